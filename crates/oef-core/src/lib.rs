@@ -1,0 +1,17 @@
+//! Fair shares of unlike GPUs: problems, mechanisms, and what can be proven about their results.
+#![forbid(unsafe_code)]
+
+mod ids;
+pub mod mechanism;
+pub mod problem;
+pub mod shares;
+
+pub use ids::{TenantId, TypeId, WorkloadId};
+pub use mechanism::{Mechanism, Options, Outcome, SolveError, SolverReport, Status, Trade, solve};
+pub use problem::{
+    Field, GpuSpec, InvalidProblem, Problem, ProblemError, ProblemSpec, TenantSpec, WorkloadSpec,
+};
+pub use shares::{Shares, equal_split, usable_value};
+
+/// Relative optimality gap and constraint violation within which an answer counts as optimal.
+pub const OPTIMALITY_TOLERANCE: f64 = 1e-9;

@@ -1,0 +1,88 @@
+//! The mechanisms by name.
+
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// A way to share, see the table in the crate documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mechanism {
+    /// The same normalised throughput per weight for all.
+    Noncooperative,
+    /// The most total throughput without envy.
+    Cooperative,
+    /// A market with incomes by weight: the greatest weighted product of throughputs.
+    Nash,
+    /// The most total throughput in which nobody falls below its equal split.
+    Incentive,
+    /// Every type divided by weight.
+    MaxMin,
+    /// The most total throughput, fair or not.
+    Efficiency,
+    /// The greatest least ratio of throughput to equal split.
+    Gavel,
+    /// Max-min, then trades of slow for fast GPUs at second prices.
+    GandivaFair,
+}
+
+impl Mechanism {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Mechanism; 8] = [
+        Mechanism::Noncooperative,
+        Mechanism::Cooperative,
+        Mechanism::Nash,
+        Mechanism::Incentive,
+        Mechanism::MaxMin,
+        Mechanism::Efficiency,
+        Mechanism::Gavel,
+        Mechanism::GandivaFair,
+    ];
+
+    /// The name on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mechanism::Noncooperative => "noncooperative",
+            Mechanism::Cooperative => "cooperative",
+            Mechanism::Nash => "nash",
+            Mechanism::Incentive => "incentive",
+            Mechanism::MaxMin => "max-min",
+            Mechanism::Efficiency => "efficiency",
+            Mechanism::Gavel => "gavel",
+            Mechanism::GandivaFair => "gandiva-fair",
+        }
+    }
+
+    /// One line on what it computes.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Mechanism::Noncooperative => "the same normalised throughput per weight for all",
+            Mechanism::Cooperative => "the most total throughput without envy",
+            Mechanism::Nash => "a market with incomes by weight",
+            Mechanism::Incentive => "the most total throughput with nobody below its equal split",
+            Mechanism::MaxMin => "every gpu type divided by weight",
+            Mechanism::Efficiency => "the most total throughput, fair or not",
+            Mechanism::Gavel => "the greatest least ratio of throughput to equal split",
+            Mechanism::GandivaFair => "max-min, then trades of slow for fast GPUs",
+        }
+    }
+}
+
+impl fmt::Display for Mechanism {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that is none of the mechanisms'.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("`{0}` is no mechanism")]
+pub struct UnknownMechanism(pub String);
+
+impl FromStr for Mechanism {
+    type Err = UnknownMechanism;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let found = Mechanism::ALL.into_iter().find(|m| m.name() == name);
+        found.ok_or_else(|| UnknownMechanism(name.into()))
+    }
+}

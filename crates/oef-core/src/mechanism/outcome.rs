@@ -1,0 +1,92 @@
+//! What a mechanism answers.
+
+use super::Mechanism;
+use crate::ids::{TypeId, WorkloadId};
+use crate::shares::Shares;
+use thiserror::Error;
+
+/// Shares with what the mechanism knows about them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The mechanism that was asked.
+    pub mechanism: Mechanism,
+    /// Who gets what.
+    pub shares: Shares,
+    /// The price of each gpu type from the duals of the program, in total normalised throughput per
+    /// GPU; empty for a mechanism without prices (`gandiva-fair` has trades instead).
+    pub prices: Vec<f64>,
+    /// `gandiva-fair` only: the trades in their order.
+    pub trades: Vec<Trade>,
+    /// How the answer was found and how good it is.
+    pub solver: SolverReport,
+}
+
+/// One trade of `gandiva-fair`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trade {
+    /// Gives slow GPUs, gets fast ones.
+    pub buyer: WorkloadId,
+    /// Gives fast GPUs, gets slow ones.
+    pub seller: WorkloadId,
+    /// The type that the buyer gets.
+    pub fast: TypeId,
+    /// The type that the buyer pays with.
+    pub slow: TypeId,
+    /// GPUs of the fast type that change hands.
+    pub amount: f64,
+    /// Slow GPUs paid for each fast one.
+    pub price: f64,
+}
+
+/// How an answer was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SolverReport {
+    /// Whether the answer is proven to be the optimum of the mechanism's program.
+    pub status: Status,
+    /// The method, in a few words.
+    pub method: &'static str,
+    /// Proven relative distance to the optimum of the program (0 for a closed form).
+    pub gap: f64,
+    /// Iterations or pivots.
+    pub iterations: usize,
+}
+
+/// How far an answer is proven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Feasible and optimal within the tolerance of [`OPTIMALITY_TOLERANCE`].
+    ///
+    /// [`OPTIMALITY_TOLERANCE`]: crate::OPTIMALITY_TOLERANCE
+    Optimal,
+    /// Feasible; a limit was hit before optimality was proven, and the gap says how far it may be.
+    Feasible,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum SolveError {
+    /// The problem is larger than the mechanism takes.
+    #[error("{mechanism} takes at most {limit} different profiles, and there are {found}")]
+    TooLarge {
+        /// The mechanism asked.
+        mechanism: Mechanism,
+        /// Its limit.
+        limit: usize,
+        /// What the problem has.
+        found: usize,
+    },
+    /// The stop condition came true before there was any answer to give.
+    #[error("{mechanism}: stopped before a first answer was found")]
+    Stopped {
+        /// The mechanism asked.
+        mechanism: Mechanism,
+    },
+    /// The arithmetic did not reach an answer whose residuals are small.
+    #[error("{mechanism}: no answer with small residuals was found ({detail})")]
+    Numerical {
+        /// The mechanism asked.
+        mechanism: Mechanism,
+        /// What went wrong.
+        detail: String,
+    },
+}

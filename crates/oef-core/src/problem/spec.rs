@@ -1,0 +1,116 @@
+//! A problem as somebody wrote it down, not yet checked.
+
+use super::Problem;
+
+/// A description of a problem with the fields of the problem file. [`ProblemSpec::validate`] makes it
+/// a [`Problem`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProblemSpec {
+    /// The reference gpu type, if the author chose one.
+    pub reference: Option<String>,
+    /// The gpu types.
+    pub gpus: Vec<GpuSpec>,
+    /// The tenants.
+    pub tenants: Vec<TenantSpec>,
+}
+
+/// One gpu type of a description.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GpuSpec {
+    /// Its name.
+    pub name: String,
+    /// How many there are.
+    pub count: f64,
+}
+
+/// One tenant of a description.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TenantSpec {
+    /// Its name.
+    pub name: String,
+    /// Its weight.
+    pub weight: f64,
+    /// GPUs it can use at most.
+    pub demand: Option<f64>,
+    /// Its workloads.
+    pub workloads: Vec<WorkloadSpec>,
+}
+
+/// One workload of a description.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkloadSpec {
+    /// Its name.
+    pub name: String,
+    /// Its part in the tenant's weight, relative to the tenant's other workloads.
+    pub weight: f64,
+    /// Throughput per gpu type name, in any unit; a missing type or 0: cannot run there.
+    pub throughput: Vec<(String, f64)>,
+}
+
+impl TenantSpec {
+    /// A tenant of weight 1 with one workload named `default`.
+    pub fn simple(name: impl Into<String>, throughput: Vec<(String, f64)>) -> Self {
+        TenantSpec {
+            name: name.into(),
+            weight: 1.0,
+            demand: None,
+            workloads: vec![WorkloadSpec { name: "default".into(), weight: 1.0, throughput }],
+        }
+    }
+}
+
+impl ProblemSpec {
+    /// A problem from a matrix: gpu types `g1, g2, ...` with the given counts, one tenant of weight 1
+    /// (`u1, u2, ...`) per row of throughputs. The short way to write the paper's examples.
+    ///
+    /// ```
+    /// let spec = oef_core::ProblemSpec::from_matrix(&[1.0, 1.0], &[&[1.0, 2.0], &[1.0, 5.0]]);
+    /// assert_eq!(spec.validate().unwrap().tenants().len(), 2);
+    /// ```
+    pub fn from_matrix(counts: &[f64], rows: &[&[f64]]) -> Self {
+        let names: Vec<String> = (1..=counts.len()).map(|j| format!("g{j}")).collect();
+        ProblemSpec {
+            reference: None,
+            gpus: names
+                .iter()
+                .zip(counts)
+                .map(|(name, &count)| GpuSpec { name: name.clone(), count })
+                .collect(),
+            tenants: rows
+                .iter()
+                .enumerate()
+                .map(|(l, row)| {
+                    let throughput = names.iter().cloned().zip(row.iter().copied()).collect();
+                    TenantSpec::simple(format!("u{}", l + 1), throughput)
+                })
+                .collect(),
+        }
+    }
+}
+
+impl From<&Problem> for ProblemSpec {
+    /// The description that validates to this problem again (with the reference type spelt out).
+    fn from(problem: &Problem) -> Self {
+        let gpus = problem.types.iter().map(|t| GpuSpec { name: t.name.clone(), count: t.capacity });
+        let tenants = problem.tenants.iter().map(|tenant| TenantSpec {
+            name: tenant.name.clone(),
+            weight: tenant.weight,
+            demand: tenant.demand,
+            workloads: problem.workloads[tenant.workloads.clone()]
+                .iter()
+                .map(|w| WorkloadSpec {
+                    name: w.name.clone(),
+                    weight: w.weight,
+                    throughput: (problem.types.iter().zip(&w.throughput))
+                        .map(|(t, &thr)| (t.name.clone(), thr))
+                        .collect(),
+                })
+                .collect(),
+        });
+        ProblemSpec {
+            reference: Some(problem.types[problem.reference.0].name.clone()),
+            gpus: gpus.collect(),
+            tenants: tenants.collect(),
+        }
+    }
+}

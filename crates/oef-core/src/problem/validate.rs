@@ -1,0 +1,315 @@
+//! From a description to a problem, or to the list of everything that is wrong with it.
+
+use super::{GpuType, Problem, ProblemSpec, Tenant, Workload, limits, reference};
+use crate::ids::{TenantId, TypeId};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// Where in a description something is wrong, by position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// The description as a whole.
+    Whole,
+    /// The `reference` field.
+    Reference,
+    /// The name of a gpu type.
+    GpuName(usize),
+    /// The count of a gpu type.
+    GpuCount(usize),
+    /// The name of a tenant.
+    TenantName(usize),
+    /// The weight of a tenant.
+    TenantWeight(usize),
+    /// The demand of a tenant.
+    TenantDemand(usize),
+    /// The workloads of a tenant as a list.
+    TenantWorkloads(usize),
+    /// The name of a workload (tenant, workload).
+    WorkloadName(usize, usize),
+    /// The weight of a workload (tenant, workload).
+    WorkloadWeight(usize, usize),
+    /// The throughputs of a workload (tenant, workload).
+    WorkloadThroughput(usize, usize),
+    /// One throughput of a workload (tenant, workload, position in its list).
+    WorkloadThroughputEntry(usize, usize, usize),
+}
+
+/// One thing that is wrong with a description.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[error("{message}")]
+pub struct ProblemError {
+    /// Where it is.
+    pub field: Field,
+    /// What is wrong, with the value.
+    pub message: String,
+    /// What would be right.
+    pub hint: String,
+    /// Whether this is a limit of OEF rather than a mistake.
+    pub is_limit: bool,
+}
+
+/// Everything that is wrong with a description, in its order; never empty.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[error("{}", .0.first().map_or("invalid problem", |e| e.message.as_str()))]
+pub struct InvalidProblem(pub Vec<ProblemError>);
+
+impl ProblemSpec {
+    /// Checks the description and derives what it leaves open.
+    pub fn validate(&self) -> Result<Problem, InvalidProblem> {
+        let mut checker = Checker { spec: self, errors: Vec::new() };
+        let problem = checker.problem();
+        match problem {
+            Some(problem) if checker.errors.is_empty() => Ok(problem),
+            _ => Err(InvalidProblem(checker.errors)),
+        }
+    }
+}
+
+struct Checker<'a> {
+    spec: &'a ProblemSpec,
+    errors: Vec<ProblemError>,
+}
+
+impl Checker<'_> {
+    fn problem(&mut self) -> Option<Problem> {
+        if !self.within_limits() {
+            return None;
+        }
+        let types = self.types();
+        let by_name: BTreeMap<&str, usize> =
+            self.spec.gpus.iter().enumerate().rev().map(|(j, g)| (g.name.as_str(), j)).collect();
+        let reference = self.reference(&by_name);
+        let (tenants, mut workloads) = self.tenants(&by_name);
+        if !self.errors.is_empty() {
+            return None;
+        }
+        let reference_declared = reference.is_some();
+        let reference = reference.unwrap_or_else(|| reference::derive(&types, &workloads));
+        reference::normalise(reference, &mut workloads);
+        self.check_range(&workloads);
+        Some(Problem { types, tenants, workloads, reference, reference_declared })
+    }
+
+    fn wrong(&mut self, field: Field, message: String, hint: &str) {
+        self.errors.push(ProblemError { field, message, hint: hint.into(), is_limit: false });
+    }
+
+    fn within_limits(&mut self) -> bool {
+        let workloads: usize = self.spec.tenants.iter().map(|t| t.workloads.len()).sum();
+        let checks = [
+            (self.spec.gpus.len(), limits::MAX_GPU_TYPES, "gpu types"),
+            (self.spec.tenants.len().max(workloads), limits::MAX_WORKLOADS, "workloads"),
+        ];
+        for (count, limit, what) in checks {
+            if count > limit {
+                self.errors.push(ProblemError {
+                    field: Field::Whole,
+                    message: format!("{count} {what}, but the limit is {limit}"),
+                    hint: "split the problem, or merge tenants with equal profiles".into(),
+                    is_limit: true,
+                });
+            }
+        }
+        self.errors.is_empty()
+    }
+
+    fn types(&mut self) -> Vec<GpuType> {
+        let spec = self.spec;
+        if spec.gpus.is_empty() {
+            self.wrong(Field::Whole, "no gpu types".into(), "add a gpu type with a count");
+        }
+        let mut seen = BTreeMap::new();
+        for (j, gpu) in spec.gpus.iter().enumerate() {
+            self.check_name(Field::GpuName(j), "gpu type", &gpu.name, seen.insert(&gpu.name, j));
+            if !(gpu.count >= 0.0 && gpu.count <= MAX_NUMBER) {
+                let message = format!("gpu type `{}` has count {}", gpu.name, gpu.count);
+                self.wrong(Field::GpuCount(j), message, "a count is a finite number, 0 or more");
+            }
+        }
+        if !spec.gpus.is_empty() && spec.gpus.iter().all(|g| g.count == 0.0) {
+            let message = "every gpu type has count 0: there is nothing to share".to_string();
+            self.wrong(Field::GpuCount(0), message, "give at least one gpu type a count above 0");
+        }
+        spec.gpus.iter().map(|g| GpuType { name: g.name.clone(), capacity: g.count }).collect()
+    }
+
+    fn reference(&mut self, by_name: &BTreeMap<&str, usize>) -> Option<TypeId> {
+        let name = self.spec.reference.as_deref()?;
+        let found = by_name.get(name).map(|&j| TypeId(j));
+        if found.is_none() {
+            let message = format!("reference `{name}` is not one of the gpu types");
+            let hint = format!("{}or leave it out to have it derived", known_types(name, by_name));
+            self.wrong(Field::Reference, message, &hint);
+        }
+        found
+    }
+
+    fn tenants(&mut self, by_name: &BTreeMap<&str, usize>) -> (Vec<Tenant>, Vec<Workload>) {
+        let spec = self.spec;
+        if spec.tenants.is_empty() {
+            self.wrong(Field::Whole, "no tenants".into(), "add at least one tenant");
+        }
+        let (mut tenants, mut workloads) = (Vec::new(), Vec::new());
+        let mut seen = BTreeMap::new();
+        for (t, tenant) in spec.tenants.iter().enumerate() {
+            self.check_name(Field::TenantName(t), "tenant", &tenant.name, seen.insert(&tenant.name, t));
+            let who = format!("tenant `{}`", tenant.name);
+            self.check_weight(Field::TenantWeight(t), &who, tenant.weight);
+            if let Some(demand) = tenant.demand
+                && !(demand >= 0.0 && demand <= MAX_NUMBER)
+            {
+                let message = format!("{who} has demand {demand}");
+                let hint = "a demand is a finite number of GPUs, 0 or more; leave it out for no limit";
+                self.wrong(Field::TenantDemand(t), message, hint);
+            }
+            if tenant.workloads.is_empty() {
+                let message = format!("{who} has no workload");
+                let hint = "give it at least one workload with throughputs";
+                self.wrong(Field::TenantWorkloads(t), message, hint);
+            }
+            let first = workloads.len();
+            self.workloads(t, by_name, &mut workloads);
+            tenants.push(Tenant {
+                name: tenant.name.clone(),
+                weight: tenant.weight,
+                demand: tenant.demand,
+                workloads: first..workloads.len(),
+            });
+        }
+        (tenants, workloads)
+    }
+
+    fn workloads(&mut self, t: usize, by_name: &BTreeMap<&str, usize>, all: &mut Vec<Workload>) {
+        let tenant = &self.spec.tenants[t];
+        let total: f64 = tenant.workloads.iter().map(|w| w.weight).sum();
+        let mut seen = BTreeMap::new();
+        for (w, workload) in tenant.workloads.iter().enumerate() {
+            let who = format!("workload `{}` of tenant `{}`", workload.name, tenant.name);
+            let before = seen.insert(&workload.name, w);
+            self.check_name(Field::WorkloadName(t, w), "workload", &workload.name, before);
+            self.check_weight(Field::WorkloadWeight(t, w), &who, workload.weight);
+            let throughput = self.throughput(t, w, &who, by_name);
+            all.push(Workload {
+                name: workload.name.clone(),
+                tenant: TenantId(t),
+                weight: tenant.weight * (workload.weight / total),
+                throughput,
+                speedup: Vec::new(),
+            });
+        }
+    }
+
+    fn throughput(&mut self, t: usize, w: usize, who: &str, by_name: &BTreeMap<&str, usize>) -> Vec<f64> {
+        let entries = &self.spec.tenants[t].workloads[w].throughput;
+        let mut throughput = vec![0.0; by_name.len()];
+        let mut seen = BTreeMap::new();
+        for (e, (name, value)) in entries.iter().enumerate() {
+            let field = Field::WorkloadThroughputEntry(t, w, e);
+            if seen.insert(name, e).is_some() {
+                let message = format!("{who} has two throughputs for `{name}`");
+                self.wrong(field.clone(), message, "keep one of them");
+            }
+            if !(*value >= 0.0 && *value <= MAX_NUMBER) {
+                let message = format!("{who} has throughput {value} on `{name}`");
+                let hint = "a throughput is a finite number above 0; 0 or no entry: it cannot run there";
+                self.wrong(field.clone(), message, hint);
+            }
+            match by_name.get(name.as_str()) {
+                Some(&j) => throughput[j] = *value,
+                None => {
+                    let message = format!("{who} has a throughput for `{name}`, which is no gpu type here");
+                    let hint = format!("{}or add that gpu type", known_types(name, by_name));
+                    self.wrong(field, message, &hint);
+                }
+            }
+        }
+        if !throughput.iter().any(|&thr| thr > 0.0) {
+            let message = if entries.is_empty() {
+                format!("{who} has no throughputs")
+            } else {
+                format!("{who} can run on no gpu type: every throughput is 0")
+            };
+            let hint = "give it a throughput above 0 on at least one gpu type";
+            self.wrong(Field::WorkloadThroughput(t, w), message, hint);
+        }
+        throughput
+    }
+
+    fn check_name(&mut self, field: Field, what: &str, name: &str, before: Option<usize>) {
+        if name.trim().is_empty() {
+            self.wrong(field.clone(), format!("a {what} has an empty name"), "give it a name");
+        }
+        if before.is_some() {
+            let message = format!("{what} `{name}` occurs twice");
+            self.wrong(field, message, "rename one of them, or merge the two");
+        }
+    }
+
+    fn check_weight(&mut self, field: Field, who: &str, weight: f64) {
+        if !(weight >= MIN_WEIGHT && weight <= MAX_NUMBER) {
+            let message = format!("{who} has weight {weight}");
+            self.wrong(field, message, "a weight is a finite number above 0 (leave it out for 1)");
+        }
+    }
+
+    /// Speedups that differ by more than double precision can resolve would make every figure noise.
+    fn check_range(&mut self, workloads: &[Workload]) {
+        let mut place = (0, 0);
+        for workload in workloads {
+            if workload.tenant.0 != place.0 {
+                place = (workload.tenant.0, 0);
+            }
+            let runnable = workload.speedup.iter().copied().filter(|&s| s > 0.0);
+            let (low, high) = runnable.fold((f64::INFINITY, 0.0_f64), |(l, h), s| (l.min(s), h.max(s)));
+            if !(low >= 1.0 / MAX_SPEEDUP && high <= MAX_SPEEDUP) {
+                let message = format!(
+                    "workload `{}` has speedups from {low:e} to {high:e}",
+                    workload.name
+                );
+                let hint = "speedups over the reference type lie between 1e-9 and 1e9; check the units";
+                self.wrong(Field::WorkloadThroughput(place.0, place.1), message, hint);
+            }
+            place.1 += 1;
+        }
+    }
+}
+
+/// Counts, weights and raw throughputs up to here keep every product of three finite.
+const MAX_NUMBER: f64 = 1e100;
+/// The least weight that still leaves its reciprocal finite in every product.
+const MIN_WEIGHT: f64 = 1e-100;
+/// No two gpu types differ by nine orders of magnitude; a unit mistake does.
+const MAX_SPEEDUP: f64 = 1e9;
+
+fn known_types(name: &str, by_name: &BTreeMap<&str, usize>) -> String {
+    let nearest = by_name.keys().min_by_key(|known| edit_distance(name, known));
+    match nearest {
+        Some(near) if edit_distance(name, near) <= 2.max(name.len() / 3) => {
+            format!("did you mean `{near}`? ")
+        }
+        _ => {
+            let mut names: Vec<&str> = by_name.keys().copied().take(8).collect();
+            if by_name.len() > names.len() {
+                names.push("...");
+            }
+            format!("known gpu types: {}; ", names.join(", "))
+        }
+    }
+}
+
+/// Levenshtein distance, for "did you mean".
+pub(crate) fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(100).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(100).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let cost = usize::from(!x.eq_ignore_ascii_case(y));
+            let next = (diagonal + cost).min(row[j] + 1).min(row[j + 1] + 1);
+            diagonal = row[j + 1];
+            row[j + 1] = next;
+        }
+    }
+    row[b.len()]
+}
