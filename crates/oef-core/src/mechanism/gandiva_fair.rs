@@ -16,9 +16,9 @@
 //! a pair is the fast one is decided by weight. Workloads that are alike trade as one (else the twin's
 //! speedup would be the price, and nobody would gain); workloads of one tenant may trade with each other.
 
-use super::market::{Market, SAME};
 use super::max_min;
 use super::outcome::Trade;
+use super::roster::{Roster, SAME};
 use crate::problem::Problem;
 use crate::shares::Shares;
 
@@ -34,16 +34,16 @@ const DUST: f64 = 1e-12;
 
 /// Computes the shares and the trades that lead to them.
 pub(crate) fn trade(problem: &Problem) -> (Shares, Vec<Trade>) {
-    let market = Market::of(problem);
-    let mut floor = Floor::open(&market);
+    let roster = Roster::of(problem);
+    let mut floor = Floor::open(&roster);
     floor.trade_all();
     floor.use_idle();
-    (market.split(problem, &floor.held), floor.trades)
+    (roster.split(problem, &floor.held), floor.trades)
 }
 
 /// The trading floor: what everybody holds now.
 struct Floor<'a> {
-    market: &'a Market,
+    roster: &'a Roster,
     /// `held[trader * types + type]`
     held: Vec<f64>,
     /// GPUs of each party, of all types.
@@ -74,14 +74,14 @@ enum Limit {
 }
 
 impl<'a> Floor<'a> {
-    fn open(market: &'a Market) -> Self {
-        let k = market.capacity.len();
-        let held = max_min::fill(market);
-        let used = |party: &super::market::Party| {
+    fn open(roster: &'a Roster) -> Self {
+        let k = roster.capacity.len();
+        let held = max_min::fill(roster);
+        let used = |party: &super::roster::Party| {
             held[party.traders.start * k..party.traders.end * k].iter().sum::<f64>()
         };
-        let used = market.parties.iter().map(used).collect();
-        Floor { market, held, used, trades: Vec::new() }
+        let used = roster.parties.iter().map(used).collect();
+        Floor { roster, held, used, trades: Vec::new() }
     }
 
     fn trade_all(&mut self) {
@@ -106,12 +106,12 @@ impl<'a> Floor<'a> {
 
     /// Every two types that somebody can use, the one that is faster for more weight as the fast one.
     fn pairs(&self) -> Vec<Pair> {
-        let k = self.market.capacity.len();
+        let k = self.roster.capacity.len();
         let mut pairs = Vec::new();
         for a in 0..k {
             for b in a + 1..k {
                 let (mut for_a, mut for_b) = (0.0, 0.0);
-                for trader in &self.market.traders {
+                for trader in &self.roster.traders {
                     let (on_a, on_b) = (trader.speedup[a], trader.speedup[b]);
                     if on_a > 0.0 && on_b > on_a {
                         for_b += trader.weight;
@@ -132,21 +132,21 @@ impl<'a> Floor<'a> {
 
     /// A trader's speedup in a pair; `None` if it cannot use both types.
     fn speedup(&self, trader: usize, pair: Pair) -> Option<f64> {
-        let speedup = &self.market.traders[trader].speedup;
+        let speedup = &self.roster.traders[trader].speedup;
         let (slow, fast) = (speedup[pair.slow], speedup[pair.fast]);
         (slow > 0.0 && fast > 0.0).then(|| fast / slow)
     }
 
     fn holds(&self, trader: usize, gpu: usize) -> bool {
-        let market = self.market;
-        let dust = DUST * market.traders[trader].weight * market.capacity[gpu];
-        self.held[trader * market.capacity.len() + gpu] > dust
+        let roster = self.roster;
+        let dust = DUST * roster.traders[trader].weight * roster.capacity[gpu];
+        self.held[trader * roster.capacity.len() + gpu] > dust
     }
 
     /// The speedup of the keenest buyer less that of the keenest seller, if they could trade.
     fn gap(&self, pair: Pair) -> Option<f64> {
         let (mut buyer, mut seller) = (f64::NEG_INFINITY, f64::INFINITY);
-        for l in 0..self.market.traders.len() {
+        for l in 0..self.roster.traders.len() {
             let Some(speedup) = self.speedup(l, pair) else { continue };
             if speedup > buyer && self.holds(l, pair.slow) {
                 buyer = speedup;
@@ -160,7 +160,7 @@ impl<'a> Floor<'a> {
 
     /// Trades one pair until nothing is left to trade in it; whether there was any trade.
     fn trade_pair(&mut self, pair: Pair) -> bool {
-        let traders = 0..self.market.traders.len();
+        let traders = 0..self.roster.traders.len();
         let mut queue: Vec<(f64, usize)> =
             traders.filter_map(|l| Some((self.speedup(l, pair)?, l))).collect();
         queue.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
@@ -202,8 +202,8 @@ impl<'a> Floor<'a> {
 
     /// How many fast GPUs can change hands, and what keeps it from being more.
     fn amount(&self, pair: Pair, buyer: usize, seller: usize, price: f64) -> (f64, Limit) {
-        let market = self.market;
-        let k = market.capacity.len();
+        let roster = self.roster;
+        let k = roster.capacity.len();
         let affordable = self.held[buyer * k + pair.slow] / price;
         let offered = self.held[seller * k + pair.fast];
         let (mut amount, mut limit) = if affordable <= offered {
@@ -211,14 +211,14 @@ impl<'a> Floor<'a> {
         } else {
             (offered, Limit::Seller)
         };
-        let (buying, selling) = (market.traders[buyer].party, market.traders[seller].party);
+        let (buying, selling) = (roster.traders[buyer].party, roster.traders[seller].party);
         if buying == selling {
             return (amount, limit);
         }
         // Above a price of 1 the seller ends up with more GPUs than before, below it the buyer.
         let (gainer, gainer_limit) =
             if price > 1.0 { (selling, Limit::Seller) } else { (buying, Limit::Buyer) };
-        if let Some(demand) = market.parties[gainer].demand {
+        if let Some(demand) = roster.parties[gainer].demand {
             let room = (demand - self.used[gainer]).max(0.0);
             let room = if room <= SAME * demand { 0.0 } else { room / (price - 1.0).abs() };
             if room < amount {
@@ -229,7 +229,7 @@ impl<'a> Floor<'a> {
     }
 
     fn exchange(&mut self, pair: Pair, buyer: usize, seller: usize, amount: f64, price: f64) {
-        let k = self.market.capacity.len();
+        let k = self.roster.capacity.len();
         let paid = amount * price;
         let buyer_slow = self.held[buyer * k + pair.slow];
         let seller_fast = self.held[seller * k + pair.fast];
@@ -240,16 +240,16 @@ impl<'a> Floor<'a> {
         self.held[seller * k + pair.fast] = gave_all(seller_fast, amount);
         self.held[buyer * k + pair.fast] += amount;
         self.held[seller * k + pair.slow] += paid;
-        self.used[self.market.traders[buyer].party] += amount - paid;
-        self.used[self.market.traders[seller].party] += paid - amount;
+        self.used[self.roster.traders[buyer].party] += amount - paid;
+        self.used[self.roster.traders[seller].party] += paid - amount;
         self.list(pair, buyer, seller, amount, price);
     }
 
     /// Lists a trade between the members of two traders: each buys or sells by its part, and they are
     /// matched in turn.
     fn list(&mut self, pair: Pair, buyer: usize, seller: usize, amount: f64, price: f64) {
-        let (fast, slow) = (self.market.types[pair.fast], self.market.types[pair.slow]);
-        let members = |trader: usize| self.market.traders[trader].members.iter().copied();
+        let (fast, slow) = (self.roster.types[pair.fast], self.roster.types[pair.slow]);
+        let members = |trader: usize| self.roster.traders[trader].members.iter().copied();
         let (mut buyers, mut sellers) = (members(buyer), members(seller));
         let (mut buying, mut selling) = (buyers.next(), sellers.next());
         while let (Some((b, wants)), Some((s, offers))) = (buying, selling) {
@@ -269,17 +269,17 @@ impl<'a> Floor<'a> {
     /// Offers what is idle once more: a tenant that paid several slow GPUs for a fast one may have room
     /// again for GPUs that nobody else could use.
     fn use_idle(&mut self) {
-        let k = self.market.capacity.len();
+        let k = self.roster.capacity.len();
         for j in 0..k {
             let held: f64 = self.held.iter().skip(j).step_by(k).sum();
-            let mut idle = self.market.capacity[j] - held;
-            if idle <= SAME * self.market.capacity[j] {
+            let mut idle = self.roster.capacity[j] - held;
+            if idle <= SAME * self.roster.capacity[j] {
                 continue;
             }
             // Parties with room, those first whose room is small for their weight.
             let mut takers: Vec<(f64, f64, usize)> = Vec::new();
-            for (p, party) in self.market.parties.iter().enumerate() {
-                let able = self.market.traders[party.traders.clone()]
+            for (p, party) in self.roster.parties.iter().enumerate() {
+                let able = self.roster.traders[party.traders.clone()]
                     .iter()
                     .filter(|t| t.speedup[j] > 0.0);
                 let weight: f64 = able.map(|t| t.weight).sum();
@@ -295,8 +295,8 @@ impl<'a> Floor<'a> {
                 let take = room.min(idle * (weight / weight_left).min(1.0));
                 (idle, weight_left) = ((idle - take).max(0.0), weight_left - weight);
                 self.used[p] += take;
-                for l in self.market.parties[p].traders.clone() {
-                    let trader = &self.market.traders[l];
+                for l in self.roster.parties[p].traders.clone() {
+                    let trader = &self.roster.traders[l];
                     if trader.speedup[j] > 0.0 {
                         self.held[l * k + j] += take * (trader.weight / weight);
                     }

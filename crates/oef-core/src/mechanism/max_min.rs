@@ -9,20 +9,20 @@
 //! it needs gives up its slowest GPUs for better ones), so the levels climb to the least ones at which
 //! every type is either used up or wanted by nobody, and no step on the way hands out too much.
 
-use super::market::Market;
+use super::roster::Roster;
 use crate::problem::Problem;
 use crate::shares::Shares;
 
 /// Computes the shares.
 pub(crate) fn shares(problem: &Problem) -> Shares {
-    let market = Market::of(problem);
-    let held = fill(&market);
-    market.split(problem, &held)
+    let roster = Roster::of(problem);
+    let held = fill(&roster);
+    roster.split(problem, &held)
 }
 
 /// What every trader holds: `held[trader * types + type]`.
-pub(super) fn fill(market: &Market) -> Vec<f64> {
-    let mut levels = Levels::new(market);
+pub(super) fn fill(roster: &Roster) -> Vec<f64> {
+    let mut levels = Levels::new(roster);
     levels.rise();
     levels.holdings()
 }
@@ -36,7 +36,7 @@ const MAX_STEPS: usize = 2_000;
 const IDLE: f64 = 1e-13;
 
 struct Levels<'a> {
-    market: &'a Market,
+    roster: &'a Roster,
     level: Vec<f64>,
     /// The weight of those who take of a type whatever they are offered.
     unlimited: Vec<f64>,
@@ -53,15 +53,15 @@ struct Limited {
 }
 
 impl<'a> Levels<'a> {
-    fn new(market: &'a Market) -> Self {
-        let k = market.capacity.len();
+    fn new(roster: &'a Roster) -> Self {
+        let k = roster.capacity.len();
         let (mut able, mut unlimited, mut top) = (vec![0.0; k], vec![0.0; k], vec![0.0_f64; k]);
         let mut limited = Vec::new();
-        for party in &market.parties {
+        for party in &roster.parties {
             let mut wishes = Vec::new();
             for l in party.traders.clone() {
-                let trader = &market.traders[l];
-                for j in (0..k).filter(|&j| trader.speedup[j] > 0.0 && market.capacity[j] > 0.0) {
+                let trader = &roster.traders[l];
+                for j in (0..k).filter(|&j| trader.speedup[j] > 0.0 && roster.capacity[j] > 0.0) {
                     able[j] += trader.weight;
                     match party.demand {
                         None => unlimited[j] += trader.weight,
@@ -73,8 +73,8 @@ impl<'a> Levels<'a> {
                 }
             }
             if let Some(demand) = party.demand {
-                let speed = |&(j, l, _): &(usize, usize, f64)| market.traders[l].speedup[j];
-                // Equal speeds keep the order of type and trader, which is the market's own.
+                let speed = |&(j, l, _): &(usize, usize, f64)| roster.traders[l].speedup[j];
+                // Equal speeds keep the order of type and trader, which is the roster's own.
                 wishes.sort_by(|a, b| {
                     speed(b).total_cmp(&speed(a)).then((a.0, a.1).cmp(&(b.0, b.1)))
                 });
@@ -82,8 +82,8 @@ impl<'a> Levels<'a> {
             }
         }
         let level =
-            market.capacity.iter().zip(&able).map(|(&m, &w)| if w > 0.0 { m / w } else { 0.0 });
-        Levels { market, level: level.collect(), unlimited, top, limited }
+            roster.capacity.iter().zip(&able).map(|(&m, &w)| if w > 0.0 { m / w } else { 0.0 });
+        Levels { roster, level: level.collect(), unlimited, top, limited }
     }
 
     fn rise(&mut self) {
@@ -103,7 +103,7 @@ impl<'a> Levels<'a> {
 
     /// Raises one level until the type is used up or nobody takes more; false if it already was so.
     fn raise(&mut self, j: usize) -> bool {
-        let capacity = self.market.capacity[j];
+        let capacity = self.roster.capacity[j];
         let (mut low, enough) = (self.level[j], capacity * (1.0 - IDLE));
         let mut high = match self.unlimited[j] {
             0.0 => self.top[j],
@@ -164,9 +164,9 @@ impl<'a> Levels<'a> {
 
     fn holdings(&self) -> Vec<f64> {
         let k = self.level.len();
-        let mut held = vec![0.0; k * self.market.traders.len()];
-        for (l, trader) in self.market.traders.iter().enumerate() {
-            if self.market.parties[trader.party].demand.is_none() {
+        let mut held = vec![0.0; k * self.roster.traders.len()];
+        for (l, trader) in self.roster.traders.iter().enumerate() {
+            if self.roster.parties[trader.party].demand.is_none() {
                 for j in (0..k).filter(|&j| trader.speedup[j] > 0.0) {
                     held[l * k + j] = trader.weight * self.level[j];
                 }

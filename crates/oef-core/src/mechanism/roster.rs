@@ -1,5 +1,4 @@
-//! The problem as a market: who holds what, with everything alike merged and nothing left that
-//! depends on the order of the file.
+//! Who takes part, with everything alike merged and nothing left that depends on the order of the file.
 //!
 //! `max-min` and `gandiva-fair` both work on it. Workloads of tenants without a demand that have the
 //! same profile are one trader; tenants with a demand are merged when everything about them is
@@ -16,7 +15,7 @@ use std::collections::BTreeMap;
 pub(super) const SAME: f64 = 1e-12;
 
 /// Traders and gpu types in an order of their own: types by name, traders by profile.
-pub(super) struct Market {
+pub(super) struct Roster {
     /// The problem's type at each position here.
     pub(super) types: Vec<TypeId>,
     /// GPUs of each type.
@@ -45,20 +44,20 @@ pub(super) struct Party {
     pub(super) traders: std::ops::Range<usize>,
 }
 
-impl Market {
-    pub(super) fn of(problem: &Problem) -> Market {
+impl Roster {
+    pub(super) fn of(problem: &Problem) -> Roster {
         let mut types: Vec<TypeId> = (0..problem.types().len()).map(TypeId).collect();
         types.sort_by(|a, b| problem.types()[a.0].name.cmp(&problem.types()[b.0].name));
         let capacity = types.iter().map(|t| problem.types()[t.0].capacity).collect();
-        let mut market = Market { types, capacity, traders: Vec::new(), parties: Vec::new() };
-        let profile = market.profiles(problem);
-        market.add_unlimited(problem, &profile);
-        market.add_limited(problem, &profile);
-        let total = sum_in_order(market.traders.iter().map(|t| t.weight).collect());
-        for trader in &mut market.traders {
+        let mut roster = Roster { types, capacity, traders: Vec::new(), parties: Vec::new() };
+        let profile = roster.profiles(problem);
+        roster.add_unlimited(problem, &profile);
+        roster.add_limited(problem, &profile);
+        let total = sum_in_order(roster.traders.iter().map(|t| t.weight).collect());
+        for trader in &mut roster.traders {
             trader.weight /= total;
         }
-        market
+        roster
     }
 
     /// What every trader holds, split among its members.
