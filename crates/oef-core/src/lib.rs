@@ -1,12 +1,20 @@
 //! Fair shares of unlike GPUs: problems, mechanisms, and what can be proven about their results.
 #![forbid(unsafe_code)]
 
+pub mod audit;
+pub mod change;
+pub mod explain;
 mod ids;
+pub mod lie;
 pub mod mechanism;
 pub mod problem;
 pub mod shares;
 
+pub use audit::{Certificate, audit, envy_matrix};
+pub use change::{Change, ChangeError, WhatIf, WhatIfError, whatif};
+pub use explain::{Explanation, explain};
 pub use ids::{TenantId, TypeId, WorkloadId};
+pub use lie::Lie;
 pub use mechanism::{Mechanism, Options, Outcome, SolveError, SolverReport, Status, Trade, solve};
 pub use problem::{
     Field, GpuSpec, InvalidProblem, Problem, ProblemError, ProblemSpec, TenantSpec, WorkloadSpec,
