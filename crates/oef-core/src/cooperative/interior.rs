@@ -10,6 +10,7 @@
 //! at first, near-active ones while complementarity is large, violated ones at any time.
 
 use super::newton::{Newton, Targets};
+use crate::linalg::dot;
 use crate::scaled::Scaled;
 use ndarray::{Array2, ArrayView2};
 
@@ -17,6 +18,8 @@ use ndarray::{Array2, ArrayView2};
 const ITERATIONS_MAX: usize = 120;
 /// Part of the way to the boundary that a step may take.
 const TO_BOUNDARY: f64 = 0.995;
+/// Complementarity aimed at is at least this part of the primal residual.
+const BALANCE: f64 = 1e-3;
 /// Pairs that come into play per row and iteration at most.
 const ADDED_MAX: usize = 2;
 /// Complementarity below which the pairs in play stay as they are; what they miss by then is found by
@@ -117,11 +120,12 @@ fn iterate(data: &Data<'_>, point: &mut Point, mu: f64) -> f64 {
     let affine = newton.solve(data, point, &residuals.aimed_at(point, 0.0, None));
     let (primal, dual) = point.step_lengths(&affine);
     let after = point.mu_after(&affine, primal, dual);
-    let sigma = (after / mu).clamp(0.0, 1.0).powi(3).max(1e-6);
-    let mut full =
-        newton.solve(data, point, &residuals.aimed_at(point, sigma * mu, Some(&affine)));
+    let sigma = (after / mu).clamp(0.0, 1.0).powi(3).max(var("SIG",1e-6));
+    // Products must not vanish before the equations hold: a pair that came late still has to move.
+    let target = (sigma * mu).max(var("BAL",1e-3) * residuals.norms().0);
+    let mut full = newton.solve(data, point, &residuals.aimed_at(point, target, Some(&affine)));
     let (primal, dual) = point.step_lengths(&full);
-    let (primal, dual) = correct(data, point, &newton, &mut full, sigma * mu, primal, dual);
+    let (primal, dual) = correct(data, point, &newton, &mut full, target, primal, dual);
     let (primal, dual) = ((TO_BOUNDARY * primal).min(1.0), (TO_BOUNDARY * dual).min(1.0));
     point.advance(&full, primal, dual);
     primal.min(dual)
@@ -139,7 +143,7 @@ fn correct(
     dual: f64,
 ) -> (f64, f64) {
     let (mut primal, mut dual) = (primal, dual);
-    for _ in 0..3 {
+    for _ in 0..var("CORR",3.0) as usize {
         let (wish_primal, wish_dual) = ((primal + 0.3).min(1.0), (dual + 0.3).min(1.0));
         let pull = Targets::pull_back(data, point, direction, wish_primal, wish_dual, target);
         let mut trial = newton.solve(data, point, &pull);
@@ -302,7 +306,7 @@ impl Point {
                 present[self.pairs.envious[r] * n + i] = true;
             }
         }
-        let near = if mu > 1e-4 { 0.1 * mu.sqrt() } else { 0.0 };
+        let near = if mu > var("NEARMU",1e-4) { var("NEAR",0.1) * mu.sqrt() } else { 0.0 };
         let mut added: Vec<(usize, usize, f64)> = Vec::new();
         let mut worst: Vec<(f64, usize)> = Vec::new();
         for l in 0..n {
@@ -314,9 +318,9 @@ impl Point {
                 }
             }
             worst.sort_by(|a, b| a.0.total_cmp(&b.0));
-            added.extend(worst.iter().take(ADDED_MAX).map(|&(slack, i)| (l, i, slack)));
+            added.extend(worst.iter().take(var("ADD",2.0) as usize).map(|&(slack, i)| (l, i, slack)));
         }
-        let room = 0.3 * mu.sqrt();
+        let room = var("ROOM",0.3) * mu.sqrt();
         let keep = |s: f64, z: f64| z > 1e-3 * s || mu > 1e-2;
         self.pairs.rebuild(n, keep, &added, |slack| {
             let s = slack.max(room);
@@ -324,6 +328,8 @@ impl Point {
         });
     }
 }
+
+fn var(name: &str, default: f64) -> f64 { std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default) }
 
 impl Pairs {
     pub fn from_list(n: usize, pairs: &[(usize, usize)], s: f64, z: f64) -> Self {
@@ -364,8 +370,4 @@ impl Pairs {
             self.start[i + 1] = self.envious.len();
         }
     }
-}
-
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
 }

@@ -41,7 +41,7 @@ pub(crate) fn solve(instance: &Instance, stop: &dyn Fn() -> bool) -> Result<Allo
         return from_scratch(instance, &scaled, stop);
     }
     let data = interior::Data::new(&scaled);
-    let start = interior::Point::start(&data, &scaled.neighbours(NEIGHBOURS));
+    let start = interior::Point::start(&data, &scaled.neighbours(std::env::var("NEIGH").ok().and_then(|v| v.parse().ok()).unwrap_or(NEIGHBOURS)));
     let run = interior::follow(&data, start, ACCURACY, stop);
     let bound = run.point.bound(&data);
     let trace = std::env::var("OEF_TRACE").is_ok();

@@ -13,8 +13,8 @@
 //! and `N + B E^-1 B'` is positive definite: one Cholesky factor of order `n` serves all the right
 //! hand sides of an iteration.
 
-use super::interior::{Data, Pairs, Point, dot};
-use crate::linalg::{Cholesky, factor_spd, solve_factored};
+use super::interior::{Data, Pairs, Point};
+use crate::linalg::{Cholesky, add_outer_product, dot, factor_spd, solve_factored};
 use ndarray::Array2;
 
 /// Rounds of refinement per direction; each must halve the error to be worth another.
@@ -203,9 +203,7 @@ impl Newton {
         }
         factor_spd(&mut newton.price, k);
         let lifted = newton.lifted_border(k);
-        for block in (0..n).step_by(128) {
-            add_outer(&mut matrix, &lifted, block, (block + 128).min(n));
-        }
+        add_outer_product(&mut matrix, &lifted);
         newton.utilities = Cholesky::new(matrix);
         newton
     }
@@ -424,17 +422,6 @@ fn backward(factor: &[f64], x: &mut [f64]) {
         let value = x[r];
         for c in 0..r {
             x[c] -= factor[r * k + c] * value;
-        }
-    }
-}
-
-/// Adds the outer product of some rows with all rows up to them to the lower triangle.
-fn add_outer(matrix: &mut Array2<f64>, factor: &Array2<f64>, from: usize, to: usize) {
-    for r in from..to {
-        let own = factor.row(r);
-        for c in 0..=r {
-            let sum: f64 = own.iter().zip(factor.row(c)).map(|(a, b)| a * b).sum();
-            matrix[[r, c]] += sum;
         }
     }
 }
