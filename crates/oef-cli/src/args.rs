@@ -129,10 +129,6 @@ pub struct SolveArgs {
 #[derive(Debug, Args)]
 pub struct ShareArgs {
     #[command(flatten)]
-    #[expect(
-        missing_docs,
-        reason = "documented at the type, and a comment here would become help"
-    )]
     pub problem: ProblemArgs,
     /// How to share (see `oef mechanisms`)
     #[arg(long, short, default_value = "cooperative", value_name = "NAME", value_parser = mechanism())]
@@ -141,10 +137,6 @@ pub struct ShareArgs {
     #[arg(long, value_delimiter = ',', value_name = "ef,si,pe")]
     pub require: Vec<Property>,
     #[command(flatten)]
-    #[expect(
-        missing_docs,
-        reason = "documented at the type, and a comment here would become help"
-    )]
     pub solve: SolveArgs,
     /// Show every tenant, however many there are
     #[arg(long)]
@@ -158,19 +150,11 @@ pub struct ShareArgs {
 #[derive(Debug, Args)]
 pub struct CompareArgs {
     #[command(flatten)]
-    #[expect(
-        missing_docs,
-        reason = "documented at the type, and a comment here would become help"
-    )]
     pub problem: ProblemArgs,
     /// Only these mechanisms, separated by commas
     #[arg(long, short, value_delimiter = ',', value_name = "NAME,...", value_parser = mechanism())]
     pub mechanism: Vec<Mechanism>,
     #[command(flatten)]
-    #[expect(
-        missing_docs,
-        reason = "documented at the type, and a comment here would become help"
-    )]
     pub solve: SolveArgs,
     /// Print one JSON document instead of tables
     #[arg(long)]
@@ -181,10 +165,6 @@ pub struct CompareArgs {
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     #[command(flatten)]
-    #[expect(
-        missing_docs,
-        reason = "documented at the type, and a comment here would become help"
-    )]
     pub problem: ProblemArgs,
     /// How to share (see `oef mechanisms`)
     #[arg(long, short, default_value = "cooperative", value_name = "NAME", value_parser = mechanism())]
@@ -193,10 +173,6 @@ pub struct ExplainArgs {
     #[arg(long, short, value_name = "NAME")]
     pub tenant: Option<String>,
     #[command(flatten)]
-    #[expect(
-        missing_docs,
-        reason = "documented at the type, and a comment here would become help"
-    )]
     pub solve: SolveArgs,
     /// Print one JSON document instead of sentences
     #[arg(long)]
@@ -207,10 +183,6 @@ pub struct ExplainArgs {
 #[derive(Debug, Args)]
 pub struct WhatifArgs {
     #[command(flatten)]
-    #[expect(
-        missing_docs,
-        reason = "documented at the type, and a comment here would become help"
-    )]
     pub problem: ProblemArgs,
     /// How to share (see `oef mechanisms`)
     #[arg(long, short, default_value = "cooperative", value_name = "NAME", value_parser = mechanism())]
@@ -229,10 +201,6 @@ pub struct WhatifArgs {
     #[arg(long, value_name = "FILE")]
     pub add_tenant: Vec<PathBuf>,
     #[command(flatten)]
-    #[expect(
-        missing_docs,
-        reason = "documented at the type, and a comment here would become help"
-    )]
     pub solve: SolveArgs,
     /// Show every tenant, however many there are
     #[arg(long)]
@@ -246,10 +214,6 @@ pub struct WhatifArgs {
 #[derive(Debug, Args)]
 pub struct LieArgs {
     #[command(flatten)]
-    #[expect(
-        missing_docs,
-        reason = "documented at the type, and a comment here would become help"
-    )]
     pub problem: ProblemArgs,
     /// How to share (see `oef mechanisms`)
     #[arg(long, short, default_value = "noncooperative", value_name = "NAME", value_parser = mechanism())]
@@ -261,10 +225,6 @@ pub struct LieArgs {
     #[arg(long, value_enum, default_value = "normal")]
     pub effort: EffortName,
     #[command(flatten)]
-    #[expect(
-        missing_docs,
-        reason = "documented at the type, and a comment here would become help"
-    )]
     pub solve: SolveArgs,
     /// Print one JSON document instead of sentences
     #[arg(long)]

@@ -14,8 +14,6 @@ use std::path::Path;
 /// A problem and the description it came from.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The name of the file, for people.
-    pub label: String,
     /// As it was written.
     pub spec: ProblemSpec,
     /// Checked.
@@ -32,7 +30,7 @@ pub fn load(path: &Path, counts: &[String]) -> Result<Loaded, Failure> {
         _ => tree(&source, format, &counts)?,
     };
     let (spec, problem) = check(built, &source)?;
-    Ok(Loaded { label: source.label, spec, problem })
+    Ok(Loaded { spec, problem })
 }
 
 /// Reads a file of tenants that join the cluster of `base`.
