@@ -3,9 +3,13 @@
 
 pub mod audit;
 pub mod change;
+mod cooperative;
 pub mod explain;
 mod ids;
+mod instance;
 pub mod lie;
+mod lp;
+mod market;
 pub mod mechanism;
 pub mod problem;
 pub mod shares;
