@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The largest problem file. A million tenants with ten types each fit into it in JSON, and reading
-/// it takes a second; whatever is larger is a log or a data set given by mistake.
+/// The largest problem file. Two hundred thousand tenants with ten types each fit into it, and reading
+/// it takes about a second; whatever is larger is a log or a data set given by mistake.
 pub const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// A text and the name under which it is complained about.
@@ -31,7 +31,7 @@ impl Source {
         };
         let text = decode(bytes, &label)?;
         if text.trim().is_empty() {
-            let hint = "write gpu types and tenants as in `oef share --help`";
+            let hint = "`oef --help` shows what a problem file looks like";
             return Err(Complaint::new("the file is empty").at(label).hint(hint).into());
         }
         Ok(Source { label, text })
@@ -50,7 +50,7 @@ fn open(path: &Path, label: &str) -> Result<File, Complaint> {
         return Err(Complaint::new("is a directory").at(label).hint("name a problem file in it"));
     }
     if meta.is_file() && meta.len() > MAX_FILE_BYTES {
-        return Err(too_large(&format!("{:.0} MiB", meta.len() as f64 / 1048576.0), label));
+        return Err(too_large(&format!("has {:.0} MiB", meta.len() as f64 / 1048576.0), label));
     }
     Ok(file)
 }
@@ -60,7 +60,7 @@ fn limited(reader: impl Read, label: &str) -> Result<Vec<u8>, Complaint> {
     let read = reader.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(|error| cannot_read(&error, label))?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(too_large("more", label));
+        return Err(too_large("is too large", label));
     }
     Ok(bytes)
 }
@@ -92,7 +92,7 @@ fn cannot_read(error: &io::Error, label: &str) -> Complaint {
 
 fn too_large(size: &str, label: &str) -> Complaint {
     let limit = MAX_FILE_BYTES / 1048576;
-    Complaint::new(format!("the file has {size}, but at most {limit} MiB are read"))
+    Complaint::new(format!("the file {size}, but at most {limit} MiB are read"))
         .at(label)
-        .hint("is this a problem file? a million tenants of ten types fit into that")
+        .hint("is this a problem file? 200,000 tenants of ten types fit into that")
 }
