@@ -8,10 +8,13 @@ pub mod explain;
 mod ids;
 mod instance;
 pub mod lie;
+mod linalg;
 mod lp;
 mod market;
 pub mod mechanism;
+mod nash;
 pub mod problem;
+mod scaled;
 pub mod shares;
 
 pub use audit::{Certificate, audit, envy_matrix};
