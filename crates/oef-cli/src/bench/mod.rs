@@ -1,12 +1,11 @@
 //! `oef bench shares`: how fast this machine solves, with a reference beside it.
 
-use crate::args::BenchArgs;
-use crate::exit::Exit;
-use crate::failure::Failure;
-use crate::printer::Printer;
+mod cases;
+mod instances;
+mod measure;
+mod prototype;
+mod reference;
+mod report;
+mod run;
 
-/// Runs the command.
-pub fn run(args: &BenchArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let _ = (args, printer);
-    Ok(Exit::Done)
-}
+pub use run::run;

@@ -8,28 +8,28 @@ use crate::output::numbers::{counted, figure, fixed, percent, seconds};
 use crate::output::table::{Cell, Table};
 use oef_core::{Mechanism, Problem, SolveError, TenantId};
 use owo_colors::{OwoColorize as _, Style};
-use std::fmt::Write as _;
 
 /// One upright bar per tenant stays readable up to here.
 const BARS_PER_TENANT_MAX: usize = 32;
 const BAR_WIDTH: usize = 14;
+/// A full upright bar: so an equal split is half of one in every comparison.
+const FULL_RATIO: f64 = 2.0;
 
 /// The whole comparison.
 pub fn render(problem: &Problem, results: &[(Mechanism, Result<Entry, SolveError>)]) -> String {
     let solved: Vec<&Entry> = results.iter().filter_map(|(_, r)| r.as_ref().ok()).collect();
     let full = solved.iter().map(|e| e.total).fold(0.0, f64::max);
-    let most = solved.iter().flat_map(|e| e.ratios.iter().copied()).fold(1.0, f64::max);
     let with_bars = problem.tenants().len() <= BARS_PER_TENANT_MAX;
     let mut table = Table::new(header(with_bars));
     for (mechanism, result) in results {
         match result {
-            Ok(entry) => table.row(row(problem, entry, full, most, with_bars)),
+            Ok(entry) => table.row(row(problem, entry, full, with_bars)),
             Err(error) => table.remark(format!("{mechanism}: no result ({error})")),
         }
     }
     let mut out = heading(problem);
     out.push_str(&table.render());
-    out.push_str(&legend(most, with_bars));
+    out.push_str(&legend(with_bars));
     out
 }
 
@@ -55,7 +55,7 @@ fn header(with_bars: bool) -> Vec<Cell> {
     header
 }
 
-fn row(problem: &Problem, entry: &Entry, full: f64, most: f64, with_bars: bool) -> Vec<Cell> {
+fn row(problem: &Problem, entry: &Entry, full: f64, with_bars: bool) -> Vec<Cell> {
     let favoured = |t: TenantId| {
         let ratio = entry.ratios[t.0];
         let style = if ratio < 1.0 - 1e-6 { Style::new().red() } else { Style::new() };
@@ -81,23 +81,22 @@ fn row(problem: &Problem, entry: &Entry, full: f64, most: f64, with_bars: bool) 
     cells.push(Cell::number(format!("{:.2}", entry.types_per_tenant)));
     cells.push(Cell::number(seconds(entry.solved.seconds)));
     if with_bars {
-        let bars: String = entry.ratios.iter().map(|&r| level(r, most)).collect();
+        let bars: String = entry.ratios.iter().map(|&r| level(r, FULL_RATIO)).collect();
         cells.push(Cell::text(bars).style(Style::new().cyan()));
     }
     cells
 }
 
-fn legend(most: f64, with_bars: bool) -> String {
+fn legend(with_bars: bool) -> String {
     let mut out = String::from(
         "\nfavoured: throughput over that of an equal split by weight; EF: nobody envies; SI: nobody \
          below its\nequal split; PE: nobody can gain without another's loss; worst envy: how much more \
          another's bundle is worth\n",
     );
     if with_bars {
-        let _ = writeln!(
-            out,
-            "each tenant: a bar of throughput over equal split, in the file's order; a full bar is {}x",
-            figure(most)
+        out.push_str(
+            "each tenant: throughput over equal split, in the file's order; a half bar is 1x, a full one \
+             2x or more\n",
         );
     }
     out.push_str(

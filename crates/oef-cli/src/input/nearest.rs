@@ -13,7 +13,9 @@ pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
         }
     };
     let (far, near) = known.into_iter().map(|name| (distance(name), name)).min()?;
-    (far <= 2.max(wrong.chars().count() / 3)).then_some(near)
+    let length = wrong.chars().count();
+    // Something of the name must have been right.
+    (far <= 2.max(length / 3) && far < length).then_some(near)
 }
 
 /// A hint that names the nearest known name, or else some of the known ones.
@@ -42,6 +44,7 @@ mod tests {
         assert_eq!(nearest("wieght", ["weight", "name"]), Some("weight"));
         assert_eq!(nearest("vision", ["vision-lab", "speech"]), Some("vision-lab"));
         assert_eq!(nearest("colour", ["weight", "name"]), None);
+        assert_eq!(nearest("xy", ["ab"]), None);
         assert_eq!(hint("fields", "colour", ["weight", "name"]), "known fields: weight, name");
     }
 }
