@@ -8,6 +8,7 @@ pub mod explain;
 mod ids;
 mod instance;
 pub mod lie;
+mod limited;
 mod linalg;
 mod lp;
 mod market;
