@@ -1,5 +1,6 @@
 //! From the arguments of `oef whatif` to changes.
 
+use super::named;
 use crate::args::WhatifArgs;
 use crate::failure::{Complaint, Failure};
 use crate::input::{Loaded, load_tenants, nearest, parse_counts};
@@ -60,28 +61,8 @@ struct World<'a> {
 impl World<'_> {
     /// The full name of a tenant, given exactly or by a beginning that no other shares.
     fn tenant(&self, name: &str, flag: &str) -> Result<String, Complaint> {
-        let names = || self.spec.tenants.iter().map(|t| t.name.as_str());
-        if names().any(|n| n == name) {
-            return Ok(name.into());
-        }
-        let begins: Vec<&str> =
-            names().filter(|n| !name.is_empty() && n.starts_with(name)).collect();
-        match begins.as_slice() {
-            [one] => {
-                self.printer.note(&format!("`{name}` is taken as tenant `{one}`"));
-                Ok((*one).into())
-            }
-            [] => {
-                let known: Vec<&str> = names().collect();
-                let complaint = Complaint::new(format!("there is no tenant `{name}`")).at(flag);
-                Err(complaint.hint(nearest::hint("tenants", name, known.iter().copied())))
-            }
-            [first, second, ..] => {
-                let complaint =
-                    Complaint::new(format!("`{name}` could be several tenants")).at(flag);
-                Err(complaint.hint(format!("write the whole name: {first}, {second}, ...")))
-            }
-        }
+        let names: Vec<&str> = self.spec.tenants.iter().map(|t| t.name.as_str()).collect();
+        named::position(&names, name, flag, self.printer).map(|t| names[t].into())
     }
 
     /// The type to add GPUs of: a known one in its own spelling, or a new one.

@@ -11,9 +11,7 @@ pub fn bar(value: f64, full: f64, width: usize) -> String {
     // Rounding a part of a short bar; the cast saturates and cannot go wrong.
     let eighths = (part * (width * 8) as f64).round() as usize;
     let mut out: String = std::iter::repeat_n(EIGHTHS[8], eighths / 8).collect();
-    if eighths % 8 > 0 {
-        out.push(EIGHTHS[eighths % 8]);
-    }
+    out.extend(Some(EIGHTHS[eighths % 8]).filter(|&part| part != EIGHTHS[0]));
     let drawn = out.chars().count();
     out.extend(std::iter::repeat_n(' ', width.saturating_sub(drawn)));
     out
