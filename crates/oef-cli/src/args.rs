@@ -18,7 +18,7 @@ const TOUR: &str = "\
 Start here:
   oef compare lab.toml                           all mechanisms side by side on one problem
   oef share lab.toml                             who gets which GPUs, with the fairness certificate
-  oef explain lab.toml --tenant vision-lab       prices, binding constraints, why a tenant holds what it holds
+  oef explain lab.toml --tenant vision-lab       prices, what binds, why it holds these GPUs
   oef whatif lab.toml --add-gpu h100=8           what a change does to everybody
   oef lie lab.toml --tenant vision-lab           whether a false profile would pay
   oef share table.csv --counts K80=8,V100=8      a speedup table, one tenant per row
@@ -70,7 +70,8 @@ pub enum Command {
     /// Measure how fast this machine solves
     #[command(subcommand)]
     Bench(BenchCommand),
-    /// Print completions for a shell (for example: oef completions bash > ~/.local/share/bash-completion/completions/oef)
+    /// Print completions for a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -89,6 +90,12 @@ Examples:
   oef share table.csv --counts K80=8,P100=8,V100=8 --json
   oef share big.json --time-limit 1s
   cat lab.json | oef share -";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  oef completions bash > ~/.local/share/bash-completion/completions/oef
+  oef completions zsh > ~/.zfunc/_oef
+  oef completions fish > ~/.config/fish/completions/oef.fish";
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:

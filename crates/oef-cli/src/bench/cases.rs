@@ -118,10 +118,32 @@ pub const ALL: [Case; 13] = [
     },
 ];
 
-/// The cases that were asked for.
+/// The cases that were asked for: by their whole names, or else by a part of them.
 pub fn chosen(quick: bool, names: &[String]) -> Vec<Case> {
-    let named =
-        |case: &Case| names.is_empty() || names.iter().any(|n| case.name.contains(n.as_str()));
+    if names.is_empty() {
+        return ALL.into_iter().filter(|c| c.quick || !quick).collect();
+    }
+    let exact = |name: &str| ALL.iter().any(|c| c.name == name);
+    let means = |case: &Case, name: &str| {
+        if exact(name) { case.name == name } else { case.name.contains(name) }
+    };
     // Naming a case is asking for it, however long it takes.
-    ALL.into_iter().filter(|c| named(c) && (c.quick || !quick || !names.is_empty())).collect()
+    ALL.into_iter().filter(|c| names.iter().any(|n| means(c, n))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_are_chosen_by_name() {
+        let count = |quick, names: &[&str]| {
+            chosen(quick, &names.iter().map(|n| (*n).into()).collect::<Vec<_>>()).len()
+        };
+        assert_eq!(count(false, &[]), ALL.len());
+        assert!(count(true, &[]) < ALL.len());
+        assert_eq!(count(false, &["noncooperative-10000"]), 1);
+        assert_eq!(count(true, &["arrival"]), 2);
+        assert_eq!(count(false, &["nothing"]), 0);
+    }
 }

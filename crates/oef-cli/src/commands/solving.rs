@@ -2,9 +2,12 @@
 
 use crate::args::SolveArgs;
 use crate::failure::Failure;
+use crate::output::numbers::percent;
 use crate::printer::Printer;
 use crate::progress::Progress;
-use oef_core::{Certificate, Mechanism, Options, Outcome, Problem, SolveError, audit, solve};
+use oef_core::{
+    Certificate, Mechanism, Options, Outcome, Problem, SolveError, Status, audit, solve,
+};
 use std::time::{Duration, Instant};
 
 /// An audited answer.
@@ -30,6 +33,11 @@ pub fn solve_and_audit(
     let stop = Deadline::after(start, args.time_limit);
     let outcome = solve(problem, mechanism, &stop.options(args, &|| stop.passed()))?;
     let seconds = start.elapsed().as_secs_f64();
+    if outcome.solver.status == Status::Feasible {
+        let gap = percent(outcome.solver.gap);
+        let what = format!("{mechanism}: stopped before the optimum was proven");
+        printer.note(&format!("{what}; the optimum is at most {gap} better than this answer"));
+    }
     let certificate = audit(problem, &outcome);
     Ok(Solved { outcome, certificate, seconds })
 }

@@ -75,13 +75,13 @@ impl Table {
 }
 
 fn line(out: &mut String, cells: &[Cell], widths: &[usize]) {
-    let last = cells.len().saturating_sub(1);
-    for (i, cell) in cells.iter().enumerate() {
+    // Nothing is written behind the last text, so that copied lines carry no blanks.
+    let last = cells.iter().rposition(|c| !c.text.trim_end().is_empty()).unwrap_or(0);
+    for (i, cell) in cells.iter().enumerate().take(last + 1) {
         let width = if cells.len() == widths.len() { widths[i] } else { 0 };
         let pad = " ".repeat(width.saturating_sub(cell.text.width()));
         let styled = cell.style.style(&cell.text);
         let gap = if i == last { "" } else { "  " };
-        // Nothing is padded at the end of a line, so that copied text carries no blanks.
         let _ = match (cell.right, i == last) {
             (true, _) => write!(out, "{pad}{styled}{gap}"),
             (false, true) => write!(out, "{styled}"),
