@@ -44,7 +44,7 @@ pub(in crate::audit) fn decide(
             (least, best_prices) = (other, supporting);
         }
     }
-    if relative(least) <= AUDIT_TOLERANCE {
+    if relative(least) <= AUDIT_TOLERANCE && feasible {
         return holds(relative(least), ParetoProof::Prices);
     }
     let open = |least: f64| ParetoFinding {
@@ -89,7 +89,7 @@ fn improvement(
     amounts: &[f64],
     level: ParetoLevel,
 ) -> Option<(f64, Improvement)> {
-    let amounts = repair(exchange, amounts)?;
+    let amounts = repair(exchange, amounts);
     let better = exchange.shares(problem, &amounts);
     let mut gains = Vec::new();
     let mut gain = 0.0;
