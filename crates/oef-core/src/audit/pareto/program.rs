@@ -26,6 +26,9 @@ const ITERATIONS_MAX: usize = 150;
 const STALLED_MAX: usize = 25;
 /// Relative gap and residuals at which the iteration ends: below what the audit distinguishes.
 const TARGET: f64 = 1e-11;
+/// The primal residuals count less, since the last digits of them are polished away afterwards, while
+/// waiting for them would spoil the rest.
+const PRIMAL_WEIGHT: f64 = 1e-3;
 /// A part of a type's capacity that is no answer but what an interior point keeps off the boundary.
 const DUST: f64 = 1e-11;
 
@@ -119,7 +122,7 @@ pub(super) struct Residual {
 
 impl Residual {
     fn merit(&self) -> f64 {
-        worse(worse(self.relative_gap, self.primal), self.dual)
+        worse(worse(self.relative_gap, self.dual), self.primal * PRIMAL_WEIGHT)
     }
 }
 
@@ -313,8 +316,10 @@ impl Program {
             advance(&mut next, &direction, (primal * STEP_BACK).min(1.0), 0.0);
             residual = self.residual(&next);
             let before = self.residual(point).primal;
+            let moved =
+                (next.x.iter().zip(&point.x)).fold(0.0, |m, (a, b)| worse(m, (a - b).abs()));
             // Also false for a residual that is no number.
-            if residual.primal < before {
+            if residual.primal < before && moved < POLISH_REACH {
                 *point = next;
             } else {
                 return;
@@ -346,6 +351,8 @@ fn wanted(point: &Point, target: f64, before: Option<&Point>) -> Products {
 
 /// A start price below this part of the greatest value would start on the boundary.
 const START_PRICE_MIN: f64 = 1e-6;
+/// A polish that moves more than this part of a type's capacity is not one, but a singular system.
+const POLISH_REACH: f64 = 1e-5;
 /// The first brings the residuals to rounding, the second repairs what its own rounding left.
 const POLISHES: usize = 3;
 /// How much of the way to the boundary a step goes.
