@@ -3,11 +3,19 @@
 
 pub mod audit;
 pub mod change;
+mod cooperative;
 pub mod explain;
 mod ids;
+mod instance;
 pub mod lie;
+mod limited;
+mod linalg;
+mod lp;
+mod market;
 pub mod mechanism;
+mod nash;
 pub mod problem;
+mod scaled;
 pub mod shares;
 
 pub use audit::{Certificate, audit, envy_matrix};
