@@ -4,7 +4,7 @@ use super::cases::{Bar, Case, Work};
 use super::measure::Measured;
 use super::reference::Reference;
 use crate::output::certificate::Mark;
-use crate::output::document::{VERSION, finite, status_word};
+use crate::output::document::{VERSION, finite, gap, status_word};
 use crate::output::numbers::{percent, seconds};
 use crate::output::table::{Cell, Table};
 use owo_colors::Style;
@@ -188,7 +188,7 @@ fn case(line: &Line) -> CaseDocument {
         seconds_max: measured.and_then(|m| m.seconds.last().copied()),
         status: measured.map(|m| status_word(m.outcome.solver.status)),
         method: measured.map(|m| m.outcome.solver.method),
-        gap: measured.map(|m| finite(m.outcome.solver.gap)),
+        gap: measured.map(|m| gap(m.outcome.solver.gap)),
         total: measured.map(|m| finite(m.total)),
         worst_envy: measured.and_then(|m| m.worst_envy).map(finite),
         error: line.result.as_ref().err().cloned(),

@@ -33,6 +33,7 @@ pub fn solve_and_audit(
     let stop = Deadline::after(start, args.time_limit);
     let outcome = solve(problem, mechanism, &stop.options(args, &|| stop.passed()))?;
     let seconds = start.elapsed().as_secs_f64();
+    check_finite(problem, &outcome)?;
     if outcome.solver.status == Status::Feasible {
         let gap = percent(outcome.solver.gap);
         let what = format!("{mechanism}: stopped before the optimum was proven");
@@ -40,6 +41,16 @@ pub fn solve_and_audit(
     }
     let certificate = audit(problem, &outcome);
     Ok(Solved { outcome, certificate, seconds })
+}
+
+/// A figure that is not finite is no answer, whatever came with it.
+fn check_finite(problem: &Problem, outcome: &Outcome) -> Result<(), SolveError> {
+    let total = outcome.shares.total(problem);
+    if total.is_finite() && outcome.prices.iter().all(|p| p.is_finite()) {
+        return Ok(());
+    }
+    let detail = "some of its figures are not finite".into();
+    Err(SolveError::Numerical { mechanism: outcome.mechanism, detail })
 }
 
 /// Runs `work` with options that stop it at the time limit, and a sign of life meanwhile.

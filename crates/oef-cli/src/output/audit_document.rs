@@ -1,6 +1,6 @@
 //! The certificate for machines.
 
-use super::document::{Object, finite, per_type};
+use super::document::{Object, finite, gap, per_type};
 use oef_core::audit::{
     EnvyWitness, Finding, Improvement, OverDemand, Overuse, ParetoFinding, ParetoProof, Shortfall,
     SkippedType,
@@ -121,7 +121,7 @@ impl<'a> AuditDocument<'a> {
             adjacent: finding(&c.adjacent, |w: &SkippedType| skipped(problem, w)),
             optimality: OptimalityDocument {
                 holds: c.optimality.holds,
-                gap: finite(c.optimality.gap),
+                gap: gap(c.optimality.gap),
             },
         }
     }

@@ -36,6 +36,11 @@ pub fn finite(x: f64) -> f64 {
     if x.is_nan() { 0.0 } else { x.clamp(f64::MIN, f64::MAX) + 0.0 }
 }
 
+/// A gap that could not be computed is not a small one.
+pub fn gap(x: f64) -> f64 {
+    if x.is_nan() { f64::MAX } else { finite(x) }
+}
+
 /// `oef share --json`
 #[derive(Debug, Serialize)]
 pub struct ShareDocument<'a> {
@@ -104,7 +109,7 @@ impl SolverDocument {
             status: status_word(outcome.solver.status),
             seconds,
             method: outcome.solver.method,
-            gap: finite(outcome.solver.gap),
+            gap: gap(outcome.solver.gap),
             iterations: outcome.solver.iterations,
         }
     }

@@ -44,6 +44,9 @@ pub fn difference(x: f64) -> String {
 
 /// A part of one as a percentage.
 pub fn percent(x: f64) -> String {
+    if !x.is_finite() {
+        return "an unknown part".into();
+    }
     if x != 0.0 && x.abs() < 1e-4 {
         format!("{:.1e} %", x * 100.0)
     } else {
