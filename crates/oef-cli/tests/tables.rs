@@ -72,3 +72,13 @@ fn rows_must_be_whole() {
     let file = dir.file("t.csv", "model,speed\nx,1\n");
     oef(&["share", &file, "--counts", "a=1"]).fails(2, &["t.csv:1", "thr_"]);
 }
+
+#[test]
+fn lines_are_counted_as_an_editor_does() {
+    let table = "model,thr_a\r\n\r\n\r\nx,bad\r\n\"two\nlines\",oops\r\ny,worse\r\n";
+    let ran = oef_with(&["share", "-", "--counts", "a=1"], table);
+    ran.fails(
+        2,
+        &["<stdin>:4:1: thr_a: `bad`", "<stdin>:5:1: thr_a: `oops`", "<stdin>:7:1: thr_a: `worse`"],
+    );
+}

@@ -45,7 +45,8 @@ pub fn parse(text: &str, counts: &[Count], label: &str) -> Result<Built, Vec<Com
         },
         ..Built::default()
     };
-    let mut rows = Rows { header: &header, columns: &columns, counts, names: BTreeMap::new() };
+    let mut rows =
+        Rows { text, header: &header, columns: &columns, counts, names: BTreeMap::new() };
     for record in reader.records() {
         match record {
             Ok(record) => rows.add(&record, &mut built),
@@ -60,6 +61,7 @@ pub fn parse(text: &str, counts: &[Count], label: &str) -> Result<Built, Vec<Com
 }
 
 struct Rows<'a> {
+    text: &'a str,
     header: &'a StringRecord,
     columns: &'a [Column],
     counts: &'a [Count],
@@ -69,7 +71,7 @@ struct Rows<'a> {
 
 impl Rows<'_> {
     fn add(&mut self, record: &StringRecord, built: &mut Built) {
-        let at = record.position().map_or(0, |p| p.byte() as usize);
+        let at = self.start(record);
         if record.len() != self.header.len() {
             let (found, expected) = (record.len(), self.header.len());
             let message = format!("the row has {found} fields, the header has {expected}");
@@ -98,6 +100,13 @@ impl Rows<'_> {
             TenantPlaces { name: at, weight: at, demand: at, list: at, workloads: vec![whole] };
         built.spec.tenants.push(tenant);
         built.places.tenants.push(places);
+    }
+
+    /// Where a row begins: the reader counts the line breaks and empty lines before it to the row.
+    fn start(&self, record: &StringRecord) -> usize {
+        let at = record.position().map_or(0, |p| p.byte() as usize);
+        let rest = self.text.as_bytes().get(at..).unwrap_or_default();
+        at + rest.iter().take_while(|b| matches!(b, b'\r' | b'\n')).count()
     }
 
     /// The descriptive cells joined, and numbered where that is not unique.
@@ -152,7 +161,7 @@ fn assign_columns(
     if types.is_empty() {
         let titles: Vec<&str> = header.iter().take(8).collect();
         let message = format!("the table has no `thr_<type>` column, but {}", titles.join(", "));
-        let hint = "name the throughput columns like `thr_a100`";
+        let hint = "name the throughput columns like `thr_a100`, and separate columns with commas";
         return Err(vec![Complaint::new(message).at(format!("{label}:1")).hint(hint)]);
     }
     if counts.is_empty() {

@@ -96,3 +96,24 @@ fn too_large(size: &str, label: &str) -> Complaint {
         .at(label)
         .hint("is this a problem file? 200,000 tenants of ten types fit into that")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_not_to_be_read_has_a_hint() {
+        for kind in
+            [io::ErrorKind::NotFound, io::ErrorKind::PermissionDenied, io::ErrorKind::IsADirectory]
+        {
+            let complaint = cannot_read(&kind.into(), "x.toml");
+            assert_eq!(complaint.place.as_deref(), Some("x.toml"));
+            assert!(complaint.hint.is_some(), "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_text() {
+        assert_eq!(decode(b"\xef\xbb\xbfa".to_vec(), "x").as_deref(), Ok("a"));
+    }
+}
