@@ -140,11 +140,7 @@ fn prices(problem: &Problem, solved: &Solved) -> String {
         let prices = (problem.types().iter().zip(&outcome.prices))
             .map(|(t, price)| format!("{} {}", short(&t.name), figure(*price)));
         let prices = prices.collect::<Vec<_>>().join(", ");
-        let _ = writeln!(
-            out,
-            "{:<10} {prices} (total throughput that one more GPU is worth)",
-            "prices"
-        );
+        let _ = writeln!(out, "{:<10} {prices} (throughput per GPU, from the duals)", "prices");
     }
     let holder =
         |w: oef_core::WorkloadId| short(&problem.tenants()[problem.workloads()[w.0].tenant.0].name);
