@@ -1,5 +1,6 @@
 //! `oef bench shares`: how fast this machine solves, with a reference beside it.
 
+mod again;
 mod cases;
 mod instances;
 mod measure;

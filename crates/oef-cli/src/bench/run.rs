@@ -1,5 +1,6 @@
 //! Runs the chosen cases one after the other.
 
+use super::again;
 use super::cases::{self, Case, Work};
 use super::measure;
 use super::prototype::{self, Prototype};
@@ -46,16 +47,20 @@ fn measure_case(
     prototype: Option<&Prototype>,
 ) -> Result<Line, Failure> {
     let problem = measure::instance(&case, args.seed)?;
-    let result = match case.work {
-        Work::Scratch | Work::Limited(_) => {
-            measure::from_scratch(&case, &problem, args.repeat).map_err(|e| e.to_string())
+    let (result, references) = match case.work {
+        Work::Arrival | Work::Departure => {
+            let again = again::measure(&case, &problem, args.seed, args.repeat);
+            again.unwrap_or_else(|why| (Err(why), Vec::new()))
         }
-        Work::Arrival | Work::Departure => Err("the solver keeps no state yet".into()),
-    };
-    let references = if case.work == Work::Scratch && result.is_ok() {
-        references(&case, &problem, prototype)?
-    } else {
-        Vec::new()
+        Work::Scratch | Work::Limited(_) => {
+            let result = measure::from_scratch(&case, &problem, args.repeat);
+            let compared = case.work == Work::Scratch && result.is_ok();
+            let references = match compared {
+                true => references(&case, &problem, prototype)?,
+                false => Vec::new(),
+            };
+            (result.map_err(|e| e.to_string()), references)
+        }
     };
     Ok(Line { case, result, references })
 }
