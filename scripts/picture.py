@@ -21,8 +21,10 @@ MECHANISMS = ["efficiency", "incentive", "cooperative", "nash", "gavel", "gandiv
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444"]
 
 WIDTH, LEFT, RIGHT = 860, 136, 250
-TOP, ROW, BOTTOM = 64, 34, 66
-DOT = 5.5
+TOP, ROW, BOTTOM = 70, 44, 62
+DOT = 4.2
+# Dots that would cover each other stand above each other.
+LEVELS = [0.0, -8.0, 8.0, -16.0, 16.0, 24.0, -24.0]
 
 
 def main():
@@ -88,12 +90,12 @@ def draw(results):
 
 
 def dots(name, tenants, ratio, x, y):
-    """One dot per tenant; those that would cover each other are moved apart, up and down in turn."""
+    """One dot per tenant; its height in the row means nothing."""
     out, placed = [], []
     for value, tenant in sorted((ratio[name, t], t) for t in tenants):
         at = x(value)
         shift = 0.0
-        for candidate in (0.0, -8.0, 8.0, -4.0, 4.0, -12.0, 12.0):
+        for candidate in LEVELS:
             if all((at - px) ** 2 + (candidate - py) ** 2 >= 60.0 for px, py in placed):
                 shift = candidate
                 break
