@@ -10,7 +10,7 @@ const MAY_USE: [(&str, &[&str]); 4] = [
     ("oef-core", &[]),
     ("oef-cli", &["oef-core"]),
     ("oef-oracle", &["oef-core"]),
-    ("oef-tidy", &[]),
+    ("oef-tidy", &["oef-core"]),
 ];
 
 /// Only tests may use these, whatever the table above says.
