@@ -60,7 +60,7 @@ def draw(results):
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
         ' font-family="system-ui, sans-serif" font-size="13" role="img"'
-        ' aria-label="Throughput of each tenant over its equal split, and the total, under eight mechanisms">',
+        ' aria-label="Throughput of each tenant over its equal split, and the total, under each mechanism">',
         f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
         text(LEFT, 22, "each tenant&#8217;s throughput, as a multiple of its equal split", weight="600"),
         text(WIDTH - RIGHT + 22, 22, "total, against max-min", weight="600"),
