@@ -68,6 +68,7 @@ fn random(kind: Kind, seed: u64) -> ProblemSpec {
                         let value = match kind {
                             Kind::Ties => 1.0 + dice.below(3) as f64,
                             Kind::Zeros if dice.below(3) == 0 => 0.0,
+                            _ if huge && j == 0 => 1.0,
                             _ if huge => dice.log(1e-6, 1e6),
                             Kind::Demands if dice.below(8) == 0 => 0.0,
                             _ => 1.0 + 9.0 * dice.real(),
@@ -95,7 +96,7 @@ fn random(kind: Kind, seed: u64) -> ProblemSpec {
         }
         tenants.push(tenant);
     }
-    ProblemSpec { reference: None, gpus, tenants }
+    ProblemSpec { reference: huge.then(|| "g0".into()), gpus, tenants }
 }
 
 /// What is wrong with an outcome.

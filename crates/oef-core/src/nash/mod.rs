@@ -185,7 +185,7 @@ fn gap(terms: &Terms<'_>, instance: &Instance, candidate: &Candidate) -> f64 {
     let scaled = terms.scaled;
     let throughput = throughputs(instance, &candidate.x);
     let mut mean = 0.0;
-    for l in 0..scaled.n {
+    for l in (0..scaled.n).filter(|&l| terms.takes_part(l)) {
         let whole = crate::shares::dot(instance.profile(l), &instance.capacity);
         mean += scaled.weight[l] * (throughput[l] / (scaled.weight[l] * whole)).ln();
     }

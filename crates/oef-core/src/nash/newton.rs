@@ -103,7 +103,7 @@ fn back_substitute(
     }
     for (g, &(dcap, dfloor)) in local.iter().enumerate() {
         let slack = |dual: f64, slack: f64, change: f64, lack: f64| {
-            if dual > 0.0 { (lack - slack * change) / dual } else { 0.0 }
+            if slack > 0.0 { (lack - slack * change) / dual } else { 0.0 }
         };
         step.t.push(slack(point.cap[g], point.t[g], dcap, lacks.cap[g]));
         step.r.push(slack(point.floor[g], point.r[g], dfloor, lacks.floor[g]));
@@ -223,7 +223,7 @@ impl Row {
         (self.q, self.va) = (0.0, 0.0);
         for j in 0..k {
             let e = l * k + j;
-            if value[j] == 0.0 {
+            if !terms.usable(e) {
                 (self.d[j], self.a[j], self.dv[j]) = (0.0, 0.0, 0.0);
                 continue;
             }
@@ -235,6 +235,12 @@ impl Row {
             self.va += self.a[j] * value[j];
         }
         (self.eta, self.u) = (point.eta[l], point.u[l]);
+        if self.u == 0.0 {
+            (self.omega, self.b) = (0.0, 0.0);
+            self.keep.fill(0.0);
+            self.still.fill(0.0);
+            return;
+        }
         self.omega = 1.0 / (self.u + self.eta * self.q);
         self.b = 1.0 - self.eta * self.u - lacks.affine.map_or(0.0, |a| a.eta[l] * a.u[l]);
         for j in 0..k {
@@ -295,7 +301,9 @@ impl GroupSystem {
             b: [vec![0.0; k], vec![0.0; k]],
             image: vec![0.0; k],
         };
-        if !terms.groups[g].load.is_empty() {
+        if terms.groups[g].filled {
+            system.c[0] = -lacks.load[g];
+        } else if !terms.groups[g].load.is_empty() {
             system.m[0] = point.t[g] / point.cap[g];
             system.c[0] = lacks.cap[g] / point.cap[g] - lacks.load[g];
         }

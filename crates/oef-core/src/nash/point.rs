@@ -16,7 +16,7 @@ const FREE: f64 = 0.1;
 ///
 /// ```text
 /// u_l = v_l.y_l                                        utility
-/// s_l = p + cap_g load_g - (eta_l + floor_g lift_l) v_l   what a type costs row l above its worth
+/// s_l = p + cap_g load_g - (eta_l + floor_g lift_l) v_l   above its worth
 /// eta_l u_l = 1                                        (from the logarithm)
 /// y s = mu,  p z = mu able,  cap t = mu weight_g,  floor r = mu weight_g
 /// sum_l weight_l y_l + z = 1,  sum_(l in g) weight_l load_g.y_l + t_g = 1
@@ -77,17 +77,18 @@ impl Point {
             .collect();
         for group in terms.groups.iter().filter(|g| !g.load.is_empty()) {
             let load = load_of(terms, group, &y);
-            if load > kept {
+            let kept = if group.filled { 1.0 } else { kept };
+            if load > kept || group.filled {
                 for &l in &group.rows {
                     y[l * k..][..k].iter_mut().for_each(|y| *y *= kept / load);
                 }
             }
         }
         let u: Vec<f64> = (0..n).map(|l| scaled.utility(l, &y, l)).collect();
-        let eta = u.iter().map(|u| 1.0 / u).collect();
+        let eta = u.iter().map(|&u| if u > 0.0 { 1.0 / u } else { 0.0 }).collect();
         let mut point = Point { y, u, eta, ..Point::default() };
         for group in &terms.groups {
-            let capped = !group.load.is_empty();
+            let capped = !group.load.is_empty() && !group.filled;
             point.cap.push(if capped { group.weight } else { 0.0 });
             point.t.push(if capped { 1.0 - load_of(terms, group, &point.y) } else { 0.0 });
             let reached: f64 = lifted(terms, group, &point.u);
@@ -111,7 +112,7 @@ impl Point {
         point.z = if terms.sells_out() {
             Vec::new()
         } else {
-            point.sold(terms).iter().map(|sold| 1.0 - sold).collect()
+            point.sold(terms).iter().map(|sold| (1.0 - sold).max(0.5 * FREE)).collect()
         };
         point.p = p;
         point
@@ -176,8 +177,8 @@ impl Point {
     fn distance(&self, terms: &Terms<'_>) -> f64 {
         let (sold, caps, floors) = self.residuals(terms);
         let linear = sold.iter().chain(&caps).chain(&floors).fold(0.0_f64, |m, x| m.max(x.abs()));
-        let unit =
-            self.eta.iter().zip(&self.u).fold(0.0_f64, |m, (a, b)| m.max((a * b - 1.0).abs()));
+        let products = self.eta.iter().zip(&self.u).filter(|&(_, &u)| u != 0.0);
+        let unit = products.fold(0.0_f64, |m, (a, b)| m.max((a * b - 1.0).abs()));
         let numbers = self.mu(terms) + linear + unit;
         if numbers.is_nan() {
             return f64::NAN;
@@ -231,12 +232,17 @@ impl Point {
             (&self.eta, &step.eta),
             (&self.p, &step.p),
             (&self.z, &step.z),
-            (&self.cap, &step.cap),
             (&self.t, &step.t),
             (&self.floor, &step.floor),
             (&self.r, &step.r),
         ];
         let mut length = 1.0 / TO_BOUNDARY;
+        // The price of a cap that is to be filled may have any sign; such a cap has no slack.
+        for ((x, d), t) in self.cap.iter().zip(&step.cap).zip(&self.t) {
+            if *t > 0.0 && *d < 0.0 && -x / d < length {
+                length = -x / d;
+            }
+        }
         for (x, d) in lists {
             for (x, d) in x.iter().zip(d) {
                 if *d < 0.0 && -x / d < length {

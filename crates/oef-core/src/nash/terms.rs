@@ -4,9 +4,10 @@ use crate::instance::Instance;
 use crate::limited::usable_equal_split;
 use crate::scaled::Scaled;
 
-/// Room below a floor, relative. A cap below a tenant's part of its fastest type leaves it just one
-/// bundle that meets both cap and floor; the interior-point method needs a little around it.
+/// Room below a floor, relative: the interior-point method needs a little where floors leave none.
 const ROOM: f64 = 1e-8;
+/// A floor this near to what the cap allows at best leaves nothing but the fastest GPUs.
+const PINNED: f64 = 1e-7;
 
 /// `max sum_l weight_l log u_l` with `u_l = v_l.y_l`, `sum_l weight_l y_l <= 1` and the groups' limits.
 pub(super) struct Terms<'a> {
@@ -17,6 +18,8 @@ pub(super) struct Terms<'a> {
     pub group_of: Vec<Option<usize>>,
     /// Floors: what a unit of a row's utility per weight adds towards the floor of its group.
     pub lift: Vec<f64>,
+    /// Which entries take part: a row that can use a type, unless its group's floor forbids it.
+    pub usable: Vec<bool>,
     /// Weight of the rows that can use each type.
     pub able: Vec<f64>,
 }
@@ -30,35 +33,61 @@ pub(super) struct Group {
     pub load: Vec<f64>,
     /// Whether `sum_l weight_l lift_l u_l >= 1` is asked for.
     pub floor: bool,
+    /// Whether the cap is to be used in full.
+    pub filled: bool,
 }
 
 impl<'a> Terms<'a> {
     /// The program with its caps and, if asked for, floors: nobody below what it can use of its equal
     /// split.
+    ///
+    /// A cap within a tenant's part of its fastest type makes the floor as much as the cap allows at
+    /// all: the tenant is *pinned*. It fills its cap with GPUs of that speed, whichever type they are,
+    /// which takes the place of the floor; a workload of it that is slower everywhere gets nothing and
+    /// takes no part in the sum.
     pub fn new(instance: &Instance, scaled: &'a Scaled, floors: bool) -> Self {
         let (n, k) = (scaled.n, scaled.k);
-        let mut able = vec![0.0; k];
-        for e in (0..n * k).filter(|&e| scaled.value[e] > 0.0) {
-            able[e % k] += scaled.weight[e / k];
-        }
-        let mut terms =
-            Terms { scaled, groups: Vec::new(), group_of: vec![None; n], lift: vec![0.0; n], able };
+        let mut terms = Terms {
+            scaled,
+            groups: Vec::new(),
+            group_of: vec![None; n],
+            lift: vec![0.0; n],
+            usable: scaled.value.iter().map(|&v| v > 0.0).collect(),
+            able: vec![0.0; k],
+        };
         for cap in &instance.caps {
             let load = instance.capacity.iter().map(|m| m / cap.limit).collect();
             let floor = if floors { usable_equal_split(instance, cap) } else { 0.0 };
-            terms.add(instance, cap.rows.clone(), load, floor);
-        }
-        if floors {
-            for l in 0..n {
-                if terms.group_of[l].is_none() {
-                    terms.add(instance, vec![l], Vec::new(), instance.equal_split(l));
+            let speeds = cap.rows.iter().flat_map(|&l| instance.profile(l));
+            let fastest = speeds.copied().fold(0.0, f64::max);
+            let pinned = floor >= cap.limit * fastest * (1.0 - PINNED);
+            if pinned {
+                for e in cap.rows.iter().flat_map(|&l| l * k..(l + 1) * k) {
+                    terms.usable[e] = instance.speedup[e] >= fastest * (1.0 - PINNED);
                 }
             }
+            let floor = if pinned { 0.0 } else { floor };
+            terms.add(instance, cap.rows.clone(), load, floor, pinned);
+        }
+        for l in (0..n).filter(|_| floors) {
+            if terms.group_of[l].is_none() {
+                terms.add(instance, vec![l], Vec::new(), instance.equal_split(l), false);
+            }
+        }
+        for e in (0..n * k).filter(|&e| terms.usable[e]) {
+            terms.able[e % k] += scaled.weight[e / k];
         }
         terms
     }
 
-    fn add(&mut self, instance: &Instance, rows: Vec<usize>, load: Vec<f64>, floor: f64) {
+    fn add(
+        &mut self,
+        instance: &Instance,
+        rows: Vec<usize>,
+        load: Vec<f64>,
+        floor: f64,
+        filled: bool,
+    ) {
         let all: f64 = instance.weight.iter().sum();
         for &l in &rows {
             self.group_of[l] = Some(self.groups.len());
@@ -69,7 +98,7 @@ impl<'a> Terms<'a> {
             }
         }
         let weight = rows.iter().map(|&l| self.scaled.weight[l]).sum();
-        self.groups.push(Group { rows, weight, load, floor: floor > 0.0 });
+        self.groups.push(Group { rows, weight, load, floor: floor > 0.0, filled });
     }
 
     /// Without limits everything is sold; with them something may be left that nobody can use.
@@ -78,7 +107,12 @@ impl<'a> Terms<'a> {
     }
 
     pub fn usable(&self, e: usize) -> bool {
-        self.scaled.value[e] > 0.0
+        self.usable[e]
+    }
+
+    /// Whether a row can have anything at all.
+    pub fn takes_part(&self, l: usize) -> bool {
+        self.usable[l * self.scaled.k..][..self.scaled.k].contains(&true)
     }
 
     /// What the group of row `l` adds to the price of a unit of type `j` per unit of its cap's price.
@@ -93,10 +127,11 @@ impl<'a> Terms<'a> {
         let scaled = self.scaled;
         let mut bound =
             price.iter().sum::<f64>() + cap.iter().sum::<f64>() - floor.iter().sum::<f64>();
-        for l in 0..scaled.n {
+        for l in (0..scaled.n).filter(|&l| self.takes_part(l)) {
             let (kappa, phi) = self.group_of[l].map_or((0.0, 0.0), |g| (cap[g], floor[g]));
             let mut least = f64::INFINITY;
-            for (j, &v) in scaled.value(l).iter().enumerate().filter(|&(_, &v)| v > 0.0) {
+            let usable = |j: usize| self.usable(l * scaled.k + j);
+            for (j, &v) in scaled.value(l).iter().enumerate().filter(|&(j, _)| usable(j)) {
                 least = least.min((price[j] + kappa * self.load(l, j)) / v);
             }
             let pays = least - phi * self.lift[l];
