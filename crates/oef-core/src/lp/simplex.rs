@@ -14,6 +14,12 @@ use thiserror::Error;
 const FEASIBLE: f64 = 1e-10;
 /// Reduced cost (relative to the terms it was computed from) that is still rounding.
 const OPTIMAL: f64 = 1e-10;
+/// Terms of a reduced cost below this count as this: what is left of greater ones is noise.
+const LEAST_TERM: f64 = 1e-3;
+/// The same when the optimum is known and its small prices are wanted too.
+const LEAST_TERM_POLISHED: f64 = 1e-20;
+/// Pivots that may be spent on that, besides one per row: noise must not go round for ever.
+const POLISH_MAX: usize = 200;
 /// Entries of the entering column below this are no pivots.
 const PIVOT: f64 = 1e-9;
 /// Pivots without progress after which the costs are perturbed, once; then the least index rules.
@@ -50,6 +56,10 @@ pub(crate) struct Simplex {
     /// Whether rows and columns are brought to order one before each solve. Programs that are so by
     /// construction need not be.
     pub autoscale: bool,
+    /// Whether duals are wanted right in each component, however small it is beside the others.
+    pub precise: bool,
+    /// Reduced costs are judged beside their terms, and beside this.
+    least_term: f64,
     /// The program in the units that are worked in, if these are others.
     scaled: Option<(Program, Scaling)>,
     /// Pivots so far.
@@ -70,6 +80,8 @@ impl Simplex {
         let mut simplex = Simplex {
             program,
             autoscale: false,
+            precise: false,
+            least_term: LEAST_TERM,
             scaled: None,
             pivots: 0,
             place: Vec::new(),
@@ -86,7 +98,7 @@ impl Simplex {
 
     /// The same for a program whose numbers are of any size.
     pub fn scaling(program: Program) -> Self {
-        Simplex { autoscale: true, ..Simplex::new(program) }
+        Simplex { autoscale: true, precise: true, ..Simplex::new(program) }
     }
 
     /// Solves to an optimal vertex from the current basis.
@@ -100,6 +112,8 @@ impl Simplex {
         let limit =
             self.pivots + 1000 + PIVOTS_PER_SIZE_MAX * (self.program.rows() + self.program.vars());
         let mut stalled = 0;
+        self.least_term = LEAST_TERM;
+        let mut polished = None;
         loop {
             if !self.fresh || self.factors.is_stale() {
                 self.refactor();
@@ -121,8 +135,19 @@ impl Simplex {
                     stalled = 0;
                     continue;
                 }
-                return if infeasible { Err(LpError::Infeasible) } else { Ok(()) };
+                if infeasible {
+                    return Err(LpError::Infeasible);
+                }
+                if self.precise && polished.is_none() {
+                    polished = Some(self.pivots + POLISH_MAX + self.program.rows());
+                    self.least_term = LEAST_TERM_POLISHED;
+                    continue;
+                }
+                return Ok(());
             };
+            if polished.is_some_and(|limit| self.pivots >= limit) {
+                return Ok(());
+            }
             let step = self.pivot(enter, rise, infeasible)?;
             stalled = if step > FEASIBLE { 0 } else { stalled + 1 };
             if stalled == STALL {
@@ -277,8 +302,9 @@ impl Simplex {
     fn refactor(&mut self) {
         let rows = self.program.rows();
         for _ in 0..=rows {
+            let data = self.scaled.as_ref().map_or(&self.program, |(program, _)| program);
             let columns: Vec<&[(RowId, f64)]> =
-                self.basis.iter().map(|&v| column(self.data(), &self.logical, v)).collect();
+                self.basis.iter().map(|&v| column(data, &self.logical, v)).collect();
             let deficiency = self.factors.factor(rows, &columns);
             if deficiency.columns.is_empty() {
                 break;
@@ -389,7 +415,7 @@ impl Simplex {
     fn reduced_cost(&self, v: usize, y: &[f64], infeasible: bool) -> (f64, f64) {
         let own = if infeasible { 0.0 } else { self.cost_of(v) + self.perturbation_of(v) };
         let mut sum = own;
-        let mut scale = own.abs().max(1e-3);
+        let mut scale = own.abs().max(self.least_term);
         for &(row, a) in column(self.data(), &self.logical, v) {
             let term = a * y[row];
             sum -= term;
