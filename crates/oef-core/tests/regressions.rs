@@ -61,3 +61,20 @@ fn a_tenant_that_wants_nothing_takes_nothing() {
         assert_shares(&problem, &solved(&problem, mechanism), &[&[0.0, 0.0], &[1.0, 1.0]]);
     }
 }
+
+#[test]
+fn levels_under_a_cap_have_prices() {
+    // Gavel's <1,2;1,3;1,4> with one GPU each: everybody at 12/11 of its equal split.
+    let problem = matrix(&[1.0, 1.0], &[&[1.0, 2.0], &[1.0, 3.0], &[1.0, 4.0]]).validate().unwrap();
+    let options = Options { gavel_cap: Some(1.0), ..Options::default() };
+    let capped = solve(&problem, Mechanism::Gavel, &options).unwrap();
+    assert!(capped.prices.iter().any(|p| *p > 0.0), "{:?}", capped.prices);
+    // A cap that does not bind changes nothing, prices included.
+    let mut spec = matrix(&[2.0, 2.0], &[&[1.0, 2.0], &[1.0, 3.0]]);
+    let free = solved(&spec.validate().unwrap(), Mechanism::Noncooperative);
+    spec.tenants[0].demand = Some(3.9);
+    let limited = solved(&spec.validate().unwrap(), Mechanism::Noncooperative);
+    for (a, b) in free.prices.iter().zip(&limited.prices) {
+        assert!((a - b).abs() < 1e-9 * a, "{:?} {:?}", free.prices, limited.prices);
+    }
+}
