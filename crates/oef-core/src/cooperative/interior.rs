@@ -18,9 +18,6 @@ use ndarray::{Array2, ArrayView2};
 const ITERATIONS_MAX: usize = 120;
 /// Part of the way to the boundary that a step may take.
 const TO_BOUNDARY: f64 = 0.995;
-/// Complementarity of the point that is kept for a later start: enough room to move, and most of the
-/// pairs that matter are in play.
-const MIDDLE: f64 = 1e-5;
 /// Short steps in a row after which the arithmetic is at its end.
 const STUCK_MAX: usize = 3;
 /// Correctors per iteration: each is a solve, against the factorisation that a longer step saves.
@@ -102,31 +99,24 @@ impl<'a> Data<'a> {
 pub(super) struct Run {
     pub point: Point,
     pub iterations: usize,
-    /// A point from the middle of the path, for a later start.
-    pub middle: Option<Point>,
 }
 
 /// Follows the path from the given point until complementarity is below `accuracy`.
 pub(super) fn follow(data: &Data<'_>, start: Point, accuracy: f64, stop: &dyn Fn() -> bool) -> Run {
     let mut point = start;
     let mut stuck = 0;
-    let mut middle = None;
     for iteration in 0..ITERATIONS_MAX {
         let mu = point.mu();
         let (primal, dual) = Targets::residuals(data, &point).norms();
         let arrived = mu < accuracy && primal < 1e-9 && dual < 1e-7;
         if arrived || stuck > STUCK_MAX || stop() {
-            return Run { point, iterations: iteration, middle };
-        }
-        if std::env::var("OEF_TRACE").is_ok() { eprintln!("it {iteration} mu {mu:.2e} primal {primal:.2e} dual {dual:.2e} pairs {}", point.pairs.s.len()); }
-        if middle.is_none() && mu < std::env::var("MID").ok().and_then(|v| v.parse().ok()).unwrap_or(MIDDLE) && primal < 1e3 * mu {
-            middle = Some(point.clone());
+            return Run { point, iterations: iteration };
         }
         let step = iterate(data, &mut point, mu);
         stuck = if step < 0.05 { stuck + 1 } else { 0 };
         point.adapt_pairs(data);
     }
-    Run { point, iterations: ITERATIONS_MAX, middle }
+    Run { point, iterations: ITERATIONS_MAX }
 }
 
 /// One predictor-corrector step; returns the shorter step length.

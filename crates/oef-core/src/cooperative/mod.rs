@@ -17,14 +17,12 @@ mod interior;
 mod menu;
 mod newton;
 mod parties;
-mod warm;
 
 use crate::OPTIMALITY_TOLERANCE;
 use crate::instance::Instance;
 use crate::lp::LpError;
 use crate::market::Allocation;
 use crate::scaled::Scaled;
-pub(crate) use warm::State;
 use envy_program::EnvyProgram;
 
 /// Up to here the simplex method alone is faster.
@@ -35,6 +33,8 @@ const ACCURACY: f64 = 1e-13;
 const SAME: [f64; 3] = [1e-6, 1e-8, 1e-11];
 /// A gap that is nothing but the rounding of the bound.
 const EXACT: f64 = 2e-11;
+/// Rows up to which every row can have its own bundle in the simplex within seconds.
+const OWN_BUNDLES_MAX: usize = 120;
 /// Nearest rows whose envy is looked at from the start.
 const NEIGHBOURS: usize = 8;
 
@@ -44,30 +44,20 @@ const NEIGHBOURS: usize = 8;
 /// walks the last step to the canonical vertex, with one bundle for all rows that hold the same. If
 /// that vertex does not meet the bound, every row gets its own bundle again. When there is no time for
 /// all that, the bundles at hand become a menu, which is free of envy, with the gap to the bound.
-///
-/// `state` is what an earlier solve of a similar instance left; the path starts from there if it can.
-pub(crate) fn solve(
-    instance: &Instance,
-    state: &mut State,
-    stop: &dyn Fn() -> bool,
-) -> Result<Allocation, LpError> {
+pub(crate) fn solve(instance: &Instance, stop: &dyn Fn() -> bool) -> Result<Allocation, LpError> {
     let scaled = Scaled::new(instance);
     if scaled.n <= SIMPLEX_MAX {
         return from_scratch(instance, &scaled, stop);
     }
     let data = interior::Data::new(&scaled);
-    let start = state
-        .start(instance, &data)
-        .unwrap_or_else(|| interior::Point::start(&data, &scaled.neighbours(NEIGHBOURS)));
-    let mut run = interior::follow(&data, start, ACCURACY, stop);
-    state.keep(instance, run.middle.take());
+    let start = interior::Point::start(&data, &scaled.neighbours(NEIGHBOURS));
+    let run = interior::follow(&data, start, ACCURACY, stop);
     let bound = run.point.bound(&data);
     let vertex = best_vertex(instance, &scaled, &run, bound, stop);
     let mut allocation = match vertex {
         Some(vertex) if vertex.gap <= OPTIMALITY_TOLERANCE => vertex,
         other => {
-            let own = EnvyProgram::near(&scaled, &run.point, 0.0);
-            let thorough = finish(instance, &scaled, own, None, stop).ok();
+            let thorough = with_own_bundles(instance, &scaled, &run, stop);
             let menu = from_menu(instance, &scaled, &run.point, bound);
             let answers = [other, thorough, Some(menu)].into_iter().flatten();
             let best = answers.min_by(|a, b| a.gap.total_cmp(&b.gap));
@@ -102,6 +92,21 @@ fn best_vertex(
         }
     }
     best
+}
+
+/// The vertex with a bundle for every row: it needs no bound from the path, but the many ties between
+/// rows with the same bundle cost it hundreds of pivots per row.
+fn with_own_bundles(
+    instance: &Instance,
+    scaled: &Scaled,
+    run: &interior::Run,
+    stop: &dyn Fn() -> bool,
+) -> Option<Allocation> {
+    if scaled.n > OWN_BUNDLES_MAX {
+        return None;
+    }
+    let program = EnvyProgram::near(scaled, &run.point, 0.0);
+    finish(instance, scaled, program, None, stop).ok()
 }
 
 /// The simplex method alone, with a bundle for every row.
