@@ -6,10 +6,16 @@
 #![forbid(unsafe_code)]
 
 pub mod exact;
+pub mod families;
 mod instance;
 mod int;
+pub mod plain;
 mod program;
+mod random;
+mod report;
 mod tableau;
 
 pub use instance::{Instance, Matrix, fraction};
 pub use program::{Program, Q, Stage, Terms};
+pub use random::Random;
+pub use report::problem_file;

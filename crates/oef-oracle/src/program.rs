@@ -89,7 +89,8 @@ impl Program {
             }
         }
         let denominator = tableau.denominator().to_big();
-        let value = |c| tableau.value(c).map_or(Q::zero(), |v| Q::new(v.to_big(), denominator.clone()));
+        let value =
+            |c| tableau.value(c).map_or(Q::zero(), |v| Q::new(v.to_big(), denominator.clone()));
         Some((0..self.columns).map(value).collect())
     }
 }
@@ -106,7 +107,8 @@ fn leximin<I: Int>(tableau: &mut Tableau<I>, mut active: Terms) -> Option<()> {
         // none of them can be raised.
         let (mut undecided, mut raised) = (active, Vec::new());
         while !undecided.is_empty() {
-            let sum: Vec<(Variable, I)> = undecided.iter().map(|(v, _)| (*v, one.clone())).collect();
+            let sum: Vec<(Variable, I)> =
+                undecided.iter().map(|(v, _)| (*v, one.clone())).collect();
             tableau.maximise(&sum, false)?;
             let above = |v: &Variable| {
                 tableau.value(*v).is_some_and(|value| value.sign() == Ordering::Greater)
