@@ -5,15 +5,20 @@
 //! test: only the problem itself is.
 #![forbid(unsafe_code)]
 
+pub mod check;
+pub mod divide;
 pub mod exact;
 pub mod families;
 mod instance;
 mod int;
+pub mod market;
 pub mod plain;
 mod program;
 mod random;
 mod report;
 mod tableau;
+pub mod trade;
+pub mod verdict;
 
 pub use instance::{Instance, Matrix, fraction};
 pub use program::{Program, Q, Stage, Terms};

@@ -1,0 +1,160 @@
+//! Whether shares are the answer of their mechanism, by an oracle.
+
+use crate::check;
+use crate::divide;
+use crate::exact;
+use crate::instance::{Instance, Matrix, fraction};
+use crate::market;
+use crate::plain;
+use crate::trade;
+use num_traits::ToPrimitive;
+use oef_core::{Mechanism, Problem, Shares, WorkloadId};
+
+/// What an oracle says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// The shares are the answer.
+    Right,
+    /// The oracle could not find the answer itself.
+    NoOpinion,
+    /// The shares are not the answer, and why.
+    Wrong(String),
+}
+
+/// Throughputs and totals are right to this, relative to the tenant's own.
+pub const TOLERANCE: f64 = 1e-6;
+
+/// Capacity and demand may be exceeded by no more than this: rounding, not GPUs.
+const FEASIBLE: f64 = 1e-9;
+
+/// The verdict in fractions on a small problem: every workload's throughput.
+pub fn exactly(
+    problem: &Problem,
+    mechanism: Mechanism,
+    gavel_cap: Option<f64>,
+    shares: &Shares,
+) -> Verdict {
+    if let Some(fault) = infeasible(problem, shares) {
+        return Verdict::Wrong(fault);
+    }
+    let instance = Instance::from(problem);
+    let cap = gavel_cap.map(fraction);
+    let answer = |shares: Matrix| Some(instance.throughputs(&shares));
+    let right = match mechanism {
+        Mechanism::Noncooperative => answer(exact::noncooperative(&instance)),
+        Mechanism::Incentive => answer(exact::incentive(&instance)),
+        Mechanism::Efficiency => answer(exact::efficiency(&instance)),
+        Mechanism::Gavel => answer(exact::gavel(&instance, cap.as_ref())),
+        Mechanism::Cooperative if !instance.has_demand() => answer(exact::cooperative(&instance)),
+        Mechanism::Nash if !instance.has_demand() => nash(problem, &instance, shares),
+        Mechanism::GandivaFair if !instance.has_demand() => trade::gandiva_fair(&instance),
+        Mechanism::MaxMin if !instance.has_demand() => answer(divide::max_min(&instance)),
+        Mechanism::MaxMin => {
+            let fault = divide::fault_with_demand(problem, shares);
+            return fault.map_or(Verdict::Right, Verdict::Wrong);
+        }
+        Mechanism::Nash => return plainly(problem, mechanism, gavel_cap, shares),
+        Mechanism::Cooperative | Mechanism::GandivaFair => None,
+    };
+    let Some(right) = right else {
+        return Verdict::NoOpinion;
+    };
+    compare(problem, &check::throughputs(problem, shares), &divide::to_numbers(&right))
+}
+
+/// The verdict of another solver on a middle problem: the total, the least ratio, or (`nash`) every
+/// workload's throughput.
+pub fn plainly(
+    problem: &Problem,
+    mechanism: Mechanism,
+    gavel_cap: Option<f64>,
+    shares: &Shares,
+) -> Verdict {
+    if let Some(fault) = infeasible(problem, shares) {
+        return Verdict::Wrong(fault);
+    }
+    let total = shares.total(problem);
+    let (what, found, right) = match mechanism {
+        Mechanism::Cooperative => ("total", total, plain::cooperative_total(problem)),
+        Mechanism::Incentive => ("total", total, plain::incentive_total(problem)),
+        Mechanism::Efficiency => ("total", total, plain::efficiency_total(problem)),
+        Mechanism::Noncooperative => {
+            let least = least_ratio(problem, shares, |_, w| w.weight);
+            ("least throughput per weight", least, plain::noncooperative_level(problem))
+        }
+        Mechanism::Gavel => {
+            let instance = Instance::from(problem);
+            let least =
+                least_ratio(problem, shares, |l, _| instance.equal_split(l).to_f64().unwrap());
+            ("least ratio to the equal split", least, plain::gavel_level(problem, gavel_cap))
+        }
+        Mechanism::Nash => {
+            let right = plain::nash(problem);
+            return right.map_or(Verdict::NoOpinion, |right| {
+                compare(problem, &check::throughputs(problem, shares), &right)
+            });
+        }
+        Mechanism::MaxMin | Mechanism::GandivaFair => return Verdict::NoOpinion,
+    };
+    match right {
+        None => Verdict::NoOpinion,
+        Some(right) if (found - right).abs() <= TOLERANCE * right.abs() => Verdict::Right,
+        Some(right) => Verdict::Wrong(format!("{what} is {found}, and should be {right}")),
+    }
+}
+
+fn infeasible(problem: &Problem, shares: &Shares) -> Option<String> {
+    let capacity = check::capacity_excess(problem, shares);
+    let demand = check::demand_excess(problem, shares);
+    // Written so that a NaN is a fault.
+    let sound = capacity <= FEASIBLE && demand <= FEASIBLE && shares.total(problem).is_finite();
+    (!sound).then(|| format!("capacity is exceeded by {capacity:e}, a demand by {demand:e}"))
+}
+
+/// Guesses who buys what from the shares themselves; the market then proves or refuses the guess.
+fn nash(problem: &Problem, instance: &Instance, shares: &Shares) -> Option<Vec<crate::Q>> {
+    [1e-12, 1e-9, 1e-7, 1e-5, 1e-4].into_iter().find_map(|dust| {
+        let buys = |l: usize| {
+            let row = shares.of_workload(WorkloadId(l)).iter().enumerate();
+            let runs = |j: usize| problem.workloads()[l].speedup[j] > 0.0;
+            row.map(|(j, x)| runs(j) && *x > dust * problem.types()[j].capacity).collect()
+        };
+        let buys: Vec<Vec<bool>> = (0..instance.rows()).map(buys).collect();
+        market::equilibrium(instance, &buys)
+    })
+}
+
+fn compare(problem: &Problem, found: &[f64], right: &[f64]) -> Verdict {
+    for tenant in problem.tenant_ids() {
+        let rows = || problem.workload_ids_of(tenant);
+        let own: f64 = rows().map(|l| right[l.index()]).sum();
+        // Who gets nothing is held to nothing, on the scale of what it could have.
+        let scale = if own > 0.0 { own } else { oef_core::equal_split(problem, tenant) };
+        for l in rows() {
+            let (found, right) = (found[l.index()], right[l.index()]);
+            // Written so that a NaN is wrong.
+            let near = (found - right).abs() <= TOLERANCE * scale;
+            if !near {
+                let name = &problem.tenants()[tenant.index()].name;
+                let workload = &problem.workloads()[l.index()].name;
+                return Verdict::Wrong(format!(
+                    "{name}/{workload} has {found}, and should have {right}"
+                ));
+            }
+        }
+    }
+    Verdict::Right
+}
+
+fn least_ratio(
+    problem: &Problem,
+    shares: &Shares,
+    scale: impl Fn(usize, &oef_core::problem::Workload) -> f64,
+) -> f64 {
+    let ratios = problem.workloads().iter().enumerate().filter_map(|(l, w)| {
+        let most: f64 = w.speedup.iter().zip(problem.types()).map(|(s, t)| s * t.capacity).sum();
+        let own = shares.workload_throughput(problem, WorkloadId(l));
+        (most > 0.0).then(|| own / scale(l, w))
+    });
+    ratios.fold(f64::INFINITY, f64::min)
+}
