@@ -1,0 +1,155 @@
+//! Every mechanism against an oracle that shares no code with it.
+//!
+//! The plain run takes a few hundred problems per mechanism. `OEF_LONG=1 cargo test --release
+//! --test agreement -- --nocapture` takes more than 10,000 and tells how far it is; with
+//! `OEF_FAILURES=DIR` every problem that failed is left there as a problem file.
+
+mod common;
+
+use common::valid;
+use oef_core::{Mechanism, Options, Problem, ProblemSpec, Shares, solve};
+use oef_oracle::families::{self, Family, Size};
+use oef_oracle::problem_file;
+use oef_oracle::verdict::{self, Verdict};
+
+/// How many problems one run takes.
+struct Run {
+    /// Small problems that the exact oracle is to judge.
+    exact: usize,
+    /// Middle problems that the other solver is to judge.
+    plain: usize,
+    is_long: bool,
+}
+
+const SHORT: Run = Run { exact: 320, plain: 24, is_long: false };
+const LONG: Run = Run { exact: 10_000, plain: 400, is_long: true };
+
+/// Failures shown in full; one is enough to start with, a few show the pattern.
+const SHOWN: usize = 3;
+
+type Judge = fn(&Problem, Mechanism, Option<f64>, &Shares) -> Verdict;
+
+#[test]
+fn noncooperative_agrees() {
+    agrees(Mechanism::Noncooperative);
+}
+
+#[test]
+fn cooperative_agrees() {
+    agrees(Mechanism::Cooperative);
+}
+
+#[test]
+fn nash_agrees() {
+    agrees(Mechanism::Nash);
+}
+
+#[test]
+fn incentive_agrees() {
+    agrees(Mechanism::Incentive);
+}
+
+#[test]
+fn max_min_agrees() {
+    agrees(Mechanism::MaxMin);
+}
+
+#[test]
+fn efficiency_agrees() {
+    agrees(Mechanism::Efficiency);
+}
+
+#[test]
+fn gavel_agrees() {
+    agrees(Mechanism::Gavel);
+}
+
+#[test]
+fn gandiva_fair_agrees() {
+    agrees(Mechanism::GandivaFair);
+}
+
+fn agrees(mechanism: Mechanism) {
+    let run = if std::env::var_os("OEF_LONG").is_some() { LONG } else { SHORT };
+    let mut tally = Tally { mechanism, is_long: run.is_long, judged: 0, failures: Vec::new() };
+    tally.compare(Size::SMALL, run.exact, verdict::exactly);
+    let has_program = !matches!(mechanism, Mechanism::MaxMin | Mechanism::GandivaFair);
+    if has_program {
+        tally.compare(Size::MIDDLE, run.plain, verdict::plainly);
+    }
+    tally.close();
+}
+
+struct Tally {
+    mechanism: Mechanism,
+    is_long: bool,
+    judged: usize,
+    failures: Vec<(String, ProblemSpec)>,
+}
+
+impl Tally {
+    /// Goes through the families seed by seed until `wanted` problems were judged.
+    fn compare(&mut self, size: Size, wanted: usize, judge: Judge) {
+        let end = self.judged + wanted;
+        // An oracle without an opinion now and then is no harm; one that is mostly silent is.
+        let seeds_max = 4 * wanted / Family::ALL.len() + 10;
+        for seed in 0..seeds_max as u64 {
+            for family in Family::ALL {
+                if self.judged >= end {
+                    return;
+                }
+                let before = self.judged;
+                self.judge(families::problem(family, size, seed), family, seed, judge);
+                if self.judged > before && self.judged.is_multiple_of(1000) {
+                    self.tell(&format!("{} judged", self.judged));
+                }
+            }
+        }
+        panic!("{}: the oracle judged only {} problems", self.mechanism, self.judged);
+    }
+
+    fn judge(&mut self, spec: ProblemSpec, family: Family, seed: u64, judge: Judge) {
+        let problem = valid(&spec);
+        let is_gavel = self.mechanism == Mechanism::Gavel;
+        let gavel_cap = (is_gavel && seed % 4 == 1).then_some(0.5 + (seed % 7) as f64 / 2.0);
+        let options = Options { gavel_cap, ..Options::default() };
+        let found = match solve(&problem, self.mechanism, &options) {
+            Ok(outcome) => judge(&problem, self.mechanism, gavel_cap, &outcome.shares),
+            Err(error) => Verdict::Wrong(error.to_string()),
+        };
+        self.judged += usize::from(found != Verdict::NoOpinion);
+        if let Verdict::Wrong(fault) = found {
+            let cap = gavel_cap.map_or(String::new(), |cap| format!(" with a cap of {cap}"));
+            let size = problem.workloads().len();
+            let title = format!("{} {family:?} {seed} ({size} rows){cap}: {fault}", self.mechanism);
+            self.keep(&title, &spec, &format!("{family:?}-{size}-{seed}"));
+            self.failures.push((title, spec));
+        }
+    }
+
+    /// Leaves the problem as a file where the caller asked for one.
+    fn keep(&self, title: &str, spec: &ProblemSpec, name: &str) {
+        if let Some(folder) = std::env::var_os("OEF_FAILURES") {
+            let path =
+                std::path::Path::new(&folder).join(format!("{}-{name}.toml", self.mechanism));
+            let text = format!("# {title}\n{}", problem_file(spec));
+            std::fs::write(&path, text).expect("OEF_FAILURES names a folder to write to");
+        }
+    }
+
+    fn close(self) {
+        self.tell(&format!("done: {} judged, {} wrong", self.judged, self.failures.len()));
+        let shown: Vec<String> = (self.failures.iter().take(SHOWN))
+            .map(|(title, spec)| format!("# {title}\n{}", problem_file(spec)))
+            .collect();
+        let wrong = self.failures.len();
+        assert!(wrong == 0, "{wrong} of {} are wrong:\n{}", self.judged, shown.join("\n"));
+    }
+
+    #[expect(clippy::print_stderr, reason = "a long run tells how far it is")]
+    fn tell(&self, what: &str) {
+        if self.is_long {
+            eprintln!("{}: {what}", self.mechanism);
+        }
+    }
+}
