@@ -1,7 +1,11 @@
 //! Fair shares of unlike GPUs: problems, mechanisms, and what can be proven about their results.
 #![forbid(unsafe_code)]
 
+mod cooperative;
 mod ids;
+mod instance;
+mod lp;
+mod market;
 pub mod mechanism;
 pub mod problem;
 pub mod shares;

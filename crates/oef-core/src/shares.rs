@@ -72,7 +72,10 @@ pub fn equal_split(problem: &Problem, tenant: TenantId) -> f64 {
     let bundles = problem.workload_ids_of(tenant).map(|id| {
         let workload = &problem.workloads()[id.0];
         let part = workload.weight / total;
-        (workload.speedup.as_slice(), problem.types().iter().map(move |t| t.capacity * part).collect())
+        (
+            workload.speedup.as_slice(),
+            problem.types().iter().map(move |t| t.capacity * part).collect(),
+        )
     });
     let bundles: Vec<(&[f64], Vec<f64>)> = bundles.collect();
     usable_value(&bundles, problem.tenants()[tenant.0].demand)

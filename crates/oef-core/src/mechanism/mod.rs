@@ -1,13 +1,13 @@
 //! The mechanisms: eight ways to turn a [`Problem`](crate::Problem) into
 //! [`Shares`](crate::Shares), behind one function.
 
+mod dispatch;
 mod name;
 mod outcome;
 
+pub use dispatch::solve;
 pub use name::{Mechanism, UnknownMechanism};
 pub use outcome::{Outcome, SolveError, SolverReport, Status, Trade};
-
-use crate::problem::Problem;
 
 /// What a caller may choose besides the mechanism.
 #[derive(Clone, Copy, Default)]
@@ -24,18 +24,4 @@ impl std::fmt::Debug for Options<'_> {
         let stop = self.stop.map(|_| "..");
         f.debug_struct("Options").field("gavel_cap", &self.gavel_cap).field("stop", &stop).finish()
     }
-}
-
-/// Computes the shares of `problem` under `mechanism`.
-///
-/// The answer is canonical: it does not depend on the order of tenants or types, equal tenants with
-/// equal weights get equal throughput, and ties between optima are broken by the max-min of
-/// throughput over equal split.
-pub fn solve(
-    problem: &Problem,
-    mechanism: Mechanism,
-    options: &Options<'_>,
-) -> Result<Outcome, SolveError> {
-    let _ = (problem, mechanism, options);
-    Err(SolveError::Numerical { mechanism, detail: "not there yet".into() })
 }

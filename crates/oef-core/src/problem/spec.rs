@@ -91,7 +91,8 @@ impl ProblemSpec {
 impl From<&Problem> for ProblemSpec {
     /// The description that validates to this problem again (with the reference type spelt out).
     fn from(problem: &Problem) -> Self {
-        let gpus = problem.types.iter().map(|t| GpuSpec { name: t.name.clone(), count: t.capacity });
+        let gpus =
+            problem.types.iter().map(|t| GpuSpec { name: t.name.clone(), count: t.capacity });
         let tenants = problem.tenants.iter().map(|tenant| TenantSpec {
             name: tenant.name.clone(),
             weight: tenant.weight,

@@ -152,14 +152,20 @@ impl Checker<'_> {
         let (mut tenants, mut workloads) = (Vec::new(), Vec::new());
         let mut seen = BTreeMap::new();
         for (t, tenant) in spec.tenants.iter().enumerate() {
-            self.check_name(Field::TenantName(t), "tenant", &tenant.name, seen.insert(&tenant.name, t));
+            self.check_name(
+                Field::TenantName(t),
+                "tenant",
+                &tenant.name,
+                seen.insert(&tenant.name, t),
+            );
             let who = format!("tenant `{}`", tenant.name);
             self.check_weight(Field::TenantWeight(t), &who, tenant.weight);
             if let Some(demand) = tenant.demand
                 && !(demand >= 0.0 && demand <= MAX_NUMBER)
             {
                 let message = format!("{who} has demand {demand}");
-                let hint = "a demand is a finite number of GPUs, 0 or more; leave it out for no limit";
+                let hint =
+                    "a demand is a finite number of GPUs, 0 or more; leave it out for no limit";
                 self.wrong(Field::TenantDemand(t), message, hint);
             }
             if tenant.workloads.is_empty() {
@@ -199,7 +205,13 @@ impl Checker<'_> {
         }
     }
 
-    fn throughput(&mut self, t: usize, w: usize, who: &str, by_name: &BTreeMap<&str, usize>) -> Vec<f64> {
+    fn throughput(
+        &mut self,
+        t: usize,
+        w: usize,
+        who: &str,
+        by_name: &BTreeMap<&str, usize>,
+    ) -> Vec<f64> {
         let entries = &self.spec.tenants[t].workloads[w].throughput;
         let mut throughput = vec![0.0; by_name.len()];
         let mut seen = BTreeMap::new();
@@ -211,13 +223,15 @@ impl Checker<'_> {
             }
             if !(*value >= 0.0 && *value <= MAX_NUMBER) {
                 let message = format!("{who} has throughput {value} on `{name}`");
-                let hint = "a throughput is a finite number above 0; 0 or no entry: it cannot run there";
+                let hint =
+                    "a throughput is a finite number above 0; 0 or no entry: it cannot run there";
                 self.wrong(field.clone(), message, hint);
             }
             match by_name.get(name.as_str()) {
                 Some(&j) => throughput[j] = *value,
                 None => {
-                    let message = format!("{who} has a throughput for `{name}`, which is no gpu type here");
+                    let message =
+                        format!("{who} has a throughput for `{name}`, which is no gpu type here");
                     let hint = format!("{}or add that gpu type", known_types(name, by_name));
                     self.wrong(field, message, &hint);
                 }
@@ -260,13 +274,13 @@ impl Checker<'_> {
                 place = (workload.tenant.0, 0);
             }
             let runnable = workload.speedup.iter().copied().filter(|&s| s > 0.0);
-            let (low, high) = runnable.fold((f64::INFINITY, 0.0_f64), |(l, h), s| (l.min(s), h.max(s)));
+            let (low, high) =
+                runnable.fold((f64::INFINITY, 0.0_f64), |(l, h), s| (l.min(s), h.max(s)));
             if !(low >= 1.0 / MAX_SPEEDUP && high <= MAX_SPEEDUP) {
-                let message = format!(
-                    "workload `{}` has speedups from {low:e} to {high:e}",
-                    workload.name
-                );
-                let hint = "speedups over the reference type lie between 1e-9 and 1e9; check the units";
+                let message =
+                    format!("workload `{}` has speedups from {low:e} to {high:e}", workload.name);
+                let hint =
+                    "speedups over the reference type lie between 1e-9 and 1e9; check the units";
                 self.wrong(Field::WorkloadThroughput(place.0, place.1), message, hint);
             }
             place.1 += 1;

@@ -1,0 +1,64 @@
+//! The lexicographic max-min of several linear functions over a polytope.
+
+use super::program::{Program, RowId, VarId};
+use super::simplex::{LpError, Simplex};
+
+/// One function `sum of coefficients . x` that should be large in units of its target.
+#[derive(Clone, Debug)]
+pub(crate) struct Level {
+    pub terms: Vec<(VarId, f64)>,
+    pub target: f64,
+}
+
+/// A dual below this (they add up to one in units of the targets) does not prove that a level is
+/// blocked.
+const BLOCKED: f64 = 1e-9;
+
+/// Moves the program to the point where the least `function / target` is greatest, then the next
+/// least, and so on: all levels rise together, and those that are blocked stay while the others go
+/// on. A positive dual proves that a level is blocked in every optimum, and each round has one.
+///
+/// Returns the simplex at the final vertex; the program's own objective is ignored.
+pub(crate) fn leximin(
+    mut simplex: Simplex,
+    levels: &[Level],
+    stop: &dyn Fn() -> bool,
+) -> Result<Simplex, LpError> {
+    let program = &mut simplex.program;
+    program.cost.fill(0.0);
+    let rows: Vec<RowId> = levels.iter().map(|_| program.row(0.0, f64::INFINITY)).collect();
+    for (level, &row) in levels.iter().zip(&rows) {
+        for &(var, a) in &level.terms {
+            program.columns[var].push((row, a / level.target));
+        }
+    }
+    let column = rows.iter().map(|&row| (row, -1.0)).collect();
+    let t = program.var(1.0, f64::NEG_INFINITY, f64::INFINITY, column);
+    let mut open: Vec<RowId> = rows;
+    while !open.is_empty() {
+        simplex.maximise(stop)?;
+        let level = simplex.value(t);
+        let duals = simplex.duals();
+        let most = open.iter().map(|&row| duals[row].abs()).fold(0.0, f64::max);
+        let (blocked, rest) =
+            open.iter().partition(|&&row| duals[row].abs() > BLOCKED.min(most / 2.0));
+        open = rest;
+        freeze(&mut simplex.program, t, blocked, level);
+    }
+    simplex.program.cost[t] = 0.0;
+    Ok(simplex)
+}
+
+/// Blocked levels keep what they have and no longer hold back the others.
+fn freeze(program: &mut Program, t: VarId, blocked: Vec<RowId>, level: f64) {
+    let mut is_blocked = vec![false; program.rows()];
+    for row in blocked {
+        is_blocked[row] = true;
+        // A hair of room: the next rounds must not fail on the rounding of this one.
+        program.row_lower[row] = level - 1e-13 * level.abs();
+    }
+    program.columns[t].retain(|&(row, _)| !is_blocked[row]);
+    if program.columns[t].is_empty() {
+        (program.lower[t], program.upper[t]) = (0.0, 0.0);
+    }
+}

@@ -1,0 +1,15 @@
+//! Linear programs and the simplex method that solves them to a vertex.
+//!
+//! Vertices are what OEF wants: sparse shares, exact ties, duals that add up, and a basis to start
+//! the next solve from. Programs too large for it (cooperative with hundreds of profiles) are first
+//! brought close to the optimum by the interior-point method in [`crate::cooperative`].
+
+mod basis;
+mod leximin;
+mod lu;
+mod program;
+mod simplex;
+
+pub(crate) use leximin::{Level, leximin};
+pub(crate) use program::{Program, RowId, VarId};
+pub(crate) use simplex::{LpError, Simplex};

@@ -1,0 +1,573 @@
+//! The primal simplex method with bounds, from any basis.
+//!
+//! Every row `i` has a logical variable `r_i` with `A x - r = 0`, so that all constraints are bounds
+//! on variables and any set of independent columns is a basis. While basic variables violate their
+//! bounds, the sum of the violations is what is minimised (composite phase one); then the objective.
+//! That makes one method serve cold starts, added rows, added columns and changed bounds alike.
+
+use super::basis::Factors;
+use super::program::{Program, RowId, VarId};
+use thiserror::Error;
+
+/// Violation of a bound that is still rounding, for programs scaled to order one.
+const FEASIBLE: f64 = 1e-10;
+/// Reduced cost (relative to the terms it was computed from) that is still rounding.
+const OPTIMAL: f64 = 1e-10;
+/// Entries of the entering column below this are no pivots.
+const PIVOT: f64 = 1e-9;
+/// Pivots without progress after which the costs are perturbed, once; then the least index rules.
+const STALL: usize = 60;
+/// Pivots per row and column after which the method gives up: far beyond what our programs need.
+const PIVOTS_PER_SIZE_MAX: usize = 50;
+
+/// Why a program has no optimal vertex.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub(crate) enum LpError {
+    #[error("the program is infeasible")]
+    Infeasible,
+    #[error("the program is unbounded")]
+    Unbounded,
+    #[error("the simplex method did not converge")]
+    NotConverged,
+    #[error("stopped")]
+    Stopped,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    Basic(usize),
+    Lower,
+    Upper,
+    /// Nonbasic with no bound at all: rests at zero.
+    Free,
+}
+
+/// A program with a basis; keeps both between solves.
+#[derive(Clone, Debug)]
+pub(crate) struct Simplex {
+    pub program: Program,
+    /// Pivots so far.
+    pub pivots: usize,
+    place: Vec<Place>,
+    basis: Vec<usize>,
+    basic_value: Vec<f64>,
+    factors: Factors,
+    fresh: bool,
+    /// Added to the costs while a stall is being left.
+    perturbation: Vec<f64>,
+    logical: Vec<[(RowId, f64); 1]>,
+}
+
+impl Simplex {
+    /// Starts from the basis of all logical variables.
+    pub fn new(program: Program) -> Self {
+        let mut simplex = Simplex {
+            program,
+            pivots: 0,
+            place: Vec::new(),
+            basis: Vec::new(),
+            basic_value: Vec::new(),
+            factors: Factors::default(),
+            fresh: false,
+            perturbation: Vec::new(),
+            logical: Vec::new(),
+        };
+        simplex.sync();
+        simplex
+    }
+
+    /// Solves to an optimal vertex from the current basis.
+    pub fn maximise(&mut self, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
+        self.sync();
+        self.perturbation.clear();
+        let limit =
+            self.pivots + 1000 + PIVOTS_PER_SIZE_MAX * (self.program.rows() + self.program.vars());
+        let mut stalled = 0;
+        loop {
+            if !self.fresh || self.factors.is_stale() {
+                self.refactor();
+            }
+            if self.pivots >= limit {
+                return Err(LpError::NotConverged);
+            }
+            if self.pivots.is_multiple_of(32) && stop() {
+                return Err(LpError::Stopped);
+            }
+            let infeasible = self.infeasibility() > 0.0;
+            let Some((enter, rise)) = self.price(infeasible, stalled > 4 * STALL) else {
+                if self.factors.is_updated() {
+                    self.refactor();
+                    continue;
+                }
+                if !self.perturbation.is_empty() {
+                    self.perturbation.clear();
+                    stalled = 0;
+                    continue;
+                }
+                return if infeasible { Err(LpError::Infeasible) } else { Ok(()) };
+            };
+            let step = self.pivot(enter, rise, infeasible)?;
+            stalled = if step > FEASIBLE { 0 } else { stalled + 1 };
+            if stalled == STALL {
+                self.perturb();
+            }
+        }
+    }
+
+    /// The value of a structural variable.
+    pub fn value(&self, var: VarId) -> f64 {
+        self.value_of(var)
+    }
+
+    /// The value of `A x` on a row.
+    #[cfg(test)]
+    pub fn activity(&self, row: RowId) -> f64 {
+        self.value_of(self.program.vars() + row)
+    }
+
+    /// The duals of the rows: what one more unit on the row's bound adds to the objective.
+    pub fn duals(&mut self) -> Vec<f64> {
+        let mut y: Vec<f64> = self.basis.iter().map(|&v| self.cost_of(v)).collect();
+        self.factors.btran(&mut y);
+        y
+    }
+
+    /// The basic variables: structural ones by position, then logical ones behind them by row.
+    pub fn basic(&self) -> impl Iterator<Item = usize> + '_ {
+        self.basis.iter().copied()
+    }
+
+    /// Adds variables or rows made to the program by the caller: logicals of new rows become basic.
+    fn sync(&mut self) {
+        let (vars, rows) = (self.program.vars(), self.program.rows());
+        let (old_rows, old_vars) = (self.basis.len(), self.place.len() - self.basis.len());
+        if vars == old_vars && rows == old_rows {
+            self.settle();
+            return;
+        }
+        let mut place = Vec::with_capacity(vars + rows);
+        place.extend_from_slice(&self.place[..old_vars]);
+        place.resize(vars, Place::Lower);
+        place.extend_from_slice(&self.place[old_vars..]);
+        for v in &mut self.basis {
+            if *v >= old_vars {
+                *v += vars - old_vars;
+            }
+        }
+        for row in old_rows..rows {
+            place.push(Place::Basic(row));
+            self.basis.push(vars + row);
+            self.logical.push([(row, -1.0)]);
+        }
+        self.place = place;
+        self.settle();
+        self.fresh = false;
+    }
+
+    /// Puts every nonbasic variable on a bound that it has.
+    fn settle(&mut self) {
+        for v in 0..self.place.len() {
+            let (lower, upper) = self.bounds(v);
+            self.place[v] = match self.place[v] {
+                Place::Basic(at) => Place::Basic(at),
+                Place::Upper if upper.is_finite() => Place::Upper,
+                _ if lower.is_finite() => Place::Lower,
+                _ if upper.is_finite() => Place::Upper,
+                _ => Place::Free,
+            };
+        }
+        self.fresh = false;
+    }
+
+    /// Makes the given variables basic as far as they are independent; the other places are taken by
+    /// the logicals of the rows that are left.
+    pub fn set_basis(&mut self, structurals: &[VarId], logicals: &[RowId]) {
+        self.sync();
+        let (vars, rows) = (self.program.vars(), self.program.rows());
+        let wanted: Vec<usize> =
+            structurals.iter().copied().chain(logicals.iter().map(|r| vars + r)).collect();
+        let columns: Vec<&[(RowId, f64)]> = wanted.iter().map(|&v| self.column(v)).collect();
+        let deficiency = Factors::default().factor(rows, &columns);
+        let mut keep = vec![true; wanted.len()];
+        for &c in &deficiency.columns {
+            keep[c] = false;
+        }
+        for v in 0..self.place.len() {
+            self.place[v] = Place::Lower;
+        }
+        let kept = wanted.iter().zip(&keep).filter(|&(_, &k)| k).map(|(&v, _)| v);
+        self.basis = kept.chain(deficiency.rows.iter().map(|r| vars + r)).collect();
+        for (at, &v) in self.basis.iter().enumerate() {
+            self.place[v] = Place::Basic(at);
+        }
+        self.settle();
+    }
+
+    /// Restricts the program to its optimal face: whatever has a reduced cost stays on its bound.
+    /// Returns whether anything is left that could move.
+    pub fn restrict_to_optimal_face(&mut self) -> bool {
+        let y = self.duals();
+        let mut movable = false;
+        for v in 0..self.place.len() {
+            if matches!(self.place[v], Place::Basic(_)) {
+                continue;
+            }
+            let (lower, upper) = self.bounds(v);
+            let (reduced, scale) = self.reduced_cost(v, &y, false);
+            if reduced.abs() > 10.0 * OPTIMAL * scale {
+                let at = if self.place[v] == Place::Upper { upper } else { lower };
+                self.set_bounds(v, at, at);
+            } else if upper > lower {
+                movable = true;
+            }
+        }
+        self.program.cost.fill(0.0);
+        movable
+    }
+
+    fn refactor(&mut self) {
+        let rows = self.program.rows();
+        for _ in 0..=rows {
+            let columns: Vec<&[(RowId, f64)]> =
+                self.basis.iter().map(|&v| column(&self.program, &self.logical, v)).collect();
+            let deficiency = self.factors.factor(rows, &columns);
+            if deficiency.columns.is_empty() {
+                break;
+            }
+            // Rounding has made the basis singular: logicals take the place of what depends.
+            let vars = self.program.vars();
+            for (&at, &row) in deficiency.columns.iter().zip(&deficiency.rows) {
+                self.place[self.basis[at]] = Place::Lower;
+                self.basis[at] = vars + row;
+                self.place[vars + row] = Place::Basic(at);
+            }
+            self.settle();
+        }
+        self.fresh = true;
+        self.compute_basic_values();
+    }
+
+    fn compute_basic_values(&mut self) {
+        let mut rhs = vec![0.0; self.program.rows()];
+        for v in 0..self.place.len() {
+            let x = match self.place[v] {
+                Place::Basic(_) | Place::Free => continue,
+                Place::Lower => self.bounds(v).0,
+                Place::Upper => self.bounds(v).1,
+            };
+            if x != 0.0 {
+                for &(row, a) in column(&self.program, &self.logical, v) {
+                    rhs[row] -= a * x;
+                }
+            }
+        }
+        let mut x = rhs.clone();
+        self.factors.ftran(&mut x);
+        // One step of refinement takes the residual from the factors' error to that of the data.
+        for (at, &v) in self.basis.iter().enumerate() {
+            for &(row, a) in column(&self.program, &self.logical, v) {
+                rhs[row] -= a * x[at];
+            }
+        }
+        self.factors.ftran(&mut rhs);
+        for (value, correction) in x.iter_mut().zip(&rhs) {
+            *value += correction;
+        }
+        self.basic_value = x;
+    }
+
+    fn infeasibility(&self) -> f64 {
+        let violations = self.basis.iter().zip(&self.basic_value).map(|(&v, &x)| {
+            let (lower, upper) = self.bounds(v);
+            (lower - x).max(x - upper)
+        });
+        violations.filter(|&violation| violation > FEASIBLE).sum()
+    }
+
+    /// The entering variable and whether it rises.
+    fn price(&mut self, infeasible: bool, by_index: bool) -> Option<(usize, bool)> {
+        let mut y: Vec<f64> = if infeasible {
+            self.basis.iter().zip(&self.basic_value).map(|(&v, &x)| self.urge(v, x)).collect()
+        } else {
+            self.basis.iter().map(|&v| self.cost_of(v) + self.perturbation_of(v)).collect()
+        };
+        self.factors.btran(&mut y);
+        let mut best = None;
+        let mut best_merit = 0.0;
+        for v in 0..self.place.len() {
+            let place = self.place[v];
+            if matches!(place, Place::Basic(_)) {
+                continue;
+            }
+            let (reduced, scale) = self.reduced_cost(v, &y, infeasible);
+            let wants = match place {
+                Place::Lower => reduced > 0.0,
+                Place::Upper => reduced < 0.0,
+                _ => true,
+            };
+            if !wants || reduced.abs() <= OPTIMAL * scale {
+                continue;
+            }
+            let (lower, upper) = self.bounds(v);
+            if lower == upper {
+                continue;
+            }
+            if by_index {
+                return Some((v, reduced > 0.0));
+            }
+            let merit = reduced.abs();
+            if merit > best_merit {
+                best_merit = merit;
+                best = Some((v, reduced > 0.0));
+            }
+        }
+        best
+    }
+
+    /// In phase one: the direction in which a basic variable should move.
+    fn urge(&self, v: usize, x: f64) -> f64 {
+        let (lower, upper) = self.bounds(v);
+        if x < lower - FEASIBLE {
+            1.0
+        } else if x > upper + FEASIBLE {
+            -1.0
+        } else {
+            0.0
+        }
+    }
+
+    /// Reduced cost of a nonbasic variable, and the size of the terms it came from.
+    fn reduced_cost(&self, v: usize, y: &[f64], infeasible: bool) -> (f64, f64) {
+        let own = if infeasible { 0.0 } else { self.cost_of(v) + self.perturbation_of(v) };
+        let mut sum = own;
+        let mut scale = own.abs().max(1e-3);
+        for &(row, a) in column(&self.program, &self.logical, v) {
+            let term = a * y[row];
+            sum -= term;
+            scale = scale.max(term.abs());
+        }
+        (sum, scale)
+    }
+
+    /// Moves the entering variable as far as the basis allows, and pivots. Returns the step.
+    fn pivot(&mut self, enter: usize, rise: bool, infeasible: bool) -> Result<f64, LpError> {
+        let mut alpha = vec![0.0; self.program.rows()];
+        for &(row, a) in column(&self.program, &self.logical, enter) {
+            alpha[row] += a;
+        }
+        self.factors.ftran(&mut alpha);
+        let sign = if rise { 1.0 } else { -1.0 };
+        let (lower, upper) = self.bounds(enter);
+        let range = upper - lower;
+        let block = self.ratio_test(&alpha, sign, infeasible);
+        self.pivots += 1;
+        if range.is_finite() && block.is_none_or(|(_, step, _)| range <= step) {
+            self.shift(&alpha, sign * range);
+            self.place[enter] = if rise { Place::Upper } else { Place::Lower };
+            return Ok(range);
+        }
+        let Some((at, step, to_upper)) = block else {
+            return Err(if infeasible { LpError::NotConverged } else { LpError::Unbounded });
+        };
+        let start = match self.place[enter] {
+            Place::Upper => upper,
+            Place::Lower => lower,
+            _ => 0.0,
+        };
+        self.shift(&alpha, sign * step);
+        let leave = self.basis[at];
+        self.place[leave] = if to_upper { Place::Upper } else { Place::Lower };
+        self.basis[at] = enter;
+        self.place[enter] = Place::Basic(at);
+        self.basic_value[at] = start + sign * step;
+        self.factors.replace(at, &alpha);
+        Ok(step)
+    }
+
+    /// Harris' two passes: the longest step with bounds relaxed by the tolerance, then the largest
+    /// pivot among those that block within it. Gives the position, the step, and the bound reached.
+    fn ratio_test(&self, alpha: &[f64], sign: f64, infeasible: bool) -> Option<(usize, f64, bool)> {
+        let mut relaxed = f64::INFINITY;
+        for at in 0..alpha.len() {
+            if let Some((room, _)) = self.room(at, alpha[at] * sign, infeasible) {
+                relaxed = relaxed.min((room + FEASIBLE) / alpha[at].abs());
+            }
+        }
+        if relaxed.is_infinite() {
+            return None;
+        }
+        let mut best: Option<(usize, f64, bool)> = None;
+        let mut best_pivot = 0.0;
+        for at in 0..alpha.len() {
+            let size = alpha[at].abs();
+            if let Some((room, to_upper)) = self.room(at, alpha[at] * sign, infeasible)
+                && room / size <= relaxed
+                && size > best_pivot
+            {
+                best_pivot = size;
+                best = Some((at, (room / size).max(0.0), to_upper));
+            }
+        }
+        best
+    }
+
+    /// How far the basic variable at a position may move when the entering one moves by one unit
+    /// against `slope`, and which bound it meets.
+    fn room(&self, at: usize, slope: f64, infeasible: bool) -> Option<(f64, bool)> {
+        if slope.abs() <= PIVOT {
+            return None;
+        }
+        let (lower, upper) = self.bounds(self.basis[at]);
+        let x = self.basic_value[at];
+        let falls = slope > 0.0;
+        if infeasible {
+            // A violated bound blocks only from the wrong side: on reaching it the variable leaves.
+            if x < lower - FEASIBLE {
+                return if falls { None } else { Some((lower - x, false)) };
+            }
+            if x > upper + FEASIBLE {
+                return if falls { Some((x - upper, true)) } else { None };
+            }
+        }
+        let (room, to_upper) = if falls { (x - lower, false) } else { (upper - x, true) };
+        room.is_finite().then_some((room, to_upper))
+    }
+
+    fn shift(&mut self, alpha: &[f64], step: f64) {
+        for (x, a) in self.basic_value.iter_mut().zip(alpha) {
+            *x -= step * a;
+        }
+    }
+
+    /// Breaks ties among the costs by a little, repeatably.
+    fn perturb(&mut self) {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let scale = self.program.cost.iter().fold(1e-3_f64, |m, c| m.max(c.abs()));
+        self.perturbation = (0..self.program.vars())
+            .map(|_| {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                -scale * 1e-7 * (0.5 + (state >> 40) as f64 / (1u64 << 24) as f64)
+            })
+            .collect();
+    }
+
+    fn perturbation_of(&self, v: usize) -> f64 {
+        self.perturbation.get(v).copied().unwrap_or(0.0)
+    }
+
+    fn value_of(&self, v: usize) -> f64 {
+        let (lower, upper) = self.bounds(v);
+        match self.place[v] {
+            Place::Basic(at) => self.basic_value[at].clamp(lower, upper),
+            Place::Lower => lower,
+            Place::Upper => upper,
+            Place::Free => 0.0,
+        }
+    }
+
+    fn bounds(&self, v: usize) -> (f64, f64) {
+        let vars = self.program.vars();
+        if v < vars {
+            (self.program.lower[v], self.program.upper[v])
+        } else {
+            (self.program.row_lower[v - vars], self.program.row_upper[v - vars])
+        }
+    }
+
+    fn set_bounds(&mut self, v: usize, lower: f64, upper: f64) {
+        let vars = self.program.vars();
+        if v < vars {
+            (self.program.lower[v], self.program.upper[v]) = (lower, upper);
+        } else {
+            (self.program.row_lower[v - vars], self.program.row_upper[v - vars]) = (lower, upper);
+        }
+    }
+
+    fn cost_of(&self, v: usize) -> f64 {
+        self.program.cost.get(v).copied().unwrap_or(0.0)
+    }
+
+    fn column(&self, v: usize) -> &[(RowId, f64)] {
+        column(&self.program, &self.logical, v)
+    }
+}
+
+/// The column of a variable, structural or logical.
+fn column<'a>(
+    program: &'a Program,
+    logical: &'a [[(RowId, f64); 1]],
+    v: usize,
+) -> &'a [(RowId, f64)] {
+    let vars = program.vars();
+    if v < vars { &program.columns[v] } else { &logical[v - vars] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Level, leximin};
+    use super::*;
+
+    const INF: f64 = f64::INFINITY;
+
+    /// max 3x + 2y, x + y <= 4, x + 3y <= 7, x <= 3.
+    fn textbook() -> Program {
+        let mut p = Program::default();
+        let a = p.row(-INF, 4.0);
+        let b = p.row(-INF, 7.0);
+        p.var(3.0, 0.0, 3.0, vec![(a, 1.0), (b, 1.0)]);
+        p.var(2.0, 0.0, INF, vec![(a, 1.0), (b, 3.0)]);
+        p
+    }
+
+    #[test]
+    fn finds_the_vertex_and_its_duals() {
+        let mut s = Simplex::new(textbook());
+        s.maximise(&|| false).unwrap();
+        assert_eq!((s.value(0), s.value(1)), (3.0, 1.0));
+        assert_eq!(s.duals(), vec![2.0, 0.0]);
+        assert_eq!(s.activity(1), 6.0);
+    }
+
+    #[test]
+    fn goes_on_after_rows_and_columns_are_added() {
+        let mut s = Simplex::new(textbook());
+        s.maximise(&|| false).unwrap();
+        let row = s.program.row(-INF, 2.0);
+        s.program.columns[0].push((row, 1.0));
+        s.maximise(&|| false).unwrap();
+        assert!((s.value(0) - 2.0).abs() < 1e-12 && (s.value(1) - 5.0 / 3.0).abs() < 1e-12);
+        s.program.var(10.0, 0.0, 1.0, vec![(0, 1.0)]);
+        s.maximise(&|| false).unwrap();
+        assert_eq!(s.value(2), 1.0);
+    }
+
+    #[test]
+    fn says_why_there_is_no_vertex() {
+        let mut p = textbook();
+        p.row_lower[0] = 10.0;
+        p.row_upper[0] = INF;
+        assert_eq!(Simplex::new(p).maximise(&|| false), Err(LpError::Infeasible));
+        let mut p = textbook();
+        p.row_upper = vec![INF, INF];
+        assert_eq!(Simplex::new(p).maximise(&|| false), Err(LpError::Unbounded));
+    }
+
+    #[test]
+    fn leximin_raises_the_rest_after_the_first_is_blocked() {
+        // x <= 1; x + y + z <= 10; y <= 3: levels 1, then 3, then 6.
+        let mut p = Program::default();
+        let row = p.row(-INF, 10.0);
+        for upper in [1.0, 3.0, INF] {
+            p.var(0.0, 0.0, upper, vec![(row, 1.0)]);
+        }
+        let levels: Vec<Level> =
+            (0..3).map(|v| Level { terms: vec![(v, 1.0)], target: 1.0 }).collect();
+        let s = leximin(Simplex::new(p), &levels, &|| false).unwrap();
+        let x: Vec<f64> = (0..3).map(|v| s.value(v)).collect();
+        assert!(
+            (x[0] - 1.0).abs() < 1e-9 && (x[1] - 3.0).abs() < 1e-9 && (x[2] - 6.0).abs() < 1e-9
+        );
+    }
+}

@@ -1,0 +1,246 @@
+//! `noncooperative` and `gavel`: the same level for all, as high as it goes, then the rest higher.
+
+use super::Allocation;
+use super::master::{Goal, Master, Position, cheapest};
+use crate::instance::Instance;
+use crate::lp::LpError;
+
+/// Up to here every row is explicit at once; above, prices come from a sample first.
+const DIRECT_MAX: usize = 96;
+/// Each sample is this much larger than the one before.
+const GROWTH: usize = 8;
+
+/// What a later solve of a similar instance can start from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MarketState {
+    price: Vec<f64>,
+}
+
+/// What is to be levelled, and under which restrictions.
+pub(crate) struct Levelling<'a> {
+    pub instance: &'a Instance,
+    /// Throughput that counts as level one; a row with target 0 takes no part.
+    pub target: &'a [f64],
+    /// Rows that get just their target, whatever the level (empty: none).
+    pub held: &'a [bool],
+    /// Whether a row may use a type that it can run on.
+    pub allowed: &'a dyn Fn(usize, usize) -> bool,
+}
+
+/// The lexicographic max-min of `w_l.x_l / target_l`, by stages: the rows that limit the level keep
+/// it, and the types that none of them can use go to the others, who rise on.
+///
+/// With all entries positive there is one stage, and everybody is at the same level.
+pub(crate) fn lexicographic(
+    levelling: &Levelling<'_>,
+    state: &mut MarketState,
+    stop: &dyn Fn() -> bool,
+) -> Result<Allocation, LpError> {
+    let instance = levelling.instance;
+    let k = instance.width();
+    let mut allocation = Allocation {
+        x: vec![0.0; instance.speedup.len()],
+        price: vec![0.0; k],
+        gap: 0.0,
+        pivots: 0,
+    };
+    let mut types: Vec<usize> = (0..k).collect();
+    let mut rows: Vec<usize> =
+        (0..instance.rows()).filter(|&l| levelling.target[l] > 0.0).collect();
+    let hint = std::mem::take(&mut state.price);
+    let mut known = (hint.len() == k).then_some(hint.as_slice());
+    while !rows.is_empty() && !types.is_empty() {
+        let stage = Stage::new(levelling, &rows, &types);
+        let position = stage.solve(known, stop)?;
+        known = None;
+        let frozen = stage.record(&position, &mut allocation);
+        let taken = |j: usize| rows.iter().zip(&frozen).any(|(&l, &f)| f && stage.usable(l, j));
+        let free_types = types.iter().copied().filter(|&j| !taken(j)).collect();
+        rows = rows.iter().zip(&frozen).filter(|&(_, &f)| !f).map(|(&l, _)| l).collect();
+        types = free_types;
+    }
+    state.price = allocation.price.clone();
+    Ok(allocation)
+}
+
+struct Stage<'a> {
+    levelling: &'a Levelling<'a>,
+    rows: Vec<usize>,
+    types: Vec<usize>,
+    /// Capacity that each row needs per type for its target, over the stage's types.
+    cost: Vec<f64>,
+    /// The level that an equal split reaches: makes the program's level a number of order one.
+    unit: f64,
+}
+
+impl<'a> Stage<'a> {
+    fn new(levelling: &'a Levelling<'a>, rows: &[usize], types: &[usize]) -> Self {
+        let instance = levelling.instance;
+        let k = types.len();
+        let mut cost = vec![f64::INFINITY; instance.rows() * k];
+        let mut unit = f64::INFINITY;
+        let weight: f64 = rows.iter().map(|&l| instance.weight[l]).sum();
+        for &l in rows {
+            let (profile, target) = (instance.profile(l), levelling.target[l]);
+            let mut equal = 0.0;
+            for (c, &j) in types.iter().enumerate() {
+                if profile[j] > 0.0 && (levelling.allowed)(l, j) {
+                    cost[l * k + c] = target / (profile[j] * instance.capacity[j]);
+                    equal += profile[j] * instance.capacity[j] * instance.weight[l] / weight;
+                }
+            }
+            if equal > 0.0 && !is_held(levelling, l) {
+                unit = unit.min(equal / target);
+            }
+        }
+        if unit.is_infinite() {
+            unit = 1.0;
+        }
+        for &l in rows.iter().filter(|&&l| !is_held(levelling, l)) {
+            for c in &mut cost[l * k..][..k] {
+                *c *= unit;
+            }
+        }
+        Stage { levelling, rows: rows.to_vec(), types: types.to_vec(), cost, unit }
+    }
+
+    fn usable(&self, row: usize, gpu: usize) -> bool {
+        let c = self.types.iter().position(|&j| j == gpu);
+        c.is_some_and(|c| self.cost[row * self.types.len() + c].is_finite())
+    }
+
+    /// Solves samples of growing size, each from the prices of the one before, then everything.
+    fn solve(&self, known: Option<&[f64]>, stop: &dyn Fn() -> bool) -> Result<Position, LpError> {
+        let n = self.rows.len();
+        let mut position = Position::default();
+        let mut price: Option<Vec<f64>> = known.map(|p| {
+            self.types.iter().map(|&j| p[j] * self.levelling.instance.capacity[j]).collect()
+        });
+        let mut doubt = 1e-4;
+        let mut size = n;
+        if price.is_none() {
+            doubt = 0.15;
+            while size > DIRECT_MAX {
+                size = size.div_ceil(GROWTH);
+            }
+        }
+        loop {
+            let sample = stride(&self.rows, size);
+            let master = Master {
+                goal: Goal::Level,
+                cost: &self.cost,
+                types: self.types.len(),
+                rows: &sample,
+                held: self.levelling.held,
+                worth: &[],
+            };
+            match &price {
+                Some(price) => master.classify(&lifted(price), doubt, &mut position),
+                None => master.classify_all_explicit(&mut position),
+            }
+            let before = position.pivots;
+            master.solve(&mut position, stop)?;
+            position.pivots += before;
+            if size == n {
+                return Ok(position);
+            }
+            price = Some(position.price.clone());
+            // The prices of a sample err by about the root of its size.
+            doubt = (1.0 / (sample.len() as f64).sqrt()).min(0.15);
+            size = (size * GROWTH).min(n);
+        }
+    }
+
+    /// Writes the stage's shares and prices; says which rows can rise no further.
+    fn record(&self, position: &Position, allocation: &mut Allocation) -> Vec<bool> {
+        let instance = self.levelling.instance;
+        let k = instance.width();
+        let mut explicit = vec![false; self.rows.len()];
+        for &i in &position.explicit {
+            explicit[i] = true;
+        }
+        let mut add = |i: usize, c: usize, targets: f64| {
+            let (l, j) = (self.rows[i], self.types[c]);
+            let unit = if is_held(self.levelling, l) { 1.0 } else { self.unit };
+            allocation.x[l * k + j] +=
+                targets * unit * self.levelling.target[l] / instance.profile(l)[j];
+        };
+        for (i, &l) in self.rows.iter().enumerate().filter(|&(i, _)| !explicit[i]) {
+            let level = if is_held(self.levelling, l) { 1.0 } else { position.value };
+            add(i, position.choice[i] as usize, level);
+        }
+        for (&(i, c), &amount) in position.edges.iter().zip(&position.amount) {
+            add(i, c, amount);
+        }
+        allocation.pivots += position.pivots;
+        let frozen = self.frozen(position);
+        self.clear_unfrozen(&frozen, allocation);
+        self.price(position, &frozen, allocation);
+        frozen
+    }
+
+    /// The rows that go on are served anew in the next stage.
+    fn clear_unfrozen(&self, frozen: &[bool], allocation: &mut Allocation) {
+        let k = self.levelling.instance.width();
+        for (&l, _) in self.rows.iter().zip(frozen).filter(|&(_, &f)| !f) {
+            allocation.x[l * k..][..k].fill(0.0);
+        }
+    }
+
+    /// Rows whose every type has a price are at their limit. (A free type is one that no such row can
+    /// use, which is how a price lost in rounding is told from none.)
+    fn frozen(&self, position: &Position) -> Vec<bool> {
+        let k = self.types.len();
+        let most = position.price.iter().copied().fold(0.0, f64::max);
+        let priced: Vec<bool> = position.price.iter().map(|&p| p > 1e-14 * most).collect();
+        let mut frozen: Vec<bool> = (self.rows.iter())
+            .map(|&l| (0..k).all(|c| priced[c] || !self.cost[l * k + c].is_finite()))
+            .collect();
+        if !frozen.contains(&true) {
+            // Nothing limits: only possible through rounding. Everybody stays, and the loop ends.
+            frozen.fill(true);
+        }
+        frozen
+    }
+
+    /// Prices in units of total throughput: one more unit of level is worth the sum of the targets of
+    /// the rows at the limit. The gap compares the level with what the prices prove: with `q_l` the
+    /// least price of row `l`'s target, `t <= (sum p - sum_held q) / sum_rising q`.
+    fn price(&self, position: &Position, frozen: &[bool], allocation: &mut Allocation) {
+        let k = self.types.len();
+        let (mut rising, mut held, mut targets) = (0.0, 0.0, 0.0);
+        for (&l, &is_frozen) in self.rows.iter().zip(frozen) {
+            let (_, least, _) = cheapest(&self.cost[l * k..][..k], &position.price);
+            if is_held(self.levelling, l) {
+                held += least;
+            } else {
+                rising += least;
+                targets += if is_frozen { self.levelling.target[l] } else { 0.0 };
+            }
+        }
+        if rising <= 0.0 {
+            return;
+        }
+        let bound = (position.price.iter().sum::<f64>() - held) / rising;
+        allocation.gap = allocation.gap.max((bound - position.value).abs() / bound.abs());
+        for (c, &j) in self.types.iter().enumerate() {
+            let capacity = self.levelling.instance.capacity[j];
+            allocation.price[j] = position.price[c] / rising * targets * self.unit / capacity;
+        }
+    }
+}
+
+fn is_held(levelling: &Levelling<'_>, row: usize) -> bool {
+    levelling.held.get(row).copied().unwrap_or(false)
+}
+
+/// Evenly spread over the rows, which are in the order of their profiles.
+fn stride(rows: &[usize], size: usize) -> Vec<usize> {
+    (0..size).map(|s| rows[s * rows.len() / size]).collect()
+}
+
+/// Prices without zeros: where a type was free in the sample, rows still need an order among types.
+fn lifted(price: &[f64]) -> Vec<f64> {
+    let most = price.iter().copied().fold(0.0, f64::max);
+    price.iter().map(|p| p.max(1e-6 * most)).collect()
+}
