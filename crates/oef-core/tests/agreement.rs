@@ -9,8 +9,8 @@ mod common;
 use common::valid;
 use oef_core::{Mechanism, Options, Problem, ProblemSpec, Shares, solve};
 use oef_oracle::families::{self, Family, Size};
-use oef_oracle::problem_file;
 use oef_oracle::verdict::{self, Verdict};
+use oef_oracle::{problem_file, shrink};
 
 /// How many problems one run takes.
 struct Run {
@@ -26,6 +26,8 @@ const LONG: Run = Run { exact: 10_000, plain: 400, is_long: true };
 
 /// Failures shown in full; one is enough to start with, a few show the pattern.
 const SHOWN: usize = 3;
+/// Failures of a family made smaller before they are shown or kept; each takes many solves.
+const SHRUNK: usize = 10;
 
 type Judge = fn(&Problem, Mechanism, Option<f64>, &Shares) -> Verdict;
 
@@ -84,7 +86,13 @@ struct Tally {
     mechanism: Mechanism,
     is_long: bool,
     judged: usize,
-    failures: Vec<(String, ProblemSpec)>,
+    failures: Vec<Failure>,
+}
+
+struct Failure {
+    family: Family,
+    title: String,
+    spec: ProblemSpec,
 }
 
 impl Tally {
@@ -109,21 +117,31 @@ impl Tally {
     }
 
     fn judge(&mut self, spec: ProblemSpec, family: Family, seed: u64, judge: Judge) {
-        let problem = valid(&spec);
         let is_gavel = self.mechanism == Mechanism::Gavel;
         let gavel_cap = (is_gavel && seed % 4 == 1).then_some(0.5 + (seed % 7) as f64 / 2.0);
         let options = Options { gavel_cap, ..Options::default() };
-        let found = match solve(&problem, self.mechanism, &options) {
-            Ok(outcome) => judge(&problem, self.mechanism, gavel_cap, &outcome.shares),
-            Err(error) => Verdict::Wrong(error.to_string()),
+        let verdict = |spec: &ProblemSpec| {
+            let problem = valid(spec);
+            match solve(&problem, self.mechanism, &options) {
+                Ok(outcome) => judge(&problem, self.mechanism, gavel_cap, &outcome.shares),
+                Err(error) => Verdict::Wrong(error.to_string()),
+            }
         };
+        let found = verdict(&spec);
         self.judged += usize::from(found != Verdict::NoOpinion);
         if let Verdict::Wrong(fault) = found {
             let cap = gavel_cap.map_or(String::new(), |cap| format!(" with a cap of {cap}"));
-            let size = problem.workloads().len();
-            let title = format!("{} {family:?} {seed} ({size} rows){cap}: {fault}", self.mechanism);
-            self.keep(&title, &spec, &format!("{family:?}-{size}-{seed}"));
-            self.failures.push((title, spec));
+            let title = format!("{} {family:?} {seed}{cap}: {fault}", self.mechanism);
+            let known = self.failures.iter().filter(|f| f.family == family).count();
+            let smallest = if known < SHRUNK {
+                shrink(&spec, |spec| matches!(verdict(spec), Verdict::Wrong(_)))
+            } else {
+                spec
+            };
+            let now = verdict(&smallest);
+            let title = format!("{title}\n# here: {now:?}");
+            self.keep(&title, &smallest, &format!("{family:?}-{seed}"));
+            self.failures.push(Failure { family, title, spec: smallest });
         }
     }
 
@@ -140,7 +158,7 @@ impl Tally {
     fn close(self) {
         self.tell(&format!("done: {} judged, {} wrong", self.judged, self.failures.len()));
         let shown: Vec<String> = (self.failures.iter().take(SHOWN))
-            .map(|(title, spec)| format!("# {title}\n{}", problem_file(spec)))
+            .map(|f| format!("# {}\n{}", f.title, problem_file(&f.spec)))
             .collect();
         let wrong = self.failures.len();
         assert!(wrong == 0, "{wrong} of {} are wrong:\n{}", self.judged, shown.join("\n"));

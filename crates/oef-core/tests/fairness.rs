@@ -21,7 +21,7 @@ const TAME: &[Family] = &[
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(common::cases(96))]
 
     #[test]
     fn cooperative_has_no_envy(spec in problems(FREE, Size::MIDDLE)) {

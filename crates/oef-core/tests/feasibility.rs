@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{holds, shares};
+use common::{holds, mechanisms, shares};
 use oef_core::Mechanism;
 use oef_oracle::check;
 use oef_oracle::families::{Family, Size, problems};
@@ -14,11 +14,11 @@ const ALL: &[Family] = &Family::ALL;
 const SCARCE: &[Family] = &[Family::Demand, Family::Demand, Family::Degenerate];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(common::cases(96))]
 
     #[test]
     fn capacity_is_never_exceeded(spec in problems(ALL, Size::MIDDLE)) {
-        for mechanism in Mechanism::ALL {
+        for mechanism in mechanisms() {
             let (problem, shares) = shares(&spec, mechanism);
             let excess = check::capacity_excess(&problem, &shares);
             holds(excess <= 1e-9, &spec, || format!("{mechanism}: {excess:e} too much"));
@@ -27,7 +27,7 @@ proptest! {
 
     #[test]
     fn demand_is_never_exceeded_and_nothing_useful_idles(spec in problems(SCARCE, Size::MIDDLE)) {
-        for mechanism in Mechanism::ALL {
+        for mechanism in mechanisms() {
             let (problem, shares) = shares(&spec, mechanism);
             let excess = check::demand_excess(&problem, &shares);
             holds(excess <= 1e-9, &spec, || format!("{mechanism}: {excess:e} above a demand"));
@@ -38,7 +38,7 @@ proptest! {
 
     #[test]
     fn nobody_holds_what_it_cannot_use(spec in problems(ALL, Size::MIDDLE)) {
-        for mechanism in Mechanism::ALL {
+        for mechanism in mechanisms() {
             let (problem, shares) = shares(&spec, mechanism);
             for (l, workload) in problem.workloads().iter().enumerate() {
                 for (j, speedup) in workload.speedup.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{by_name, holds, near, shares};
+use common::{by_name, holds, mechanisms, near, seeds, shares};
 use oef_core::{Mechanism, ProblemSpec, TenantSpec, TypeId, WorkloadId};
 use oef_oracle::Random;
 use oef_oracle::families::{Family, Size, problems};
@@ -13,10 +13,10 @@ const FREE: &[Family] = &Family::WITHOUT_DEMAND;
 const SIZE: Size = Size { rows: 12, types: 5 };
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(common::cases(64))]
 
     #[test]
-    fn weights_equal_replication(spec in problems(FREE, SIZE), seed: u64) {
+    fn weights_equal_replication(spec in problems(FREE, SIZE), seed in seeds()) {
         let mut random = Random::new(seed);
         let (mut weighted, mut replicated) = (spec.clone(), spec.clone());
         replicated.tenants.clear();
@@ -32,7 +32,7 @@ proptest! {
     }
 
     #[test]
-    fn merging_equal_profiles_changes_nothing(spec in problems(FREE, SIZE), seed: u64) {
+    fn merging_equal_profiles_changes_nothing(spec in problems(FREE, SIZE), seed in seeds()) {
         let mut random = Random::new(seed);
         let mut apart = spec.clone();
         let split = random.between(0, spec.tenants.len() - 1);
@@ -46,9 +46,9 @@ proptest! {
     }
 
     #[test]
-    fn permuting_changes_nothing(spec in problems(ALL, SIZE), seed: u64) {
+    fn permuting_changes_nothing(spec in problems(ALL, SIZE), seed in seeds()) {
         let permuted = permuted(&spec, &mut Random::new(seed));
-        for mechanism in Mechanism::ALL {
+        for mechanism in mechanisms() {
             let (found, other) = (named_shares(&spec, mechanism), named_shares(&permuted, mechanism));
             holds(found == other, &spec, || {
                 let differing = found.iter().zip(&other).find(|(a, b)| a != b);
@@ -63,7 +63,7 @@ proptest! {
             let mut scaled = spec.clone();
             scaled.gpus.iter_mut().for_each(|gpu| gpu.count *= factor);
             scaled.tenants.iter_mut().for_each(|t| t.demand = t.demand.map(|d| d * factor));
-            for mechanism in Mechanism::ALL {
+            for mechanism in mechanisms() {
                 let (before, after) = (by_name(&spec, mechanism), by_name(&scaled, mechanism));
                 same(&spec, mechanism, &before, &after, factor);
             }
@@ -71,26 +71,26 @@ proptest! {
     }
 
     #[test]
-    fn scaling_a_throughput_row_changes_nothing(spec in problems(ALL, SIZE), seed: u64) {
+    fn scaling_a_throughput_row_changes_nothing(spec in problems(ALL, SIZE), seed in seeds()) {
         let mut random = Random::new(seed);
         let mut scaled = spec.clone();
         for workload in scaled.tenants.iter_mut().flat_map(|t| &mut t.workloads) {
             let factor = random.pick(&[1.0, 4.0, 0.1, 1000.0]);
             workload.throughput.iter_mut().for_each(|(_, thr)| *thr *= factor);
         }
-        for mechanism in Mechanism::ALL {
+        for mechanism in mechanisms() {
             let (before, after) = (by_name(&spec, mechanism), by_name(&scaled, mechanism));
             same(&spec, mechanism, &before, &after, 1.0);
         }
     }
 
     #[test]
-    fn equal_tenants_get_equal_throughput(spec in problems(ALL, SIZE), seed: u64) {
+    fn equal_tenants_get_equal_throughput(spec in problems(ALL, SIZE), seed in seeds()) {
         let mut random = Random::new(seed);
         let mut spec = spec;
         let original = spec.tenants[random.between(0, spec.tenants.len() - 1)].clone();
         spec.tenants.push(TenantSpec { name: "twin".into(), ..original.clone() });
-        for mechanism in Mechanism::ALL {
+        for mechanism in mechanisms() {
             let found = by_name(&spec, mechanism);
             let of = |name: &str| found.iter().find(|(n, _)| n == name).unwrap().1;
             let (one, other) = (of(&original.name), of("twin"));
@@ -137,7 +137,7 @@ fn named_shares(spec: &ProblemSpec, mechanism: Mechanism) -> Vec<(String, f64)> 
 
 /// Every mechanism gives each tenant as much as all its copies (`name#2`) together.
 fn same_sums(one: &ProblemSpec, copies: &ProblemSpec) {
-    for mechanism in Mechanism::ALL {
+    for mechanism in mechanisms() {
         let mut sums: Vec<(String, f64)> =
             by_name(one, mechanism).into_iter().map(|(name, _)| (name, 0.0)).collect();
         for (name, value) in by_name(copies, mechanism) {

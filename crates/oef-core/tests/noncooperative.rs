@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{holds, near, shares, valid};
+use common::{holds, near, seeds, shares, valid};
 use oef_core::Mechanism::Noncooperative;
 use oef_core::{ProblemSpec, WorkloadId};
 use oef_oracle::families::{Family, Size, problems};
@@ -17,7 +17,7 @@ const TAME: &[Family] =
 const LARGE: Size = Size { rows: 120, types: 10 };
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(common::cases(96))]
 
     #[test]
     fn noncooperative_equalises(spec in problems(POSITIVE, LARGE)) {
@@ -48,14 +48,14 @@ proptest! {
     }
 
     #[test]
-    fn over_reporting_never_pays(spec in problems(TAME, Size::MIDDLE), seed: u64) {
+    fn over_reporting_never_pays(spec in problems(TAME, Size::MIDDLE), seed in seeds()) {
         let liar = Random::new(seed).between(0, spec.tenants.len() - 1);
         let gains = gains_of_over_reporting(&spec, &[liar], seed);
         holds(gains[0] <= 1e-7, &spec, || format!("tenant {liar} gains {} (seed {seed})", gains[0]));
     }
 
     #[test]
-    fn over_reporting_never_pays_a_whole_coalition(spec in problems(TAME, Size::MIDDLE), seed: u64) {
+    fn over_reporting_never_pays_a_whole_coalition(spec in problems(TAME, Size::MIDDLE), seed in seeds()) {
         let mut random = Random::new(seed);
         let size = random.between(1, spec.tenants.len());
         let coalition = random.order(spec.tenants.len())[..size].to_vec();

@@ -53,9 +53,12 @@ pub fn efficiency_total(problem: &Problem) -> Option<f64> {
 pub fn noncooperative_level(problem: &Problem) -> Option<f64> {
     let model = Model::new(problem);
     let weights: Vec<f64> = problem.workloads().iter().map(|w| w.weight).collect();
-    let scale = weights.iter().zip(&model.split).map(|(w, s)| s / w).fold(0.0, f64::max);
-    let needs = weights.iter().zip(&model.split).map(|(w, s)| scale * w / s).collect();
-    Some(model.most_level(needs)? * scale)
+    let first = weights.iter().zip(&model.split).map(|(w, s)| s / w).fold(0.0, f64::max);
+    let needs =
+        |scale: f64| weights.iter().zip(&model.split).map(move |(w, s)| scale * w / s).collect();
+    let rough = model.most_level(needs(first))? * first;
+    // Over a huge range the level is tiny on the first scale; on its own it is about 1.
+    if rough > 0.0 { Some(model.most_level(needs(rough))? * rough) } else { Some(rough) }
 }
 
 /// The greatest least ratio of throughput to equal split, if no tenant gets more than `cap` GPUs.
@@ -94,6 +97,7 @@ pub fn nash(problem: &Problem) -> Option<Vec<f64>> {
 }
 
 /// Rows `terms <= bound` over columns `row * types + type`, then others.
+#[derive(Clone)]
 struct Model<'a> {
     problem: &'a Problem,
     columns: usize,
@@ -174,16 +178,17 @@ impl<'a> Model<'a> {
     }
 
     /// The greatest `t` with every row at `needs * t` or above.
-    fn most_level(mut self, needs: Vec<f64>) -> Option<f64> {
-        let level = self.columns;
-        self.columns += 1;
+    fn most_level(&self, needs: Vec<f64>) -> Option<f64> {
+        let mut model = self.clone();
+        let level = model.columns;
+        model.columns += 1;
         for l in self.able() {
             let own = self.worth(l, l, -1.0);
-            self.at_most(own.into_iter().chain([(level, needs[l])]).collect(), 0.0);
+            model.at_most(own.into_iter().chain([(level, needs[l])]).collect(), 0.0);
         }
-        let mut objective = vec![0.0; self.columns];
+        let mut objective = vec![0.0; model.columns];
         objective[level] = -1.0;
-        Some(self.run(objective, self.bounds.len())?[level])
+        Some(model.run(objective, model.bounds.len())?[level])
     }
 
     /// Minimises; the rows from `linear` on are exponential cones of three rows each.

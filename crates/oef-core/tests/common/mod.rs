@@ -5,6 +5,24 @@ use oef_core::{
     Mechanism, Options, Outcome, Problem, ProblemSpec, Shares, TenantSpec, WorkloadId, solve,
 };
 use oef_oracle::problem_file;
+use proptest::prelude::*;
+
+/// So many cases. A failure prints its problem as a file, so there is no seed to keep beside the tests.
+pub fn cases(count: u32) -> ProptestConfig {
+    ProptestConfig { cases: count, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// Seeds, which do not shrink: a smaller one is no simpler.
+pub fn seeds() -> impl Strategy<Value = u64> {
+    any::<u64>().no_shrink()
+}
+
+/// All mechanisms, or those that `OEF_ONLY` names (comma-separated).
+pub fn mechanisms() -> Vec<Mechanism> {
+    let only = std::env::var("OEF_ONLY").unwrap_or_default();
+    let is_wanted = |m: &Mechanism| only.is_empty() || only.split(',').any(|name| name == m.name());
+    Mechanism::ALL.into_iter().filter(is_wanted).collect()
+}
 
 /// The valid problem of a description.
 pub fn valid(spec: &ProblemSpec) -> Problem {
