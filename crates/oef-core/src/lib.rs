@@ -4,10 +4,13 @@
 mod cooperative;
 mod ids;
 mod instance;
+mod linalg;
 mod lp;
 mod market;
 pub mod mechanism;
+mod nash;
 pub mod problem;
+mod scaled;
 pub mod shares;
 
 pub use ids::{TenantId, TypeId, WorkloadId};

@@ -1,5 +1,6 @@
 //! A problem in fractions: the same numbers, exactly.
 
+use crate::normal;
 use crate::program::Q;
 use num_traits::{Signed, Zero};
 use oef_core::Problem;

@@ -12,6 +12,7 @@ pub mod families;
 mod instance;
 mod int;
 pub mod market;
+mod normal;
 pub mod plain;
 mod program;
 mod random;

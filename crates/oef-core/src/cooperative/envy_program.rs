@@ -1,7 +1,7 @@
 //! The cooperative program as a simplex with envy rows added on demand.
 
-use super::scaled::Scaled;
 use crate::lp::{Level, LpError, Program, Simplex, leximin};
+use crate::scaled::Scaled;
 
 /// Envy (in units of an equal split's utility) above which a row must be added.
 const ENVY: f64 = 1e-11;

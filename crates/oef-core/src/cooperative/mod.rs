@@ -13,13 +13,12 @@
 //! lexicographically greatest.
 
 mod envy_program;
-mod scaled;
 
 use crate::instance::Instance;
 use crate::lp::LpError;
 use crate::market::Allocation;
+use crate::scaled::Scaled;
 use envy_program::EnvyProgram;
-use scaled::Scaled;
 
 /// Computes the shares of the rows of an instance without caps.
 pub(crate) fn solve(instance: &Instance, stop: &dyn Fn() -> bool) -> Result<Allocation, LpError> {

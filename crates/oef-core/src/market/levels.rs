@@ -2,13 +2,12 @@
 
 use super::Allocation;
 use super::master::{Goal, Master, Position, cheapest};
+use super::smooth::Smooth;
 use crate::instance::Instance;
 use crate::lp::LpError;
 
-/// Up to here every row is explicit at once; above, prices come from a sample first.
-const DIRECT_MAX: usize = 96;
-/// Each sample is this much larger than the one before.
-const GROWTH: usize = 8;
+/// Up to here every row is explicit at once; above, smoothed prices come first.
+const DIRECT_MAX: usize = 40;
 
 /// What a later solve of a similar instance can start from.
 #[derive(Clone, Debug, Default)]
@@ -109,46 +108,45 @@ impl<'a> Stage<'a> {
         c.is_some_and(|c| self.cost[row * self.types.len() + c].is_finite())
     }
 
-    /// Solves samples of growing size, each from the prices of the one before, then everything.
+    /// Finds prices by smoothing, then the vertex by column generation from there.
     fn solve(&self, known: Option<&[f64]>, stop: &dyn Fn() -> bool) -> Result<Position, LpError> {
         let n = self.rows.len();
+        let k = self.types.len();
         let mut position = Position::default();
-        let mut price: Option<Vec<f64>> = known.map(|p| {
-            self.types.iter().map(|&j| p[j] * self.levelling.instance.capacity[j]).collect()
-        });
-        let mut doubt = 1e-4;
-        let mut size = n;
-        if price.is_none() {
-            doubt = 0.15;
-            while size > DIRECT_MAX {
-                size = size.div_ceil(GROWTH);
-            }
-        }
-        loop {
-            let sample = stride(&self.rows, size);
-            let master = Master {
+        let master = Master {
+            goal: Goal::Level,
+            cost: &self.cost,
+            types: k,
+            rows: &self.rows,
+            held: self.levelling.held,
+            worth: &[],
+        };
+        if !self.levelling.held.is_empty() {
+            // On an optimal face few rows have a choice at all, and those that have one are tied.
+            master.classify(&vec![1.0; k], f64::INFINITY, &mut position);
+        } else if n <= DIRECT_MAX {
+            master.classify_all_explicit(&mut position);
+        } else {
+            let floor = vec![0.0; k];
+            let smooth = Smooth {
                 goal: Goal::Level,
                 cost: &self.cost,
-                types: self.types.len(),
-                rows: &sample,
-                held: self.levelling.held,
-                worth: &[],
+                types: k,
+                rows: &self.rows,
+                floor: &floor,
             };
-            match &price {
-                Some(price) => master.classify(&lifted(price), doubt, &mut position),
-                None => master.classify_all_explicit(&mut position),
-            }
-            let before = position.pivots;
-            master.solve(&mut position, stop)?;
-            position.pivots += before;
-            if size == n {
-                return Ok(position);
-            }
-            price = Some(position.price.clone());
-            // The prices of a sample err by about the root of its size.
-            doubt = (1.0 / (sample.len() as f64).sqrt()).min(0.15);
-            size = (size * GROWTH).min(n);
+            let (price, doubt) = match known {
+                Some(p) => {
+                    let scaled =
+                        self.types.iter().map(|&j| p[j] * self.levelling.instance.capacity[j]);
+                    smooth.from_known(scaled.collect(), stop)
+                }
+                None => smooth.from_nothing(stop),
+            };
+            master.classify(&price, doubt, &mut position);
         }
+        master.solve(&mut position, stop)?;
+        Ok(position)
     }
 
     /// Writes the stage's shares and prices; says which rows can rise no further.
@@ -232,15 +230,4 @@ impl<'a> Stage<'a> {
 
 fn is_held(levelling: &Levelling<'_>, row: usize) -> bool {
     levelling.held.get(row).copied().unwrap_or(false)
-}
-
-/// Evenly spread over the rows, which are in the order of their profiles.
-fn stride(rows: &[usize], size: usize) -> Vec<usize> {
-    (0..size).map(|s| rows[s * rows.len() / size]).collect()
-}
-
-/// Prices without zeros: where a type was free in the sample, rows still need an order among types.
-fn lifted(price: &[f64]) -> Vec<f64> {
-    let most = price.iter().copied().fold(0.0, f64::max);
-    price.iter().map(|p| p.max(1e-6 * most)).collect()
 }

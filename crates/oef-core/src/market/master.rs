@@ -13,6 +13,8 @@ pub(super) enum Goal {
 
 /// A row that prefers its type by less than this is not clear about it.
 const CLEAR: f64 = 1e-11;
+/// Price of a GPU that does not exist, over that of one that does.
+const OVERDRAFT: f64 = 100.0;
 /// Rounds of column generation; each adds at least one column of finitely many.
 const ROUNDS_MAX: usize = 10_000;
 
@@ -57,6 +59,7 @@ pub(super) enum Basic {
     Edge(usize, usize),
     RowSlack(usize),
     TypeSlack(usize),
+    Overdraft(usize),
 }
 
 impl Master<'_> {
@@ -83,10 +86,11 @@ impl Master<'_> {
             let (best, least, second) = cheapest(cost, price);
             position.choice.push(best as u32);
             let must = least < self.worth_of(row) * (1.0 + doubt);
-            if second < least * (1.0 + doubt) || must {
+            if (second.is_finite() && second < least * (1.0 + doubt)) || must {
                 position.explicit.push(i);
                 let reach = least * (1.02 + 4.0 * doubt);
-                let within = (0..self.types).filter(|&j| cost[j] * price[j] <= reach);
+                let within =
+                    (0..self.types).filter(|&j| cost[j].is_finite() && cost[j] * price[j] <= reach);
                 position.edges.extend(within.map(|j| (i, j)));
             }
         }
@@ -144,6 +148,7 @@ impl Master<'_> {
                 Basic::TypeSlack(j) => logicals.push(j),
                 Basic::RowSlack(i) => logicals.push(self.types + slot_of_row[i]),
                 Basic::Level => structurals.push(vars - 1),
+                Basic::Overdraft(j) => structurals.push(position.edges.len() + j),
                 Basic::Edge(i, j) => {
                     wanted.insert((i, j));
                 }
@@ -221,6 +226,21 @@ impl Master<'_> {
             let most = if column.is_empty() { 0.0 } else { f64::INFINITY };
             program.var(1.0, 0.0, most, column);
             names.push(Basic::Level);
+        } else {
+            // Clear rows may ask for more than there is until enough of them are explicit: capacity
+            // can be overdrawn at a price that makes them look elsewhere.
+            let mut most = vec![1.0 / size; self.types];
+            for (j, p) in position.price.iter().enumerate() {
+                most[j] = most[j].max(*p);
+            }
+            for &(i, j) in &position.edges {
+                let row = self.rows[i];
+                most[j] = most[j].max(self.worth[row] / self.costs(row)[j]);
+            }
+            for (j, most) in most.into_iter().enumerate() {
+                program.var(-OVERDRAFT * most / size, 0.0, f64::INFINITY, vec![(j, -1.0)]);
+                names.push(Basic::Overdraft(j));
+            }
         }
         (program, names, scales)
     }

@@ -10,6 +10,7 @@
 
 mod levels;
 mod master;
+mod smooth;
 mod surplus;
 
 pub(crate) use levels::{Levelling, MarketState, lexicographic};

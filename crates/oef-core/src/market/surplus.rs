@@ -3,6 +3,7 @@
 
 use super::levels::{Levelling, MarketState};
 use super::master::{Goal, Master, Position};
+use super::smooth::Smooth;
 use super::{Allocation, lexicographic};
 use crate::instance::Instance;
 use crate::lp::LpError;
@@ -44,11 +45,12 @@ pub(crate) fn incentive(
     if n <= EXPLICIT_MAX {
         master.classify_all_explicit(&mut position);
     } else {
-        let levelling = Levelling { instance, target: &floors, held: &[], allowed: &|_, _| true };
-        // Nobody sells below the best use of a type; the max-min level gives the proportions.
-        let start = lexicographic(&levelling, &mut MarketState::default(), stop)?;
-        let price: Vec<f64> = price_floor(instance, &start.price, all);
-        master.classify(&price, 1e-3, &mut position);
+        let floor = best_use(instance, all);
+        let smooth =
+            Smooth { goal: Goal::Total, cost: &cost, types: k, rows: &rows, floor: &floor };
+        let (price, doubt) = smooth.from_nothing(stop);
+        master.classify(&price, doubt, &mut position);
+        position.price = price;
     }
     master.solve(&mut position, stop)?;
     let price: Vec<f64> = (0..k).map(|j| position.price[j] * all / instance.capacity[j]).collect();
@@ -58,18 +60,12 @@ pub(crate) fn incentive(
 }
 
 /// Rows up to which the master starts with every row explicit.
-const EXPLICIT_MAX: usize = 96;
+const EXPLICIT_MAX: usize = 40;
 
-fn price_floor(instance: &Instance, level: &[f64], all: f64) -> Vec<f64> {
-    let k = instance.width();
-    let mut best = vec![0.0_f64; k];
-    for l in 0..instance.rows() {
-        for (b, w) in best.iter_mut().zip(instance.profile(l)) {
-            *b = b.max(*w);
-        }
-    }
-    let lift = (0..k).map(|j| best[j] / level[j].max(f64::MIN_POSITIVE)).fold(0.0, f64::max);
-    (0..k).map(|j| (level[j] * lift).max(best[j]) * instance.capacity[j] / all).collect()
+/// What a type's whole capacity adds to the total where it adds most: nobody sells below that.
+fn best_use(instance: &Instance, all: f64) -> Vec<f64> {
+    let best = |j: usize| (0..instance.rows()).map(|l| instance.profile(l)[j]).fold(0.0, f64::max);
+    (0..instance.width()).map(|j| best(j) * instance.capacity[j] / all).collect()
 }
 
 /// Among the optima at these prices: rows buy only where their value for money is best; those that

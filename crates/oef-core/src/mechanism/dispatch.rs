@@ -6,7 +6,7 @@ use crate::instance::{Division, Instance};
 use crate::lp::LpError;
 use crate::market::{Allocation, Levelling, MarketState};
 use crate::problem::Problem;
-use crate::{cooperative, market};
+use crate::{cooperative, market, nash};
 
 /// Computes the shares of `problem` under `mechanism`.
 ///
@@ -64,6 +64,7 @@ fn rows(
         Mechanism::Efficiency => market::efficiency(instance, stop),
         Mechanism::Incentive => market::incentive(instance, stop),
         Mechanism::Cooperative => cooperative::solve(instance, stop),
+        Mechanism::Nash => nash::solve(instance, stop),
         _ => Err(LpError::NotConverged),
     }
 }

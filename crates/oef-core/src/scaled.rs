@@ -1,11 +1,11 @@
-//! The cooperative program in units in which everything is of order one.
+//! An instance in units in which everything is of order one.
 
 use crate::instance::Instance;
 
 /// Bundles in units of the equal split: `y = 1` everywhere is the equal split, at which every row has
 /// utility 1 and the total is 1.
 #[derive(Clone, Debug)]
-pub(super) struct Scaled {
+pub(crate) struct Scaled {
     pub n: usize,
     pub k: usize,
     /// `v_lj`: what a unit of type `j` adds to the utility of row `l`; each row adds up to 1.
@@ -83,6 +83,19 @@ impl Scaled {
         (0..self.n * self.k)
             .map(|e| y[e] * self.weight[e / self.k] * instance.capacity[e % self.k])
             .collect()
+    }
+
+    /// Scales down whatever type is oversold by rounding.
+    pub fn fit(&self, instance: &Instance, x: &mut [f64]) {
+        for j in 0..self.k {
+            let used: f64 = (0..self.n).map(|l| x[l * self.k + j]).sum();
+            if used > instance.capacity[j] {
+                let shrink = instance.capacity[j] / used;
+                for l in 0..self.n {
+                    x[l * self.k + j] *= shrink;
+                }
+            }
+        }
     }
 
     /// Total throughput per GPU from the price of a type's whole capacity.

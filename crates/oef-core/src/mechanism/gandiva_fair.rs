@@ -1,0 +1,440 @@
+//! `gandiva-fair`: max-min, then trades of slow for fast GPUs at second prices.
+//!
+//! The rule, for one pair of gpu types (slow, fast), where a trader's *speedup* is its speedup on the
+//! fast type over that on the slow one:
+//!
+//! 1. The trader with the greatest speedup that holds slow GPUs buys from the one with the least that
+//!    holds fast GPUs; both must be able to use both types.
+//! 2. It pays, per fast GPU, as many slow ones as the speedup of the next-fastest trader that still holds
+//!    slow GPUs and is faster than the seller; where there is none, the midpoint of buyer and seller.
+//!    The price never leaves the interval between the two, so neither is worse off by its own profile.
+//! 3. It buys until its slow GPUs, the seller's fast ones, or the demand of whoever would end up with
+//!    more GPUs than before allow no more; then again from 1.
+//!
+//! With more than two types the pair with the greatest gap between buyer and seller trades first, until
+//! nothing is left to trade in it; then the pair that has the greatest gap now, and so on. Which type of
+//! a pair is the fast one is decided by weight. Workloads that are alike trade as one (else the twin's
+//! speedup would be the price, and nobody would gain); workloads of one tenant may trade with each other.
+
+use super::max_min;
+use super::outcome::Trade;
+use super::roster::{Roster, SAME};
+use crate::problem::Problem;
+use crate::shares::Shares;
+
+/// Pairs of types taken up in turn, per pair that there is. Every trade raises the total, so they come
+/// to an end by themselves, mostly after one or two turns each; the limit bounds the rest, whose amounts
+/// shrink from turn to turn.
+const MAX_TURNS_PER_PAIR: usize = 20;
+/// Trades that are listed; the shares count all of them. Nobody reads further, and a million alike
+/// tenants would make millions.
+const MAX_LISTED_TRADES: usize = 100_000;
+/// Holdings below this part of what max-min gives by weight are rounding, not goods.
+const DUST: f64 = 1e-12;
+
+/// Computes the shares and the trades that lead to them.
+pub(crate) fn trade(problem: &Problem) -> (Shares, Vec<Trade>) {
+    let roster = Roster::of(problem);
+    let mut floor = Floor::open(&roster);
+    floor.trade_all();
+    floor.use_idle();
+    (roster.split(problem, &floor.held), floor.trades)
+}
+
+/// The trading floor: what everybody holds now.
+struct Floor<'a> {
+    roster: &'a Roster,
+    /// `held[trader * types + type]`
+    held: Vec<f64>,
+    /// GPUs of each party, of all types.
+    used: Vec<f64>,
+    trades: Vec<Trade>,
+}
+
+/// Two types, the fast one chosen by weight.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Pair {
+    slow: usize,
+    fast: usize,
+}
+
+impl Pair {
+    fn shares_a_type(self, other: Pair) -> bool {
+        [self.slow, self.fast].iter().any(|j| [other.slow, other.fast].contains(j))
+    }
+}
+
+/// What keeps a trade from being larger.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Limit {
+    /// The buyer has no slow GPUs left to pay with, or no room for more GPUs.
+    Buyer,
+    /// The seller has no fast GPUs left, or no room for what it would be paid.
+    Seller,
+}
+
+impl<'a> Floor<'a> {
+    fn open(roster: &'a Roster) -> Self {
+        let k = roster.capacity.len();
+        let held = max_min::fill(roster);
+        let used = |party: &super::roster::Party| {
+            held[party.traders.start * k..party.traders.end * k].iter().sum::<f64>()
+        };
+        let used = roster.parties.iter().map(used).collect();
+        Floor { roster, held, used, trades: Vec::new() }
+    }
+
+    fn trade_all(&mut self) {
+        let pairs = self.pairs();
+        let mut gaps: Vec<Option<f64>> = pairs.iter().map(|&pair| self.gap(pair)).collect();
+        let mut is_open = vec![true; pairs.len()];
+        for _ in 0..MAX_TURNS_PER_PAIR * pairs.len() {
+            // The first of equal gaps, in the order of the types' names.
+            let open = (0..pairs.len()).filter(|&i| is_open[i]).filter_map(|i| Some((i, gaps[i]?)));
+            let widest = open.reduce(|best, this| if this.1 > best.1 { this } else { best });
+            let Some((turn, _)) = widest else { return };
+            if self.trade_pair(pairs[turn]) {
+                for i in (0..pairs.len()).filter(|&i| pairs[i].shares_a_type(pairs[turn])) {
+                    gaps[i] = self.gap(pairs[i]);
+                }
+                // A trade may also have made room for what a demand kept from being traded elsewhere.
+                is_open.fill(true);
+            }
+            is_open[turn] = false;
+        }
+    }
+
+    /// Every two types that somebody can use, the one that is faster for more weight as the fast one.
+    fn pairs(&self) -> Vec<Pair> {
+        let k = self.roster.capacity.len();
+        let mut pairs = Vec::new();
+        for a in 0..k {
+            for b in a + 1..k {
+                let (mut for_a, mut for_b) = (0.0, 0.0);
+                for trader in &self.roster.traders {
+                    let (on_a, on_b) = (trader.speedup[a], trader.speedup[b]);
+                    if on_a > 0.0 && on_b > on_a {
+                        for_b += trader.weight;
+                    } else if on_b > 0.0 && on_a > on_b {
+                        for_a += trader.weight;
+                    }
+                }
+                let pair = if for_a > for_b {
+                    Pair { slow: b, fast: a }
+                } else {
+                    Pair { slow: a, fast: b }
+                };
+                pairs.push(pair);
+            }
+        }
+        pairs
+    }
+
+    /// A trader's speedup in a pair; `None` if it cannot use both types.
+    fn speedup(&self, trader: usize, pair: Pair) -> Option<f64> {
+        let speedup = &self.roster.traders[trader].speedup;
+        let (slow, fast) = (speedup[pair.slow], speedup[pair.fast]);
+        (slow > 0.0 && fast > 0.0).then(|| fast / slow)
+    }
+
+    fn holds(&self, trader: usize, gpu: usize) -> bool {
+        let roster = self.roster;
+        let dust = DUST * roster.traders[trader].weight * roster.capacity[gpu];
+        self.held[trader * roster.capacity.len() + gpu] > dust
+    }
+
+    /// The speedup of the keenest buyer less that of the keenest seller, if they could trade.
+    fn gap(&self, pair: Pair) -> Option<f64> {
+        let (mut buyer, mut seller) = (f64::NEG_INFINITY, f64::INFINITY);
+        for l in 0..self.roster.traders.len() {
+            let Some(speedup) = self.speedup(l, pair) else { continue };
+            if speedup > buyer && self.holds(l, pair.slow) {
+                buyer = speedup;
+            }
+            if speedup < seller && self.holds(l, pair.fast) {
+                seller = speedup;
+            }
+        }
+        (buyer - seller > SAME * seller).then_some(buyer - seller)
+    }
+
+    /// Trades one pair until nothing is left to trade in it; whether there was any trade.
+    fn trade_pair(&mut self, pair: Pair) -> bool {
+        let traders = 0..self.roster.traders.len();
+        let mut queue: Vec<(f64, usize)> =
+            traders.filter_map(|l| Some((self.speedup(l, pair)?, l))).collect();
+        queue.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        // Buyers come from the front and sellers from the back. A buyer never gets slow GPUs and a seller
+        // never fast ones, so whoever has been passed stays passed.
+        let (mut b, mut next, mut s) = (0, 1, queue.len().saturating_sub(1));
+        let mut traded = false;
+        while b < s {
+            let ((buyer_speedup, buyer), (seller_speedup, seller)) = (queue[b], queue[s]);
+            if buyer_speedup - seller_speedup <= SAME * seller_speedup {
+                break;
+            }
+            if !self.holds(buyer, pair.slow) {
+                b += 1;
+                continue;
+            }
+            if !self.holds(seller, pair.fast) {
+                s -= 1;
+                continue;
+            }
+            next = next.max(b + 1);
+            while next < s && !self.holds(queue[next].1, pair.slow) {
+                next += 1;
+            }
+            let price =
+                if next < s { queue[next].0 } else { (buyer_speedup + seller_speedup) / 2.0 };
+            let (amount, limit) = self.amount(pair, buyer, seller, price);
+            if amount > 0.0 {
+                self.exchange(pair, buyer, seller, amount, price);
+                traded = true;
+            }
+            match limit {
+                Limit::Buyer => b += 1,
+                Limit::Seller => s -= 1,
+            }
+        }
+        traded
+    }
+
+    /// How many fast GPUs can change hands, and what keeps it from being more.
+    fn amount(&self, pair: Pair, buyer: usize, seller: usize, price: f64) -> (f64, Limit) {
+        let roster = self.roster;
+        let k = roster.capacity.len();
+        let affordable = self.held[buyer * k + pair.slow] / price;
+        let offered = self.held[seller * k + pair.fast];
+        let (mut amount, mut limit) = if affordable <= offered {
+            (affordable, Limit::Buyer)
+        } else {
+            (offered, Limit::Seller)
+        };
+        let (buying, selling) = (roster.traders[buyer].party, roster.traders[seller].party);
+        if buying == selling {
+            return (amount, limit);
+        }
+        // Above a price of 1 the seller ends up with more GPUs than before, below it the buyer.
+        let (gainer, gainer_limit) =
+            if price > 1.0 { (selling, Limit::Seller) } else { (buying, Limit::Buyer) };
+        if let Some(demand) = roster.parties[gainer].demand {
+            let room = (demand - self.used[gainer]).max(0.0);
+            let room = if room <= SAME * demand { 0.0 } else { room / (price - 1.0).abs() };
+            if room < amount {
+                (amount, limit) = (room, gainer_limit);
+            }
+        }
+        (amount, limit)
+    }
+
+    fn exchange(&mut self, pair: Pair, buyer: usize, seller: usize, amount: f64, price: f64) {
+        let k = self.roster.capacity.len();
+        let paid = amount * price;
+        let buyer_slow = self.held[buyer * k + pair.slow];
+        let seller_fast = self.held[seller * k + pair.fast];
+        // Whoever has given all it had holds exactly nothing.
+        let gave_all =
+            |had: f64, gave: f64| if had - gave <= SAME * had { 0.0 } else { had - gave };
+        self.held[buyer * k + pair.slow] = gave_all(buyer_slow, paid);
+        self.held[seller * k + pair.fast] = gave_all(seller_fast, amount);
+        self.held[buyer * k + pair.fast] += amount;
+        self.held[seller * k + pair.slow] += paid;
+        self.used[self.roster.traders[buyer].party] += amount - paid;
+        self.used[self.roster.traders[seller].party] += paid - amount;
+        self.list(pair, buyer, seller, amount, price);
+    }
+
+    /// Lists a trade between the members of two traders: each buys or sells by its part, and they are
+    /// matched in turn.
+    fn list(&mut self, pair: Pair, buyer: usize, seller: usize, amount: f64, price: f64) {
+        let (fast, slow) = (self.roster.types[pair.fast], self.roster.types[pair.slow]);
+        let members = |trader: usize| self.roster.traders[trader].members.iter().copied();
+        let (mut buyers, mut sellers) = (members(buyer), members(seller));
+        let (mut buying, mut selling) = (buyers.next(), sellers.next());
+        while let (Some((b, wants)), Some((s, offers))) = (buying, selling) {
+            if self.trades.len() >= MAX_LISTED_TRADES {
+                return;
+            }
+            let part = wants.min(offers);
+            if part > SAME * wants.max(offers) {
+                let amount = amount * part;
+                self.trades.push(Trade { buyer: b, seller: s, fast, slow, amount, price });
+            }
+            buying = if wants <= offers { buyers.next() } else { Some((b, wants - part)) };
+            selling = if offers <= wants { sellers.next() } else { Some((s, offers - part)) };
+        }
+    }
+
+    /// Offers what is idle once more: a tenant that paid several slow GPUs for a fast one may have room
+    /// again for GPUs that nobody else could use.
+    fn use_idle(&mut self) {
+        let k = self.roster.capacity.len();
+        for j in 0..k {
+            let held: f64 = self.held.iter().skip(j).step_by(k).sum();
+            let mut idle = self.roster.capacity[j] - held;
+            if idle <= SAME * self.roster.capacity[j] {
+                continue;
+            }
+            // Parties with room, those first whose room is small for their weight.
+            let mut takers: Vec<(f64, f64, usize)> = Vec::new();
+            for (p, party) in self.roster.parties.iter().enumerate() {
+                let able = self.roster.traders[party.traders.clone()]
+                    .iter()
+                    .filter(|t| t.speedup[j] > 0.0);
+                let weight: f64 = able.map(|t| t.weight).sum();
+                let Some(demand) = party.demand else { continue };
+                let room = demand - self.used[p];
+                if weight > 0.0 && room > SAME * demand {
+                    takers.push((room, weight, p));
+                }
+            }
+            takers.sort_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)).then(a.2.cmp(&b.2)));
+            let mut weight_left: f64 = takers.iter().map(|t| t.1).sum();
+            for (room, weight, p) in takers {
+                let take = room.min(idle * (weight / weight_left).min(1.0));
+                (idle, weight_left) = ((idle - take).max(0.0), weight_left - weight);
+                self.used[p] += take;
+                for l in self.roster.parties[p].traders.clone() {
+                    let trader = &self.roster.traders[l];
+                    if trader.speedup[j] > 0.0 {
+                        self.held[l * k + j] += take * (trader.weight / weight);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{
+        check_against_max_min, large_problem, problem, random_problem, shuffled, twins_agree,
+    };
+    use super::*;
+    use crate::shares::equal_split;
+
+    fn prices(text: &str) -> Vec<f64> {
+        trade(&problem(text)).1.iter().map(|t| t.price).collect()
+    }
+
+    fn throughputs(text: &str) -> Vec<f64> {
+        let problem = problem(text);
+        let shares = trade(&problem).0;
+        problem.tenant_ids().map(|t| shares.throughput(&problem, t)).collect()
+    }
+
+    fn close(got: &[f64], want: &[f64]) -> bool {
+        got.len() == want.len()
+            && got.iter().zip(want).all(|(g, w)| (g - w).abs() <= 1e-9 * w.abs().max(1.0))
+    }
+
+    #[test]
+    fn worked_examples() {
+        let three = [1.0 + 8.0 / 45.0, 1.4, 16.0 / 9.0];
+        let cases: [(&str, &str, &[f64], &[f64]); 8] = [
+            ("the paper's three tenants", "1 1 | a: 1 2 | b: 1 3 | c: 1 4", &[3.0, 2.5], &three),
+            // What a truly gets: 1 slow GPU and 1 - 4/9 - 1/3 - 1/8.7 fast ones, which it values at 2.8.
+            (
+                "the lie 2.8 raises the second price",
+                "1 1 | a: 1 2.8 | b: 1 3 | c: 1 4",
+                &[3.0, 2.9],
+                &[1.0 + 2.8 * (2.0 / 9.0 - 1.0 / 8.7), 3.0 * (1.0 / 3.0 + 1.0 / 8.7), 16.0 / 9.0],
+            ),
+            (
+                "two tenants meet in the middle",
+                "1 1 | a: 1 2 | b: 1 4",
+                &[3.0],
+                &[0.5 + 0.5 + 2.0 / 3.0, 8.0 / 3.0],
+            ),
+            ("nobody gains, nobody trades", "1 1 | a: 1 2 | b: 1 2", &[], &[1.5, 1.5]),
+            ("one tenant", "1 1 | a: 1 2", &[], &[3.0]),
+            ("one type", "2 | a: 1 | b: 1", &[], &[1.0, 1.0]),
+            ("no slow GPUs to pay with", "0 2 | a: 1 2 | b: 1 4", &[], &[2.0, 4.0]),
+            (
+                "nothing is paid to one that cannot use it",
+                "1 1 | a: 0 2 | b: 1 4",
+                &[],
+                &[2.0, 3.0],
+            ),
+        ];
+        for (what, text, want_prices, want) in cases {
+            assert!(close(&prices(text), want_prices), "{what}: prices {:?}", prices(text));
+            assert!(close(&throughputs(text), want), "{what}: {:?}", throughputs(text));
+        }
+    }
+
+    #[test]
+    fn alike_tenants_trade_as_one_and_each_trade_is_listed() {
+        let problem = problem("2 2 | a: 1 2 | b: 1 4 | c: 1 2 | d: 1 4");
+        let (shares, trades) = trade(&problem);
+        let amounts: Vec<f64> = trades.iter().map(|t| t.amount).collect();
+        assert!(close(&amounts, &[1.0 / 6.0, 1.0 / 6.0]), "{trades:?}");
+        twins_agree(&problem, &shares);
+    }
+
+    #[test]
+    fn a_seller_is_paid_no_more_than_its_demand_allows() {
+        // Both hold half of each type; a could use 1.2 GPUs, so it sells a tenth of a fast GPU for 0.3.
+        let problem = problem("1 1 | a d1.2: 1 2 | b: 1 4");
+        let (shares, trades) = trade(&problem);
+        assert!(close(&[trades[0].amount], &[0.1]), "{trades:?}");
+        let a: f64 = shares.of_tenant(&problem, crate::TenantId(0)).iter().sum();
+        assert!(close(&[a], &[1.2]));
+    }
+
+    #[test]
+    fn the_pair_with_the_greatest_gap_trades_first() {
+        let problem = problem("1 1 1 | a: 1 2 3 | b: 1 3 9");
+        let (_, trades) = trade(&problem);
+        assert_eq!((trades[0].slow.0, trades[0].fast.0), (0, 2));
+        assert!(close(&[trades[0].price], &[6.0]));
+    }
+
+    #[test]
+    fn many_different_profiles() {
+        for limited in [false, true] {
+            let problem = large_problem(1_000, 10, limited);
+            let shares = trade(&problem).0;
+            let (before, after) =
+                (max_min::shares(&problem).total(&problem), shares.total(&problem));
+            assert!(after > before, "{after} after trading, {before} before");
+            for t in problem.tenant_ids() {
+                let (own, split) = (shares.throughput(&problem, t), equal_split(&problem, t));
+                assert!(own >= split * (1.0 - 1e-9), "{own} below the equal split {split}");
+            }
+        }
+    }
+
+    #[test]
+    fn neither_side_loses_and_no_order_matters() {
+        for seed in 0..400 {
+            let problem = random_problem(seed);
+            let (shares, trades) = trade(&problem);
+            check_against_max_min(&problem, &shares, &max_min::shares(&problem), seed);
+            twins_agree(&problem, &shares);
+            for t in &trades {
+                let ratio = |l: crate::WorkloadId| {
+                    let w = &problem.workloads()[l.0].speedup;
+                    w[t.fast.0] / w[t.slow.0]
+                };
+                let (buyer, seller) = (ratio(t.buyer), ratio(t.seller));
+                assert!(
+                    seller * (1.0 - 1e-9) <= t.price && t.price <= buyer * (1.0 + 1e-9),
+                    "seed {seed}: {t:?}"
+                );
+            }
+            let (other, back) = shuffled(&problem, seed);
+            let (other_shares, other_trades) = trade(&other);
+            assert_eq!(trades.len(), other_trades.len(), "seed {seed}");
+            for t in problem.tenant_ids() {
+                let here = shares.throughput(&problem, t);
+                let there = other_shares.throughput(&other, back[t.0]);
+                assert!(
+                    (here - there).abs() <= 1e-9 * here.max(1e-9),
+                    "seed {seed}: {here} {there}"
+                );
+            }
+        }
+    }
+}

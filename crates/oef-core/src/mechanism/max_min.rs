@@ -1,0 +1,262 @@
+//! `max-min`: every gpu type divided by weight among the workloads that can use it.
+//!
+//! Each type has a *level*: the GPUs of it on offer per unit of weight. Without demands the level is
+//! the capacity over the weight of everybody who can run there, and everybody takes what is offered.
+//!
+//! With demands a tenant takes of all that its workloads are offered only the fastest GPUs, as many as
+//! it can use, and the levels rise until nothing is idle that somebody could use. They can rise in
+//! turn: a higher level of one type never makes anybody take more of another (a tenant that has what
+//! it needs gives up its slowest GPUs for better ones), so the levels climb to the least ones at which
+//! every type is either used up or wanted by nobody, and no step on the way hands out too much.
+
+use super::roster::Roster;
+use crate::problem::Problem;
+use crate::shares::Shares;
+
+/// Computes the shares.
+pub(crate) fn shares(problem: &Problem) -> Shares {
+    let roster = Roster::of(problem);
+    let held = fill(&roster);
+    roster.split(problem, &held)
+}
+
+/// What every trader holds: `held[trader * types + type]`.
+pub(super) fn fill(roster: &Roster) -> Vec<f64> {
+    let mut levels = Levels::new(roster);
+    levels.rise();
+    levels.holdings()
+}
+
+/// Rounds of raising each level once. Levels converge geometrically; a hundred rounds are far more than
+/// we ever saw needed, and stopping early only leaves a little idle.
+const MAX_ROUNDS: usize = 200;
+/// Evaluations in the search for one level: enough to halve any range of doubles to nothing.
+const MAX_STEPS: usize = 2_000;
+/// What may stay idle of a type, relative to its capacity.
+const IDLE: f64 = 1e-13;
+
+struct Levels<'a> {
+    roster: &'a Roster,
+    level: Vec<f64>,
+    /// The weight of those who take of a type whatever they are offered.
+    unlimited: Vec<f64>,
+    /// The level of a type above which nobody with a demand takes more.
+    top: Vec<f64>,
+    limited: Vec<Limited>,
+}
+
+/// A party with a demand and all it can be offered, the fastest first.
+struct Limited {
+    demand: f64,
+    /// `(type, trader, weight of the trader)`
+    wishes: Vec<(usize, usize, f64)>,
+}
+
+impl<'a> Levels<'a> {
+    fn new(roster: &'a Roster) -> Self {
+        let k = roster.capacity.len();
+        let (mut able, mut unlimited, mut top) = (vec![0.0; k], vec![0.0; k], vec![0.0_f64; k]);
+        let mut limited = Vec::new();
+        for party in &roster.parties {
+            let mut wishes = Vec::new();
+            for l in party.traders.clone() {
+                let trader = &roster.traders[l];
+                for j in (0..k).filter(|&j| trader.speedup[j] > 0.0 && roster.capacity[j] > 0.0) {
+                    able[j] += trader.weight;
+                    match party.demand {
+                        None => unlimited[j] += trader.weight,
+                        Some(demand) => {
+                            top[j] = top[j].max(demand / trader.weight);
+                            wishes.push((j, l, trader.weight));
+                        }
+                    }
+                }
+            }
+            if let Some(demand) = party.demand {
+                let speed = |&(j, l, _): &(usize, usize, f64)| roster.traders[l].speedup[j];
+                // Equal speeds keep the order of type and trader, which is the roster's own.
+                wishes.sort_by(|a, b| {
+                    speed(b).total_cmp(&speed(a)).then((a.0, a.1).cmp(&(b.0, b.1)))
+                });
+                limited.push(Limited { demand, wishes });
+            }
+        }
+        let level =
+            roster.capacity.iter().zip(&able).map(|(&m, &w)| if w > 0.0 { m / w } else { 0.0 });
+        Levels { roster, level: level.collect(), unlimited, top, limited }
+    }
+
+    fn rise(&mut self) {
+        if self.limited.is_empty() {
+            return;
+        }
+        for _ in 0..MAX_ROUNDS {
+            let mut moved = false;
+            for j in 0..self.level.len() {
+                moved |= self.raise(j);
+            }
+            if !moved {
+                return;
+            }
+        }
+    }
+
+    /// Raises one level until the type is used up or nobody takes more; false if it already was so.
+    fn raise(&mut self, j: usize) -> bool {
+        let capacity = self.roster.capacity[j];
+        let (mut low, enough) = (self.level[j], capacity * (1.0 - IDLE));
+        let mut high = match self.unlimited[j] {
+            0.0 => self.top[j],
+            weight => capacity / weight,
+        };
+        let (mut used, mut slope) = self.taken(j, low);
+        if used >= enough || low >= high {
+            return false;
+        }
+        if self.taken(j, high).0 <= capacity {
+            self.level[j] = high;
+            return true;
+        }
+        for _ in 0..MAX_STEPS {
+            // What is taken is piecewise linear in the level: follow the line from the lower end, or,
+            // where that overshot, take the middle of the bracket in orders of magnitude.
+            let along = low + (capacity - used) / slope;
+            let next = if along < high { along } else { low.sqrt() * high.sqrt() };
+            if next <= low || next >= high {
+                break;
+            }
+            let there = self.taken(j, next);
+            if there.0 > capacity * (1.0 + f64::EPSILON) {
+                high = next;
+                continue;
+            }
+            (low, used, slope) = (next, there.0, there.1);
+            if used >= enough {
+                break;
+            }
+        }
+        self.level[j] = low;
+        true
+    }
+
+    /// GPUs of type `j` taken if its level were `level`, and by how much that grows with the level.
+    fn taken(&self, j: usize, level: f64) -> (f64, f64) {
+        let (mut used, mut slope) = (self.unlimited[j] * level, self.unlimited[j]);
+        for party in &self.limited {
+            let (mut room, mut growth) = (party.demand, 0.0);
+            for &(i, _, weight) in &party.wishes {
+                let offer = weight * if i == j { level } else { self.level[i] };
+                let fits = offer < room;
+                let take = offer.min(room);
+                if i == j {
+                    used += take;
+                    growth = if fits { growth + weight } else { 0.0 };
+                }
+                if !fits {
+                    break;
+                }
+                room -= take;
+            }
+            slope += growth;
+        }
+        (used, slope)
+    }
+
+    fn holdings(&self) -> Vec<f64> {
+        let k = self.level.len();
+        let mut held = vec![0.0; k * self.roster.traders.len()];
+        for (l, trader) in self.roster.traders.iter().enumerate() {
+            if self.roster.parties[trader.party].demand.is_none() {
+                for j in (0..k).filter(|&j| trader.speedup[j] > 0.0) {
+                    held[l * k + j] = trader.weight * self.level[j];
+                }
+            }
+        }
+        for party in &self.limited {
+            let mut room = party.demand;
+            for &(j, l, weight) in &party.wishes {
+                let take = (weight * self.level[j]).min(room);
+                held[l * k + j] = take;
+                room -= take;
+            }
+        }
+        held
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{check_usable, problem, random_problem, shuffled, twins_agree};
+    use super::*;
+
+    #[test]
+    fn divisions() {
+        // What each tenant gets of each type.
+        let cases: [(&str, &str, &[&[f64]]); 11] = [
+            ("by weight", "3 6 | a: 1 2 | b w2: 1 3", &[&[1.0, 2.0], &[2.0, 4.0]]),
+            (
+                "what one cannot use goes to the others",
+                "3 6 | a: 1 0 | b: 1 3 | c: 1 2",
+                &[&[1.0, 0.0], &[1.0, 3.0], &[1.0, 3.0]],
+            ),
+            ("a type that is not there", "0 2 | a: 1 2 | b: 1 2", &[&[0.0, 1.0], &[0.0, 1.0]]),
+            (
+                "a demand above the part changes nothing",
+                "2 2 | a d3: 1 2 | b: 1 2",
+                &[&[1.0, 1.0], &[1.0, 1.0]],
+            ),
+            ("the best GPUs are kept", "2 2 | a d1: 1 2 | b: 1 3", &[&[0.0, 1.0], &[2.0, 1.0]]),
+            ("the best for this tenant", "2 2 | a d1: 2 1 | b: 1 3", &[&[1.0, 0.0], &[1.0, 2.0]]),
+            ("no demand at all", "2 2 | a d0: 1 2 | b: 1 3", &[&[0.0, 0.0], &[2.0, 2.0]]),
+            (
+                "everybody is satisfied, the slowest stay idle",
+                "2 2 | a d1: 1 2 | b d1: 1 3",
+                &[&[0.0, 1.0], &[0.0, 1.0]],
+            ),
+            (
+                "what one leaves lets another move up",
+                "3 3 | a d2: 1 2 | b d1: 1 2 | c: 1 0",
+                &[&[0.0, 2.0], &[0.0, 1.0], &[3.0, 0.0]],
+            ),
+            (
+                "two rounds of leaving",
+                "12 | a d1: 1 | b d3: 1 | c d9: 1 | d: 1",
+                &[&[1.0], &[3.0], &[4.0], &[4.0]],
+            ),
+            (
+                "weights and demand",
+                "12 | a d1: 1 | b w2: 1 | c w2 d9: 1",
+                &[&[1.0], &[5.5], &[5.5]],
+            ),
+        ];
+        for (what, text, want) in cases {
+            let problem = problem(text);
+            let shares = shares(&problem);
+            for (t, want) in problem.tenant_ids().zip(want) {
+                let got = shares.of_tenant(&problem, t);
+                let close = got.iter().zip(*want).all(|(g, w)| (g - w).abs() < 1e-9);
+                assert!(close, "{what}: tenant {} got {got:?}, not {want:?}", t.0);
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_useful_is_idle_and_no_order_matters() {
+        for seed in 0..400 {
+            let problem = random_problem(seed);
+            let shares = shares(&problem);
+            check_usable(&problem, &shares, seed);
+            twins_agree(&problem, &shares);
+            let (other, back) = shuffled(&problem, seed);
+            let other_shares = super::shares(&other);
+            for t in problem.tenant_ids() {
+                let here = shares.throughput(&problem, t);
+                let there = other_shares.throughput(&other, back[t.0]);
+                assert!(
+                    (here - there).abs() <= 1e-9 * here.max(1e-9),
+                    "seed {seed}: {here} {there}"
+                );
+            }
+        }
+    }
+}

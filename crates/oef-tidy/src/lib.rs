@@ -1,0 +1,5 @@
+//! Nothing to call here: the tests of this crate keep the tree as ARCHITECTURE.md says it is.
+//!
+//! `tests/edges.rs` looks at which crate depends on which, `tests/sources.rs` at the sources, and
+//! `tests/documents.rs` at the documents and the examples.
+#![forbid(unsafe_code)]

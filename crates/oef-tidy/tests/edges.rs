@@ -1,0 +1,84 @@
+//! Which crate may depend on which: the arrows of ARCHITECTURE.md.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::process::Command;
+
+/// Every crate of the workspace with the workspace crates that it may use. A new crate needs a line here and
+/// one in ARCHITECTURE.md.
+const MAY_USE: [(&str, &[&str]); 4] = [
+    ("oef-core", &[]),
+    ("oef-cli", &["oef-core"]),
+    ("oef-oracle", &["oef-core"]),
+    ("oef-tidy", &[]),
+];
+
+/// Only tests may use these, whatever the table above says.
+const FOR_TESTS_ONLY: [&str; 2] = ["oef-oracle", "oef-tidy"];
+
+/// Everything from outside that the core may use. It computes; it needs little.
+const CORE_MAY_USE_FROM_OUTSIDE: [&str; 1] = ["thiserror"];
+
+struct Dependency {
+    from: String,
+    to: String,
+    is_inside: bool,
+    is_for_tests: bool,
+}
+
+#[test]
+fn crates_depend_only_on_those_they_may() {
+    let (crates, dependencies) = workspace();
+    let table: BTreeMap<&str, &[&str]> = MAY_USE.into_iter().collect();
+    for name in &crates {
+        assert!(table.contains_key(name.as_str()), "`{name}` is not in the table of this test");
+    }
+    for d in dependencies.iter().filter(|d| d.is_inside) {
+        if d.is_for_tests && FOR_TESTS_ONLY.contains(&d.to.as_str()) {
+            continue;
+        }
+        let allowed = table.get(d.from.as_str()).is_some_and(|may| may.contains(&d.to.as_str()));
+        assert!(allowed, "`{}` must not depend on `{}`", d.from, d.to);
+        assert!(!FOR_TESTS_ONLY.contains(&d.to.as_str()), "`{}` is for tests only", d.to);
+    }
+}
+
+#[test]
+fn the_core_uses_almost_nothing_from_outside() {
+    let (_, dependencies) = workspace();
+    for d in dependencies.iter().filter(|d| d.from == "oef-core" && !d.is_inside && !d.is_for_tests)
+    {
+        assert!(
+            CORE_MAY_USE_FROM_OUTSIDE.contains(&d.to.as_str()),
+            "`oef-core` must not depend on `{}`: no I/O, no clock, no runtime",
+            d.to
+        );
+    }
+}
+
+fn workspace() -> (Vec<String>, Vec<Dependency>) {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo metadata runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata is JSON");
+    let packages = metadata["packages"].as_array().expect("packages");
+    let name = |value: &Value| value["name"].as_str().expect("a name").to_string();
+    let crates: Vec<String> = packages.iter().map(name).collect();
+    let mut dependencies = Vec::new();
+    for package in packages {
+        for dependency in package["dependencies"].as_array().expect("dependencies") {
+            dependencies.push(Dependency {
+                from: name(package),
+                to: name(dependency),
+                is_inside: crates.contains(&name(dependency)),
+                is_for_tests: dependency["kind"] == "dev",
+            });
+        }
+    }
+    assert!(crates.len() >= 2, "only found {crates:?}");
+    (crates, dependencies)
+}

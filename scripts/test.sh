@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# The one test command: style, lints, all tests, the shipped examples, and the prototype's own test.
+#
+#   scripts/test.sh              everything
+#   scripts/test.sh --rust       without the prototype (which installs Python packages on its first run)
+#
+# It needs Rust, a C compiler and, for the prototype, Python 3 with the venv module.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+with_prototype=true
+case "${1:-}" in
+    "") ;;
+    --rust) with_prototype=false ;;
+    *) echo "usage: scripts/test.sh [--rust]" >&2; exit 2 ;;
+esac
+
+step() { printf '\n== %s\n' "$*"; }
+
+for tool in fmt clippy; do
+    if ! cargo "$tool" --version >/dev/null 2>&1; then
+        component=$([ "$tool" = fmt ] && echo rustfmt || echo clippy)
+        step "install $component"
+        rustup component add "$component"
+    fi
+done
+
+step "format"
+cargo fmt --all --check
+
+step "lints"
+cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+step "tests, and the examples of the documentation"
+cargo test --workspace
+
+step "the examples of the library"
+for example in crates/*/examples/*.rs; do
+    [ -e "$example" ] || continue
+    crate=$(basename "$(dirname "$(dirname "$example")")")
+    echo "$crate: $(basename "$example" .rs)"
+    cargo run --quiet -p "$crate" --example "$(basename "$example" .rs)" >/dev/null
+done
+
+step "the shipped problems"
+for problem in examples/*.toml; do
+    echo "$problem"
+    cargo run --quiet -p oef-cli -- compare "$problem" --json >/dev/null
+done
+echo "examples/h200-mps.csv"
+cargo run --quiet -p oef-cli -- share examples/h200-mps.csv --counts sm12=4,sm32=4,sm66=2,sm132=1 --json >/dev/null
+
+if $with_prototype; then
+    step "the prototype"
+    python3 benches/prototype/test_run.py
+fi
+
+step "all good"
