@@ -27,10 +27,7 @@ impl From<&Problem> for Instance {
     fn from(problem: &Problem) -> Self {
         let rows = problem.workloads();
         Instance {
-            speedup: rows
-                .iter()
-                .map(|w| w.speedup.iter().copied().map(fraction).collect())
-                .collect(),
+            speedup: normal::speedups(problem),
             weight: rows.iter().map(|w| fraction(w.weight)).collect(),
             count: problem.types().iter().map(|t| fraction(t.capacity)).collect(),
             tenant: rows.iter().map(|w| w.tenant.index()).collect(),

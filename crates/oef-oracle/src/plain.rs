@@ -26,7 +26,7 @@ pub fn cooperative_total(problem: &Problem) -> Option<f64> {
             model.at_most(other.into_iter().chain(own).collect(), 0.0);
         }
     }
-    model.most_total()
+    model.most_total(&vec![1.0; problem.workloads().len()])
 }
 
 /// The greatest total throughput with every tenant at its equal split or above.
@@ -41,12 +41,12 @@ pub fn incentive_total(problem: &Problem) -> Option<f64> {
         let own = model.worth(l, l, -1.0);
         model.at_most(own, -floor);
     }
-    model.most_total()
+    model.most_total(&vec![1.0; problem.workloads().len()])
 }
 
 /// The greatest total throughput.
 pub fn efficiency_total(problem: &Problem) -> Option<f64> {
-    Model::new(problem).most_total()
+    Model::new(problem).most_total(&vec![1.0; problem.workloads().len()])
 }
 
 /// The greatest least throughput per weight.
@@ -74,8 +74,18 @@ pub fn gavel_level(problem: &Problem, cap: Option<f64>) -> Option<f64> {
     model.most_level(needs)
 }
 
-/// The throughputs of the greatest weighted product.
-pub fn nash(problem: &Problem) -> Option<Vec<f64>> {
+/// The greatest sum of throughputs that count so much each.
+pub fn weighted_total(problem: &Problem, rates: &[f64]) -> Option<f64> {
+    Model::new(problem).most_total(rates)
+}
+
+/// The workloads that can get anything at all.
+pub fn able(problem: &Problem) -> Vec<usize> {
+    Model::new(problem).able()
+}
+
+/// The GPUs of each workload with the greatest weighted product of throughputs.
+pub fn nash(problem: &Problem) -> Option<Vec<Vec<f64>>> {
     let mut model = Model::new(problem);
     let able = model.able();
     let first = model.columns;
@@ -92,8 +102,9 @@ pub fn nash(problem: &Problem) -> Option<Vec<f64>> {
         model.at_most(own, 0.0);
     }
     let x = model.run(objective, linear)?;
-    let value = |l: usize| model.worth(l, l, 1.0).iter().map(|&(c, w)| w * x[c]).sum::<f64>();
-    Some((0..model.rows()).map(|l| value(l) * model.split[l]).collect())
+    let types = problem.types();
+    let gpus = |row: &[f64]| row.iter().zip(types).map(|(x, t)| x * t.capacity).collect();
+    Some(x[..first].chunks(types.len()).map(gpus).collect())
 }
 
 /// Rows `terms <= bound` over columns `row * types + type`, then others.
@@ -165,11 +176,12 @@ impl<'a> Model<'a> {
         self.bounds.push(bound);
     }
 
-    fn most_total(self) -> Option<f64> {
-        let scale: f64 = self.split.iter().sum();
+    /// The greatest sum of throughputs that count so much each.
+    fn most_total(self, rates: &[f64]) -> Option<f64> {
+        let scale: f64 = self.split.iter().zip(rates).map(|(split, rate)| split * rate).sum();
         let mut objective = vec![0.0; self.columns];
         for l in self.able() {
-            for (c, v) in self.worth(l, l, self.split[l] / scale) {
+            for (c, v) in self.worth(l, l, self.split[l] * rates[l] / scale) {
                 objective[c] -= v;
             }
         }

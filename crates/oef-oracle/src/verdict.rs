@@ -6,6 +6,7 @@ use crate::exact;
 use crate::instance::{Instance, Matrix, fraction};
 use crate::market;
 use crate::plain;
+use crate::program::Q;
 use crate::trade;
 use num_traits::ToPrimitive;
 use oef_core::{Mechanism, Problem, Shares, WorkloadId};
@@ -23,6 +24,10 @@ pub enum Verdict {
 
 /// Throughputs and totals are right to this, relative to the tenant's own.
 pub const TOLERANCE: f64 = 1e-6;
+
+/// What the sum of logarithms may lack. The throughputs are within the square root of it; the other
+/// solver, which measures it, reaches no less.
+const NASH_GAP: f64 = 1e-9;
 
 /// Capacity and demand may be exceeded by no more than this: rounding, not GPUs.
 const FEASIBLE: f64 = 1e-9;
@@ -46,14 +51,17 @@ pub fn exactly(
         Mechanism::Efficiency => answer(exact::efficiency(&instance)),
         Mechanism::Gavel => answer(exact::gavel(&instance, cap.as_ref())),
         Mechanism::Cooperative if !instance.has_demand() => answer(exact::cooperative(&instance)),
-        Mechanism::Nash if !instance.has_demand() => nash(problem, &instance, shares),
+        Mechanism::Nash if !instance.has_demand() => match nash(problem, &instance, shares) {
+            None => return nash_by_gap(problem, shares),
+            right => right,
+        },
         Mechanism::GandivaFair if !instance.has_demand() => trade::gandiva_fair(&instance),
         Mechanism::MaxMin if !instance.has_demand() => answer(divide::max_min(&instance)),
         Mechanism::MaxMin => {
             let fault = divide::fault_with_demand(problem, shares);
             return fault.map_or(Verdict::Right, Verdict::Wrong);
         }
-        Mechanism::Nash => return plainly(problem, mechanism, gavel_cap, shares),
+        Mechanism::Nash => return nash_by_gap(problem, shares),
         Mechanism::Cooperative | Mechanism::GandivaFair => None,
     };
     let Some(right) = right else {
@@ -88,12 +96,7 @@ pub fn plainly(
                 least_ratio(problem, shares, |l, _| instance.equal_split(l).to_f64().unwrap());
             ("least ratio to the equal split", least, plain::gavel_level(problem, gavel_cap))
         }
-        Mechanism::Nash => {
-            let right = plain::nash(problem);
-            return right.map_or(Verdict::NoOpinion, |right| {
-                compare(problem, &check::throughputs(problem, shares), &right)
-            });
-        }
+        Mechanism::Nash => return exactly(problem, mechanism, gavel_cap, shares),
         Mechanism::MaxMin | Mechanism::GandivaFair => return Verdict::NoOpinion,
     };
     match right {
@@ -111,17 +114,44 @@ fn infeasible(problem: &Problem, shares: &Shares) -> Option<String> {
     (!sound).then(|| format!("capacity is exceeded by {capacity:e}, a demand by {demand:e}"))
 }
 
-/// Guesses who buys what from the shares themselves; the market then proves or refuses the guess.
-fn nash(problem: &Problem, instance: &Instance, shares: &Shares) -> Option<Vec<crate::Q>> {
-    [1e-12, 1e-9, 1e-7, 1e-5, 1e-4].into_iter().find_map(|dust| {
-        let buys = |l: usize| {
-            let row = shares.of_workload(WorkloadId(l)).iter().enumerate();
+/// The exact throughputs of `nash`. Who buys what is guessed, first from the shares themselves, then
+/// from the other solver's; the market proves or refuses each guess.
+fn nash(problem: &Problem, instance: &Instance, shares: &Shares) -> Option<Vec<Q>> {
+    let rows = (0..instance.rows()).map(|l| shares.of_workload(WorkloadId(l)).to_vec());
+    let held: Vec<Vec<f64>> = rows.collect();
+    guess(problem, instance, &held).or_else(|| guess(problem, instance, &plain::nash(problem)?))
+}
+
+fn guess(problem: &Problem, instance: &Instance, held: &[Vec<f64>]) -> Option<Vec<Q>> {
+    [1e-12, 1e-9, 1e-7, 1e-6, 1e-5, 1e-4].into_iter().find_map(|dust| {
+        let buys = |(l, row): (usize, &Vec<f64>)| {
             let runs = |j: usize| problem.workloads()[l].speedup[j] > 0.0;
-            row.map(|(j, x)| runs(j) && *x > dust * problem.types()[j].capacity).collect()
+            let types = row.iter().zip(problem.types()).enumerate();
+            types.map(|(j, (x, gpu))| runs(j) && *x > dust * gpu.capacity).collect()
         };
-        let buys: Vec<Vec<bool>> = (0..instance.rows()).map(buys).collect();
+        let buys: Vec<Vec<bool>> = held.iter().enumerate().map(buys).collect();
         market::equilibrium(instance, &buys)
     })
+}
+
+/// With demands `nash` has no prices to solve for. But the logarithms are concave: what any other
+/// shares could add to their sum is at most what they add to first order, which a plain program bounds.
+fn nash_by_gap(problem: &Problem, shares: &Shares) -> Verdict {
+    let found = check::throughputs(problem, shares);
+    let rates: Vec<f64> = found
+        .iter()
+        .zip(problem.workloads())
+        .map(|(u, w)| w.weight / u.max(f64::MIN_POSITIVE))
+        .collect();
+    let Some(most) = plain::weighted_total(problem, &rates) else {
+        return Verdict::NoOpinion;
+    };
+    let able = plain::able(problem);
+    let now: f64 = able.iter().map(|&l| problem.workloads()[l].weight).sum();
+    let gap = most / now - 1.0;
+    // Written so that a NaN is wrong.
+    let near = gap <= NASH_GAP;
+    if near { Verdict::Right } else { Verdict::Wrong(format!("a gap of {gap:e} is left")) }
 }
 
 fn compare(problem: &Problem, found: &[f64], right: &[f64]) -> Verdict {
