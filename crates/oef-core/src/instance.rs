@@ -167,6 +167,11 @@ impl Instance {
         self.profile(row).iter().zip(&self.capacity).map(|(w, m)| w * m * part).sum()
     }
 
+    /// Throughput of the equal split of every row.
+    pub fn equal_splits(&self) -> Vec<f64> {
+        (0..self.rows()).map(|l| self.equal_split(l)).collect()
+    }
+
     /// Shares of the problem's workloads from those of the rows (`x`, row after row).
     pub fn to_shares(&self, problem: &Problem, x: &[f64], division: Division) -> Shares {
         let mut shares = Shares::zero(problem);
@@ -213,6 +218,19 @@ impl Instance {
                 }
             }
         }
+    }
+
+    /// The rows' shares from those of the problem's workloads.
+    pub fn collect(&self, shares: &Shares) -> Vec<f64> {
+        let mut x = vec![0.0; self.speedup.len()];
+        for (row, members) in self.members.iter().enumerate() {
+            for member in members {
+                for (j, &gpu) in self.types.iter().enumerate() {
+                    x[row * self.width() + j] += shares.get(member.workload, gpu);
+                }
+            }
+        }
+        x
     }
 
     /// Prices in the order of the problem's types; a type that is left out is worth nothing.

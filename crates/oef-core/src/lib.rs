@@ -1,9 +1,14 @@
 //! Fair shares of unlike GPUs: problems, mechanisms, and what can be proven about their results.
 #![forbid(unsafe_code)]
 
+pub mod audit;
+pub mod change;
 mod cooperative;
+pub mod explain;
 mod ids;
 mod instance;
+pub mod lie;
+mod limited;
 mod linalg;
 mod lp;
 mod market;
@@ -13,7 +18,11 @@ pub mod problem;
 mod scaled;
 pub mod shares;
 
+pub use audit::{Certificate, audit, envy_matrix};
+pub use change::{Change, ChangeError, WhatIf, WhatIfError, whatif};
+pub use explain::{Explanation, explain};
 pub use ids::{TenantId, TypeId, WorkloadId};
+pub use lie::Lie;
 pub use mechanism::{Mechanism, Options, Outcome, SolveError, SolverReport, Status, Trade, solve};
 pub use problem::{
     Field, GpuSpec, InvalidProblem, Problem, ProblemError, ProblemSpec, TenantSpec, WorkloadSpec,

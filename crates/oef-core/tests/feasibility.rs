@@ -4,7 +4,6 @@
 mod common;
 
 use common::{holds, mechanisms, shares};
-use oef_core::Mechanism;
 use oef_oracle::check;
 use oef_oracle::families::{Family, Size, problems};
 use proptest::prelude::*;

@@ -13,6 +13,7 @@
 //! lexicographically greatest.
 
 mod envy_program;
+mod parties;
 
 use crate::instance::Instance;
 use crate::lp::LpError;
@@ -34,6 +35,36 @@ pub(crate) fn solve(instance: &Instance, stop: &dyn Fn() -> bool) -> Result<Allo
         x: scaled.to_shares(instance, &y),
         price: scaled.to_prices(instance, &price),
         gap: ((bound - total) / bound).abs(),
+        pivots: program.pivots(),
+    })
+}
+
+/// Computes the shares under caps. `division` are the shares of the plain division of every type
+/// (`max-min` with demands), from which the constraints of capped tenants are made.
+pub(crate) fn solve_limited(
+    instance: &Instance,
+    division: &[f64],
+    stop: &dyn Fn() -> bool,
+) -> Result<Allocation, LpError> {
+    let scaled = Scaled::new(instance);
+    let parties = parties::with_caps(instance, &scaled, division);
+    let mut shut = vec![false; scaled.n];
+    for cap in instance.caps.iter().filter(|cap| cap.limit <= 0.0) {
+        for &l in &cap.rows {
+            shut[l] = true;
+        }
+    }
+    let mut program =
+        EnvyProgram::with_parties(&scaled, parties, &instance.capacity, &shut, Vec::new());
+    program.optimise(stop)?;
+    let gap = program.gap();
+    let price = program.prices();
+    program.make_canonical(stop)?;
+    let y = program.bundles();
+    Ok(Allocation {
+        x: scaled.to_shares(instance, &y),
+        price: scaled.to_prices(instance, &price),
+        gap,
         pivots: program.pivots(),
     })
 }

@@ -18,12 +18,13 @@ const BLOCKED: f64 = 1e-9;
 /// least, and so on: all levels rise together, and those that are blocked stay while the others go
 /// on. A positive dual proves that a level is blocked in every optimum, and each round has one.
 ///
-/// Returns the simplex at the final vertex; the program's own objective is ignored.
+/// Returns the simplex at the final vertex and the greatest relative gap that the duals left open at
+/// any level; the program's own objective is ignored.
 pub(crate) fn leximin(
     mut simplex: Simplex,
     levels: &[Level],
     stop: &dyn Fn() -> bool,
-) -> Result<Simplex, LpError> {
+) -> Result<(Simplex, f64), LpError> {
     let program = &mut simplex.program;
     program.cost.fill(0.0);
     let rows: Vec<RowId> = levels.iter().map(|_| program.row(0.0, f64::INFINITY)).collect();
@@ -35,9 +36,11 @@ pub(crate) fn leximin(
     let column = rows.iter().map(|&row| (row, -1.0)).collect();
     let t = program.var(1.0, f64::NEG_INFINITY, f64::INFINITY, column);
     let mut open: Vec<RowId> = rows;
+    let mut gap = 0.0_f64;
     while !open.is_empty() {
         simplex.maximise(stop)?;
         let level = simplex.value(t);
+        gap = gap.max((simplex.dual_bound() - level).abs() / level.abs().max(1e-6));
         let duals = simplex.duals();
         let most = open.iter().map(|&row| duals[row].abs()).fold(0.0, f64::max);
         let (blocked, rest) =
@@ -46,7 +49,7 @@ pub(crate) fn leximin(
         freeze(&mut simplex.program, t, blocked, level);
     }
     simplex.program.cost[t] = 0.0;
-    Ok(simplex)
+    Ok((simplex, gap))
 }
 
 /// Blocked levels keep what they have and no longer hold back the others.

@@ -11,5 +11,5 @@ mod program;
 mod simplex;
 
 pub(crate) use leximin::{Level, leximin};
-pub(crate) use program::{Program, RowId, VarId};
+pub(crate) use program::Program;
 pub(crate) use simplex::{LpError, Simplex};

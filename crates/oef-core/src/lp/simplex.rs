@@ -132,6 +132,27 @@ impl Simplex {
         y
     }
 
+    /// What the duals prove: no feasible point has a greater objective, up to rounding in the reduced
+    /// costs of unbounded variables.
+    pub fn dual_bound(&mut self) -> f64 {
+        let y = self.duals();
+        let mut bound = 0.0;
+        for v in 0..self.place.len() {
+            let (reduced, _) = self.reduced_cost(v, &y, false);
+            let (lower, upper) = self.bounds(v);
+            let at = if reduced > 0.0 { upper } else { lower };
+            if at.is_finite() {
+                bound += reduced * at;
+            }
+        }
+        bound
+    }
+
+    /// The objective at the current vertex.
+    pub fn objective(&self) -> f64 {
+        (0..self.program.vars()).map(|v| self.program.cost[v] * self.value_of(v)).sum()
+    }
+
     /// The basic variables: structural ones by position, then logical ones behind them by row.
     pub fn basic(&self) -> impl Iterator<Item = usize> + '_ {
         self.basis.iter().copied()
@@ -564,7 +585,8 @@ mod tests {
         }
         let levels: Vec<Level> =
             (0..3).map(|v| Level { terms: vec![(v, 1.0)], target: 1.0 }).collect();
-        let s = leximin(Simplex::new(p), &levels, &|| false).unwrap();
+        let (s, gap) = leximin(Simplex::new(p), &levels, &|| false).unwrap();
+        assert!(gap < 1e-12);
         let x: Vec<f64> = (0..3).map(|v| s.value(v)).collect();
         assert!(
             (x[0] - 1.0).abs() < 1e-9 && (x[1] - 3.0).abs() < 1e-9 && (x[2] - 6.0).abs() < 1e-9

@@ -1,12 +1,16 @@
 //! From a problem to an outcome: the instance, the solver of the mechanism, the shares.
 
-use super::{Mechanism, Options, Outcome, SolveError, SolverReport, Status};
+use super::{
+    Mechanism, Options, Outcome, SolveError, SolverReport, Status, Trade, gandiva_fair, max_min,
+};
 use crate::OPTIMALITY_TOLERANCE;
+use crate::ids::{TypeId, WorkloadId};
 use crate::instance::{Division, Instance};
 use crate::lp::LpError;
 use crate::market::{Allocation, Levelling, MarketState};
-use crate::problem::Problem;
-use crate::{cooperative, market, nash};
+use crate::problem::{MAX_COOPERATIVE_PROFILES, Problem};
+use crate::shares::Shares;
+use crate::{cooperative, limited, market, nash};
 
 /// Computes the shares of `problem` under `mechanism`.
 ///
@@ -19,33 +23,92 @@ pub fn solve(
     options: &Options<'_>,
 ) -> Result<Outcome, SolveError> {
     let stop = || options.stop.is_some_and(|stop| stop());
+    match mechanism {
+        Mechanism::MaxMin => {
+            return Ok(closed_form(problem, mechanism, max_min::shares(problem), Vec::new()));
+        }
+        Mechanism::GandivaFair => {
+            let (shares, trades) = gandiva_fair::trade(problem);
+            return Ok(closed_form(problem, mechanism, shares, trades));
+        }
+        _ => {}
+    }
     let cap = if mechanism == Mechanism::Gavel { options.gavel_cap } else { None };
     let instance = Instance::new(problem, cap);
-    let found = rows(&instance, mechanism, &stop);
+    check_size(&instance, mechanism)?;
+    let found = if instance.caps.is_empty() {
+        unlimited(&instance, mechanism, &stop)
+    } else {
+        capped(problem, &instance, mechanism, &stop)
+    };
     let allocation = found.map_err(|error| explain(mechanism, error))?;
     let division = match mechanism {
         Mechanism::Cooperative => Division::Proportional,
         _ => Division::Sequential,
     };
+    let optimal = allocation.gap <= OPTIMALITY_TOLERANCE;
     Ok(Outcome {
         mechanism,
         shares: instance.to_shares(problem, &allocation.x, division),
         prices: instance.to_prices(problem, &allocation.price),
         trades: Vec::new(),
         solver: SolverReport {
-            status: if allocation.gap <= OPTIMALITY_TOLERANCE {
-                Status::Optimal
-            } else {
-                Status::Feasible
-            },
-            method: "simplex",
+            status: if optimal { Status::Optimal } else { Status::Feasible },
+            method: method(mechanism),
             gap: allocation.gap,
             iterations: allocation.pivots,
         },
     })
 }
 
-fn rows(
+fn closed_form(
+    problem: &Problem,
+    mechanism: Mechanism,
+    shares: Shares,
+    trades: Vec<Trade>,
+) -> Outcome {
+    let prices =
+        if mechanism == Mechanism::MaxMin { average_use(problem, &shares) } else { Vec::new() };
+    let iterations = trades.len();
+    let solver =
+        SolverReport { status: Status::Optimal, method: method(mechanism), gap: 0.0, iterations };
+    Outcome { mechanism, shares, prices, trades, solver }
+}
+
+/// What a GPU of each type adds where it is: one more is divided as the others are.
+fn average_use(problem: &Problem, shares: &Shares) -> Vec<f64> {
+    let types = (0..problem.types().len()).map(TypeId);
+    let value = types.map(|j| {
+        let used = shares.used(j);
+        let rows = problem.workloads().iter().enumerate();
+        let worth: f64 = rows.map(|(l, w)| w.speedup[j.0] * shares.get(WorkloadId(l), j)).sum();
+        if used > 0.0 { worth / used } else { 0.0 }
+    });
+    value.collect()
+}
+
+fn method(mechanism: Mechanism) -> &'static str {
+    match mechanism {
+        Mechanism::Noncooperative | Mechanism::Gavel => "column generation, lexicographic levels",
+        Mechanism::Incentive | Mechanism::Efficiency => {
+            "column generation, levels on the optimal face"
+        }
+        Mechanism::Cooperative => "interior point, then simplex with envy rows on demand",
+        Mechanism::Nash => "interior point in the prices, then a vertex",
+        Mechanism::MaxMin => "division by weight",
+        Mechanism::GandivaFair => "trading",
+    }
+}
+
+fn check_size(instance: &Instance, mechanism: Mechanism) -> Result<(), SolveError> {
+    let (found, limit) = (instance.rows(), MAX_COOPERATIVE_PROFILES);
+    if mechanism == Mechanism::Cooperative && found > limit {
+        return Err(SolveError::TooLarge { mechanism, limit, found });
+    }
+    Ok(())
+}
+
+fn unlimited(
     instance: &Instance,
     mechanism: Mechanism,
     stop: &dyn Fn() -> bool,
@@ -57,15 +120,30 @@ fn rows(
     };
     match mechanism {
         Mechanism::Noncooperative => level(&instance.weight),
-        Mechanism::Gavel => {
-            let target: Vec<f64> = (0..instance.rows()).map(|l| instance.equal_split(l)).collect();
-            level(&target)
-        }
         Mechanism::Efficiency => market::efficiency(instance, stop),
         Mechanism::Incentive => market::incentive(instance, stop),
         Mechanism::Cooperative => cooperative::solve(instance, stop),
         Mechanism::Nash => nash::solve(instance, stop),
-        _ => Err(LpError::NotConverged),
+        _ => level(&instance.equal_splits()),
+    }
+}
+
+fn capped(
+    problem: &Problem,
+    instance: &Instance,
+    mechanism: Mechanism,
+    stop: &dyn Fn() -> bool,
+) -> Result<Allocation, LpError> {
+    match mechanism {
+        Mechanism::Noncooperative => limited::lexicographic(instance, &instance.weight, stop),
+        Mechanism::Efficiency => limited::total(instance, false, stop),
+        Mechanism::Incentive => limited::total(instance, true, stop),
+        Mechanism::Cooperative => {
+            let division = instance.collect(&max_min::shares(problem));
+            cooperative::solve_limited(instance, &division, stop)
+        }
+        Mechanism::Nash => nash::solve(instance, stop),
+        _ => limited::lexicographic(instance, &instance.equal_splits(), stop),
     }
 }
 

@@ -2,9 +2,7 @@
 //! [`Shares`](crate::Shares), behind one function.
 
 mod dispatch;
-#[cfg_attr(not(test), expect(dead_code, reason = "until the dispatch calls it"))]
 mod gandiva_fair;
-#[cfg_attr(not(test), expect(dead_code, reason = "until the dispatch calls it"))]
 mod max_min;
 mod name;
 mod outcome;

@@ -1,0 +1,116 @@
+//! The properties that one pass over the shares decides: capacity, demand, sharing incentive.
+
+use super::certificate::{AUDIT_TOLERANCE, Finding, OverDemand, Overuse, Shortfall};
+use crate::ids::{TenantId, TypeId, WorkloadId};
+use crate::problem::Problem;
+use crate::shares::{Shares, dot, usable_value};
+
+/// What every tenant has, and what it would have in an equal split.
+pub(super) struct Figures {
+    pub throughput: Vec<f64>,
+    pub equal_split: Vec<f64>,
+}
+
+impl Figures {
+    pub fn new(problem: &Problem, shares: &Shares) -> Self {
+        let throughput = problem.tenant_ids().map(|t| shares.throughput(problem, t)).collect();
+        Figures { throughput, equal_split: equal_splits(problem) }
+    }
+}
+
+/// The throughput of every tenant if every type were divided by weight, in the problem's order: what
+/// [`equal_split`](crate::equal_split) gives for one tenant, in one pass for all.
+pub fn equal_splits(problem: &Problem) -> Vec<f64> {
+    let total = problem.total_weight();
+    let capacity: Vec<f64> = problem.types().iter().map(|t| t.capacity).collect();
+    let of_tenant = |t: TenantId| {
+        let workloads = problem.workloads_of(t);
+        match problem.tenants()[t.0].demand {
+            None => workloads.iter().map(|w| w.weight / total * dot(&w.speedup, &capacity)).sum(),
+            demand => {
+                let bundles: Vec<(&[f64], Vec<f64>)> = workloads
+                    .iter()
+                    .map(|w| {
+                        let part = w.weight / total;
+                        (w.speedup.as_slice(), capacity.iter().map(|m| m * part).collect())
+                    })
+                    .collect();
+                usable_value(&bundles, demand)
+            }
+        }
+    };
+    problem.tenant_ids().map(of_tenant).collect()
+}
+
+/// No type beyond its capacity, and nobody below zero. The excess is relative to the capacity, or to
+/// the whole cluster for a type without GPUs.
+pub(super) fn capacity(problem: &Problem, shares: &Shares) -> Finding<Overuse> {
+    let types = problem.types();
+    let cluster: f64 = types.iter().map(|t| t.capacity).sum();
+    let (mut used, mut least) = (vec![0.0; types.len()], vec![0.0_f64; types.len()]);
+    for l in 0..problem.workloads().len() {
+        for (j, &gpus) in shares.of_workload(WorkloadId(l)).iter().enumerate() {
+            used[j] += gpus;
+            // `f64::min` would pass over NaN, which is the worst.
+            least[j] = if gpus.is_nan() { gpus } else { least[j].min(gpus) };
+        }
+    }
+    let excesses = types.iter().enumerate().flat_map(|(j, gpu)| {
+        let scale = if gpu.capacity > 0.0 { gpu.capacity } else { cluster };
+        let over = Overuse { gpu: TypeId(j), used: used[j], capacity: gpu.capacity };
+        let below = Overuse { used: least[j], ..over };
+        [((used[j] - gpu.capacity) / scale, over), (-least[j] / scale, below)]
+    });
+    largest_excess(excesses)
+}
+
+/// No tenant beyond its demand; a demand of 0 is measured against one GPU.
+pub(super) fn demand(problem: &Problem, shares: &Shares) -> Finding<OverDemand> {
+    let excesses = problem.tenant_ids().filter_map(|tenant| {
+        let demand = problem.tenants()[tenant.0].demand?;
+        let used = problem
+            .workload_ids_of(tenant)
+            .map(|w| shares.of_workload(w).iter().sum::<f64>())
+            .sum();
+        let scale = if demand > 0.0 { demand } else { 1.0 };
+        Some(((used - demand) / scale, OverDemand { tenant, used, demand }))
+    });
+    largest_excess(excesses)
+}
+
+/// No tenant below its equal split; one whose equal split is nothing cannot fall below it.
+pub(super) fn sharing_incentive(figures: &Figures) -> Finding<Shortfall> {
+    let mut worst: Option<(f64, usize)> = None;
+    for (t, (&own, &split)) in figures.throughput.iter().zip(&figures.equal_split).enumerate() {
+        let ratio = if split > 0.0 { finite(own / split, 0.0) } else { 1.0 };
+        if worst.is_none_or(|(least, _)| ratio < least) {
+            worst = Some((ratio, t));
+        }
+    }
+    let (worst, t) = worst.unwrap_or((1.0, 0));
+    let holds = worst >= 1.0 - AUDIT_TOLERANCE;
+    let witness = (!holds).then(|| Shortfall {
+        tenant: TenantId(t),
+        throughput: figures.throughput[t],
+        equal_split: figures.equal_split[t],
+    });
+    Finding { holds, worst, witness }
+}
+
+fn largest_excess<W>(excesses: impl Iterator<Item = (f64, W)>) -> Finding<W> {
+    let mut finding = Finding { holds: true, worst: 0.0, witness: None };
+    for (excess, witness) in excesses {
+        let excess = finite(excess, f64::MAX);
+        if excess > finding.worst {
+            finding.worst = excess;
+            finding.holds = excess <= AUDIT_TOLERANCE;
+            finding.witness = (!finding.holds).then_some(witness);
+        }
+    }
+    finding
+}
+
+/// Results go into JSON, which knows no NaN and no infinity.
+pub(super) fn finite(value: f64, otherwise: f64) -> f64 {
+    if value.is_finite() { value } else { otherwise }
+}

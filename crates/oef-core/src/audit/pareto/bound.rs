@@ -1,0 +1,152 @@
+//! Bounds on the gain from prices, by weak duality, and prices that may give a good one.
+//!
+//! For given prices p, tenant t contributes the least of D_t q - sum_i s_i u_i over q >= 0, where
+//! s_i(q) = min_j (p_j + q) / W_ij must be at least 1; without a demand q = 0. The bound is valid for
+//! any p and any q, so neither has to be found exactly.
+
+use super::exchange::{Exchange, Group};
+
+/// An upper bound on the gain, from the best multiple of the given prices; infinite where these prices
+/// prove nothing. Also the prices of that bound.
+pub(super) fn bound(exchange: &Exchange, prices: &[f64]) -> f64 {
+    let usable =
+        prices.len() == exchange.types.len() && prices.iter().all(|p| p.is_finite() && *p >= 0.0);
+    if !usable || exchange.parties() == 0 {
+        return if exchange.parties() == 0 { 0.0 } else { f64::INFINITY };
+    }
+    // Without demands the bound grows with the multiple: the least that makes every s_i >= 1 is best.
+    // With demands q can take over for some, so the multiple that serves the others is tried as well.
+    let free = multiple(exchange, prices, false);
+    let all = multiple(exchange, prices, true);
+    let mut least = f64::INFINITY;
+    for factor in [free, all] {
+        if factor.is_finite() && factor > 0.0 {
+            let scaled: Vec<f64> = prices.iter().map(|p| p * factor).collect();
+            least = least.min(bound_at(exchange, &scaled));
+        }
+    }
+    least.max(0.0)
+}
+
+/// The least multiple of the prices with which every type is worth its price to nobody at a loss:
+/// s_i >= 1, for the parties without a demand, or for all.
+fn multiple(exchange: &Exchange, prices: &[f64], all: bool) -> f64 {
+    let mut factor = 0.0_f64;
+    for group in &exchange.groups {
+        if group.demand.is_some() && !all {
+            continue;
+        }
+        for i in group.parties.clone() {
+            for (w, p) in exchange.values_of(i).iter().zip(prices) {
+                if *w > 0.0 {
+                    factor = factor.max(w / p);
+                }
+            }
+        }
+    }
+    if factor > 0.0 { factor } else { 1.0 }
+}
+
+fn bound_at(exchange: &Exchange, prices: &[f64]) -> f64 {
+    let worth: f64 = prices.iter().zip(&exchange.capacity).map(|(p, m)| p * m).sum();
+    let groups: f64 = exchange.groups.iter().map(|g| group_term(exchange, g, prices)).sum();
+    worth + groups
+}
+
+/// The least of D q - sum s_i(q) u_i, by bisection on its slope.
+fn group_term(exchange: &Exchange, group: &Group, prices: &[f64]) -> f64 {
+    let Some(demand) = group.demand else {
+        return -group
+            .parties
+            .clone()
+            .map(|i| best_rate(exchange, i, prices, 0.0).0 * exchange.floor[i])
+            .sum::<f64>();
+    };
+    // Value and slope at q; the slope grows with q.
+    let at = |q: f64| {
+        group.parties.clone().fold((demand * q, demand), |(value, slope), i| {
+            let (rate, growth) = best_rate(exchange, i, prices, q);
+            (value - rate * exchange.floor[i], slope - growth * exchange.floor[i])
+        })
+    };
+    let mut low = 0.0_f64;
+    for i in group.parties.clone() {
+        for (w, p) in exchange.values_of(i).iter().zip(prices) {
+            low = low.max(w - p);
+        }
+    }
+    let mut high =
+        low + prices.iter().fold(0.0_f64, |a, p| a.max(*p)).max(low).max(f64::MIN_POSITIVE);
+    let mut least = at(low).0;
+    if at(low).1 >= 0.0 {
+        return least;
+    }
+    for _ in 0..DOUBLINGS {
+        if at(high).1 >= 0.0 {
+            break;
+        }
+        high *= 2.0;
+    }
+    for _ in 0..BISECTIONS {
+        let middle = 0.5 * (low + high);
+        if at(middle).1 >= 0.0 { high = middle } else { low = middle }
+    }
+    least = least.min(at(low).0).min(at(high).0);
+    least
+}
+
+/// Enough to reach any q that speedups between 1e-9 and 1e9 can ask for.
+const DOUBLINGS: usize = 80;
+/// Halves the interval down to neighbouring doubles.
+const BISECTIONS: usize = 90;
+
+/// s_i(q) = min_j (p_j + q) / W_ij, and how it grows with q.
+fn best_rate(exchange: &Exchange, party: usize, prices: &[f64], q: f64) -> (f64, f64) {
+    let mut best = (f64::INFINITY, 0.0);
+    for (&w, &p) in exchange.values_of(party).iter().zip(prices) {
+        if w > 0.0 {
+            let rate = (p + q) / w;
+            if rate < best.0 {
+                best = (rate, 1.0 / w);
+            }
+        }
+    }
+    best
+}
+
+/// Prices that support what is held, if any do. A party that holds type j and could use type h
+/// supports p with p_j / W_ij <= p_h / W_ih, that is log p_j - log p_h <= log (W_ij / W_ih): a system
+/// of difference constraints between the types, solved as shortest paths. Parties at their demand
+/// are left out: their q gives them room.
+pub(super) fn supporting_prices(exchange: &Exchange) -> Vec<f64> {
+    let k = exchange.types.len();
+    let mut limit = vec![f64::INFINITY; k * k];
+    for group in &exchange.groups {
+        let used: f64 = exchange.held[group.parties.start * k..group.parties.end * k].iter().sum();
+        if group.demand.is_some_and(|d| used >= d * (1.0 - HELD)) {
+            continue;
+        }
+        for i in group.parties.clone() {
+            let (w, x) = (exchange.values_of(i), &exchange.held[i * k..][..k]);
+            for j in (0..k).filter(|&j| w[j] * x[j] > HELD * exchange.floor[i]) {
+                for h in (0..k).filter(|&h| w[h] > 0.0) {
+                    limit[j * k + h] = limit[j * k + h].min(w[j] / w[h]);
+                }
+            }
+        }
+    }
+    limit.iter_mut().for_each(|ratio| *ratio = ratio.ln());
+    let mut log_price = vec![0.0_f64; k];
+    for _ in 0..k {
+        for j in 0..k {
+            for h in 0..k {
+                log_price[j] = log_price[j].min(log_price[h] + limit[j * k + h]);
+            }
+        }
+    }
+    log_price.into_iter().map(f64::exp).collect()
+}
+
+/// A holding that makes less than this part of the party's throughput says nothing about prices; the
+/// bound counts it all the same.
+const HELD: f64 = 1e-9;

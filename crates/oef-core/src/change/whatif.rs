@@ -1,0 +1,80 @@
+//! Before, after and the difference.
+
+use super::{Change, ChangeError, apply};
+use crate::mechanism::{Mechanism, Options, Outcome, SolveError, solve};
+use crate::problem::{InvalidProblem, Problem, ProblemSpec};
+use thiserror::Error;
+
+/// What some changes do to everybody.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WhatIf {
+    /// The result without the changes.
+    pub before: Outcome,
+    /// The result with them.
+    pub after: Outcome,
+    /// The changed problem, with the reference type of the original one, so that figures compare.
+    pub problem: Problem,
+    /// Total throughput without and with the changes.
+    pub total: (f64, f64),
+    /// Every tenant that is there before or after: those before in their order, then the new ones.
+    pub tenants: Vec<TenantDifference>,
+}
+
+/// One tenant before and after.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TenantDifference {
+    /// The tenant's name.
+    pub name: String,
+    /// Its figures without the changes; `None`: it is added.
+    pub before: Option<TenantFigures>,
+    /// Its figures with the changes; `None`: it is removed.
+    pub after: Option<TenantFigures>,
+}
+
+/// A tenant's figures in one result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TenantFigures {
+    /// Its throughput.
+    pub throughput: f64,
+    /// Its throughput if every type were divided by weight.
+    pub equal_split: f64,
+    /// Its GPUs, type after type in the order of its problem (a new type comes last).
+    pub share: Vec<f64>,
+}
+
+/// Why there is no answer to a what-if.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum WhatIfError {
+    /// A change cannot be made.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    /// The changed problem is not valid.
+    #[error("the changed problem is not valid: {0}")]
+    Invalid(#[from] InvalidProblem),
+    /// One of the two problems could not be solved.
+    #[error(transparent)]
+    Solve(#[from] SolveError),
+}
+
+/// Solves the problem without and with the changes.
+pub fn whatif(
+    problem: &Problem,
+    changes: &[Change],
+    mechanism: Mechanism,
+    options: &Options<'_>,
+) -> Result<WhatIf, WhatIfError> {
+    whatif_with(problem, changes, &mut |p| solve(p, mechanism, options))
+}
+
+/// The same with any way to solve, for instance a warm one.
+pub fn whatif_with(
+    problem: &Problem,
+    changes: &[Change],
+    solve: &mut dyn FnMut(&Problem) -> Result<Outcome, SolveError>,
+) -> Result<WhatIf, WhatIfError> {
+    let changed = apply(&ProblemSpec::from(problem), changes)?.validate()?;
+    let before = solve(problem)?;
+    let after = solve(&changed)?;
+    let total = (before.shares.total(problem), after.shares.total(&changed));
+    Ok(WhatIf { before, after, problem: changed, total, tenants: Vec::new() })
+}

@@ -1,0 +1,81 @@
+//! Who compares: rows without a cap, and tenants with one.
+//!
+//! A tenant that can use at most `D` GPUs does not envy a bundle for what it could not use of it. The
+//! value of a bundle `z` to it is that of the best `D` GPUs,
+//! `V(z) = min over a >= 0 of a D + sum_j max(w_j - a, 0) z_j`, which is concave: `u >= V(z)` is no
+//! linear constraint, but `u >= a D + sum_j max(w_j - a, 0) z_j` with a fixed `a` is, and implies it.
+//! For `a` we take the speed of the slowest GPU that the tenant would take of a plain division of
+//! every type (`max-min` with demands). That division satisfies all these constraints, so together
+//! with the caps they always have a solution, and any solution is free of envy in what can be used.
+
+use crate::instance::Instance;
+use crate::limited::usable_equal_split;
+use crate::scaled::Scaled;
+
+/// One side of the comparison, in scaled units: it asks for
+/// `sum_l part_l v_l.y_l >= base + value.y_i` for every row `i` that is not its own.
+#[derive(Clone, Debug)]
+pub(super) struct Party {
+    /// The rows whose utility it enjoys, with their part in it.
+    pub rows: Vec<(usize, f64)>,
+    /// What a unit of each type of somebody else's bundle is worth to it.
+    pub value: Vec<f64>,
+    /// What it asks for besides.
+    pub base: f64,
+    /// The least utility that it must have: what it can use of its equal split (0: none needed).
+    pub floor: f64,
+    /// The greatest number of GPUs, if it has a cap.
+    pub limit: Option<f64>,
+}
+
+/// Every row for itself: the parties of an instance without caps.
+pub(super) fn without_caps(scaled: &Scaled) -> Vec<Party> {
+    (0..scaled.n).map(|l| single(scaled, l, 0.0)).collect()
+}
+
+fn single(scaled: &Scaled, l: usize, floor: f64) -> Party {
+    Party { rows: vec![(l, 1.0)], value: scaled.value(l).to_vec(), base: 0.0, floor, limit: None }
+}
+
+/// The parties of an instance with caps; `division` are the shares of the plain division.
+pub(super) fn with_caps(instance: &Instance, scaled: &Scaled, division: &[f64]) -> Vec<Party> {
+    let capped = instance.capped_rows();
+    let active: f64 = instance.weight.iter().sum();
+    // Floors are relative to the equal split of everybody, units to that of the rows present.
+    let floor = active / instance.total_weight;
+    let free = (0..instance.rows()).filter(|&l| !capped[l]).map(|l| single(scaled, l, floor));
+    let limited = instance.caps.iter().filter(|cap| cap.limit > 0.0).map(|cap| {
+        let threshold = slowest_taken(instance, division, &cap.rows, cap.limit);
+        let unit: f64 = cap.rows.iter().map(|&l| instance.equal_split(l) / floor).sum();
+        let above =
+            |l: usize, j: usize| (instance.profile(l)[j] - threshold).max(0.0) * instance.weight[l];
+        let value = (0..instance.width()).map(|j| {
+            let worth: f64 = cap.rows.iter().map(|&l| above(l, j)).sum();
+            worth * instance.capacity[j] / active / unit
+        });
+        Party {
+            rows: cap.rows.iter().map(|&l| (l, instance.equal_split(l) / floor / unit)).collect(),
+            value: value.collect(),
+            base: threshold * cap.limit / unit,
+            floor: usable_equal_split(instance, cap) / unit,
+            limit: Some(cap.limit),
+        }
+    });
+    free.chain(limited).collect()
+}
+
+/// The speed of the slowest GPU taken by a party that is at its limit; 0 for one that is below.
+fn slowest_taken(instance: &Instance, division: &[f64], rows: &[usize], limit: f64) -> f64 {
+    let k = instance.width();
+    let (mut taken, mut slowest) = (0.0, f64::INFINITY);
+    for &l in rows {
+        for j in 0..k {
+            let gpus = division[l * k + j];
+            taken += gpus;
+            if gpus > 1e-10 * limit {
+                slowest = slowest.min(instance.profile(l)[j]);
+            }
+        }
+    }
+    if taken < limit * (1.0 - 1e-9) || slowest.is_infinite() { 0.0 } else { slowest }
+}
