@@ -73,7 +73,8 @@ fn gandiva_fair_agrees() {
 
 fn agrees(mechanism: Mechanism) {
     let run = if std::env::var_os("OEF_LONG").is_some() { LONG } else { SHORT };
-    let mut tally = Tally { mechanism, is_long: run.is_long, judged: 0, failures: Vec::new() };
+    let mut tally =
+        Tally { mechanism, is_long: run.is_long, judged: 0, as_good: 0, failures: Vec::new() };
     tally.compare(Size::SMALL, run.exact, verdict::exactly);
     let has_program = !matches!(mechanism, Mechanism::MaxMin | Mechanism::GandivaFair);
     if has_program {
@@ -86,6 +87,7 @@ struct Tally {
     mechanism: Mechanism,
     is_long: bool,
     judged: usize,
+    as_good: usize,
     failures: Vec<Failure>,
 }
 
@@ -129,6 +131,7 @@ impl Tally {
         };
         let found = verdict(&spec);
         self.judged += usize::from(found != Verdict::NoOpinion);
+        self.as_good += usize::from(found == Verdict::AsGood);
         if let Verdict::Wrong(fault) = found {
             let cap = gavel_cap.map_or(String::new(), |cap| format!(" with a cap of {cap}"));
             let title = format!("{} {family:?} {seed}{cap}: {fault}", self.mechanism);
@@ -157,12 +160,12 @@ impl Tally {
     }
 
     fn close(self) {
-        self.tell(&format!("done: {} judged, {} wrong", self.judged, self.failures.len()));
+        let (judged, as_good, wrong) = (self.judged, self.as_good, self.failures.len());
+        self.tell(&format!("done: {judged} judged, {wrong} wrong, {as_good} as good within 1e-9"));
         let shown: Vec<String> = (self.failures.iter().take(SHOWN))
             .map(|f| format!("# {}\n{}", f.title, problem_file(&f.spec)))
             .collect();
-        let wrong = self.failures.len();
-        assert!(wrong == 0, "{wrong} of {} are wrong:\n{}", self.judged, shown.join("\n"));
+        assert!(wrong == 0, "{wrong} of {judged} are wrong:\n{}", shown.join("\n"));
     }
 
     #[expect(clippy::print_stderr, reason = "a long run tells how far it is")]

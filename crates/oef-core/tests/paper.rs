@@ -27,10 +27,10 @@ const EXAMPLES: &[Example] = &[
         throughputs: &[1.0, 1.5, 2.0],
     },
     Example {
-        name: "efficiency on three tenants: the fast GPU to the fastest",
+        name: "efficiency on three tenants: the slow GPU is worth 1 to all, and evens out the others",
         rows: &THREE,
         mechanism: Efficiency,
-        throughputs: &[0.5, 0.5, 4.0],
+        throughputs: &[3.0 / 7.0, 4.0 / 7.0, 4.0],
     },
     Example {
         name: "gavel on three tenants without a cap: 54/49 of the equal split each",

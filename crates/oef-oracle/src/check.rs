@@ -73,7 +73,7 @@ pub fn pareto_gain(problem: &Problem, shares: &Shares, slack: f64) -> f64 {
     };
     let best = instance.throughputs(&better).iter().sum::<Q>().to_f64().unwrap();
     let total: f64 = own.iter().sum();
-    (best - total) / total
+    if best > total { (best - total) / total } else { 0.0 }
 }
 
 /// GPUs of a type that nobody has although some tenant below its demand could use them, relative to

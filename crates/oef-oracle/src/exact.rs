@@ -40,11 +40,36 @@ pub fn cooperative(instance: &Instance) -> Matrix {
     solve(instance, program, &[most(instance), evenly(instance)])
 }
 
+/// The same where tenants of one workload have demands. Nobody envies what it could not use, but that
+/// is no linear constraint; in its place a row with a demand `D` and a threshold `a` asks for
+/// `u_l >= a D + sum_j max(w_lj - a, 0) z_j` of everybody else's bundle `z` (by weight), which implies
+/// it. The threshold is the speed of the slowest GPU that the row takes of the max-min shares if these
+/// fill its demand, and 0 if they do not. All keep what they can use of their equal split.
+pub fn cooperative_with_demand(instance: &Instance, thresholds: &[Q]) -> Matrix {
+    let mut program = shared(instance);
+    let floors = (0..instance.rows()).map(|l| instance.usable_equal_split(l)).collect::<Vec<_>>();
+    let (met, stage) = demand_levels(&mut program, instance, &floors);
+    for (l, threshold) in thresholds.iter().enumerate() {
+        let base = instance.demand_of_row(l).map_or(Q::zero(), |demand| threshold * demand);
+        for i in (0..instance.rows()).filter(|&i| i != l) {
+            let ratio = &instance.weight[l] / &instance.weight[i];
+            let other = (0..instance.types()).map(|j| {
+                let above = (&instance.speedup[l][j] - threshold).max(Q::zero());
+                (column(instance, i, j), above * &ratio)
+            });
+            let own = utility(instance, l).into_iter().map(|(c, w)| (c, -w));
+            let asked = other.chain(own).chain([(met, base.clone())]);
+            program.at_most(asked.collect(), Q::zero());
+        }
+    }
+    solve(instance, program, &[stage, most(instance), evenly(instance)])
+}
+
 /// The most total throughput with no row below its (usable) equal split, then as even as possible.
 pub fn incentive(instance: &Instance) -> Matrix {
     let mut program = shared(instance);
     let floors = (0..instance.rows()).map(|l| instance.usable_equal_split(l)).collect::<Vec<_>>();
-    let met = demand_levels(&mut program, instance, &floors);
+    let (_, met) = demand_levels(&mut program, instance, &floors);
     solve(instance, program, &[met, most(instance), evenly(instance)])
 }
 
@@ -58,7 +83,7 @@ pub fn efficiency(instance: &Instance) -> Matrix {
 /// reach the levels.
 pub fn best_above(instance: &Instance, levels: &[Q]) -> Option<Matrix> {
     let mut program = shared(instance);
-    let met = demand_levels(&mut program, instance, levels);
+    let (_, met) = demand_levels(&mut program, instance, levels);
     let shares = solve(instance, program, &[met, most(instance)]);
     let reached = instance.throughputs(&shares).iter().zip(levels).all(|(u, level)| u >= level);
     reached.then_some(shares)
@@ -82,14 +107,14 @@ fn shared(instance: &Instance) -> Program {
 
 /// Demands a level of throughput of every row through one new column: the part of the levels that is
 /// met. It starts at nothing, so that the origin stays feasible; the stage returned makes it whole.
-fn demand_levels(program: &mut Program, instance: &Instance, levels: &[Q]) -> Stage {
+fn demand_levels(program: &mut Program, instance: &Instance, levels: &[Q]) -> (usize, Stage) {
     let met = program.add_columns(1);
     program.at_most(vec![(met, Q::one())], Q::one());
     for (l, level) in levels.iter().enumerate() {
         let short = utility(instance, l).into_iter().map(|(c, w)| (c, -w));
         program.at_most(short.chain([(met, level.clone())]).collect(), Q::zero());
     }
-    Stage::Maximise(vec![(met, Q::one())])
+    (met, Stage::Maximise(vec![(met, Q::one())]))
 }
 
 fn most(instance: &Instance) -> Stage {

@@ -5,9 +5,9 @@
 //! trade in it, then the next. Workloads with equal profiles trade as one.
 
 use crate::divide;
-use crate::instance::{Instance, Matrix};
+use crate::instance::{Instance, Matrix, fraction};
 use crate::program::Q;
-use num_traits::Zero;
+use num_traits::{Signed, Zero};
 
 /// Turns after which a replay is given up; amounts that shrink from turn to turn grow long as fractions.
 const MAX_TURNS: usize = 60;
@@ -92,7 +92,8 @@ impl Floor<'_> {
                         for_a += weight;
                     }
                 }
-                if for_a == for_b {
+                // Weights of thirds are rounded, so a tie may show as a difference in the last bit.
+                if (&for_a - &for_b).abs() <= (&for_a + &for_b) * fraction(1e-9) {
                     let unlike =
                         |row: &Vec<Q>| row[a] != row[b] && !row[a].is_zero() && !row[b].is_zero();
                     if self.instance.speedup.iter().any(unlike) {

@@ -8,14 +8,18 @@ use crate::market;
 use crate::plain;
 use crate::program::Q;
 use crate::trade;
-use num_traits::ToPrimitive;
-use oef_core::{Mechanism, Problem, Shares, WorkloadId};
+use num_traits::{ToPrimitive, Zero};
+use oef_core::{Mechanism, Options, Problem, Shares, WorkloadId, solve};
 
 /// What an oracle says.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// The shares are the answer.
     Right,
+    /// The throughputs differ from the answer's, and are as good: within 1e-9, the program's own
+    /// tolerance, nothing that the mechanism asks for is worse. (In a huge range the answer may hang
+    /// on what is worth less than that.)
+    AsGood,
     /// The oracle could not find the answer itself.
     NoOpinion,
     /// The shares are not the answer, and why.
@@ -28,6 +32,9 @@ pub const TOLERANCE: f64 = 1e-6;
 /// What the sum of logarithms may lack. The throughputs are within the square root of it; the other
 /// solver, which measures it, reaches no less.
 const NASH_GAP: f64 = 1e-9;
+
+/// What differs by less counts as equal in the mechanism's own order.
+const EQUAL: f64 = oef_core::OPTIMALITY_TOLERANCE;
 
 /// Capacity and demand may be exceeded by no more than this: rounding, not GPUs.
 const FEASIBLE: f64 = 1e-9;
@@ -62,12 +69,19 @@ pub fn exactly(
             return fault.map_or(Verdict::Right, Verdict::Wrong);
         }
         Mechanism::Nash => return nash_by_gap(problem, shares),
-        Mechanism::Cooperative | Mechanism::GandivaFair => None,
+        Mechanism::Cooperative => cooperative_with_demand(problem, &instance),
+        Mechanism::GandivaFair => None,
     };
     let Some(right) = right else {
         return Verdict::NoOpinion;
     };
-    compare(problem, &check::throughputs(problem, shares), &divide::to_numbers(&right))
+    let (found, right) = (check::throughputs(problem, shares), divide::to_numbers(&right));
+    match compare(problem, &found, &right) {
+        Verdict::Wrong(_) if as_good(problem, &instance, mechanism, &found, &right) => {
+            Verdict::AsGood
+        }
+        verdict => verdict,
+    }
 }
 
 /// The verdict of another solver on a middle problem: the total, the least ratio, or (`nash`) every
@@ -83,6 +97,8 @@ pub fn plainly(
     }
     let total = shares.total(problem);
     let (what, found, right) = match mechanism {
+        // With demands the envy that counts is no longer linear.
+        Mechanism::Cooperative if has_demand(problem) => return Verdict::NoOpinion,
         Mechanism::Cooperative => ("total", total, plain::cooperative_total(problem)),
         Mechanism::Incentive => ("total", total, plain::incentive_total(problem)),
         Mechanism::Efficiency => ("total", total, plain::efficiency_total(problem)),
@@ -104,6 +120,57 @@ pub fn plainly(
         Some(right) if (found - right).abs() <= TOLERANCE * right.abs() => Verdict::Right,
         Some(right) => Verdict::Wrong(format!("{what} is {found}, and should be {right}")),
     }
+}
+
+/// Whether what is found is as good in everything that the mechanism asks for, in its order.
+fn as_good(
+    problem: &Problem,
+    instance: &Instance,
+    mechanism: Mechanism,
+    found: &[f64],
+    right: &[f64],
+) -> bool {
+    let rows = 0..instance.rows();
+    let splits =
+        || divide::to_numbers(&rows.clone().map(|l| instance.equal_split(l)).collect::<Vec<_>>());
+    let scales = match mechanism {
+        Mechanism::Noncooperative => problem.workloads().iter().map(|w| w.weight).collect(),
+        Mechanism::Gavel | Mechanism::Efficiency | Mechanism::Incentive => splits(),
+        _ => return false,
+    };
+    let sorted = |values: &[f64]| {
+        let ratios = values.iter().zip(&scales).filter(|(_, s)| **s > 0.0).map(|(u, s)| u / s);
+        let mut ratios: Vec<f64> = ratios.collect();
+        ratios.sort_by(f64::total_cmp);
+        ratios
+    };
+    let no_less = |(found, right): (&f64, &f64)| *found >= right * (1.0 - EQUAL);
+    let most_first = matches!(mechanism, Mechanism::Efficiency | Mechanism::Incentive);
+    let total = (&found.iter().sum(), &right.iter().sum());
+    (!most_first || no_less(total)) && sorted(found).iter().zip(&sorted(right)).all(no_less)
+}
+
+/// The answer of `cooperative` under demands, from the thresholds that the max-min shares give.
+fn cooperative_with_demand(problem: &Problem, instance: &Instance) -> Option<Vec<Q>> {
+    let division = solve(problem, Mechanism::MaxMin, &Options::default()).ok()?.shares;
+    // The division is checked by itself; here only its support is used.
+    let threshold = |l: usize| {
+        let Some(demand) = instance.demand_of_row(l).and_then(Q::to_f64) else {
+            return Q::zero();
+        };
+        let gpus = division.of_workload(WorkloadId(l));
+        if gpus.iter().sum::<f64>() < demand * (1.0 - 1e-9) {
+            return Q::zero();
+        }
+        let taken = (0..gpus.len()).filter(|&j| gpus[j] > 1e-9 * demand);
+        taken.map(|j| instance.speedup[l][j].clone()).min().unwrap_or_else(Q::zero)
+    };
+    let thresholds: Vec<Q> = (0..instance.rows()).map(threshold).collect();
+    Some(instance.throughputs(&exact::cooperative_with_demand(instance, &thresholds)))
+}
+
+fn has_demand(problem: &Problem) -> bool {
+    problem.tenants().iter().any(|t| t.demand.is_some())
 }
 
 fn infeasible(problem: &Problem, shares: &Shares) -> Option<String> {
