@@ -48,6 +48,45 @@ pub fn envy(problem: &Problem, shares: &Shares) -> f64 {
     worst
 }
 
+/// The largest envy between tenants: a tenant divides the other's bundle among its workloads by their
+/// weights. Relative to the own throughput, or to the equal split of a tenant that has none. With a
+/// demand only what can be used counts (of a tenant with one workload).
+pub fn tenant_envy(problem: &Problem, shares: &Shares) -> f64 {
+    let weight = |t: TenantId| problem.tenants()[t.index()].weight;
+    let mut worst = 0.0_f64;
+    for t in problem.tenant_ids() {
+        let own = shares.throughput(problem, t);
+        let scale = if own > 0.0 { own } else { oef_core::equal_split(problem, t) };
+        for s in problem.tenant_ids().filter(|&s| s != t) {
+            let parts = problem.workload_ids_of(t).map(|l| {
+                let part = problem.workloads()[l.index()].weight / weight(s);
+                let bundle = shares.of_tenant(problem, s);
+                usable(problem, l, &bundle.iter().map(|x| x * part).collect::<Vec<_>>())
+            });
+            let other: f64 = parts.sum();
+            if other > own && scale > 0.0 {
+                worst = worst.max((other - own) / scale);
+            }
+        }
+    }
+    worst
+}
+
+/// The least ratio of a tenant's throughput to its (usable) equal split.
+pub fn tenant_sharing_incentive(problem: &Problem, shares: &Shares) -> f64 {
+    let ratios = problem.tenant_ids().filter_map(|t| {
+        let total: f64 = problem.tenants().iter().map(|t| t.weight).sum();
+        let parts = problem.workload_ids_of(t).map(|l| {
+            let part = problem.workloads()[l.index()].weight / total;
+            let bundle: Vec<f64> = problem.types().iter().map(|t| t.capacity * part).collect();
+            usable(problem, l, &bundle)
+        });
+        let split: f64 = parts.sum();
+        (split > 0.0).then(|| shares.throughput(problem, t) / split)
+    });
+    ratios.fold(f64::INFINITY, f64::min)
+}
+
 /// The least ratio of a workload's throughput to its equal split; infinite if nobody can get anything.
 pub fn sharing_incentive(problem: &Problem, shares: &Shares) -> f64 {
     let total: f64 = problem.workloads().iter().map(|w| w.weight).sum();
