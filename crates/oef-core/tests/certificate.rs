@@ -107,3 +107,16 @@ fn the_certificate_shows_that_noncooperative_breaks_the_sharing_incentive() {
     let envy = found.envy_free.witness.expect("envy");
     assert_eq!(problem.tenants()[envy.envious.index()].name, "u2");
 }
+
+#[test]
+fn the_certificate_shows_a_type_left_out_between_two() {
+    let rows: [&[f64]; 2] = [&[1.0, 2.0, 4.0], &[1.0, 7.0, 5.0]];
+    let (problem, outcome) = outcome(&matrix(&[1.0, 1.0, 1.0], &rows), Cooperative);
+    let found = audit(&problem, &outcome).adjacent;
+    assert!(!found.holds);
+    let skipped = found.witness.expect("a workload that leaves a type out");
+    let name = |gpu: oef_core::TypeId| problem.types()[gpu.index()].name.as_str();
+    assert_eq!(problem.tenants()[skipped.tenant.index()].name, "u1");
+    assert_eq!(skipped.held.iter().map(|&gpu| name(gpu)).collect::<Vec<_>>(), ["g1", "g3"]);
+    assert_eq!(name(skipped.skipped), "g2");
+}

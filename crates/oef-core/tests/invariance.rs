@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{by_name, holds, mechanisms, near, seeds, shares};
-use oef_core::{Mechanism, ProblemSpec, TenantSpec, TypeId, WorkloadId};
+use common::{by_name, holds, mechanisms, named_shares, near, seeds};
+use oef_core::{Mechanism, ProblemSpec, TenantSpec};
 use oef_oracle::Random;
 use oef_oracle::families::{Family, Size, problems};
 use proptest::prelude::*;
@@ -118,21 +118,6 @@ fn permuted(spec: &ProblemSpec, random: &mut Random) -> ProblemSpec {
         }
     }
     permuted
-}
-
-/// Every share with the names it belongs to, sorted by them.
-fn named_shares(spec: &ProblemSpec, mechanism: Mechanism) -> Vec<(String, f64)> {
-    let (problem, shares) = shares(spec, mechanism);
-    let mut named = Vec::new();
-    for (l, workload) in problem.workloads().iter().enumerate() {
-        let tenant = &problem.tenants()[workload.tenant.index()].name;
-        for (j, gpu) in problem.types().iter().enumerate() {
-            let name = format!("{tenant}/{}/{}", workload.name, gpu.name);
-            named.push((name, shares.get(WorkloadId(l), TypeId(j))));
-        }
-    }
-    named.sort_by(|a, b| a.0.cmp(&b.0));
-    named
 }
 
 /// Every mechanism gives each tenant as much as all its copies (`name#2`) together.

@@ -14,6 +14,7 @@ const POSITIVE: &[Family] = &Family::POSITIVE;
 /// The same without the huge range, where a relative slack of 1e-9 is worth a thousand GPUs to another.
 const TAME: &[Family] =
     &[Family::Ordered, Family::General, Family::Tied, Family::Weighted, Family::MultiWorkload];
+const ORDERED: &[Family] = &[Family::Ordered];
 const LARGE: Size = Size { rows: 120, types: 10 };
 
 proptest! {
@@ -62,6 +63,13 @@ proptest! {
         let gains = gains_of_over_reporting(&spec, &coalition, seed);
         let least = gains.iter().copied().fold(f64::INFINITY, f64::min);
         holds(least <= 1e-7, &spec, || format!("all of {coalition:?} gain {gains:?} (seed {seed})"));
+    }
+
+    #[test]
+    fn noncooperative_takes_adjacent_types_if_ratios_are_ordered(spec in problems(ORDERED, LARGE)) {
+        let (problem, outcome) = common::outcome(&spec, Noncooperative);
+        let found = oef_core::audit(&problem, &outcome).adjacent;
+        holds(found.holds, &spec, || format!("{found:?}"));
     }
 
     #[test]

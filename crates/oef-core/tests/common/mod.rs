@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "every test file uses its own part of this")]
 
 use oef_core::{
-    Mechanism, Options, Outcome, Problem, ProblemSpec, Shares, TenantSpec, WorkloadId, solve,
+    Mechanism, Options, Outcome, Problem, ProblemSpec, Shares, TenantSpec, TypeId, WorkloadId,
+    solve,
 };
 use oef_oracle::problem_file;
 use proptest::prelude::*;
@@ -54,6 +55,21 @@ pub fn by_name(spec: &ProblemSpec, mechanism: Mechanism) -> Vec<(String, f64)> {
         .collect();
     values.sort_by(|a, b| a.0.cmp(&b.0));
     values
+}
+
+/// Every share with the names it belongs to, sorted by them.
+pub fn named_shares(spec: &ProblemSpec, mechanism: Mechanism) -> Vec<(String, f64)> {
+    let (problem, shares) = shares(spec, mechanism);
+    let mut named = Vec::new();
+    for (l, workload) in problem.workloads().iter().enumerate() {
+        let tenant = &problem.tenants()[workload.tenant.index()].name;
+        for (j, gpu) in problem.types().iter().enumerate() {
+            let name = format!("{tenant}/{}/{}", workload.name, gpu.name);
+            named.push((name, shares.get(WorkloadId(l), TypeId(j))));
+        }
+    }
+    named.sort_by(|a, b| a.0.cmp(&b.0));
+    named
 }
 
 /// The GPUs that one tenant has of each type, by the tenant's name.
