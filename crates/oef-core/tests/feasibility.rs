@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 const ALL: &[Family] = &Family::ALL;
 /// Demands, and types that somebody cannot use.
-const SCARCE: &[Family] = &[Family::Demand, Family::Demand, Family::Degenerate];
+const SCARCE: &[Family] = &[Family::Demand, Family::SharedDemand, Family::Degenerate];
 
 proptest! {
     #![proptest_config(common::cases(96))]

@@ -50,20 +50,16 @@ pub fn envy(problem: &Problem, shares: &Shares) -> f64 {
 
 /// The largest envy between tenants: a tenant divides the other's bundle among its workloads by their
 /// weights. Relative to the own throughput, or to the equal split of a tenant that has none. With a
-/// demand only what can be used counts (of a tenant with one workload).
+/// demand only what can be used counts.
 pub fn tenant_envy(problem: &Problem, shares: &Shares) -> f64 {
     let weight = |t: TenantId| problem.tenants()[t.index()].weight;
     let mut worst = 0.0_f64;
     for t in problem.tenant_ids() {
         let own = shares.throughput(problem, t);
-        let scale = if own > 0.0 { own } else { oef_core::equal_split(problem, t) };
+        let scale = if own > 0.0 { own } else { equal_split(problem, t) };
         for s in problem.tenant_ids().filter(|&s| s != t) {
-            let parts = problem.workload_ids_of(t).map(|l| {
-                let part = problem.workloads()[l.index()].weight / weight(s);
-                let bundle = shares.of_tenant(problem, s);
-                usable(problem, l, &bundle.iter().map(|x| x * part).collect::<Vec<_>>())
-            });
-            let other: f64 = parts.sum();
+            let bundle = shares.of_tenant(problem, s);
+            let other = tenant_value(problem, t, &bundle, weight(s));
             if other > own && scale > 0.0 {
                 worst = worst.max((other - own) / scale);
             }
@@ -75,16 +71,35 @@ pub fn tenant_envy(problem: &Problem, shares: &Shares) -> f64 {
 /// The least ratio of a tenant's throughput to its (usable) equal split.
 pub fn tenant_sharing_incentive(problem: &Problem, shares: &Shares) -> f64 {
     let ratios = problem.tenant_ids().filter_map(|t| {
-        let total: f64 = problem.tenants().iter().map(|t| t.weight).sum();
-        let parts = problem.workload_ids_of(t).map(|l| {
-            let part = problem.workloads()[l.index()].weight / total;
-            let bundle: Vec<f64> = problem.types().iter().map(|t| t.capacity * part).collect();
-            usable(problem, l, &bundle)
-        });
-        let split: f64 = parts.sum();
+        let split = equal_split(problem, t);
         (split > 0.0).then(|| shares.throughput(problem, t) / split)
     });
     ratios.fold(f64::INFINITY, f64::min)
+}
+
+fn equal_split(problem: &Problem, tenant: TenantId) -> f64 {
+    let total: f64 = problem.tenants().iter().map(|t| t.weight).sum();
+    let all: Vec<f64> = problem.types().iter().map(|t| t.capacity).collect();
+    tenant_value(problem, tenant, &all, total)
+}
+
+/// What a bundle that belongs to so much weight is worth to a tenant, were it as large for its own
+/// weight: each workload has its part by weight, and of all parts the fastest GPUs are used.
+fn tenant_value(problem: &Problem, tenant: TenantId, bundle: &[f64], weight: f64) -> f64 {
+    let mut offers: Vec<(f64, f64)> = Vec::new();
+    for workload in problem.workloads_of(tenant) {
+        let part = workload.weight / weight;
+        offers.extend(workload.speedup.iter().zip(bundle).map(|(s, gpus)| (*s, gpus * part)));
+    }
+    offers.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut room = problem.tenants()[tenant.index()].demand.unwrap_or(f64::INFINITY);
+    let mut value = 0.0;
+    for (speed, gpus) in offers {
+        let take = gpus.min(room);
+        value += speed * take;
+        room -= take;
+    }
+    value
 }
 
 /// The least ratio of a workload's throughput to its equal split; infinite if nobody can get anything.

@@ -40,36 +40,41 @@ pub fn cooperative(instance: &Instance) -> Matrix {
     solve(instance, program, &[most(instance), evenly(instance)])
 }
 
-/// The same where tenants of one workload have demands. Nobody envies what it could not use, but that
-/// is no linear constraint; in its place a row with a demand `D` and a threshold `a` asks for
-/// `u_l >= a D + sum_j max(w_lj - a, 0) z_j` of everybody else's bundle `z` (by weight), which implies
-/// it. The threshold is the speed of the slowest GPU that the row takes of the max-min shares if these
-/// fill its demand, and 0 if they do not. All keep what they can use of their equal split.
+/// The same where tenants have demands. Nobody envies what it could not use, but that is no linear
+/// constraint; in its place a tenant with a demand `D` and a threshold `a` asks for
+/// `u >= a D + sum_l sum_j max(w_lj - a, 0) z_lj`, where `z_l` is anybody else's bundle by the weight
+/// of its workload `l`, which implies it. The threshold is the speed of the slowest GPU that the tenant
+/// takes of the max-min shares if these fill its demand, and 0 if they do not. All keep what they can
+/// use of their equal split.
 pub fn cooperative_with_demand(instance: &Instance, thresholds: &[Q]) -> Matrix {
     let mut program = shared(instance);
-    let floors = (0..instance.rows()).map(|l| instance.usable_equal_split(l)).collect::<Vec<_>>();
-    let (met, stage) = demand_levels(&mut program, instance, &floors);
-    for (l, threshold) in thresholds.iter().enumerate() {
-        let base = instance.demand_of_row(l).map_or(Q::zero(), |demand| threshold * demand);
-        for i in (0..instance.rows()).filter(|&i| i != l) {
-            let ratio = &instance.weight[l] / &instance.weight[i];
-            let other = (0..instance.types()).map(|j| {
-                let above = (&instance.speedup[l][j] - threshold).max(Q::zero());
-                (column(instance, i, j), above * &ratio)
-            });
-            let own = utility(instance, l).into_iter().map(|(c, w)| (c, -w));
-            let asked = other.chain(own).chain([(met, base.clone())]);
-            program.at_most(asked.collect(), Q::zero());
+    let (met, stage) = demand_floors(&mut program, instance);
+    for party in instance.parties() {
+        let tenant = instance.tenant[party[0]];
+        let (threshold, base) = match instance.cap(tenant) {
+            Some(demand) => (thresholds[tenant].clone(), &thresholds[tenant] * demand),
+            None => (Q::zero(), Q::zero()),
+        };
+        for i in (0..instance.rows()).filter(|i| !party.contains(i)) {
+            let mut asked = vec![(met, base.clone())];
+            for &l in &party {
+                let ratio = &instance.weight[l] / &instance.weight[i];
+                asked.extend((0..instance.types()).map(|j| {
+                    let above = (&instance.speedup[l][j] - &threshold).max(Q::zero());
+                    (column(instance, i, j), above * &ratio)
+                }));
+                asked.extend(utility(instance, l).into_iter().map(|(c, w)| (c, -w)));
+            }
+            program.at_most(asked, Q::zero());
         }
     }
     solve(instance, program, &[stage, most(instance), evenly(instance)])
 }
 
-/// The most total throughput with no row below its (usable) equal split, then as even as possible.
+/// The most total throughput with nobody below its (usable) equal split, then as even as possible.
 pub fn incentive(instance: &Instance) -> Matrix {
     let mut program = shared(instance);
-    let floors = (0..instance.rows()).map(|l| instance.usable_equal_split(l)).collect::<Vec<_>>();
-    let (_, met) = demand_levels(&mut program, instance, &floors);
+    let (_, met) = demand_floors(&mut program, instance);
     solve(instance, program, &[met, most(instance), evenly(instance)])
 }
 
@@ -78,12 +83,22 @@ pub fn efficiency(instance: &Instance) -> Matrix {
     solve(instance, shared(instance), &[most(instance), evenly(instance)])
 }
 
+/// The greatest sum of throughputs that count so much each.
+pub fn most_weighted(instance: &Instance, rates: &[Q]) -> Q {
+    let weighted =
+        |l: usize| utility(instance, l).into_iter().map(move |(c, w)| (c, w * &rates[l]));
+    let sum = Stage::Maximise((0..instance.rows()).flat_map(weighted).collect());
+    let shares = solve(instance, shared(instance), &[sum]);
+    instance.throughputs(&shares).iter().zip(rates).map(|(u, rate)| u * rate).sum()
+}
+
 /// Of all shares that leave every row at least at `levels`, one with the most total throughput: if
 /// that is more than the levels add up to, the levels are not Pareto efficient. `None` if no shares
 /// reach the levels.
 pub fn best_above(instance: &Instance, levels: &[Q]) -> Option<Matrix> {
     let mut program = shared(instance);
-    let (_, met) = demand_levels(&mut program, instance, levels);
+    let rows = levels.iter().enumerate().map(|(l, level)| (vec![l], level.clone()));
+    let (_, met) = demand_levels(&mut program, instance, rows.collect());
     let shares = solve(instance, program, &[met, most(instance)]);
     let reached = instance.throughputs(&shares).iter().zip(levels).all(|(u, level)| u >= level);
     reached.then_some(shares)
@@ -105,14 +120,27 @@ fn shared(instance: &Instance) -> Program {
     program
 }
 
-/// Demands a level of throughput of every row through one new column: the part of the levels that is
-/// met. It starts at nothing, so that the origin stays feasible; the stage returned makes it whole.
-fn demand_levels(program: &mut Program, instance: &Instance, levels: &[Q]) -> (usize, Stage) {
+/// Demands the usable equal split of everybody, see [`demand_levels`].
+fn demand_floors(program: &mut Program, instance: &Instance) -> (usize, Stage) {
+    let parties = instance.parties().into_iter();
+    let floors = parties.map(|party| (party.clone(), instance.usable_equal_split(&party)));
+    demand_levels(program, instance, floors.collect())
+}
+
+/// Demands levels of throughput of some rows together through one new column: the part of the levels
+/// that is met. It starts at nothing, so that the origin stays feasible; the stage returned makes it
+/// whole.
+fn demand_levels(
+    program: &mut Program,
+    instance: &Instance,
+    levels: Vec<(Vec<usize>, Q)>,
+) -> (usize, Stage) {
     let met = program.add_columns(1);
     program.at_most(vec![(met, Q::one())], Q::one());
-    for (l, level) in levels.iter().enumerate() {
-        let short = utility(instance, l).into_iter().map(|(c, w)| (c, -w));
-        program.at_most(short.chain([(met, level.clone())]).collect(), Q::zero());
+    for (rows, level) in levels {
+        let own = rows.into_iter().flat_map(|l| utility(instance, l));
+        let short = own.map(|(c, w)| (c, -w)).chain([(met, level)]);
+        program.at_most(short.collect(), Q::zero());
     }
     (met, Stage::Maximise(vec![(met, Q::one())]))
 }

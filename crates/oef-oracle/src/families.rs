@@ -25,11 +25,13 @@ pub enum Family {
     MultiWorkload,
     /// Tenants that can use only so many GPUs, each with one workload.
     Demand,
+    /// The same with up to three workloads that share the demand.
+    SharedDemand,
 }
 
 impl Family {
     /// All of them.
-    pub const ALL: [Family; 8] = [
+    pub const ALL: [Family; 9] = [
         Family::Ordered,
         Family::General,
         Family::Tied,
@@ -38,6 +40,7 @@ impl Family {
         Family::Weighted,
         Family::MultiWorkload,
         Family::Demand,
+        Family::SharedDemand,
     ];
 
     /// Those in which nobody has a demand.
@@ -119,7 +122,7 @@ fn rows(family: Family, n: usize, k: usize, random: &mut Random) -> Vec<Vec<f64>
         _ => {
             let mut rows = table(n, k, || random.between(4, 128) as f64 / 16.0);
             rows.iter_mut().for_each(|row| row[0] = 1.0);
-            if matches!(family, Family::Demand) && random.one_in(3) {
+            if matches!(family, Family::Demand | Family::SharedDemand) && random.one_in(3) {
                 forbid_some(&mut rows, random);
             }
             rows
@@ -205,7 +208,7 @@ fn assemble(family: Family, rows: Vec<Vec<f64>>, random: &mut Random) -> Problem
     let mut rows = rows.into_iter().peekable();
     while rows.peek().is_some() {
         let workloads = match family {
-            Family::MultiWorkload => random.between(1, 3),
+            Family::MultiWorkload | Family::SharedDemand => random.between(1, 3),
             Family::Degenerate if random.one_in(4) => 2,
             _ => 1,
         };
@@ -226,10 +229,12 @@ fn assemble(family: Family, rows: Vec<Vec<f64>>, random: &mut Random) -> Problem
         }
         let weight = match family {
             Family::Weighted => random.pick(&[0.25, 0.5, 1.0, 2.0, 3.0, 7.0, 1.3]),
-            Family::Demand | Family::MultiWorkload => random.pick(&[1.0, 1.0, 2.0, 0.5]),
+            Family::Demand | Family::SharedDemand | Family::MultiWorkload => {
+                random.pick(&[1.0, 1.0, 2.0, 0.5])
+            }
             _ => 1.0,
         };
-        let demand = (family == Family::Demand && !random.one_in(3))
+        let demand = (matches!(family, Family::Demand | Family::SharedDemand) && !random.one_in(3))
             .then(|| random.between(1, 24) as f64 / 4.0);
         let name = format!("u{}", spec.tenants.len() + 1);
         spec.tenants.push(TenantSpec { name, weight, demand, workloads });

@@ -52,9 +52,22 @@ impl Instance {
         (0..self.rows()).filter(move |&l| self.tenant[l] == tenant)
     }
 
-    /// The demand of the tenant that owns a row.
-    pub fn demand_of_row(&self, row: usize) -> Option<&Q> {
-        self.demand[self.tenant[row]].as_ref()
+    /// The demand of a tenant, if it can bind: one that covers every GPU is none.
+    pub fn cap(&self, tenant: usize) -> Option<&Q> {
+        let useful = (0..self.types()).filter(|&j| self.speedup.iter().any(|w| !w[j].is_zero()));
+        let all: Q = useful.map(|j| &self.count[j]).sum();
+        self.demand[tenant].as_ref().filter(|demand| **demand < all)
+    }
+
+    /// Who stands for itself: every row, but the rows of a tenant with a cap together.
+    pub fn parties(&self) -> Vec<Vec<usize>> {
+        let tenants = 0..self.demand.len();
+        let rows = tenants.map(|t| (t, self.rows_of(t).collect::<Vec<usize>>()));
+        let parties = rows.flat_map(|(t, rows)| match self.cap(t) {
+            Some(_) => vec![rows],
+            None => rows.into_iter().map(|l| vec![l]).collect(),
+        });
+        parties.collect()
     }
 
     /// Whether some tenant cannot use any number of GPUs.
@@ -65,22 +78,6 @@ impl Instance {
     /// The throughput of a row with some GPUs.
     pub fn value(&self, row: usize, gpus: &[Q]) -> Q {
         self.speedup[row].iter().zip(gpus).map(|(w, x)| w * x).sum()
-    }
-
-    /// The most throughput that a row gets of some GPUs if it may use at most `room` of them.
-    pub fn usable_value(&self, row: usize, gpus: &[Q], room: Option<&Q>) -> Q {
-        let Some(room) = room else {
-            return self.value(row, gpus);
-        };
-        let mut order: Vec<usize> = (0..self.types()).collect();
-        order.sort_by(|&a, &b| self.speedup[row][b].cmp(&self.speedup[row][a]));
-        let (mut value, mut room) = (Q::zero(), room.clone());
-        for j in order {
-            let take = (&gpus[j]).min(&room).clone();
-            value += &take * &self.speedup[row][j];
-            room -= take;
-        }
-        value
     }
 
     /// The bundle of a row when every type is divided by weight.
@@ -94,9 +91,23 @@ impl Instance {
         self.value(row, &self.equal_bundle(row))
     }
 
-    /// The same, counting only what the row can use of it (a tenant of one workload with a demand).
-    pub fn usable_equal_split(&self, row: usize) -> Q {
-        self.usable_value(row, &self.equal_bundle(row), self.demand_of_row(row))
+    /// The throughput of a party when every type is divided by weight, counting only the fastest GPUs
+    /// that it can use of its part.
+    pub fn usable_equal_split(&self, party: &[usize]) -> Q {
+        let mut offers: Vec<(Q, Q)> = Vec::new();
+        for &l in party {
+            offers.extend(self.speedup[l].iter().cloned().zip(self.equal_bundle(l)));
+        }
+        offers.sort_by(|a, b| b.0.cmp(&a.0));
+        let cap = self.cap(self.tenant[party[0]]).cloned();
+        let mut room = cap.unwrap_or_else(|| offers.iter().map(|(_, gpus)| gpus).sum());
+        let mut value = Q::zero();
+        for (speed, gpus) in offers {
+            let take = gpus.min(room.clone());
+            value += &take * speed;
+            room -= take;
+        }
+        value
     }
 
     /// The throughputs of all rows.

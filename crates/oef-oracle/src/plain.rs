@@ -5,9 +5,11 @@
 //! that all numbers of a problem are of like size. `None` always means that the solver did not reach
 //! its tolerance: it then has no opinion.
 
+use crate::instance::Instance;
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::SupportedConeT::{ExponentialConeT, NonnegativeConeT};
 use clarabel::solver::{DefaultSettingsBuilder, DefaultSolver, IPSolver, SolverStatus};
+use num_traits::ToPrimitive;
 use oef_core::Problem;
 
 /// Residuals and gap that an answer must reach.
@@ -29,17 +31,17 @@ pub fn cooperative_total(problem: &Problem) -> Option<f64> {
     model.most_total(&vec![1.0; problem.workloads().len()])
 }
 
-/// The greatest total throughput with every tenant at its equal split or above.
+/// The greatest total throughput with everybody at its (usable) equal split or above.
 pub fn incentive_total(problem: &Problem) -> Option<f64> {
     let mut model = Model::new(problem);
-    for l in model.able() {
-        let tenant = problem.workloads()[l].tenant;
-        let floor = match problem.tenants()[tenant.index()].demand {
-            Some(_) => oef_core::equal_split(problem, tenant) / model.split[l],
-            None => 1.0,
-        };
-        let own = model.worth(l, l, -1.0);
-        model.at_most(own, -floor);
+    let instance = Instance::from(problem);
+    for party in instance.parties() {
+        let floor = instance.usable_equal_split(&party).to_f64()?;
+        if floor > 0.0 {
+            let own = party.iter().flat_map(|&l| model.worth(l, l, -model.split[l] / floor));
+            let own = own.collect();
+            model.at_most(own, -1.0);
+        }
     }
     model.most_total(&vec![1.0; problem.workloads().len()])
 }
@@ -238,8 +240,7 @@ mod tests {
     use super::*;
     use crate::exact;
     use crate::families::{self, Family, Size};
-    use crate::instance::{Instance, Matrix};
-    use num_traits::ToPrimitive;
+    use crate::instance::Matrix;
 
     fn near(found: Option<f64>, exact: f64, what: &str) -> bool {
         if let Some(found) = found {

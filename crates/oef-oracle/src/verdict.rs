@@ -32,6 +32,10 @@ pub const TOLERANCE: f64 = 1e-6;
 /// What the sum of logarithms may lack. The throughputs are within the square root of it; the other
 /// solver, which measures it, reaches no less.
 const NASH_GAP: f64 = 1e-9;
+/// The same where it is measured exactly.
+const EXACT_NASH_GAP: f64 = 1e-11;
+/// Rows times types up to which a program is solved exactly.
+const SMALL: usize = 24;
 
 /// What differs by less counts as equal in the mechanism's own order.
 const EQUAL: f64 = oef_core::OPTIMALITY_TOLERANCE;
@@ -59,7 +63,7 @@ pub fn exactly(
         Mechanism::Gavel => answer(exact::gavel(&instance, cap.as_ref())),
         Mechanism::Cooperative if !instance.has_demand() => answer(exact::cooperative(&instance)),
         Mechanism::Nash if !instance.has_demand() => match nash(problem, &instance, shares) {
-            None => return nash_by_gap(problem, shares),
+            None => return nash_by_gap(problem, &instance, shares),
             right => right,
         },
         Mechanism::GandivaFair if !instance.has_demand() => trade::gandiva_fair(&instance),
@@ -68,7 +72,7 @@ pub fn exactly(
             let fault = divide::fault_with_demand(problem, shares);
             return fault.map_or(Verdict::Right, Verdict::Wrong);
         }
-        Mechanism::Nash => return nash_by_gap(problem, shares),
+        Mechanism::Nash => return nash_by_gap(problem, &instance, shares),
         Mechanism::Cooperative => cooperative_with_demand(problem, &instance),
         Mechanism::GandivaFair => None,
     };
@@ -154,18 +158,24 @@ fn as_good(
 fn cooperative_with_demand(problem: &Problem, instance: &Instance) -> Option<Vec<Q>> {
     let division = solve(problem, Mechanism::MaxMin, &Options::default()).ok()?.shares;
     // The division is checked by itself; here only its support is used.
-    let threshold = |l: usize| {
-        let Some(demand) = instance.demand_of_row(l).and_then(Q::to_f64) else {
+    let threshold = |tenant: usize| {
+        let Some(demand) = instance.cap(tenant).and_then(Q::to_f64) else {
             return Q::zero();
         };
-        let gpus = division.of_workload(WorkloadId(l));
-        if gpus.iter().sum::<f64>() < demand * (1.0 - 1e-9) {
+        let rows = instance.rows_of(tenant);
+        let cells = rows.flat_map(|l| {
+            let gpus = division.of_workload(WorkloadId(l)).iter().enumerate();
+            gpus.map(move |(j, gpus)| (l, j, *gpus))
+        });
+        let cells: Vec<(usize, usize, f64)> = cells.collect();
+        if cells.iter().map(|cell| cell.2).sum::<f64>() < demand * (1.0 - 1e-9) {
             return Q::zero();
         }
-        let taken = (0..gpus.len()).filter(|&j| gpus[j] > 1e-9 * demand);
-        taken.map(|j| instance.speedup[l][j].clone()).min().unwrap_or_else(Q::zero)
+        let taken = cells.iter().filter(|cell| cell.2 > 1e-9 * demand);
+        let speeds = taken.map(|&(l, j, _)| instance.speedup[l][j].clone());
+        speeds.min().unwrap_or_else(Q::zero)
     };
-    let thresholds: Vec<Q> = (0..instance.rows()).map(threshold).collect();
+    let thresholds: Vec<Q> = (0..instance.demand.len()).map(threshold).collect();
     Some(instance.throughputs(&exact::cooperative_with_demand(instance, &thresholds)))
 }
 
@@ -203,22 +213,37 @@ fn guess(problem: &Problem, instance: &Instance, held: &[Vec<f64>]) -> Option<Ve
 
 /// With demands `nash` has no prices to solve for. But the logarithms are concave: what any other
 /// shares could add to their sum is at most what they add to first order, which a plain program bounds.
-fn nash_by_gap(problem: &Problem, shares: &Shares) -> Verdict {
+fn nash_by_gap(problem: &Problem, instance: &Instance, shares: &Shares) -> Verdict {
     let found = check::throughputs(problem, shares);
-    let rates: Vec<f64> = found
-        .iter()
-        .zip(problem.workloads())
-        .map(|(u, w)| w.weight / u.max(f64::MIN_POSITIVE))
-        .collect();
-    let Some(most) = plain::weighted_total(problem, &rates) else {
+    let able: Vec<usize> =
+        plain::able(problem).into_iter().filter(|&l| !is_shut(problem, l)).collect();
+    if let Some(&l) = able.iter().find(|&&l| found[l] <= 0.0) {
+        return Verdict::Wrong(format!("workload {l} has nothing"));
+    }
+    let now: f64 = able.iter().map(|&l| problem.workloads()[l].weight).sum();
+    let rates = (0..instance.rows())
+        .map(|l| if able.contains(&l) { problem.workloads()[l].weight / found[l] } else { 0.0 });
+    let rates: Vec<f64> = rates.collect();
+    let is_small = instance.rows() * instance.types() <= SMALL;
+    let (most, allowed) = if is_small {
+        let rates: Vec<Q> = rates.into_iter().map(fraction).collect();
+        (exact::most_weighted(instance, &rates).to_f64(), EXACT_NASH_GAP)
+    } else {
+        (plain::weighted_total(problem, &rates), NASH_GAP)
+    };
+    let Some(most) = most else {
         return Verdict::NoOpinion;
     };
-    let able = plain::able(problem);
-    let now: f64 = able.iter().map(|&l| problem.workloads()[l].weight).sum();
     let gap = most / now - 1.0;
     // Written so that a NaN is wrong.
-    let near = gap <= NASH_GAP;
+    let near = gap <= allowed;
     if near { Verdict::Right } else { Verdict::Wrong(format!("a gap of {gap:e} is left")) }
+}
+
+/// Whether a tenant can use nothing by its own word.
+fn is_shut(problem: &Problem, row: usize) -> bool {
+    let tenant = problem.workloads()[row].tenant;
+    problem.tenants()[tenant.index()].demand == Some(0.0)
 }
 
 fn compare(problem: &Problem, found: &[f64], right: &[f64]) -> Verdict {
