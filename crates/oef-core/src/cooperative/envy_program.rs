@@ -1,5 +1,7 @@
 //! The cooperative program as a simplex with envy rows added on demand.
 
+use super::interior::Point;
+use std::collections::BTreeMap;
 use super::parties::{self, Party};
 use crate::lp::{Level, LpError, Program, Simplex, leximin};
 use crate::scaled::Scaled;
@@ -10,74 +12,105 @@ const ENVY: f64 = 1e-11;
 const ROUNDS_MAX: usize = 1_000;
 /// Envy rows added per tenant and round: the worst ones; more would mostly be slack later.
 const ADDED_PER_ROW: usize = 2;
+/// Pairs with less slack than this at the end of the interior path go into the program at once.
+const NEAR: f64 = 1e-4;
 
 /// Row `j < k` is the capacity of type `j` (in units of `1 / n`); then come the limits and floors of
-/// capped parties, then the envy pairs.
+/// capped parties, then the envy pairs. Rows that are known to hold the same bundle share its columns.
 pub(super) struct EnvyProgram<'a> {
     scaled: &'a Scaled,
     parties: Vec<Party>,
-    /// (party, row) in the order of the program's rows.
+    /// The bundle of each row.
+    bundle_of: Vec<usize>,
+    bundles: usize,
+    /// (party, bundle) in the order of the program's rows.
     pairs: Vec<(usize, usize)>,
     first_pair: usize,
     present: Vec<bool>,
     simplex: Simplex,
-    /// Column of each entry of the bundles; absent where the row cannot use the type.
+    /// Column of each entry of the bundles; absent where a row that holds it cannot use the type.
     column: Vec<Option<usize>>,
 }
 
 impl<'a> EnvyProgram<'a> {
     /// The program of an instance without caps, with the given pairs (row, row) to begin with.
-    pub fn new(scaled: &'a Scaled, pairs: Vec<(usize, usize)>) -> Self {
-        Self::with_parties(
-            scaled,
-            parties::without_caps(scaled),
-            &[],
-            &vec![false; scaled.n],
-            pairs,
-        )
+    pub fn new(scaled: &'a Scaled, pairs: &[(usize, usize)]) -> Self {
+        let parties = parties::without_caps(scaled);
+        Self::build(scaled, parties, (0..scaled.n).collect(), &[], &vec![false; scaled.n], pairs)
     }
 
     /// The program with capped parties; `gpus[j]` are the GPUs in a scaled unit of type `j`, rows that
     /// are `shut` get nothing.
-    pub fn with_parties(
-        scaled: &'a Scaled,
-        parties: Vec<Party>,
-        gpus: &[f64],
-        shut: &[bool],
-        pairs: Vec<(usize, usize)>,
-    ) -> Self {
-        let (n, k) = (scaled.n, scaled.k);
-        let mut program = Program::default();
-        for _ in 0..k {
-            program.row(f64::NEG_INFINITY, n as f64);
-        }
-        let mut column = vec![None; n * k];
-        for l in (0..n).filter(|&l| !shut[l]) {
-            for j in 0..k {
-                let value = scaled.value[l * k + j];
-                if value > 0.0 {
-                    let use_of_type = vec![(j, scaled.weight[l] * n as f64)];
-                    let gain = scaled.worth[l] * value * n as f64;
-                    column[l * k + j] = Some(program.var(gain, 0.0, f64::INFINITY, use_of_type));
+    pub fn with_parties(scaled: &'a Scaled, parties: Vec<Party>, gpus: &[f64], shut: &[bool]) -> Self {
+        Self::build(scaled, parties, (0..scaled.n).collect(), gpus, shut, &[])
+    }
+
+    /// The program near the end of an interior path: rows with the same bundle there share one, the
+    /// pairs that are tight or nearly so are in, and the basis is the one that the path points to.
+    pub fn near(scaled: &'a Scaled, point: &Point, same: f64) -> Self {
+        let k = scaled.k;
+        let bundle_of = clusters(scaled, &point.y, same);
+        let (mut pairs, mut slack) = (Vec::new(), Vec::new());
+        let mut slot = BTreeMap::new();
+        for i in 0..scaled.n {
+            for r in point.pairs.range(i) {
+                let (l, s, z) = (point.pairs.envious[r], point.pairs.s[r], point.pairs.z[r]);
+                let pair = (l, bundle_of[i]);
+                if bundle_of[l] != pair.1 && (s < NEAR || z > s) {
+                    let at = *slot.entry(pair).or_insert(pairs.len());
+                    if at == pairs.len() {
+                        pairs.push(pair);
+                        slack.push(true);
+                    }
+                    slack[at] &= s > z;
                 }
             }
         }
-        let present = vec![false; parties.len() * n];
-        let simplex = Simplex::new(Program::default());
+        let parties = parties::without_caps(scaled);
+        let shut = vec![false; scaled.n];
+        let mut program = Self::build(scaled, parties, bundle_of, &[], &shut, &pairs);
+        let mut held = vec![false; program.bundles * k];
+        for e in 0..scaled.n * k {
+            held[program.bundle_of[e / k] * k + e % k] |= point.y[e] > point.v[e];
+        }
+        let structurals: Vec<usize> =
+            (0..held.len()).filter(|&e| held[e]).filter_map(|e| program.column[e]).collect();
+        let slack_types = (0..k).filter(|&j| point.c[j] > point.p[j] * scaled.n as f64);
+        let slack_pairs = (0..slack.len()).filter(|&r| slack[r]).map(|r| program.first_pair + r);
+        let logicals: Vec<usize> = slack_types.chain(slack_pairs).collect();
+        program.simplex.set_basis(&structurals, &logicals);
+        program
+    }
+
+    fn build(
+        scaled: &'a Scaled,
+        parties: Vec<Party>,
+        bundle_of: Vec<usize>,
+        gpus: &[f64],
+        shut: &[bool],
+        pairs: &[(usize, usize)],
+    ) -> Self {
+        let k = scaled.k;
+        let bundles = bundle_of.iter().max().map_or(0, |b| b + 1);
+        let (program, column) = columns(scaled, &bundle_of, bundles, shut);
+        let present = vec![false; parties.len() * bundles];
         let mut envy = EnvyProgram {
             scaled,
             parties,
+            bundle_of,
+            bundles,
             pairs: Vec::new(),
             first_pair: k,
             present,
-            simplex,
+            simplex: Simplex::new(Program::default()),
             column,
         };
+        let mut program = program;
         envy.add_limits(&mut program, gpus);
         envy.first_pair = program.rows();
         envy.simplex = Simplex::new(program);
-        for (p, i) in pairs {
-            envy.add(p, i);
+        for &(p, b) in pairs {
+            envy.add(p, b);
         }
         envy
     }
@@ -89,7 +122,7 @@ impl<'a> EnvyProgram<'a> {
                 let row = program.row(f64::NEG_INFINITY, 1.0);
                 for &(l, _) in &party.rows {
                     for j in 0..k {
-                        if let Some(v) = self.column[l * k + j] {
+                        if let Some(v) = self.column[self.bundle_of[l] * k + j] {
                             program.columns[v].push((row, self.scaled.weight[l] * gpus[j] / limit));
                         }
                     }
@@ -139,8 +172,15 @@ impl<'a> EnvyProgram<'a> {
         Err(LpError::NotConverged)
     }
 
-    /// The bundles, row after row.
+    /// The bundles of the rows, row after row.
     pub fn bundles(&self) -> Vec<f64> {
+        let k = self.scaled.k;
+        let held = self.held();
+        self.bundle_of.iter().flat_map(|&b| held[b * k..][..k].iter().copied()).collect()
+    }
+
+    /// The distinct bundles, one after another.
+    fn held(&self) -> Vec<f64> {
         self.column.iter().map(|c| c.map_or(0.0, |v| self.simplex.value(v))).collect()
     }
 
@@ -156,6 +196,7 @@ impl<'a> EnvyProgram<'a> {
     pub fn bound(&mut self) -> f64 {
         let duals = self.simplex.duals();
         let (n, k) = (self.scaled.n, self.scaled.k);
+        debug_assert_eq!(n, self.bundles, "rows that share a bundle have more multipliers than these");
         let z = |r: usize| (-duals[self.first_pair + r] / n as f64).max(0.0);
         let mut gain: Vec<f64> =
             (0..n * k).map(|e| self.scaled.worth[e / k] * self.scaled.value[e]).collect();
@@ -192,25 +233,28 @@ impl<'a> EnvyProgram<'a> {
         Level { terms: terms.collect(), target: 1.0 }
     }
 
-    fn add(&mut self, p: usize, i: usize) {
-        let own = self.parties[p].rows.iter().any(|&(l, _)| l == i);
-        if own || std::mem::replace(&mut self.present[p * self.scaled.n + i], true) {
+    fn add(&mut self, p: usize, b: usize) {
+        if self.owns(p, b) || std::mem::replace(&mut self.present[p * self.bundles + b], true) {
             return;
         }
-        self.pairs.push((p, i));
+        self.pairs.push((p, b));
         let mut program = std::mem::take(&mut self.simplex.program);
-        self.write_pair(&mut program, p, i);
+        self.write_pair(&mut program, p, b);
         self.simplex.program = program;
     }
 
-    /// `own utility of p - value_p.y_i >= base_p`.
-    fn write_pair(&self, program: &mut Program, p: usize, i: usize) {
+    fn owns(&self, p: usize, b: usize) -> bool {
+        self.parties[p].rows.iter().any(|&(l, _)| self.bundle_of[l] == b)
+    }
+
+    /// `own utility of p - value_p.y_b >= base_p`.
+    fn write_pair(&self, program: &mut Program, p: usize, b: usize) {
         let k = self.scaled.k;
         let party = &self.parties[p];
         let row = program.row(party.base, f64::INFINITY);
         self.write_own(program, row, party);
         for j in 0..k {
-            if let Some(v) = self.column[i * k + j]
+            if let Some(v) = self.column[b * k + j]
                 && party.value[j] > 0.0
             {
                 program.columns[v].push((row, -party.value[j]));
@@ -222,7 +266,7 @@ impl<'a> EnvyProgram<'a> {
         let k = self.scaled.k;
         for &(l, part) in &party.rows {
             for j in 0..k {
-                if let Some(v) = self.column[l * k + j] {
+                if let Some(v) = self.column[self.bundle_of[l] * k + j] {
                     program.columns[v].push((row, part * self.scaled.value[l * k + j]));
                 }
             }
@@ -231,25 +275,77 @@ impl<'a> EnvyProgram<'a> {
 
     /// Adds the worst violated pairs of every party; returns whether there were any.
     fn add_violated(&mut self) -> bool {
-        let y = self.bundles();
-        let (n, k) = (self.scaled.n, self.scaled.k);
+        let held = self.held();
+        let k = self.scaled.k;
         let mut violated = Vec::new();
         for (p, party) in self.parties.iter().enumerate() {
-            let own: f64 =
-                party.rows.iter().map(|&(l, part)| part * self.scaled.utility(l, &y, l)).sum();
-            let value = |i: usize| crate::shares::dot(&party.value, &y[i * k..][..k]);
-            let mut worst: Vec<(f64, usize)> = (0..n)
-                .filter(|&i| !self.present[p * n + i] && party.rows.iter().all(|&(l, _)| l != i))
-                .map(|i| (party.base + value(i) - own, i))
+            let utility = |&(l, part): &(usize, f64)| {
+                part * crate::shares::dot(self.scaled.value(l), &held[self.bundle_of[l] * k..][..k])
+            };
+            let own: f64 = party.rows.iter().map(utility).sum();
+            let value = |b: usize| crate::shares::dot(&party.value, &held[b * k..][..k]);
+            let mut worst: Vec<(f64, usize)> = (0..self.bundles)
+                .filter(|&b| !self.present[p * self.bundles + b] && !self.owns(p, b))
+                .map(|b| (party.base + value(b) - own, b))
                 .filter(|&(envy, _)| envy > ENVY * own.max(1.0))
                 .collect();
             worst.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-            violated.extend(worst.into_iter().take(ADDED_PER_ROW).map(|(_, i)| (p, i)));
+            violated.extend(worst.into_iter().take(ADDED_PER_ROW).map(|(_, b)| (p, b)));
         }
         let found = !violated.is_empty();
-        for (p, i) in violated {
-            self.add(p, i);
+        for (p, b) in violated {
+            self.add(p, b);
         }
         found
     }
+}
+
+/// The capacity rows and the columns of the bundles.
+fn columns(
+    scaled: &Scaled,
+    bundle_of: &[usize],
+    bundles: usize,
+    shut: &[bool],
+) -> (Program, Vec<Option<usize>>) {
+    let (n, k) = (scaled.n, scaled.k);
+    let size = n as f64;
+    let mut program = Program::default();
+    for _ in 0..k {
+        program.row(f64::NEG_INFINITY, size);
+    }
+    let (mut weight, mut usable) = (vec![0.0; bundles], vec![true; bundles * k]);
+    let mut gain = vec![0.0; bundles * k];
+    for (l, &b) in bundle_of.iter().enumerate() {
+        weight[b] += scaled.weight[l] * size;
+        for j in 0..k {
+            let value = scaled.value[l * k + j];
+            gain[b * k + j] += scaled.worth[l] * value * size;
+            usable[b * k + j] &= value > 0.0 && !shut[l];
+        }
+    }
+    let column = (0..bundles * k)
+        .map(|e| {
+            let column = vec![(e % k, weight[e / k])];
+            usable[e].then(|| program.var(gain[e], 0.0, f64::INFINITY, column))
+        })
+        .collect();
+    (program, column)
+}
+
+/// Numbers for the distinct bundles: rows whose bundles agree within `same` get the same number.
+fn clusters(scaled: &Scaled, y: &[f64], same: f64) -> Vec<usize> {
+    let k = scaled.k;
+    let bundle = |l: usize| &y[l * k..][..k];
+    let mut leaders: Vec<usize> = Vec::new();
+    (0..scaled.n)
+        .map(|l| {
+            let alike = |&lead: &usize| {
+                bundle(l).iter().zip(bundle(lead)).all(|(a, b)| (a - b).abs() <= same * (1.0 + a.max(*b)))
+            };
+            leaders.iter().position(alike).unwrap_or_else(|| {
+                leaders.push(l);
+                leaders.len() - 1
+            })
+        })
+        .collect()
 }

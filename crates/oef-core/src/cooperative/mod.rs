@@ -13,6 +13,8 @@
 //! lexicographically greatest.
 
 mod envy_program;
+mod interior;
+mod newton;
 mod parties;
 
 use crate::instance::Instance;
@@ -21,12 +23,63 @@ use crate::market::Allocation;
 use crate::scaled::Scaled;
 use envy_program::EnvyProgram;
 
+/// Up to here the simplex method alone is faster.
+const SIMPLEX_MAX: usize = 8;
+/// Complementarity at which the interior path ends: the bundles are then good to ten digits.
+const ACCURACY: f64 = 1e-12;
+/// Bundles that agree to this are one bundle; the bound tells whether that was right.
+const SAME: f64 = 1e-6;
+
 /// Computes the shares of the rows of an instance without caps.
+///
+/// An interior-point method finds the optimum to ten digits and proves a bound; from there a simplex
+/// walks the last step to the canonical vertex, with one bundle for all rows that hold the same. If
+/// that vertex does not meet the bound, every row gets its own bundle again.
 pub(crate) fn solve(instance: &Instance, stop: &dyn Fn() -> bool) -> Result<Allocation, LpError> {
     let scaled = Scaled::new(instance);
-    let mut program = EnvyProgram::new(&scaled, scaled.neighbours(3));
+    if scaled.n <= SIMPLEX_MAX {
+        return from_scratch(instance, &scaled, stop);
+    }
+    let data = interior::Data::new(&scaled);
+    let start = interior::Point::start(&data, &scaled.neighbours(NEIGHBOURS));
+    let run = interior::follow(&data, start, ACCURACY, stop);
+    let bound = run.point.bound(&data);
+    let trace = std::env::var("OEF_TRACE").is_ok();
+    let t = std::time::Instant::now();
+    if run.converged {
+        let program = EnvyProgram::near(&scaled, &run.point, SAME);
+        if trace { eprintln!("set up {:?}", t.elapsed()); }
+        if let Ok(found) = finish(instance, &scaled, program, bound, stop) {
+            if trace { eprintln!("finished {} {} {:?}", found.pivots, found.gap, t.elapsed()); }
+            if found.gap <= crate::OPTIMALITY_TOLERANCE {
+                return Ok(Allocation { pivots: found.pivots + run.iterations, ..found });
+            }
+        }
+    }
+    if trace { eprintln!("fallback conv {}", run.converged); }
+    from_scratch(instance, &scaled, stop)
+}
+
+/// Nearest rows whose envy is looked at from the start.
+const NEIGHBOURS: usize = 8;
+
+/// The simplex method on its own bundles for all.
+fn from_scratch(instance: &Instance, scaled: &Scaled, stop: &dyn Fn() -> bool) -> Result<Allocation, LpError> {
+    let mut program = EnvyProgram::new(scaled, &scaled.neighbours(3));
     program.optimise(stop)?;
     let bound = program.bound();
+    finish(instance, scaled, program, bound, stop)
+}
+
+/// Walks to the optimal vertex and on to the canonical one.
+fn finish(
+    instance: &Instance,
+    scaled: &Scaled,
+    mut program: EnvyProgram<'_>,
+    bound: f64,
+    stop: &dyn Fn() -> bool,
+) -> Result<Allocation, LpError> {
+    program.optimise(stop)?;
     let price = program.prices();
     program.make_canonical(stop)?;
     let y = program.bundles();
@@ -55,7 +108,7 @@ pub(crate) fn solve_limited(
         }
     }
     let mut program =
-        EnvyProgram::with_parties(&scaled, parties, &instance.capacity, &shut, Vec::new());
+        EnvyProgram::with_parties(&scaled, parties, &instance.capacity, &shut);
     program.optimise(stop)?;
     let gap = program.gap();
     let price = program.prices();
