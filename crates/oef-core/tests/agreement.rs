@@ -11,6 +11,7 @@ use oef_core::{Mechanism, Options, Problem, ProblemSpec, Shares, solve};
 use oef_oracle::families::{self, Family, Size};
 use oef_oracle::verdict::{self, Verdict};
 use oef_oracle::{problem_file, shrink};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How many problems one run takes.
 struct Run {
@@ -124,9 +125,12 @@ impl Tally {
         let options = Options { gavel_cap, ..Options::default() };
         let verdict = |spec: &ProblemSpec| {
             let problem = valid(spec);
-            match solve(&problem, self.mechanism, &options) {
-                Ok(outcome) => judge(&problem, self.mechanism, gavel_cap, &outcome.shares),
-                Err(error) => Verdict::Wrong(error.to_string()),
+            // A panic is a wrong answer like any other, to be made smaller and shown.
+            let found = AssertUnwindSafe(|| solve(&problem, self.mechanism, &options));
+            match catch_unwind(found) {
+                Ok(Ok(outcome)) => judge(&problem, self.mechanism, gavel_cap, &outcome.shares),
+                Ok(Err(error)) => Verdict::Wrong(error.to_string()),
+                Err(_) => Verdict::Wrong("a panic".into()),
             }
         };
         let found = verdict(&spec);

@@ -39,13 +39,15 @@ fn median(throughput: &[Vec<Q>], weight: &[Q], j: usize, reference: usize) -> Q 
     let mut known: Vec<(Q, Q)> = both.map(|(t, w)| (&t[j] / &t[reference], w.clone())).collect();
     known.sort();
     let half = known.iter().map(|(_, w)| w).sum::<Q>() / Q::from_integer(2.into());
+    // Thirds of a weight are rounded, and three of them are the whole all the same.
+    let rounding = &half * fraction(1e-12);
     let mut below = Q::zero();
     for (i, (speedup, weight)) in known.iter().enumerate() {
         below += weight;
-        if below > half {
+        if below > &half + &rounding {
             return speedup.clone();
         }
-        if below == half {
+        if below >= &half - &rounding {
             let next = known.get(i + 1).map_or(speedup, |(next, _)| next);
             return (speedup + next) / Q::from_integer(2.into());
         }
