@@ -32,7 +32,9 @@ step "lints"
 cargo clippy --workspace --all-targets --quiet -- -D warnings
 
 step "tests, and the examples of the documentation"
-cargo test --workspace
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+cargo test --workspace 2>&1 | tee "$log"
 
 step "the examples of the library"
 for example in crates/*/examples/*.rs; do
@@ -56,3 +58,4 @@ if $with_prototype; then
 fi
 
 step "all good"
+awk '/^test result:/ { passed += $4; failed += $6 } END { print passed " passed, " failed " failed" }' "$log"

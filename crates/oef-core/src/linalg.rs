@@ -4,6 +4,19 @@ use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, Slice};
 use std::ops::Range;
 
+/// The inner product, summed in eight strands so that it runs at the speed of the vector unit.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let (a_chunks, b_chunks) = (a.chunks_exact(8), b.chunks_exact(8));
+    let tail: f64 = a_chunks.remainder().iter().zip(b_chunks.remainder()).map(|(x, y)| x * y).sum();
+    let mut strands = [0.0_f64; 8];
+    for (x, y) in a_chunks.zip(b_chunks) {
+        for i in 0..8 {
+            strands[i] += x[i] * y[i];
+        }
+    }
+    strands.iter().sum::<f64>() + tail
+}
+
 /// Solves a small symmetric positive definite system (lower triangle given; both arguments are
 /// overwritten), by Cholesky with floored pivots: near the end of an interior path a matrix loses
 /// rank where some unknowns stop mattering.
@@ -69,7 +82,8 @@ impl Cholesky {
         let n = matrix.nrows();
         for start in (0..n).step_by(BLOCK) {
             let end = (start + BLOCK).min(n);
-            let mut diagonal: Vec<f64> = part(&matrix, start..end, start..end).iter().copied().collect();
+            let mut diagonal: Vec<f64> =
+                part(&matrix, start..end, start..end).iter().copied().collect();
             factor_spd(&mut diagonal, end - start);
             let inverse = invert_lower(&diagonal, end - start);
             for r in start..end {
@@ -101,8 +115,7 @@ impl Cholesky {
         for r in 0..n {
             let row = self.factor.row(r);
             let row = row.as_slice().unwrap_or(&[]);
-            let sum: f64 = row[..r].iter().zip(&rhs[..r]).map(|(l, x)| l * x).sum();
-            rhs[r] = (rhs[r] - sum) / row[r];
+            rhs[r] = (rhs[r] - dot(&row[..r], &rhs[..r])) / row[r];
         }
         for r in (0..n).rev() {
             let row = self.factor.row(r);
@@ -132,6 +145,17 @@ fn part_mut(
     view.slice_axis_inplace(Axis(0), Slice::from(rows));
     view.slice_axis_inplace(Axis(1), Slice::from(columns));
     view
+}
+
+/// Adds the outer product `factor factor'` to the lower triangle of a matrix.
+pub(crate) fn add_outer_product(matrix: &mut Array2<f64>, factor: &Array2<f64>) {
+    let (n, k) = (factor.nrows(), factor.ncols());
+    for left in (0..n).step_by(2 * BLOCK) {
+        let right = (left + 2 * BLOCK).min(n);
+        let columns = part(factor, left..right, 0..k);
+        let mut target = part_mut(matrix, left..n, left..right);
+        general_mat_mul(1.0, &part(factor, left..n, 0..k), &columns.t(), 1.0, &mut target);
+    }
 }
 
 /// The inverse of a lower triangle given by rows.

@@ -56,7 +56,8 @@ fn the_readme_and_ci_use_the_same_test_command() {
 }
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.canonicalize().unwrap_or(root)
 }
 
 fn read(path: &Path) -> String {

@@ -73,6 +73,27 @@ pub(super) fn worst(problem: &Problem, shares: &Shares, figures: &Figures) -> Fi
     Finding { holds, worst, witness: witness.filter(|_| !holds) }
 }
 
+/// The pairs (t, s) in which t values the bundle of s as its own within a relative tolerance, row after
+/// row; looks at all pairs.
+pub(crate) fn tied_pairs(
+    problem: &Problem,
+    shares: &Shares,
+    tolerance: f64,
+) -> Vec<(TenantId, TenantId)> {
+    let bundles = bundles_per_weight(problem, shares);
+    let mut pairs = Vec::new();
+    for t in problem.tenant_ids() {
+        let own = shares.throughput(problem, t);
+        let judge = Judge::new(problem, t);
+        for s in problem.tenant_ids().filter(|&s| s != t && own > 0.0) {
+            if judge.value(&bundles[s.0]) >= own * (1.0 - tolerance) {
+                pairs.push((t, s));
+            }
+        }
+    }
+    pairs
+}
+
 /// What envy is relative to: the own throughput, or, for a tenant with (next to) none, its equal
 /// split, so that the figure stays finite.
 fn scale(figures: &Figures, tenant: TenantId) -> f64 {

@@ -17,5 +17,6 @@ pub use certificate::{
     Overuse, ParetoFinding, ParetoLevel, ParetoProof, Shortfall, SkippedType, audit,
 };
 pub use checks::equal_splits;
+pub(crate) use envy::tied_pairs;
 pub use envy::{EnvyMatrix, envy_matrix};
 pub use pareto::pareto_efficiency;

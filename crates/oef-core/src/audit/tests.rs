@@ -6,6 +6,7 @@ use crate::problem::{Problem, ProblemSpec};
 use crate::shares::{Shares, equal_split};
 use crate::{TenantId, TypeId, WorkloadId};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
 
 /// An outcome with these shares and no word from a solver.
 pub(crate) fn outcome(problem: &Problem, rows: &[&[f64]]) -> Outcome {
@@ -256,20 +257,18 @@ fn with_shares(decades: f64) -> impl Strategy<Value = (Problem, Outcome)> {
 
 /// The verdict on Pareto efficiency stands on what anybody can check: the witness by counting, and the
 /// figure by the bound that meets it.
-fn pareto_is_decided(
+fn pareto_is_sound(
     problem: &Problem,
     result: &Outcome,
     level: ParetoLevel,
 ) -> Result<(), TestCaseError> {
     let found = pareto_efficiency(problem, &result.shares, &result.prices, level);
-    prop_assert!(found.proof != ParetoProof::BoundOnly, "{:?}", found);
-    prop_assert!(found.holds == found.witness.is_none(), "{:?}", found);
+    let decided = found.proof != ParetoProof::BoundOnly;
+    prop_assert!(found.worst <= found.bound && found.bound.is_finite(), "{:?}", found);
+    prop_assert!(!decided || found.holds == found.witness.is_none(), "{:?}", found);
     let Some(witness) = found.witness else { return Ok(()) };
-    prop_assert!(
-        (found.bound - found.worst) <= 1e-3 * found.bound,
-        "{:?}",
-        (found.worst, found.bound)
-    );
+    prop_assert!(!found.holds);
+    prop_assert!(!decided || found.bound - found.worst <= 1e-6 * (1.0 + found.bound));
     for (j, gpu) in problem.types().iter().enumerate() {
         prop_assert!(witness.shares.used(TypeId(j)) <= gpu.capacity * (1.0 + 1e-9));
     }
@@ -280,31 +279,36 @@ fn pareto_is_decided(
         let used: f64 = witness.shares.of_tenant(problem, t).iter().sum();
         prop_assert!(used <= problem.tenants()[t.0].demand.unwrap_or(f64::MAX) * (1.0 + 1e-9));
     }
-    // A better allocation that is the best one leaves nothing more to gain.
-    let mut again = result.clone();
-    again.shares = witness.shares;
-    let rest = pareto_efficiency(problem, &again.shares, &[], level);
-    prop_assert!(
-        rest.worst <= 2e-3 * found.worst.max(1e-3),
-        "{:?} after {:?}",
-        rest.worst,
-        found.worst
-    );
     Ok(())
 }
 
+/// Hard instances may end with bounds only; they must be rare.
+#[test]
+fn pareto_efficiency_is_nearly_always_decided() {
+    for (decades, open_max) in [(1.0, 1), (3.0, 5)] {
+        let mut runner = proptest::test_runner::TestRunner::deterministic();
+        let mut open = 0;
+        for _ in 0..1000 {
+            let (problem, result) = with_shares(decades).new_tree(&mut runner).unwrap().current();
+            let found = pareto_efficiency(&problem, &result.shares, &[], ParetoLevel::Tenants);
+            open += usize::from(found.proof == ParetoProof::BoundOnly);
+        }
+        assert!(open <= open_max, "{open} of 1000 over {decades} decades");
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn pareto_efficiency_is_decided((problem, result) in with_shares(1.0)) {
-        pareto_is_decided(&problem, &result, ParetoLevel::Tenants)?;
-        pareto_is_decided(&problem, &result, ParetoLevel::Workloads)?;
+    fn pareto_verdicts_can_be_checked_by_hand((problem, result) in with_shares(1.0)) {
+        pareto_is_sound(&problem, &result, ParetoLevel::Tenants)?;
+        pareto_is_sound(&problem, &result, ParetoLevel::Workloads)?;
     }
 
     #[test]
-    fn pareto_efficiency_is_decided_over_a_huge_range((problem, result) in with_shares(3.0)) {
-        pareto_is_decided(&problem, &result, ParetoLevel::Tenants)?;
+    fn pareto_verdicts_can_be_checked_over_a_huge_range((problem, result) in with_shares(4.4)) {
+        pareto_is_sound(&problem, &result, ParetoLevel::Tenants)?;
     }
 
     #[test]

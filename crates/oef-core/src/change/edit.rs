@@ -1,6 +1,6 @@
 //! Changes to a description of a problem, by name.
 
-use crate::problem::{ProblemSpec, TenantSpec};
+use crate::problem::{GpuSpec, ProblemSpec, TenantSpec, WorkloadSpec};
 use thiserror::Error;
 
 /// One change to a problem.
@@ -106,6 +106,96 @@ fn did_you_mean(nearest: &Option<String>) -> String {
 /// The description after the changes, made one after the other. Values are not checked here:
 /// [`ProblemSpec::validate`] does.
 pub fn apply(spec: &ProblemSpec, changes: &[Change]) -> Result<ProblemSpec, ChangeError> {
-    let _ = changes;
-    Ok(spec.clone())
+    let mut spec = spec.clone();
+    for change in changes {
+        make(&mut spec, change)?;
+    }
+    Ok(spec)
 }
+
+fn make(spec: &mut ProblemSpec, change: &Change) -> Result<(), ChangeError> {
+    match change {
+        Change::SetWeight { tenant, weight } => tenant_of(spec, tenant)?.weight = *weight,
+        Change::SetDemand { tenant, demand } => tenant_of(spec, tenant)?.demand = *demand,
+        Change::SetThroughput { tenant, workload, gpu, value } => {
+            type_of(spec, gpu)?;
+            let workload = workload_of(tenant_of(spec, tenant)?, workload.as_deref())?;
+            match workload.throughput.iter_mut().find(|(name, _)| name == gpu) {
+                Some((_, known)) => *known = *value,
+                None => workload.throughput.push((gpu.clone(), *value)),
+            }
+        }
+        Change::SetCapacity { gpu, count } => type_of(spec, gpu)?.count = *count,
+        Change::AddGpus { gpu, count } => match type_of(spec, gpu) {
+            Ok(known) => known.count += count,
+            Err(_) => spec.gpus.push(GpuSpec { name: gpu.clone(), count: *count }),
+        },
+        Change::RemoveTenant { tenant } => {
+            tenant_of(spec, tenant)?;
+            spec.tenants.retain(|t| t.name != *tenant);
+        }
+        Change::AddTenant(tenant) => {
+            if spec.tenants.iter().any(|t| t.name == tenant.name) {
+                return Err(ChangeError::TenantExists { name: tenant.name.clone() });
+            }
+            spec.tenants.push(tenant.clone());
+        }
+    }
+    Ok(())
+}
+
+fn tenant_of<'a>(spec: &'a mut ProblemSpec, name: &str) -> Result<&'a mut TenantSpec, ChangeError> {
+    let nearest = nearest(name, spec.tenants.iter().map(|t| t.name.as_str()));
+    let found = spec.tenants.iter_mut().find(|t| t.name == name);
+    found.ok_or_else(|| ChangeError::UnknownTenant { name: name.into(), nearest })
+}
+
+fn type_of<'a>(spec: &'a mut ProblemSpec, name: &str) -> Result<&'a mut GpuSpec, ChangeError> {
+    let nearest = nearest(name, spec.gpus.iter().map(|g| g.name.as_str()));
+    let found = spec.gpus.iter_mut().find(|g| g.name == name);
+    found.ok_or_else(|| ChangeError::UnknownType { name: name.into(), nearest })
+}
+
+fn workload_of<'a>(
+    tenant: &'a mut TenantSpec,
+    name: Option<&str>,
+) -> Result<&'a mut WorkloadSpec, ChangeError> {
+    let count = tenant.workloads.len();
+    let Some(name) = name else {
+        return match tenant.workloads.as_mut_slice() {
+            [only] => Ok(only),
+            _ => Err(ChangeError::WhichWorkload { tenant: tenant.name.clone(), count }),
+        };
+    };
+    let nearest = nearest(name, tenant.workloads.iter().map(|w| w.name.as_str()));
+    let found = tenant.workloads.iter_mut().find(|w| w.name == name);
+    found.ok_or_else(|| ChangeError::UnknownWorkload {
+        tenant: tenant.name.clone(),
+        name: name.into(),
+        nearest,
+    })
+}
+
+/// The most similar of the known names, if it is similar enough to have been meant.
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    let (distance, near) = known.map(|k| (edit_distance(name, k), k)).min()?;
+    (distance <= 2.max(name.chars().count() / 3)).then(|| near.to_string())
+}
+
+/// Levenshtein distance, case ignored; long names are compared by their beginning.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(COMPARED_MAX).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(COMPARED_MAX).enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(!x.eq_ignore_ascii_case(y));
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// Characters of a name that are compared: enough to tell names apart, and a bound on the work.
+const COMPARED_MAX: usize = 64;

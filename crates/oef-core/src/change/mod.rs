@@ -1,6 +1,8 @@
 //! What-if: changes to a problem, and what they do to everybody.
 
 mod edit;
+#[cfg(test)]
+mod tests;
 mod whatif;
 
 pub use edit::{Change, ChangeError, apply};

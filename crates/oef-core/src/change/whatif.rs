@@ -1,8 +1,11 @@
 //! Before, after and the difference.
 
 use super::{Change, ChangeError, apply};
+use crate::audit::equal_splits;
+use crate::ids::TenantId;
 use crate::mechanism::{Mechanism, Options, Outcome, SolveError, solve};
 use crate::problem::{InvalidProblem, Problem, ProblemSpec};
+use std::collections::BTreeMap;
 use thiserror::Error;
 
 /// What some changes do to everybody.
@@ -72,9 +75,49 @@ pub fn whatif_with(
     changes: &[Change],
     solve: &mut dyn FnMut(&Problem) -> Result<Outcome, SolveError>,
 ) -> Result<WhatIf, WhatIfError> {
+    // The description of a problem spells its reference type out, so the changed one keeps it.
     let changed = apply(&ProblemSpec::from(problem), changes)?.validate()?;
     let before = solve(problem)?;
     let after = solve(&changed)?;
     let total = (before.shares.total(problem), after.shares.total(&changed));
-    Ok(WhatIf { before, after, problem: changed, total, tenants: Vec::new() })
+    let tenants = differences((problem, &before), (&changed, &after));
+    Ok(WhatIf { before, after, problem: changed, total, tenants })
+}
+
+fn differences(before: (&Problem, &Outcome), after: (&Problem, &Outcome)) -> Vec<TenantDifference> {
+    let old = figures(before.0, before.1);
+    let mut new: BTreeMap<String, TenantFigures> = figures(after.0, after.1).into_iter().collect();
+    let stay = old.into_iter().map(|(name, figures)| TenantDifference {
+        after: new.remove(&name),
+        before: Some(figures),
+        name,
+    });
+    let mut all: Vec<TenantDifference> = stay.collect();
+    for tenant in after.0.tenants() {
+        if let Some(figures) = new.remove(&tenant.name) {
+            let name = tenant.name.clone();
+            all.push(TenantDifference { name, before: None, after: Some(figures) });
+        }
+    }
+    all
+}
+
+fn figures(problem: &Problem, outcome: &Outcome) -> Vec<(String, TenantFigures)> {
+    let of_tenant = |(tenant, equal_split): (TenantId, f64)| {
+        let figures = TenantFigures {
+            throughput: outcome.shares.throughput(problem, tenant),
+            equal_split,
+            share: outcome.shares.of_tenant(problem, tenant),
+        };
+        (problem.tenants()[tenant.0].name.clone(), figures)
+    };
+    problem.tenant_ids().zip(equal_splits(problem)).map(of_tenant).collect()
+}
+
+impl TenantDifference {
+    /// How much throughput it gains (or, below 0, loses); absent counts as nothing.
+    pub fn gain(&self) -> f64 {
+        let throughput = |f: &Option<TenantFigures>| f.as_ref().map_or(0.0, |f| f.throughput);
+        throughput(&self.after) - throughput(&self.before)
+    }
 }

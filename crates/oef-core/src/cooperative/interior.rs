@@ -10,6 +10,7 @@
 //! at first, near-active ones while complementarity is large, violated ones at any time.
 
 use super::newton::{Newton, Targets};
+use crate::linalg::dot;
 use crate::scaled::Scaled;
 use ndarray::{Array2, ArrayView2};
 
@@ -17,6 +18,18 @@ use ndarray::{Array2, ArrayView2};
 const ITERATIONS_MAX: usize = 120;
 /// Part of the way to the boundary that a step may take.
 const TO_BOUNDARY: f64 = 0.995;
+/// Short steps in a row after which the arithmetic is at its end.
+const STUCK_MAX: usize = 3;
+/// Correctors per iteration: each is a solve, against the factorisation that a longer step saves.
+const CORRECTORS_MAX: usize = 2;
+/// While complementarity is above this, pairs come into play before they are violated.
+const EARLY: f64 = 1e-4;
+/// How near (relative to the root of complementarity) is near enough for that.
+const NEAR: f64 = 0.1;
+/// Slack of a pair that comes into play violated, relative to the root of complementarity.
+const ROOM: f64 = 0.1;
+/// Complementarity aimed at is at least this part of the primal residual.
+const BALANCE: f64 = 1e-3;
 /// Pairs that come into play per row and iteration at most.
 const ADDED_MAX: usize = 2;
 /// Complementarity below which the pairs in play stay as they are; what they miss by then is found by
@@ -81,33 +94,29 @@ impl<'a> Data<'a> {
     }
 }
 
-/// What became of a run.
+/// Where a run ended: at the optimum, or wherever it was stopped or got stuck. Which of these is for
+/// the bound to tell.
 pub(super) struct Run {
     pub point: Point,
     pub iterations: usize,
-    pub converged: bool,
 }
 
 /// Follows the path from the given point until complementarity is below `accuracy`.
 pub(super) fn follow(data: &Data<'_>, start: Point, accuracy: f64, stop: &dyn Fn() -> bool) -> Run {
     let mut point = start;
     let mut stuck = 0;
-    let t0 = std::time::Instant::now();
     for iteration in 0..ITERATIONS_MAX {
         let mu = point.mu();
         let (primal, dual) = Targets::residuals(data, &point).norms();
-        if std::env::var("OEF_TRACE").is_ok() { eprintln!("it {iteration} {:?} mu {mu:.2e} primal {primal:.2e} dual {dual:.2e} pairs {}", t0.elapsed(), point.pairs.s.len()); }
-        if mu < accuracy && primal < 1e-9 && dual < 1e-7 {
-            return Run { point, iterations: iteration, converged: true };
-        }
-        if stop() || stuck > 3 {
-            return Run { point, iterations: iteration, converged: false };
+        let arrived = mu < accuracy && primal < 1e-9 && dual < 1e-7;
+        if arrived || stuck > STUCK_MAX || stop() {
+            return Run { point, iterations: iteration };
         }
         let step = iterate(data, &mut point, mu);
         stuck = if step < 0.05 { stuck + 1 } else { 0 };
         point.adapt_pairs(data);
     }
-    Run { point, iterations: ITERATIONS_MAX, converged: false }
+    Run { point, iterations: ITERATIONS_MAX }
 }
 
 /// One predictor-corrector step; returns the shorter step length.
@@ -118,10 +127,11 @@ fn iterate(data: &Data<'_>, point: &mut Point, mu: f64) -> f64 {
     let (primal, dual) = point.step_lengths(&affine);
     let after = point.mu_after(&affine, primal, dual);
     let sigma = (after / mu).clamp(0.0, 1.0).powi(3).max(1e-6);
-    let mut full =
-        newton.solve(data, point, &residuals.aimed_at(point, sigma * mu, Some(&affine)));
+    // Products must not vanish before the equations hold: a pair that came late still has to move.
+    let target = (sigma * mu).max(BALANCE * residuals.norms().0);
+    let mut full = newton.solve(data, point, &residuals.aimed_at(point, target, Some(&affine)));
     let (primal, dual) = point.step_lengths(&full);
-    let (primal, dual) = correct(data, point, &newton, &mut full, sigma * mu, primal, dual);
+    let (primal, dual) = correct(data, point, &newton, &mut full, target, primal, dual);
     let (primal, dual) = ((TO_BOUNDARY * primal).min(1.0), (TO_BOUNDARY * dual).min(1.0));
     point.advance(&full, primal, dual);
     primal.min(dual)
@@ -139,7 +149,7 @@ fn correct(
     dual: f64,
 ) -> (f64, f64) {
     let (mut primal, mut dual) = (primal, dual);
-    for _ in 0..3 {
+    for _ in 0..CORRECTORS_MAX {
         let (wish_primal, wish_dual) = ((primal + 0.3).min(1.0), (dual + 0.3).min(1.0));
         let pull = Targets::pull_back(data, point, direction, wish_primal, wish_dual, target);
         let mut trial = newton.solve(data, point, &pull);
@@ -161,7 +171,8 @@ impl Point {
     /// A first point: equal bundles, everything with room.
     pub fn start(data: &Data<'_>, pairs: &[(usize, usize)]) -> Self {
         let (n, k) = (data.n, data.k);
-        let y: Vec<f64> = (0..n * k).map(|e| if data.usable(e / k, e % k) { 0.9 } else { 0.0 }).collect();
+        let y: Vec<f64> =
+            (0..n * k).map(|e| if data.usable(e / k, e % k) { 0.9 } else { 0.0 }).collect();
         let mut point = Point {
             y,
             v: vec![0.0; n * k],
@@ -302,7 +313,7 @@ impl Point {
                 present[self.pairs.envious[r] * n + i] = true;
             }
         }
-        let near = if mu > 1e-4 { 0.1 * mu.sqrt() } else { 0.0 };
+        let near = if mu > EARLY { NEAR * mu.sqrt() } else { 0.0 };
         let mut added: Vec<(usize, usize, f64)> = Vec::new();
         let mut worst: Vec<(f64, usize)> = Vec::new();
         for l in 0..n {
@@ -316,7 +327,7 @@ impl Point {
             worst.sort_by(|a, b| a.0.total_cmp(&b.0));
             added.extend(worst.iter().take(ADDED_MAX).map(|&(slack, i)| (l, i, slack)));
         }
-        let room = 0.3 * mu.sqrt();
+        let room = ROOM * mu.sqrt();
         let keep = |s: f64, z: f64| z > 1e-3 * s || mu > 1e-2;
         self.pairs.rebuild(n, keep, &added, |slack| {
             let s = slack.max(room);
@@ -364,8 +375,4 @@ impl Pairs {
             self.start[i + 1] = self.envious.len();
         }
     }
-}
-
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
 }

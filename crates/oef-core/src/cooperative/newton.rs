@@ -13,8 +13,8 @@
 //! and `N + B E^-1 B'` is positive definite: one Cholesky factor of order `n` serves all the right
 //! hand sides of an iteration.
 
-use super::interior::{Data, Pairs, Point, dot};
-use crate::linalg::{Cholesky, factor_spd, solve_factored};
+use super::interior::{Data, Pairs, Point};
+use crate::linalg::{Cholesky, add_outer_product, dot, factor_spd, solve_factored};
 use ndarray::Array2;
 
 /// Rounds of refinement per direction; each must halve the error to be worth another.
@@ -38,7 +38,8 @@ impl Targets {
     pub fn residuals(data: &Data<'_>, point: &Point) -> Self {
         let (n, k) = (data.n, data.k);
         let bundle_of = |i: usize| &point.y[i * k..][..k];
-        let own = (0..n).map(|l| dot(data.value(l), bundle_of(l)) - point.u[l] - point.a[l]).collect();
+        let own =
+            (0..n).map(|l| dot(data.value(l), bundle_of(l)) - point.u[l] - point.a[l]).collect();
         let mut envy = vec![0.0; point.pairs.s.len()];
         let mut utility: Vec<f64> = (0..n).map(|l| data.worth[l] - point.alpha[l]).collect();
         let mut capacity: Vec<f64> = point.c.iter().map(|c| n as f64 - c).collect();
@@ -91,7 +92,12 @@ impl Targets {
             bundle: self.bundle.clone(),
             utility: self.utility.clone(),
             product_y: aim(&point.y, &point.v, affine.map(|a| &a.y[..]), affine.map(|a| &a.v[..])),
-            product_a: aim(&point.a, &point.alpha, affine.map(|a| &a.a[..]), affine.map(|a| &a.alpha[..])),
+            product_a: aim(
+                &point.a,
+                &point.alpha,
+                affine.map(|a| &a.a[..]),
+                affine.map(|a| &a.alpha[..]),
+            ),
             product_c: aim(&point.c, &point.p, affine.map(|a| &a.c[..]), affine.map(|a| &a.p[..])),
             product_s: aim(
                 &point.pairs.s,
@@ -136,7 +142,14 @@ impl Targets {
     }
 
     /// Corrections for products that a step would leave far below or above the target.
-    pub fn pull_back(data: &Data<'_>, point: &Point, d: &Point, primal: f64, dual: f64, target: f64) -> Self {
+    pub fn pull_back(
+        data: &Data<'_>,
+        point: &Point,
+        d: &Point,
+        primal: f64,
+        dual: f64,
+        target: f64,
+    ) -> Self {
         let pull = |x: &[f64], dx: &[f64], m: &[f64], dm: &[f64]| -> Vec<f64> {
             (0..x.len())
                 .map(|e| {
@@ -203,9 +216,7 @@ impl Newton {
         }
         factor_spd(&mut newton.price, k);
         let lifted = newton.lifted_border(k);
-        for block in (0..n).step_by(128) {
-            add_outer(&mut matrix, &lifted, block, (block + 128).min(n));
-        }
+        add_outer_product(&mut matrix, &lifted);
         newton.utilities = Cholesky::new(matrix);
         newton
     }
@@ -304,8 +315,9 @@ impl Newton {
         // g_i, and its part in the right hand sides.
         let pull_own: Vec<f64> =
             (0..n).map(|l| t.product_a[l] / point.a[l] - self.theta_own[l] * t.own[l]).collect();
-        let pull: Vec<f64> =
-            (0..pairs.s.len()).map(|r| t.product_s[r] / pairs.s[r] - self.theta[r] * t.envy[r]).collect();
+        let pull: Vec<f64> = (0..pairs.s.len())
+            .map(|r| t.product_s[r] / pairs.s[r] - self.theta[r] * t.envy[r])
+            .collect();
         let mut h: Vec<f64> = (0..n).map(|l| t.utility[l] - pull_own[l]).collect();
         let mut e: Vec<f64> = (0..k).map(|j| t.product_c[j] / point.p[j] - t.capacity[j]).collect();
         let mut g = vec![0.0; n * k];
@@ -313,7 +325,9 @@ impl Newton {
             let row = &mut g[i * k..][..k];
             for j in (0..k).filter(|&j| data.usable(i, j)) {
                 let entry = i * k + j;
-                row[j] = t.bundle[entry] + t.product_y[entry] / point.y[entry] + pull_own[i] * data.value(i)[j];
+                row[j] = t.bundle[entry]
+                    + t.product_y[entry] / point.y[entry]
+                    + pull_own[i] * data.value(i)[j];
                 for r in pairs.range(i) {
                     row[j] -= pull[r] * data.value(pairs.envious[r])[j];
                 }
@@ -356,7 +370,15 @@ impl Newton {
         (h, e)
     }
 
-    fn recover(&self, data: &Data<'_>, point: &Point, t: &Targets, g: Vec<f64>, u: Vec<f64>, p: Vec<f64>) -> Point {
+    fn recover(
+        &self,
+        data: &Data<'_>,
+        point: &Point,
+        t: &Targets,
+        g: Vec<f64>,
+        u: Vec<f64>,
+        p: Vec<f64>,
+    ) -> Point {
         let (n, k) = (data.n, data.k);
         let pairs = &point.pairs;
         let mut y = g;
@@ -424,17 +446,6 @@ fn backward(factor: &[f64], x: &mut [f64]) {
         let value = x[r];
         for c in 0..r {
             x[c] -= factor[r * k + c] * value;
-        }
-    }
-}
-
-/// Adds the outer product of some rows with all rows up to them to the lower triangle.
-fn add_outer(matrix: &mut Array2<f64>, factor: &Array2<f64>, from: usize, to: usize) {
-    for r in from..to {
-        let own = factor.row(r);
-        for c in 0..=r {
-            let sum: f64 = own.iter().zip(factor.row(c)).map(|(a, b)| a * b).sum();
-            matrix[[r, c]] += sum;
         }
     }
 }

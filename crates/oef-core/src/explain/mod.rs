@@ -3,6 +3,8 @@
 mod build;
 mod reasons;
 mod sentences;
+#[cfg(test)]
+mod tests;
 
-pub use build::{explain, explain_with};
+pub use build::{TENANTS_COMPARED_MAX, explain, explain_with};
 pub use reasons::{EnvyTie, Explanation, Holding, OneMore, TenantReason, TypeReason};

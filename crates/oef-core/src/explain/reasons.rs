@@ -15,7 +15,8 @@ pub struct Explanation {
     /// Every tenant, in the problem's order.
     pub tenants: Vec<TenantReason>,
     /// Pairs between which envy binds: the first would envy the second if a little were moved.
-    /// Empty for a mechanism that does not look at envy.
+    /// Empty for a mechanism that does not promise to leave none, and beyond
+    /// [`TENANTS_COMPARED_MAX`](super::TENANTS_COMPARED_MAX) tenants.
     pub envy_ties: Vec<EnvyTie>,
 }
 

@@ -1,13 +1,219 @@
 //! The same in sentences.
 
-use super::Explanation;
-use crate::ids::TenantId;
+use super::{Explanation, Holding, TenantReason, TypeReason};
+use crate::audit::is_held;
+use crate::ids::{TenantId, WorkloadId};
 use crate::problem::Problem;
 
 impl Explanation {
     /// The explanation in sentences; with a tenant, only what concerns it.
     pub fn sentences(&self, problem: &Problem, tenant: Option<TenantId>) -> Vec<String> {
-        let _ = (problem, tenant);
-        Vec::new()
+        let writer = Writer { explanation: self, problem };
+        let mut all = Vec::new();
+        if tenant.is_none() {
+            all.push(writer.total());
+            all.extend(self.types.iter().map(|t| writer.gpu_type(t)));
+        }
+        for reason in self.tenants.iter().filter(|r| tenant.is_none_or(|t| t == r.tenant)) {
+            writer.tenant(reason, tenant.is_some(), &mut all);
+        }
+        all.extend(writer.trades(tenant));
+        all
+    }
+}
+
+struct Writer<'a> {
+    explanation: &'a Explanation,
+    problem: &'a Problem,
+}
+
+impl Writer<'_> {
+    fn total(&self) -> String {
+        let reference = &self.problem.types()[self.problem.reference().0].name;
+        let mechanism = self.explanation.outcome.mechanism;
+        let total = figure(self.explanation.total);
+        format!("Under {mechanism} the cluster does {total}, where one {reference} counts 1.")
+    }
+
+    fn gpu_type(&self, reason: &TypeReason) -> String {
+        let name = &self.problem.types()[reason.gpu.0].name;
+        let mut text = match (reason.capacity > 0.0, reason.exhausted) {
+            (false, _) => format!("There is no {name}"),
+            (true, true) => format!("All {} {name} are handed out", figure(reason.capacity)),
+            (true, false) => {
+                let idle = figure(reason.capacity - reason.used);
+                format!(
+                    "{idle} of {} {name} are idle: nobody can use them",
+                    figure(reason.capacity)
+                )
+            }
+        };
+        if let Some(price) = reason.price {
+            text += &format!("; the price is {}", figure(price));
+        }
+        if let Some(more) = &reason.one_more {
+            text += &format!("; one more would change the total by {}", signed(more.total));
+            let most = (more.tenants.iter().enumerate())
+                .max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0)));
+            if let Some((t, &gain)) = most
+                && gain > SMALL * self.explanation.total
+            {
+                text += &format!(", most of all {} ({})", self.name(TenantId(t)), signed(gain));
+            }
+        }
+        text + "."
+    }
+
+    fn tenant(&self, reason: &TenantReason, alone: bool, all: &mut Vec<String>) {
+        let name = self.name(reason.tenant);
+        all.push(self.level(reason));
+        let workloads: Vec<WorkloadId> = self.problem.workload_ids_of(reason.tenant).collect();
+        for &workload in &workloads {
+            let who = match workloads.len() {
+                1 => name.to_string(),
+                _ => format!("{name}'s {}", self.problem.workloads()[workload.0].name),
+            };
+            let seen: Vec<&Holding> =
+                reason.holdings.iter().filter(|h| h.workload == workload).collect();
+            all.push(self.holding(&who, workload, &seen));
+        }
+        if reason.at_demand {
+            all.push(format!("{name} holds all the GPUs that it can use: its demand binds."));
+        }
+        if !reason.would_envy.is_empty() {
+            let others = self.names(&reason.would_envy);
+            all.push(format!("{name} would envy {others} if a little were moved there."));
+        }
+        if alone {
+            if !reason.envied_by.is_empty() {
+                let others = self.names(&reason.envied_by);
+                all.push(format!("{name} cannot be given more: {others} would envy it."));
+            }
+            for gpu in &self.explanation.types {
+                if let Some(more) = &gpu.one_more {
+                    let gain = signed(more.tenants[reason.tenant.0]);
+                    let gpu = &self.problem.types()[gpu.gpu.0].name;
+                    all.push(format!(
+                        "One more {gpu} would change the throughput of {name} by {gain}."
+                    ));
+                }
+            }
+        }
+    }
+
+    fn level(&self, reason: &TenantReason) -> String {
+        let name = self.name(reason.tenant);
+        let (has, split) = (figure(reason.throughput), figure(reason.equal_split));
+        if reason.equal_split <= 0.0 {
+            return format!("{name} does {has}; there is no gpu that it could use.");
+        }
+        let ratio = reason.throughput / reason.equal_split;
+        if ratio < 1.0 - SMALL {
+            format!(
+                "{name} does {has}, less than its equal split of {split} ({} of it).",
+                figure(ratio)
+            )
+        } else if reason.at_floor {
+            format!("{name} does {has}, exactly its equal split: the sharing incentive binds.")
+        } else {
+            format!("{name} does {has}, {} times its equal split of {split}.", figure(ratio))
+        }
+    }
+
+    fn holding(&self, who: &str, workload: WorkloadId, seen: &[&Holding]) -> String {
+        let speedup = &self.problem.workloads()[workload.0].speedup;
+        let share = self.explanation.outcome.shares.of_workload(workload);
+        let held: Vec<&&Holding> = seen.iter().filter(|h| is_held(speedup, share, h.gpu)).collect();
+        if held.is_empty() {
+            return format!("{who} holds nothing.");
+        }
+        let list: Vec<String> = held.iter().map(|h| self.amount(h)).collect();
+        let mut text = format!("{who} holds {}", list.join(", "));
+        let priced = seen.iter().any(|h| h.value_for_money.is_some());
+        if priced && held.iter().all(|h| h.best) {
+            text += if held.len() == 1 {
+                ": its best value for money"
+            } else {
+                ": all its best value for money"
+            };
+        } else if let Some(best) = seen.iter().find(|h| h.best && priced) {
+            let gpu = &self.problem.types()[best.gpu.0].name;
+            text += &format!(
+                "; {gpu} would be its best value for money ({}), but fairness to others limits it",
+                best.value_for_money
+                    .map_or_else(String::new, |v| format!("{} per unit of price", figure(v)))
+            );
+        }
+        text + "."
+    }
+
+    fn amount(&self, holding: &Holding) -> String {
+        let gpu = &self.problem.types()[holding.gpu.0].name;
+        let value = holding.value_for_money;
+        let value =
+            value.map_or_else(String::new, |v| format!(", {} per unit of price", figure(v)));
+        format!("{} {gpu} (speedup {}{value})", figure(holding.gpus), figure(holding.speedup))
+    }
+
+    fn trades(&self, tenant: Option<TenantId>) -> Vec<String> {
+        let owner = |w: WorkloadId| self.problem.workloads()[w.0].tenant;
+        let concerns = |w: WorkloadId| tenant.is_none_or(|t| t == owner(w));
+        let trades = &self.explanation.outcome.trades;
+        (trades.iter().filter(|t| concerns(t.buyer) || concerns(t.seller)))
+            .map(|t| {
+                format!(
+                    "{} buys {} {} from {} at {} {} each.",
+                    self.name(owner(t.buyer)),
+                    figure(t.amount),
+                    self.problem.types()[t.fast.0].name,
+                    self.name(owner(t.seller)),
+                    figure(t.price),
+                    self.problem.types()[t.slow.0].name,
+                )
+            })
+            .collect()
+    }
+
+    fn name(&self, tenant: TenantId) -> &str {
+        &self.problem.tenants()[tenant.0].name
+    }
+
+    /// A few names, and how many more there are.
+    fn names(&self, tenants: &[TenantId]) -> String {
+        let named: Vec<&str> = tenants.iter().take(NAMED_MAX).map(|&t| self.name(t)).collect();
+        match tenants.len().saturating_sub(named.len()) {
+            0 => named.join(", "),
+            more => format!("{} and {more} more", named.join(", ")),
+        }
+    }
+}
+
+/// Names in one sentence; nobody reads a longer list.
+const NAMED_MAX: usize = 5;
+/// A gain below this part is not worth a clause.
+const SMALL: f64 = 1e-7;
+
+/// A number with at most four significant digits, without an exponent where it is of a usual size.
+fn figure(value: f64) -> String {
+    let magnitude = value.abs();
+    if magnitude == 0.0 || !value.is_finite() {
+        return if value == 0.0 { "0".into() } else { format!("{value}") };
+    }
+    if !(1e-4..1e7).contains(&magnitude) {
+        return format!("{value:.3e}");
+    }
+    let decimals = (3 - magnitude.log10().floor() as i32).clamp(0, 8) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}
+
+fn signed(value: f64) -> String {
+    // Differences of two solutions carry their rounding.
+    if value.abs() < 1e-9 {
+        "nothing".into()
+    } else if value > 0.0 {
+        format!("+{}", figure(value))
+    } else {
+        figure(value)
     }
 }

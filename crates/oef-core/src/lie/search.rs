@@ -1,98 +1,11 @@
-//! What a lie can gain.
+//! The search: scans, imitations, pairs, then a pattern search from the best of each direction.
 
-use crate::ids::{TenantId, WorkloadId};
+use super::candidates::{imitations, stretches, values};
+use super::trial::{Profile, Trials};
+use super::{Direction, Effort, Lie};
+use crate::ids::TenantId;
 use crate::mechanism::{Mechanism, Options, Outcome, SolveError, solve};
 use crate::problem::Problem;
-
-/// What the search found.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Lie {
-    /// The tenant that lies.
-    pub tenant: TenantId,
-    /// Its throughput when it tells the truth.
-    pub honest: f64,
-    /// Its true throughput with the best report found; `honest` where no lie pays.
-    pub best: f64,
-    /// The best report found, workload after workload; the truth where no lie pays.
-    pub report: Vec<Report>,
-    /// What the best report does.
-    pub direction: Direction,
-    /// The best report that only lowers speedups, whether or not it pays.
-    pub under: Option<Attempt>,
-    /// The best report that only raises speedups, whether or not it pays.
-    pub over: Option<Attempt>,
-    /// The best report that lowers some and raises others, whether or not it pays.
-    pub mixed: Option<Attempt>,
-    /// Reports that were tried.
-    pub evaluations: usize,
-    /// Whether the search ran to its end rather than being stopped or running out of evaluations.
-    pub complete: bool,
-}
-
-/// One report and what it brings.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Attempt {
-    /// The tenant's true throughput with this report.
-    pub throughput: f64,
-    /// The report.
-    pub report: Vec<Report>,
-}
-
-/// What a tenant says about one workload.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Report {
-    /// The workload.
-    pub workload: WorkloadId,
-    /// The speedup per type that it reports, normalised as in the problem; 0: says it cannot run there.
-    pub speedup: Vec<f64>,
-}
-
-/// What a report does to the truth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// It is the truth: no lie pays.
-    None,
-    /// It lowers speedups.
-    Under,
-    /// It raises speedups.
-    Over,
-    /// It lowers some and raises others.
-    Mixed,
-}
-
-impl Direction {
-    /// The word in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Direction::None => "none",
-            Direction::Under => "under",
-            Direction::Over => "over",
-            Direction::Mixed => "mixed",
-        }
-    }
-}
-
-/// How hard to search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Effort {
-    /// Reports to try at most (each is one solve).
-    pub evaluations: usize,
-}
-
-impl Effort {
-    /// A first look.
-    pub const QUICK: Effort = Effort { evaluations: 200 };
-    /// Enough for a tenant with a few workloads and types.
-    pub const NORMAL: Effort = Effort { evaluations: 2_000 };
-    /// When the answer matters more than the time.
-    pub const THOROUGH: Effort = Effort { evaluations: 20_000 };
-}
-
-impl Default for Effort {
-    fn default() -> Self {
-        Effort::NORMAL
-    }
-}
 
 /// Searches for the report that pays `tenant` most; everybody else tells the truth. Once
 /// `options.stop` answers true, the best found so far is returned.
@@ -114,22 +27,107 @@ pub fn search_with(
     stop: Option<&dyn Fn() -> bool>,
     solve: &mut dyn FnMut(&Problem) -> Result<Outcome, SolveError>,
 ) -> Result<Lie, SolveError> {
-    let _ = (effort, stop);
     let honest = solve(problem)?.shares.throughput(problem, tenant);
-    let report = problem
-        .workload_ids_of(tenant)
-        .map(|w| Report { workload: w, speedup: problem.workloads()[w.0].speedup.clone() })
-        .collect();
-    Ok(Lie {
-        tenant,
-        honest,
-        best: honest,
-        report,
-        direction: Direction::None,
-        under: None,
-        over: None,
-        mixed: None,
-        evaluations: 1,
-        complete: false,
-    })
+    let mut trials = Trials::new(problem, tenant, honest, effort.evaluations, stop, solve);
+    // The scans may take half of the evaluations; each direction gets a third of the rest.
+    let half = effort.evaluations / 2;
+    trials.limit(half);
+    scan(problem, tenant, &mut trials);
+    let scanned = trials.within_limit();
+    let left = effort.evaluations.saturating_sub(trials.evaluations);
+    let mut settled = true;
+    for (turn, direction) in DIRECTIONS.into_iter().enumerate() {
+        let used = effort.evaluations - left + left * (turn + 1) / DIRECTIONS.len();
+        trials.limit(used);
+        for start in trials.starts(direction) {
+            settled &= refine(&mut trials, start, direction);
+        }
+    }
+    Ok(trials.lie(scanned && settled))
 }
+
+const DIRECTIONS: [Direction; 3] = [Direction::Under, Direction::Over, Direction::Mixed];
+
+/// Tries what is likely to matter: each entry on a grid and around the others' ratios, whole rows,
+/// the others' profiles, and the best values of two entries together.
+fn scan(problem: &Problem, tenant: TenantId, trials: &mut Trials<'_>) {
+    let truth = trials.truth().clone();
+    for profile in stretches(&truth, trials.entries()) {
+        trials.try_profile(&profile);
+    }
+    for profile in imitations(problem, tenant, &truth) {
+        trials.try_profile(&profile);
+    }
+    let entries = trials.entries().to_vec();
+    let mut good: Vec<Vec<f64>> = Vec::new();
+    for &(row, gpu) in &entries {
+        let mut scores: Vec<(f64, f64)> = Vec::new();
+        for value in values(problem, tenant, &truth, (row, gpu)) {
+            let mut profile = truth.clone();
+            profile[row][gpu] = value;
+            if let Some(throughput) = trials.try_profile(&profile) {
+                scores.push((throughput, value));
+            }
+        }
+        scores.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.total_cmp(&b.1)));
+        good.push(scores.into_iter().take(GOOD_VALUES).map(|(_, value)| value).collect());
+    }
+    for a in 0..entries.len() {
+        for b in 0..a {
+            for &x in &good[a] {
+                for &y in &good[b] {
+                    let mut profile = truth.clone();
+                    profile[entries[a].0][entries[a].1] = x;
+                    profile[entries[b].0][entries[b].1] = y;
+                    trials.try_profile(&profile);
+                }
+            }
+        }
+    }
+}
+
+/// Values of one entry that are combined with those of another.
+const GOOD_VALUES: usize = 3;
+
+/// A pattern search in the logarithms: every entry a step up and down, the step halved when nothing
+/// helps; whether it came to its end within the limit.
+fn refine(trials: &mut Trials<'_>, start: (f64, Profile), direction: Direction) -> bool {
+    let (mut best, mut at) = start;
+    let entries = trials.entries().to_vec();
+    let mut step = FIRST_STEP;
+    while step > LAST_STEP {
+        let mut moved = false;
+        for &(row, gpu) in &entries {
+            for factor in [1.0 + step, 1.0 / (1.0 + step)] {
+                if !trials.within_limit() {
+                    return false;
+                }
+                let truth = trials.truth()[row][gpu];
+                let mut next = at.clone();
+                next[row][gpu] = match direction {
+                    Direction::Under => (at[row][gpu] * factor).min(truth),
+                    Direction::Over => (at[row][gpu] * factor).max(truth),
+                    _ => at[row][gpu] * factor,
+                };
+                if next[row][gpu] == at[row][gpu] {
+                    continue;
+                }
+                if let Some(throughput) = trials.try_profile(&next)
+                    && throughput > best
+                {
+                    (best, at, moved) = (throughput, next, true);
+                    break;
+                }
+            }
+        }
+        if !moved {
+            step /= 4.0;
+        }
+    }
+    true
+}
+
+/// The first step of the pattern search: half as much again.
+const FIRST_STEP: f64 = 0.5;
+/// Below this a step changes no figure that is shown.
+const LAST_STEP: f64 = 1e-7;

@@ -32,8 +32,9 @@ pub(super) fn fill(roster: &Roster) -> Vec<f64> {
 const MAX_ROUNDS: usize = 200;
 /// Evaluations in the search for one level: enough to halve any range of doubles to nothing.
 const MAX_STEPS: usize = 2_000;
-/// What may stay idle of a type, relative to its capacity.
-const IDLE: f64 = 1e-13;
+/// What may stay idle of a type, relative to its capacity: more than the rounding of a sum over a million
+/// workloads, and far less than anybody would miss.
+const IDLE: f64 = 1e-11;
 
 struct Levels<'a> {
     roster: &'a Roster,

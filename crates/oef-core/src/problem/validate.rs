@@ -161,7 +161,7 @@ impl Checker<'_> {
             let who = format!("tenant `{}`", tenant.name);
             self.check_weight(Field::TenantWeight(t), &who, tenant.weight);
             if let Some(demand) = tenant.demand
-                && !(demand >= 0.0 && demand <= MAX_NUMBER)
+                && !(0.0..=MAX_NUMBER).contains(&demand)
             {
                 let message = format!("{who} has demand {demand}");
                 let hint =
@@ -213,7 +213,7 @@ impl Checker<'_> {
         by_name: &BTreeMap<&str, usize>,
     ) -> Vec<f64> {
         let entries = &self.spec.tenants[t].workloads[w].throughput;
-        let mut throughput = vec![0.0; by_name.len()];
+        let mut throughput = vec![0.0; self.spec.gpus.len()];
         let mut seen = BTreeMap::new();
         for (e, (name, value)) in entries.iter().enumerate() {
             let field = Field::WorkloadThroughputEntry(t, w, e);
@@ -260,7 +260,7 @@ impl Checker<'_> {
     }
 
     fn check_weight(&mut self, field: Field, who: &str, weight: f64) {
-        if !(weight >= MIN_WEIGHT && weight <= MAX_NUMBER) {
+        if !(MIN_WEIGHT..=MAX_NUMBER).contains(&weight) {
             let message = format!("{who} has weight {weight}");
             self.wrong(field, message, "a weight is a finite number above 0 (leave it out for 1)");
         }
@@ -326,4 +326,19 @@ pub(crate) fn edit_distance(a: &str, b: &str) -> usize {
         }
     }
     row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ProblemSpec;
+
+    #[test]
+    fn a_gpu_type_that_occurs_twice_is_reported() {
+        let mut spec = ProblemSpec::from_matrix(&[1.0, 1.0, 1.0], &[&[1.0, 2.0, 3.0]]);
+        spec.gpus[1].name = "g1".into();
+        spec.tenants[0].workloads[0].throughput.remove(1);
+        let errors = spec.validate().expect_err("two types of one name").0;
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert!(errors[0].message.contains("occurs twice"), "{errors:?}");
+    }
 }

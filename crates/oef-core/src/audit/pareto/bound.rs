@@ -7,7 +7,7 @@
 use super::exchange::{Exchange, Group};
 
 /// An upper bound on the gain, from the best multiple of the given prices; infinite where these prices
-/// prove nothing. Also the prices of that bound.
+/// prove nothing.
 pub(super) fn bound(exchange: &Exchange, prices: &[f64]) -> f64 {
     let usable =
         prices.len() == exchange.types.len() && prices.iter().all(|p| p.is_finite() && *p >= 0.0);
@@ -15,11 +15,12 @@ pub(super) fn bound(exchange: &Exchange, prices: &[f64]) -> f64 {
         return if exchange.parties() == 0 { 0.0 } else { f64::INFINITY };
     }
     // Without demands the bound grows with the multiple: the least that makes every s_i >= 1 is best.
-    // With demands q can take over for some, so the multiple that serves the others is tried as well.
+    // With demands q can take over for some, so the multiple that serves the others is tried as well,
+    // and the prices as they are.
     let free = multiple(exchange, prices, false);
     let all = multiple(exchange, prices, true);
     let mut least = f64::INFINITY;
-    for factor in [free, all] {
+    for factor in [free, all, free.max(1.0)] {
         if factor.is_finite() && factor > 0.0 {
             let scaled: Vec<f64> = prices.iter().map(|p| p * factor).collect();
             least = least.min(bound_at(exchange, &scaled));
@@ -77,19 +78,21 @@ fn group_term(exchange: &Exchange, group: &Group, prices: &[f64]) -> f64 {
     }
     let mut high =
         low + prices.iter().fold(0.0_f64, |a, p| a.max(*p)).max(low).max(f64::MIN_POSITIVE);
+    // A tenant that makes the most of its demand has slope 0 for ever: rounding must not decide.
+    let flat = -demand * 1e-12;
     let mut least = at(low).0;
-    if at(low).1 >= 0.0 {
+    if at(low).1 >= flat {
         return least;
     }
     for _ in 0..DOUBLINGS {
-        if at(high).1 >= 0.0 {
+        if at(high).1 >= flat {
             break;
         }
         high *= 2.0;
     }
     for _ in 0..BISECTIONS {
         let middle = 0.5 * (low + high);
-        if at(middle).1 >= 0.0 { high = middle } else { low = middle }
+        if at(middle).1 >= flat { high = middle } else { low = middle }
     }
     least = least.min(at(low).0).min(at(high).0);
     least

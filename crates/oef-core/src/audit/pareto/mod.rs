@@ -20,6 +20,7 @@ mod bound;
 mod decide;
 mod dense;
 mod exchange;
+mod newton;
 mod program;
 mod repair;
 

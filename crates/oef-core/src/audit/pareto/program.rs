@@ -6,8 +6,8 @@
 //! system each s_i and each q_t is eliminated on its own, and a k x k system in the prices remains:
 //! one iteration takes O(n k^2), so a hundred thousand parties are no obstacle.
 
-use super::dense::{cholesky, solve_refined};
 use super::exchange::Exchange;
+use super::newton::{Products, System};
 
 /// What the program answers, unchecked.
 pub(super) struct Answer {
@@ -21,9 +21,16 @@ pub(super) struct Answer {
 /// second per iteration. Beyond it the audit reports the bound that prices prove.
 const WORK_MAX: usize = 400_000_000;
 /// Far above the 20-40 iterations that instances take; a run that needs more has stalled.
-const ITERATIONS_MAX: usize = 100;
+const ITERATIONS_MAX: usize = 150;
+/// Iterations without much progress after which the best answer so far is taken.
+const STALLED_MAX: usize = 25;
 /// Relative gap and residuals at which the iteration ends: below what the audit distinguishes.
 const TARGET: f64 = 1e-11;
+/// The primal residuals count less, since the last digits of them are polished away afterwards, while
+/// waiting for them would spoil the rest.
+const PRIMAL_WEIGHT: f64 = 1e-3;
+/// A part of a type's capacity that is no answer but what an interior point keeps off the boundary.
+const DUST: f64 = 1e-11;
 
 /// Whether the program is small enough to be tried.
 pub(super) fn fits(exchange: &Exchange) -> bool {
@@ -38,76 +45,84 @@ pub(super) fn solve(exchange: &Exchange, prices: &[f64]) -> Option<Answer> {
     }
     let program = Program::new(exchange);
     let mut point = program.start(exchange, prices);
-    let mut best = f64::INFINITY;
+    // Near the end rounding may spoil what was reached: the best iterate counts, not the last.
+    let mut best = (f64::INFINITY, point.clone());
     let mut stalled = 0;
     for _ in 0..ITERATIONS_MAX {
         let residual = program.residual(&point);
         let merit = residual.merit();
-        if !merit.is_finite() || merit <= TARGET {
+        if !merit.is_finite() {
             break;
         }
-        stalled = if merit < 0.9 * best { 0 } else { stalled + 1 };
-        best = best.min(merit);
-        if stalled > 8 || !program.step(&mut point, &residual) {
+        if merit < best.0 {
+            stalled = if merit < 0.9 * best.0 { 0 } else { stalled + 1 };
+            best = (merit, point.clone());
+        } else {
+            stalled += 1;
+        }
+        if merit <= TARGET || stalled > STALLED_MAX || !program.step(&mut point, &residual) {
             break;
         }
     }
+    let mut point = best.1;
+    let prices: Vec<f64> =
+        (0..program.k).map(|j| point.p[j] * program.unit / exchange.capacity[j]).collect();
+    point.x.iter_mut().for_each(|x| *x = if *x > DUST { *x } else { DUST * DUST });
+    program.polish(&mut point);
     let k = program.k;
     let amounts: Vec<f64> =
         point.x.iter().enumerate().map(|(at, x)| x * exchange.capacity[at % k]).collect();
-    let prices: Vec<f64> =
-        (0..k).map(|j| point.p[j] * program.unit / exchange.capacity[j]).collect();
     let sound = amounts.iter().chain(&prices).all(|v| v.is_finite());
     sound.then_some(Answer { amounts, prices })
 }
 
 /// The scaled program.
-struct Program {
-    k: usize,
+pub(super) struct Program {
+    pub k: usize,
     /// Scaled values, 0 where a party cannot use a type.
-    w: Vec<f64>,
-    floor: Vec<f64>,
+    pub w: Vec<f64>,
+    pub floor: Vec<f64>,
     /// What one scaled unit of each party's throughput counts, at most 1.
-    c: Vec<f64>,
+    pub c: Vec<f64>,
     /// One unit of the objective in throughput.
-    unit: f64,
+    pub unit: f64,
     /// The demand group of each party.
-    group: Vec<Option<usize>>,
-    demand: Vec<f64>,
+    pub group: Vec<Option<usize>>,
+    pub demand: Vec<f64>,
     /// What a (scaled) type counts against each group's (scaled) demand.
-    a: Vec<f64>,
+    pub a: Vec<f64>,
 }
 
 /// An iterate: primal x, r, z, y and dual v, l, p, q; also a direction.
 #[derive(Clone)]
-struct Point {
-    x: Vec<f64>,
-    v: Vec<f64>,
-    r: Vec<f64>,
-    l: Vec<f64>,
-    z: Vec<f64>,
-    p: Vec<f64>,
-    y: Vec<f64>,
-    q: Vec<f64>,
+pub(super) struct Point {
+    pub x: Vec<f64>,
+    pub v: Vec<f64>,
+    pub r: Vec<f64>,
+    pub l: Vec<f64>,
+    pub z: Vec<f64>,
+    pub p: Vec<f64>,
+    pub y: Vec<f64>,
+    pub q: Vec<f64>,
 }
 
 /// How far an iterate is from solving the equations.
-struct Residual {
-    floor: Vec<f64>,
-    capacity: Vec<f64>,
-    demand: Vec<f64>,
+pub(super) struct Residual {
+    pub floor: Vec<f64>,
+    pub capacity: Vec<f64>,
+    pub demand: Vec<f64>,
     /// Dual residuals, entry by entry.
-    price: Vec<f64>,
+    pub price: Vec<f64>,
     /// Mean complementarity.
-    mu: f64,
-    relative_gap: f64,
-    primal: f64,
-    dual: f64,
+    pub mu: f64,
+    pub relative_gap: f64,
+    pub primal: f64,
+    pub dual: f64,
 }
 
 impl Residual {
     fn merit(&self) -> f64 {
-        self.relative_gap.max(self.primal).max(self.dual)
+        worse(worse(self.relative_gap, self.dual), self.primal * PRIMAL_WEIGHT)
     }
 }
 
@@ -122,8 +137,7 @@ impl Program {
             row.iter_mut().zip(&exchange.capacity).for_each(|(w, m)| *w *= m);
             let most = row.iter().copied().fold(0.0, f64::max);
             row.iter_mut().for_each(|w| *w /= most);
-            // A hair below what everybody has, so that the program has an interior to walk in.
-            floor[i] = floor[i] / most * (1.0 - INTERIOR);
+            floor[i] /= most;
             c[i] = most;
         }
         let unit = c.iter().copied().fold(0.0, f64::max);
@@ -154,11 +168,6 @@ impl Program {
 
     fn row(&self, i: usize) -> std::ops::Range<usize> {
         i * self.k..(i + 1) * self.k
-    }
-
-    /// What type `j` counts against the demand of party `i`'s tenant.
-    fn counts(&self, i: usize, j: usize) -> f64 {
-        self.group[i].map_or(0.0, |g| self.a[g * self.k + j])
     }
 
     fn charge(&self, point: &Point, i: usize, j: usize) -> f64 {
@@ -238,7 +247,7 @@ impl Program {
                 }
                 let charge = self.charge(point, i, j);
                 price[at] = charge - s * self.w[at] - point.v[at];
-                dual = dual.max(price[at].abs() / charge);
+                dual = worse(dual, price[at].abs() / charge);
                 products += x * point.v[at];
                 count += 1;
             }
@@ -255,12 +264,12 @@ impl Program {
         for j in 0..k {
             products += point.z[j] * point.p[j];
             worth += point.p[j];
-            primal = primal.max(capacity[j].abs());
+            primal = worse(primal, capacity[j].abs());
         }
         for (g, d) in self.demand.iter().enumerate() {
             products += point.y[g] * point.q[g];
             worth += point.q[g] * d;
-            primal = primal.max(demand[g].abs() / d);
+            primal = worse(primal, demand[g].abs() / d);
         }
         let mu = products / (count + k + self.demand.len()) as f64;
         let relative_gap = products / gained.abs().max(worth.abs()).max(f64::MIN_POSITIVE);
@@ -270,217 +279,86 @@ impl Program {
     /// One predictor-corrector step; false when no step can be made.
     fn step(&self, point: &mut Point, residual: &Residual) -> bool {
         let Some(system) = System::new(self, point) else { return false };
-        let predictor = system.direction(self, point, residual, 0.0, None);
+        let predictor = system.direction(self, point, residual, &wanted(point, 0.0, None));
         let (primal, dual) = lengths(point, &predictor);
         let mu = mean_after(point, &predictor, primal, dual);
-        let centring = (mu / residual.mu).clamp(0.0, 1.0).powi(3);
-        let direction =
-            system.direction(self, point, residual, centring * residual.mu, Some(&predictor));
+        let target = (mu / residual.mu).clamp(0.0, 1.0).powi(3) * residual.mu;
+        let products = wanted(point, target, Some(&predictor));
+        let direction = system.direction(self, point, residual, &products);
         let (primal, dual) = lengths(point, &direction);
-        let shorten = |step: f64| (step * STEP_BACK).min(1.0);
-        let (primal, dual) = (shorten(primal), shorten(dual));
+        let (primal, dual) = ((primal * STEP_BACK).min(1.0), (dual * STEP_BACK).min(1.0));
         if !(primal > STEP_MIN || dual > STEP_MIN) {
             return false;
         }
         advance(point, &direction, primal, dual);
         true
     }
+
+    /// Moves the primal side onto its equations, each amount in proportion to itself, so that what is
+    /// nothing stays nothing: the Newton steps lose digits as the complementarity vanishes.
+    fn polish(&self, point: &mut Point) {
+        let ones = |of: &[f64]| vec![1.0; of.len()];
+        (point.v, point.l) = (ones(&point.v), ones(&point.l));
+        (point.p, point.q) = (ones(&point.p), ones(&point.q));
+        let still = Products {
+            x: vec![0.0; point.x.len()],
+            r: vec![0.0; point.r.len()],
+            z: vec![0.0; point.z.len()],
+            y: vec![0.0; point.y.len()],
+        };
+        let mut residual = self.residual(point);
+        for _ in 0..POLISHES {
+            residual.price.fill(0.0);
+            let Some(system) = System::new(self, point) else { return };
+            let direction = system.direction(self, point, &residual, &still);
+            let (primal, _) = lengths(point, &direction);
+            let mut next = point.clone();
+            advance(&mut next, &direction, (primal * STEP_BACK).min(1.0), 0.0);
+            residual = self.residual(&next);
+            let before = self.residual(point).primal;
+            let moved =
+                (next.x.iter().zip(&point.x)).fold(0.0, |m, (a, b)| worse(m, (a - b).abs()));
+            // Also false for a residual that is no number.
+            if residual.primal < before && moved < POLISH_REACH {
+                *point = next;
+            } else {
+                return;
+            }
+        }
+    }
 }
 
-/// The floors are lowered by this part; gains that small are far below what the audit distinguishes.
-const INTERIOR: f64 = 1e-10;
+/// The greater of two residuals, NaN if either is: unlike `f64::max`, it does not look away.
+fn worse(a: f64, b: f64) -> f64 {
+    if a.is_nan() || a >= b { a } else { b }
+}
+
+/// The changes of the products x v, r l, z p, y q towards `target`, less the second-order terms of a
+/// direction that was tried before.
+fn wanted(point: &Point, target: f64, before: Option<&Point>) -> Products {
+    let change = |a: &[f64], b: &[f64], da: Option<&[f64]>, db: Option<&[f64]>| -> Vec<f64> {
+        let second = |at: usize| da.zip(db).map_or(0.0, |(da, db)| da[at] * db[at]);
+        (0..a.len()).map(|at| target - a[at] * b[at] - second(at)).collect()
+    };
+    let old = |f: fn(&Point) -> &[f64]| before.map(f);
+    Products {
+        x: change(&point.x, &point.v, old(|b| &b.x), old(|b| &b.v)),
+        r: change(&point.r, &point.l, old(|b| &b.r), old(|b| &b.l)),
+        z: change(&point.z, &point.p, old(|b| &b.z), old(|b| &b.p)),
+        y: change(&point.y, &point.q, old(|b| &b.y), old(|b| &b.q)),
+    }
+}
+
 /// A start price below this part of the greatest value would start on the boundary.
 const START_PRICE_MIN: f64 = 1e-6;
+/// A polish that moves more than this part of a type's capacity is not one, but a singular system.
+const POLISH_REACH: f64 = 1e-5;
+/// The first brings the residuals to rounding, the second repairs what its own rounding left.
+const POLISHES: usize = 3;
 /// How much of the way to the boundary a step goes.
 const STEP_BACK: f64 = 0.9995;
 /// A step shorter than this is no progress.
 const STEP_MIN: f64 = 1e-9;
-
-/// The Newton matrix of one iterate, reduced to the prices and factorised.
-struct System {
-    /// h_i = sum_j W^2 theta + r / l.
-    h: Vec<f64>,
-    /// Per demand group: the pivot of q and its column in the prices.
-    kappa: Vec<f64>,
-    column: Vec<f64>,
-    matrix: Vec<f64>,
-    factor: Vec<f64>,
-}
-
-impl System {
-    fn new(program: &Program, point: &Point) -> Option<Self> {
-        let k = program.k;
-        let (n, groups) = (program.c.len(), program.demand.len());
-        let mut matrix = vec![0.0; k * k];
-        let mut kappa: Vec<f64> = point.y.iter().zip(&point.q).map(|(y, q)| y / q).collect();
-        let mut column = vec![0.0; groups * k];
-        let mut h = vec![0.0; n];
-        let (mut theta, mut w) = (vec![0.0; k], vec![0.0; k]);
-        for i in 0..n {
-            let rest = point.r[i] / point.l[i];
-            let mut squares = rest;
-            for j in 0..k {
-                let at = i * k + j;
-                theta[j] = if program.w[at] > 0.0 { point.x[at] / point.v[at] } else { 0.0 };
-                w[j] = program.w[at] * theta[j];
-                squares += program.w[at] * w[j];
-            }
-            h[i] = squares;
-            for j in (0..k).filter(|&j| w[j] > 0.0) {
-                // theta - w^2 / h without the cancellation: theta times what the others add to h.
-                let others: f64 =
-                    (0..k).filter(|&o| o != j).map(|o| program.w[i * k + o] * w[o]).sum::<f64>()
-                        + rest;
-                matrix[j * k + j] += theta[j] * (others / squares);
-                let scaled = w[j] / squares;
-                for o in 0..j {
-                    matrix[j * k + o] -= scaled * w[o];
-                }
-            }
-            if let Some(g) = program.group[i] {
-                let a = &program.a[g * k..][..k];
-                let along: f64 = a.iter().zip(&w).map(|(a, w)| a * w).sum();
-                kappa[g] += a.iter().zip(&theta).map(|(a, t)| a * a * t).sum::<f64>();
-                kappa[g] -= along * along / squares;
-                for j in 0..k {
-                    column[g * k + j] += a[j] * theta[j] - w[j] * along / squares;
-                }
-            }
-        }
-        for j in 0..k {
-            matrix[j * k + j] += point.z[j] / point.p[j];
-        }
-        for g in 0..groups {
-            let c = &column[g * k..][..k];
-            for j in 0..k {
-                for o in 0..=j {
-                    matrix[j * k + o] -= c[j] * c[o] / kappa[g];
-                }
-            }
-        }
-        let factor = cholesky(&matrix, k)?;
-        Some(System { h, kappa, column, matrix, factor })
-    }
-
-    /// The Newton direction towards complementarity `target`, with the second-order terms of `before`.
-    fn direction(
-        &self,
-        program: &Program,
-        point: &Point,
-        residual: &Residual,
-        target: f64,
-        before: Option<&Point>,
-    ) -> Point {
-        let (k, n) = (program.k, program.c.len());
-        let second = |f: &dyn Fn(&Point) -> f64| before.map_or(0.0, f);
-        let mut d = point.clone();
-        // e = what x would change by if no dual moved.
-        let mut beta = vec![0.0; n];
-        let mut right: Vec<f64> = (0..k)
-            .map(|j| {
-                let rc = target - point.z[j] * point.p[j] - second(&|b| b.z[j] * b.p[j]);
-                residual.capacity[j] + rc / point.p[j]
-            })
-            .collect();
-        let mut right_q: Vec<f64> = (0..program.demand.len())
-            .map(|g| {
-                let rc = target - point.y[g] * point.q[g] - second(&|b| b.y[g] * b.q[g]);
-                residual.demand[g] + rc / point.q[g]
-            })
-            .collect();
-        for i in 0..n {
-            let rc = target - point.r[i] * point.l[i] - second(&|b| b.r[i] * b.l[i]);
-            beta[i] = rc / point.l[i] - residual.floor[i];
-            for j in 0..k {
-                let at = i * k + j;
-                d.x[at] = 0.0;
-                if program.w[at] > 0.0 {
-                    let rc = target - point.x[at] * point.v[at] - second(&|b| b.x[at] * b.v[at]);
-                    d.x[at] = (rc - point.x[at] * residual.price[at]) / point.v[at];
-                    beta[i] -= program.w[at] * d.x[at];
-                }
-            }
-            let share = beta[i] / self.h[i];
-            for j in 0..k {
-                let at = i * k + j;
-                if program.w[at] > 0.0 {
-                    let change = d.x[at] + point.x[at] / point.v[at] * program.w[at] * share;
-                    right[j] += change;
-                    if let Some(g) = program.group[i] {
-                        right_q[g] += program.a[g * k + j] * change;
-                    }
-                }
-            }
-        }
-        self.prices(program, &mut right, &right_q, &mut d);
-        self.back_substitute(program, point, residual, target, before, &beta, &mut d);
-        d
-    }
-
-    /// Solves for the changes of p and q.
-    fn prices(&self, program: &Program, right: &mut [f64], right_q: &[f64], d: &mut Point) {
-        let k = program.k;
-        for (g, rq) in right_q.iter().enumerate() {
-            for j in 0..k {
-                right[j] -= self.column[g * k + j] * rq / self.kappa[g];
-            }
-        }
-        d.p = solve_refined(&self.matrix, &self.factor, right, k);
-        for (g, rq) in right_q.iter().enumerate() {
-            let along: f64 = (0..k).map(|j| self.column[g * k + j] * d.p[j]).sum();
-            d.q[g] = (rq - along) / self.kappa[g];
-        }
-    }
-
-    /// The other changes from those of the prices; on entry `d.x` holds e.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one Newton system")]
-    fn back_substitute(
-        &self,
-        program: &Program,
-        point: &Point,
-        residual: &Residual,
-        target: f64,
-        before: Option<&Point>,
-        beta: &[f64],
-        d: &mut Point,
-    ) {
-        let k = program.k;
-        let second = |f: &dyn Fn(&Point) -> f64| before.map_or(0.0, f);
-        for i in 0..beta.len() {
-            let moved = |d: &Point, j: usize| {
-                d.p[j] + program.group[i].map_or(0.0, |g| program.counts(i, j) * d.q[g])
-            };
-            let mut along = beta[i];
-            for j in 0..k {
-                let at = i * k + j;
-                if program.w[at] > 0.0 {
-                    along += program.w[at] * point.x[at] / point.v[at] * moved(d, j);
-                }
-            }
-            let ds = along / self.h[i];
-            d.l[i] = ds;
-            let rc = target - point.r[i] * point.l[i] - second(&|b| b.r[i] * b.l[i]);
-            d.r[i] = (rc - point.r[i] * ds) / point.l[i];
-            for j in 0..k {
-                let at = i * k + j;
-                d.v[at] = 0.0;
-                if program.w[at] > 0.0 {
-                    let change = moved(d, j) - program.w[at] * ds;
-                    d.x[at] -= point.x[at] / point.v[at] * change;
-                    d.v[at] = change + residual.price[at];
-                }
-            }
-        }
-        for j in 0..k {
-            let rc = target - point.z[j] * point.p[j] - second(&|b| b.z[j] * b.p[j]);
-            d.z[j] = (rc - point.z[j] * d.p[j]) / point.p[j];
-        }
-        for g in 0..program.demand.len() {
-            let rc = target - point.y[g] * point.q[g] - second(&|b| b.y[g] * b.q[g]);
-            d.y[g] = (rc - point.y[g] * d.q[g]) / point.q[g];
-        }
-    }
-}
 
 /// The longest primal and dual steps, up to 1 after stepping back, that stay in the interior.
 fn lengths(point: &Point, d: &Point) -> (f64, f64) {

@@ -2,70 +2,75 @@
 
 use super::exchange::Exchange;
 
-/// Makes amounts feasible: what is next to nothing is dropped, every party short of its floor is
-/// given more of what it holds, and what is then handed out beyond capacity or demand is taken from
-/// parties with a surplus. `None` if their surplus does not suffice.
-pub(super) fn repair(exchange: &Exchange, amounts: &[f64]) -> Option<Vec<f64>> {
+/// Makes amounts feasible. What is next to nothing is dropped, types and demands beyond their limit
+/// are scaled down, and then everybody short of its floor (by a hair, since the answer is nearly
+/// right) is given a little by those with a surplus. Whoever calls still counts.
+pub(super) fn repair(exchange: &Exchange, amounts: &[f64]) -> Vec<f64> {
     let k = exchange.types.len();
     let mut x: Vec<f64> = amounts
         .iter()
         .enumerate()
         .map(|(at, &a)| if a > DUST * exchange.capacity[at % k] { a } else { 0.0 })
         .collect();
-    for i in 0..exchange.parties() {
-        lift(exchange, i, &mut x[i * k..][..k])?;
-    }
-    for group in &exchange.groups {
-        let Some(demand) = group.demand else { continue };
-        let part = group.parties.start * k..group.parties.end * k;
-        let mut over = x[part.clone()].iter().sum::<f64>() - demand;
-        for at in part {
-            over -= take(exchange, &mut x, at, over);
-        }
-    }
     for j in 0..k {
         let used: f64 = x.iter().skip(j).step_by(k).sum();
-        let mut over = used - exchange.capacity[j];
-        for i in 0..exchange.parties() {
-            over -= take(exchange, &mut x, i * k + j, over);
-        }
-        if over > DUST * exchange.capacity[j] {
-            return None;
+        if used > exchange.capacity[j] {
+            let factor = exchange.capacity[j] / used;
+            x.iter_mut().skip(j).step_by(k).for_each(|a| *a *= factor);
         }
     }
-    Some(x)
+    let mut room = vec![f64::INFINITY; exchange.parties()];
+    for group in &exchange.groups {
+        let Some(demand) = group.demand else { continue };
+        let part = &mut x[group.parties.start * k..group.parties.end * k];
+        let used: f64 = part.iter().sum();
+        if used > demand {
+            part.iter_mut().for_each(|a| *a *= demand / used);
+        }
+        room[group.parties.clone()].fill((demand - used).max(0.0));
+    }
+    give_to_the_short(exchange, &mut x, &room);
+    x
 }
 
 /// A part of a type's capacity that is no answer but what an interior point keeps off the boundary.
-const DUST: f64 = 1e-10;
+const DUST: f64 = 1e-11;
 
-/// Scales a party's amounts up to its floor.
-fn lift(exchange: &Exchange, party: usize, x: &mut [f64]) -> Option<()> {
-    let has = throughput(exchange, party, x);
-    let floor = exchange.floor[party];
-    if has < floor {
-        let factor = floor / has;
-        if !factor.is_finite() {
-            return None;
-        }
-        x.iter_mut().for_each(|a| *a *= factor);
-    }
-    Some(())
-}
-
-/// Takes up to `over` GPUs of the entry, no more than its party's surplus allows; returns how many.
-fn take(exchange: &Exchange, x: &mut [f64], at: usize, over: f64) -> f64 {
+/// Every party below its floor takes GPUs from the parties with the largest surplus, of the type that
+/// costs the giver least.
+fn give_to_the_short(exchange: &Exchange, x: &mut [f64], room: &[f64]) {
     let k = exchange.types.len();
-    let (party, w) = (at / k, exchange.value[at]);
-    if over <= 0.0 || x[at] <= 0.0 {
-        return 0.0;
+    let n = exchange.parties();
+    let mut surplus: Vec<f64> =
+        (0..n).map(|i| throughput(exchange, i, &x[i * k..][..k]) - exchange.floor[i]).collect();
+    let mut givers: Vec<usize> = (0..n).filter(|&i| surplus[i] > 0.0).collect();
+    givers.sort_by(|&a, &b| surplus[b].total_cmp(&surplus[a]).then(a.cmp(&b)));
+    givers.truncate(GIVERS_MAX);
+    for i in 0..n {
+        let mut room = room[i];
+        for &giver in &givers {
+            let (mine, theirs) = (exchange.values_of(i), exchange.values_of(giver));
+            let mut types: Vec<usize> = (0..k).filter(|&j| mine[j] > 0.0).collect();
+            types.sort_by(|&a, &b| (theirs[a] / mine[a]).total_cmp(&(theirs[b] / mine[b])));
+            for j in types {
+                if surplus[i] >= 0.0 || surplus[giver] <= 0.0 {
+                    break;
+                }
+                let spare =
+                    if theirs[j] > 0.0 { surplus[giver] / theirs[j] } else { f64::INFINITY };
+                let moved = (-surplus[i] / mine[j]).min(x[giver * k + j]).min(spare).min(room);
+                x[giver * k + j] -= moved;
+                x[i * k + j] += moved;
+                surplus[giver] -= moved * theirs[j];
+                surplus[i] += moved * mine[j];
+                room -= moved;
+            }
+        }
     }
-    let surplus = throughput(exchange, party, &x[party * k..][..k]) - exchange.floor[party];
-    let spare = if w > 0.0 { surplus.max(0.0) / w } else { x[at] };
-    let taken = over.min(x[at]).min(spare);
-    x[at] -= taken;
-    taken
 }
+
+/// The parties with the largest surplus suffice for what rounding leaves short.
+const GIVERS_MAX: usize = 32;
 
 fn throughput(exchange: &Exchange, party: usize, x: &[f64]) -> f64 {
     exchange.values_of(party).iter().zip(x).map(|(w, a)| w * a).sum()

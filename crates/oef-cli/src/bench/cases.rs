@@ -1,0 +1,149 @@
+//! What is measured, and the bar that each case must clear.
+
+use oef_core::Mechanism;
+use std::time::Duration;
+
+/// One case.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// The mechanism.
+    pub mechanism: Mechanism,
+    /// Tenants.
+    pub tenants: usize,
+    /// Different profiles among them.
+    pub profiles: usize,
+    /// What is done with the instance.
+    pub work: Work,
+    /// What is asked of it.
+    pub bar: Bar,
+    /// The seconds that we would like to see.
+    pub aim: Option<f64>,
+    /// Whether it is quick enough for a first look.
+    pub quick: bool,
+}
+
+/// What is done with an instance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Work {
+    /// Solved from scratch.
+    Scratch,
+    /// Solved from scratch with a time limit.
+    Limited(Duration),
+    /// Solved again after a tenant came.
+    Arrival,
+    /// Solved again after a tenant left.
+    Departure,
+}
+
+/// What a case must clear.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bar {
+    /// Nothing.
+    None,
+    /// Take less time than this.
+    Seconds(f64),
+    /// Be so many times faster than the vectorised prototype.
+    OverPrototype(f64),
+    /// Be so many times faster than from scratch, in the same run.
+    OverScratch(f64),
+    /// Be exactly envy-free, with a proven gap below this.
+    Gap(f64),
+}
+
+/// A cooperative case from scratch.
+const fn cooperative(name: &'static str, tenants: usize, bar: Bar, aim: f64) -> Case {
+    Case {
+        name,
+        mechanism: Mechanism::Cooperative,
+        tenants,
+        profiles: tenants,
+        work: Work::Scratch,
+        bar,
+        aim: Some(aim),
+        quick: tenants <= 300,
+    }
+}
+
+/// A noncooperative case from scratch.
+const fn noncooperative(name: &'static str, tenants: usize, bar: Bar) -> Case {
+    Case {
+        name,
+        mechanism: Mechanism::Noncooperative,
+        tenants,
+        profiles: tenants,
+        work: Work::Scratch,
+        bar,
+        aim: None,
+        quick: tenants <= 10_000,
+    }
+}
+
+/// Every case, in the order in which they are measured.
+pub const ALL: [Case; 13] = [
+    cooperative("cooperative-50", 50, Bar::None, 0.015),
+    cooperative("cooperative-100", 100, Bar::OverPrototype(100.0), 0.04),
+    cooperative("cooperative-200", 200, Bar::OverPrototype(400.0), 0.12),
+    cooperative("cooperative-300", 300, Bar::None, 0.2),
+    cooperative("cooperative-1000", 1000, Bar::None, 2.5),
+    Case {
+        work: Work::Limited(Duration::from_secs(1)),
+        ..cooperative("cooperative-1000-in-1s", 1000, Bar::Gap(0.005), 1.0)
+    },
+    Case {
+        profiles: 100,
+        quick: true,
+        ..cooperative("cooperative-10000-of-100", 10_000, Bar::Seconds(0.1), 0.1)
+    },
+    noncooperative("noncooperative-10000", 10_000, Bar::OverPrototype(20.0)),
+    noncooperative("noncooperative-100000", 100_000, Bar::Seconds(1.5)),
+    Case {
+        work: Work::Arrival,
+        aim: None,
+        ..cooperative("cooperative-300-arrival", 300, Bar::OverScratch(4.0), 0.0)
+    },
+    Case {
+        work: Work::Departure,
+        aim: None,
+        ..cooperative("cooperative-300-departure", 300, Bar::OverScratch(4.0), 0.0)
+    },
+    Case {
+        work: Work::Arrival,
+        ..noncooperative("noncooperative-10000-arrival", 10_000, Bar::OverScratch(10.0))
+    },
+    Case {
+        work: Work::Departure,
+        ..noncooperative("noncooperative-10000-departure", 10_000, Bar::OverScratch(10.0))
+    },
+];
+
+/// The cases that were asked for: by their whole names, or else by a part of them.
+pub fn chosen(quick: bool, names: &[String]) -> Vec<Case> {
+    if names.is_empty() {
+        return ALL.into_iter().filter(|c| c.quick || !quick).collect();
+    }
+    let exact = |name: &str| ALL.iter().any(|c| c.name == name);
+    let means = |case: &Case, name: &str| {
+        if exact(name) { case.name == name } else { case.name.contains(name) }
+    };
+    // Naming a case is asking for it, however long it takes.
+    ALL.into_iter().filter(|c| names.iter().any(|n| means(c, n))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_are_chosen_by_name() {
+        let count = |quick, names: &[&str]| {
+            chosen(quick, &names.iter().map(|n| (*n).into()).collect::<Vec<_>>()).len()
+        };
+        assert_eq!(count(false, &[]), ALL.len());
+        assert!(count(true, &[]) < ALL.len());
+        assert_eq!(count(false, &["noncooperative-10000"]), 1);
+        assert_eq!(count(true, &["arrival"]), 2);
+        assert_eq!(count(false, &["nothing"]), 0);
+    }
+}

@@ -1,0 +1,12 @@
+//! `oef bench shares`: how fast this machine solves, with a reference beside it.
+
+mod again;
+mod cases;
+mod instances;
+mod measure;
+mod prototype;
+mod reference;
+mod report;
+mod run;
+
+pub use run::run;

@@ -1,0 +1,33 @@
+//! `oef mechanisms`: what there is to choose from.
+
+use crate::args::MechanismsArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::table::{Cell, Table};
+use crate::printer::Printer;
+use oef_core::Mechanism;
+use owo_colors::Style;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct MechanismDocument {
+    name: &'static str,
+    summary: &'static str,
+}
+
+/// Runs the command.
+pub fn run(args: &MechanismsArgs, printer: &Printer) -> Result<Exit, Failure> {
+    if args.json {
+        let list =
+            Mechanism::ALL.map(|m| MechanismDocument { name: m.name(), summary: m.summary() });
+        printer.json(&list)?;
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(vec![Cell::text("mechanism"), Cell::text("what it computes")]);
+    for mechanism in Mechanism::ALL {
+        let name = Cell::text(mechanism.name()).style(Style::new().bold());
+        table.row(vec![name, Cell::text(mechanism.summary())]);
+    }
+    printer.result(&table.render())?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,165 @@
+//! `oef whatif`: what changes to a problem do to everybody.
+
+use super::solving::{warn_useless_cap, with_options};
+use super::{whatif_changes, whatif_table};
+use crate::args::WhatifArgs;
+use crate::exit::Exit;
+use crate::failure::{Complaint, Failure};
+use crate::input::{self, nearest};
+use crate::output::audit_document::AuditDocument;
+use crate::output::document::{Object, VERSION, finite, per_type};
+use crate::printer::Printer;
+use oef_core::change::TenantFigures;
+use oef_core::{Certificate, Problem, WhatIf, WhatIfError, audit, whatif};
+use serde::Serialize;
+
+/// Runs the command.
+pub fn run(args: &WhatifArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let loaded = input::load(&args.problem.path, &args.problem.counts)?;
+    warn_useless_cap(args.solve, &[args.mechanism], printer);
+    let changes = whatif_changes::read(args, &loaded, printer)?;
+    let what = format!("solving {} before and after", args.mechanism);
+    let answer = with_options(args.solve, printer, &what, |options| {
+        whatif(&loaded.problem, &changes, args.mechanism, options)
+    })?;
+    warn_unused_types(&loaded.problem, &answer.problem, printer);
+    let audits = Both {
+        before: audit(&loaded.problem, &answer.before),
+        after: audit(&answer.problem, &answer.after),
+    };
+    if args.json {
+        printer.json(&document(&loaded.problem, &answer, &audits))?;
+    } else {
+        printer.result(&whatif_table::render(&loaded.problem, &answer, &audits, args.all))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// A thing without and with the changes.
+#[derive(Debug, Serialize)]
+pub struct Both<T> {
+    /// Without.
+    pub before: T,
+    /// With.
+    pub after: T,
+}
+
+impl From<WhatIfError> for Failure {
+    fn from(error: WhatIfError) -> Self {
+        match error {
+            WhatIfError::Solve(error) => error.into(),
+            WhatIfError::Change(error) => {
+                Complaint::new(error.to_string()).at("the changes").into()
+            }
+            WhatIfError::Invalid(invalid) => {
+                let limit = invalid.0.iter().find(|e| e.is_limit);
+                let complaint = |e: &oef_core::ProblemError| {
+                    Complaint::new(e.message.as_str())
+                        .at("the changed problem")
+                        .hint(e.hint.as_str())
+                };
+                match limit {
+                    Some(error) => Failure::limit(complaint(error)),
+                    None => Failure::input(invalid.0.iter().map(complaint).collect()),
+                }
+            }
+        }
+    }
+}
+
+/// GPUs of a type that nobody can use change nothing, which the user may not expect.
+fn warn_unused_types(before: &Problem, after: &Problem, printer: &Printer) {
+    for (j, gpu) in after.types().iter().enumerate() {
+        let used = after.workloads().iter().any(|w| w.throughput[j] > 0.0);
+        if before.type_named(&gpu.name).is_some() || used {
+            continue;
+        }
+        let name = &gpu.name;
+        let near = nearest::nearest(name, before.types().iter().map(|t| t.name.as_str()));
+        let near = near.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+        printer.warn(&format!(
+            "nobody has a throughput for the new gpu type `{name}`, so it stays idle{near}\n  \
+             give somebody one with --set TENANT.WORKLOAD.{name}=..."
+        ));
+    }
+}
+
+#[derive(Serialize)]
+struct WhatifDocument<'a> {
+    version: u32,
+    mechanism: &'static str,
+    reference: &'a str,
+    total: Difference<f64>,
+    tenants: Vec<TenantDocument<'a>>,
+    prices: Both<Object<'a, f64>>,
+    audit: Both<AuditDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct Difference<T> {
+    before: T,
+    after: T,
+    difference: f64,
+}
+
+#[derive(Serialize)]
+struct TenantDocument<'a> {
+    name: &'a str,
+    before: Option<FiguresDocument<'a>>,
+    after: Option<FiguresDocument<'a>>,
+    /// Of the throughput; somebody who is not there has none.
+    difference: f64,
+}
+
+#[derive(Serialize)]
+struct FiguresDocument<'a> {
+    throughput: f64,
+    equal_split: f64,
+    share: Object<'a, f64>,
+}
+
+fn document<'a>(
+    problem: &'a Problem,
+    answer: &'a WhatIf,
+    audits: &Both<Certificate>,
+) -> WhatifDocument<'a> {
+    let tenants = answer.tenants.iter().map(|t| TenantDocument {
+        name: &t.name,
+        before: t.before.as_ref().map(|f| figures(problem, f)),
+        after: t.after.as_ref().map(|f| figures(&answer.problem, f)),
+        difference: finite(throughput(&t.after) - throughput(&t.before)),
+    });
+    let (before, after) = answer.total;
+    WhatifDocument {
+        version: VERSION,
+        mechanism: answer.after.mechanism.name(),
+        reference: &problem.types()[problem.reference().0].name,
+        total: Difference {
+            before: finite(before),
+            after: finite(after),
+            difference: finite(after - before),
+        },
+        tenants: tenants.collect(),
+        prices: Both {
+            before: per_type(problem, &answer.before.prices),
+            after: per_type(&answer.problem, &answer.after.prices),
+        },
+        audit: Both {
+            before: AuditDocument::new(problem, &audits.before),
+            after: AuditDocument::new(&answer.problem, &audits.after),
+        },
+    }
+}
+
+fn figures<'a>(problem: &'a Problem, figures: &TenantFigures) -> FiguresDocument<'a> {
+    FiguresDocument {
+        throughput: finite(figures.throughput),
+        equal_split: finite(figures.equal_split),
+        share: per_type(problem, &figures.share),
+    }
+}
+
+/// The throughput of a tenant that may not be there.
+pub fn throughput(figures: &Option<TenantFigures>) -> f64 {
+    figures.as_ref().map_or(0.0, |f| f.throughput)
+}

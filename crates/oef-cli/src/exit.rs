@@ -1,0 +1,31 @@
+//! The exit codes: an interface that scripts rely on.
+
+use std::process::ExitCode;
+
+/// How a command ended. The numbers are part of the published interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// The command did what it was asked.
+    Done = 0,
+    /// The thing asked about does not hold: a property named with `--require` fails.
+    DoesNotHold = 1,
+    /// Bad input or usage; the message names the file, the field, the value and what would be right.
+    BadInput = 2,
+    /// A limit was hit: time, size, or the precision of the arithmetic.
+    Limit = 4,
+}
+
+/// The same in words, for `--help` and the man page.
+pub const EXIT_CODES_HELP: &str = "\
+Exit codes:
+  0  done
+  1  the thing asked about does not hold (a property named with --require fails)
+  2  bad input or usage; the message names the file, the line, the field and what would be right
+  3  the server cannot be reached or refuses (no command of this version talks to one)
+  4  a limit was hit: time, size, or the precision of the arithmetic";
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}

@@ -1,0 +1,89 @@
+//! What goes wrong for a user: complaints with a place and a hint, and the exit code they lead to.
+
+use crate::exit::Exit;
+use oef_core::SolveError;
+use std::io;
+
+/// Why a command stopped.
+#[derive(Debug)]
+pub enum Failure {
+    /// Something to tell the user, and the exit code that goes with it.
+    Said {
+        /// How the process ends.
+        exit: Exit,
+        /// What is wrong; never empty.
+        complaints: Vec<Complaint>,
+    },
+    /// The result could not be written. A closed pipe is no failure, and `main` treats it as none.
+    Output(io::Error),
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Complaint {
+    /// File, line, column and field, as far as they are known.
+    pub place: Option<String>,
+    /// What is wrong, with the value.
+    pub message: String,
+    /// What would be right.
+    pub hint: Option<String>,
+}
+
+impl Complaint {
+    /// A complaint without a place.
+    pub fn new(message: impl Into<String>) -> Self {
+        Complaint { place: None, message: message.into(), hint: None }
+    }
+
+    /// The same, about this place.
+    pub fn at(mut self, place: impl Into<String>) -> Self {
+        self.place = Some(place.into());
+        self
+    }
+
+    /// The same, with what would be right.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl Failure {
+    /// Several complaints about the input.
+    pub fn input(complaints: Vec<Complaint>) -> Self {
+        Failure::Said { exit: Exit::BadInput, complaints }
+    }
+
+    /// One complaint about the limits of OEF.
+    pub fn limit(complaint: Complaint) -> Self {
+        Failure::Said { exit: Exit::Limit, complaints: vec![complaint] }
+    }
+}
+
+impl From<Complaint> for Failure {
+    fn from(complaint: Complaint) -> Self {
+        Failure::input(vec![complaint])
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::Output(error)
+    }
+}
+
+impl From<SolveError> for Failure {
+    fn from(error: SolveError) -> Self {
+        let hint = match &error {
+            SolveError::TooLarge { .. } => {
+                "merge tenants with equal profiles, or take `noncooperative`, which has no such limit"
+            }
+            SolveError::Stopped { .. } => "allow more time with --time-limit",
+            SolveError::Numerical { .. } => {
+                "check the units of the throughputs and weights; a huge range between them is the \
+                 usual cause"
+            }
+        };
+        Failure::limit(Complaint::new(error.to_string()).hint(hint))
+    }
+}

@@ -1,0 +1,113 @@
+//! From a path to a valid problem, or to everything that is wrong with the file.
+
+use super::build::{self, Built};
+use super::counts::{self, Count};
+use super::format::Format;
+use super::lines::Lines;
+use super::source::Source;
+use super::{Finding, Parsed, csv, json, toml};
+use crate::exit::Exit;
+use crate::failure::{Complaint, Failure};
+use oef_core::{InvalidProblem, Problem, ProblemSpec, TenantSpec};
+use std::path::Path;
+
+/// A problem and the description it came from.
+#[derive(Debug)]
+pub struct Loaded {
+    /// As it was written.
+    pub spec: ProblemSpec,
+    /// Checked.
+    pub problem: Problem,
+}
+
+/// Reads a problem file; `counts` are the arguments of `--counts`.
+pub fn load(path: &Path, counts: &[String]) -> Result<Loaded, Failure> {
+    let source = Source::read(path)?;
+    let format = Format::of(&source);
+    let counts = counts::parse(counts, "--counts").map_err(Failure::input)?;
+    let built = match format {
+        Format::Csv => csv::parse(&source.text, &counts, &source.label).map_err(Failure::input)?,
+        _ => tree(&source, format, &counts)?,
+    };
+    let (spec, problem) = check(built, &source)?;
+    Ok(Loaded { spec, problem })
+}
+
+/// Reads a file of tenants that join the cluster of `base`.
+pub fn load_tenants(path: &Path, base: &ProblemSpec) -> Result<Vec<TenantSpec>, Failure> {
+    let source = Source::read(path)?;
+    let parsed = match Format::of(&source) {
+        Format::Csv => {
+            let complaint =
+                Complaint::new("tenants to add are read from TOML or JSON, not from CSV");
+            return Err(complaint.at(source.label).hint("write them as [[tenant]] tables").into());
+        }
+        Format::Json => json::parse(&source.text),
+        Format::Toml => toml::parse(&source.text),
+    };
+    let mut built = well_formed(parsed, &source).map(|p| build::tenants_only(&p.root))?;
+    // The cluster they join is known to be right, so whatever is found is about the tenants.
+    built.spec.gpus = base.gpus.clone();
+    built.spec.reference = base.reference.clone();
+    check(built, &source).map(|(spec, _)| spec.tenants)
+}
+
+fn tree(source: &Source, format: Format, counts: &[Count]) -> Result<Built, Failure> {
+    if !counts.is_empty() {
+        let complaint =
+            Complaint::new("a problem file has its own counts, so --counts has no place here");
+        let hint = "change `count` in the file, or use `oef whatif --add-gpu`";
+        return Err(complaint.at(&source.label).hint(hint).into());
+    }
+    let parsed = match format {
+        Format::Json => json::parse(&source.text),
+        _ => toml::parse(&source.text),
+    };
+    well_formed(parsed, source).map(|parsed| build::problem(&parsed.root))
+}
+
+/// The fields of a text that is not even well formed say nothing reliable.
+fn well_formed(parsed: Parsed, source: &Source) -> Result<Parsed, Failure> {
+    if parsed.findings.is_empty() {
+        Ok(parsed)
+    } else {
+        Err(complaints(parsed.findings, source, &[]))
+    }
+}
+
+fn check(mut built: Built, source: &Source) -> Result<(ProblemSpec, Problem), Failure> {
+    let (errors, limits) = match built.spec.validate() {
+        Ok(problem) if built.findings.is_empty() => return Ok((built.spec, problem)),
+        Ok(_) => (Vec::new(), Vec::new()),
+        Err(InvalidProblem(errors)) => errors.into_iter().partition(|e| !e.is_limit),
+    };
+    if let Some(limit) = limits.first() {
+        let complaint = Complaint::new(limit.message.as_str()).at(&source.label);
+        return Err(Failure::limit(complaint.hint(limit.hint.as_str())));
+    }
+    let mut arguments = Vec::new();
+    for error in errors.into_iter().filter(|e| !built.silenced.contains(&e.field)) {
+        let (at, field) = built.places.of(&error.field);
+        if built.places.is_argument(&error.field) {
+            arguments.push(Complaint::new(error.message).at("--counts").hint(error.hint));
+        } else {
+            built.findings.push(Finding::new(at, &field, error.message).hint(error.hint));
+        }
+    }
+    Err(complaints(built.findings, source, &arguments))
+}
+
+fn complaints(mut findings: Vec<Finding>, source: &Source, arguments: &[Complaint]) -> Failure {
+    let lines = Lines::of(&source.text);
+    findings.sort_by_key(|finding| finding.at);
+    let placed = findings.into_iter().map(|finding| {
+        let (line, column) = lines.locate(finding.at);
+        let mut place = format!("{}:{line}:{column}", source.label);
+        if !finding.field.is_empty() {
+            place.push_str(&format!(": {}", finding.field));
+        }
+        Complaint { place: Some(place), message: finding.message, hint: finding.hint }
+    });
+    let complaints: Vec<Complaint> = arguments.iter().cloned().chain(placed).collect();
+    Failure::Said { exit: Exit::BadInput, complaints }
+}

@@ -1,0 +1,66 @@
+//! Names as people wrote them, made safe for a terminal.
+
+use unicode_width::UnicodeWidthStr;
+
+/// Longer names are cut in tables, so that one of them cannot push the figures off the screen.
+const NAME_WIDTH_MAX: usize = 36;
+
+/// The text with every character escaped that could move the cursor, recolour the terminal or
+/// reorder what is shown.
+pub fn safe(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() || is_invisible(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// The same for a text of several lines: its line breaks stay.
+pub fn safe_lines(text: &str) -> String {
+    text.split('\n').map(safe).collect::<Vec<_>>().join("\n")
+}
+
+/// A name for a table: safe, and cut with an ellipsis where it is too long.
+pub fn short(name: &str) -> String {
+    let name = safe(name);
+    if name.width() <= NAME_WIDTH_MAX {
+        return name;
+    }
+    let mut cut = String::new();
+    for c in name.chars() {
+        if cut.width() + 2 > NAME_WIDTH_MAX {
+            break;
+        }
+        cut.push(c);
+    }
+    cut.push('…');
+    cut
+}
+
+/// Line separators, direction overrides, zero-width characters.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_what_a_terminal_would_obey() {
+        assert_eq!(safe("a\u{1b}[31mb"), "a\\u{1b}[31mb");
+        assert_eq!(safe("line\nbreak"), "line\\u{a}break");
+        assert_eq!(safe("\u{202e}evil"), "\\u{202e}evil");
+        assert_eq!(safe("Grüße 漢字"), "Grüße 漢字");
+    }
+
+    #[test]
+    fn cuts_long_names() {
+        let cut = short(&"x".repeat(100));
+        assert!(cut.width() <= NAME_WIDTH_MAX && cut.ends_with('…'), "{cut}");
+    }
+}
