@@ -48,7 +48,7 @@ fn parts(mechanism: Mechanism) -> Vec<Part> {
         }
         _ => vec![
             exact(6, 4, 320, 10_000),
-            exact(60, 4, 18, 400),
+            exact(60, 4, 9, 400),
             plain(40, 10, 24, 400),
             plain(150, 10, 3, 90),
         ],

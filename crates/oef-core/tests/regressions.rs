@@ -3,7 +3,7 @@
 mod common;
 
 use common::{by_name, named_shares, near, outcome, valid};
-use oef_core::Mechanism::{self, GandivaFair, Gavel, Incentive, Nash, Noncooperative};
+use oef_core::Mechanism::{self, Cooperative, GandivaFair, Gavel, Incentive, Nash, Noncooperative};
 use oef_core::{Options, ProblemSpec, WorkloadSpec, audit, solve};
 use oef_oracle::Random;
 use oef_oracle::verdict::{self, Verdict};
@@ -84,6 +84,15 @@ fn incentive_for_one_tenant_of_a_huge_range() {
 fn incentive_where_two_ways_to_a_floor_cost_the_same() {
     check(Incentive, "1 1 1 | 3 3 4 | 1 3 1 | 1 1 4");
     check(Incentive, "1 1 1 | 2 4 1 | 2 3 2 | 3 1 4");
+}
+
+#[test]
+fn cooperative_where_several_rows_share_a_bundle() {
+    check(Cooperative, "1 3 | 4 1 | 2 3 | 2 1 | 1 4 | 2 4 | 3 4 | 3 2 | 1 3 | 4 4");
+    check(
+        Cooperative,
+        "1 1 1 | 1 1 1 | 1 1 2 | 1 2 1 | 1 4 1 | 1 2 2 | 1 1 3 | 2 1 1 | 2 1 2 | 2 2 1",
+    );
 }
 
 #[test]
