@@ -14,17 +14,19 @@ pub fn audit(problem: &Problem, outcome: &Outcome) -> Certificate {
     let capacity = checks::capacity(problem, shares);
     let demand = checks::demand(problem, shares);
     let feasible = capacity.holds && demand.holds;
-    let gap = outcome.solver.gap;
+    let gap = checks::finite(outcome.solver.gap, f64::MAX);
+    let pareto = |level| pareto::decide(problem, shares, &outcome.prices, feasible, level);
+    let pareto_efficient = pareto(ParetoLevel::Tenants);
+    let pareto_efficient_workloads = if problem.workloads().len() == problem.tenants().len() {
+        pareto_efficient.clone()
+    } else {
+        pareto(ParetoLevel::Workloads)
+    };
     Certificate {
         envy_free: envy::worst(problem, shares, &figures),
         sharing_incentive: checks::sharing_incentive(&figures),
-        pareto_efficient: pareto::decide(
-            problem,
-            shares,
-            &outcome.prices,
-            feasible,
-            ParetoLevel::Tenants,
-        ),
+        pareto_efficient,
+        pareto_efficient_workloads,
         adjacent: adjacency::adjacent(problem, shares),
         optimality: OptimalityFinding { holds: gap <= OPTIMALITY_TOLERANCE, gap },
         capacity,
@@ -50,8 +52,12 @@ pub struct Certificate {
     pub envy_free: Finding<EnvyWitness>,
     /// No tenant falls below its equal split. `worst`: the smallest throughput / equal split.
     pub sharing_incentive: Finding<Shortfall>,
-    /// Nobody can gain without another's loss.
+    /// No tenant can gain without another's loss.
     pub pareto_efficient: ParetoFinding,
+    /// No workload can gain without another's loss, be it of the same tenant: the sense in which the
+    /// mechanisms, which treat each workload as a virtual tenant, are Pareto efficient. The same as
+    /// `pareto_efficient` where every tenant has one workload.
+    pub pareto_efficient_workloads: ParetoFinding,
     /// No workload skips a type between two that it holds.
     /// `worst`: the part of the tenants for which one does.
     pub adjacent: Finding<SkippedType>,

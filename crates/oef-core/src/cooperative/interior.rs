@@ -18,6 +18,9 @@ use ndarray::{Array2, ArrayView2};
 const ITERATIONS_MAX: usize = 120;
 /// Part of the way to the boundary that a step may take.
 const TO_BOUNDARY: f64 = 0.995;
+/// Complementarity of the point that is kept for a later start: enough room to move, and most of the
+/// pairs that matter are in play.
+const MIDDLE: f64 = 1e-5;
 /// Short steps in a row after which the arithmetic is at its end.
 const STUCK_MAX: usize = 3;
 /// Correctors per iteration: each is a solve, against the factorisation that a longer step saves.
@@ -99,24 +102,31 @@ impl<'a> Data<'a> {
 pub(super) struct Run {
     pub point: Point,
     pub iterations: usize,
+    /// A point from the middle of the path, for a later start.
+    pub middle: Option<Point>,
 }
 
 /// Follows the path from the given point until complementarity is below `accuracy`.
 pub(super) fn follow(data: &Data<'_>, start: Point, accuracy: f64, stop: &dyn Fn() -> bool) -> Run {
     let mut point = start;
     let mut stuck = 0;
+    let mut middle = None;
     for iteration in 0..ITERATIONS_MAX {
         let mu = point.mu();
         let (primal, dual) = Targets::residuals(data, &point).norms();
         let arrived = mu < accuracy && primal < 1e-9 && dual < 1e-7;
         if arrived || stuck > STUCK_MAX || stop() {
-            return Run { point, iterations: iteration };
+            return Run { point, iterations: iteration, middle };
+        }
+        if std::env::var("OEF_TRACE").is_ok() { eprintln!("it {iteration} mu {mu:.2e} primal {primal:.2e} dual {dual:.2e} pairs {}", point.pairs.s.len()); }
+        if middle.is_none() && mu < std::env::var("MID").ok().and_then(|v| v.parse().ok()).unwrap_or(MIDDLE) && primal < 1e3 * mu {
+            middle = Some(point.clone());
         }
         let step = iterate(data, &mut point, mu);
         stuck = if step < 0.05 { stuck + 1 } else { 0 };
         point.adapt_pairs(data);
     }
-    Run { point, iterations: ITERATIONS_MAX }
+    Run { point, iterations: ITERATIONS_MAX, middle }
 }
 
 /// One predictor-corrector step; returns the shorter step length.
@@ -183,7 +193,8 @@ impl Point {
             p: vec![0.0; k],
             pairs: Pairs::default(),
         };
-        point.pairs = Pairs::from_list(n, pairs, 0.1, 0.1);
+        let first: Vec<_> = pairs.iter().map(|&(l, i)| (l, i, 0.1, 0.1)).collect();
+        point.pairs = Pairs::from_list(n, &first);
         for i in 0..n {
             for r in point.pairs.range(i) {
                 point.alpha[point.pairs.envious[r]] += point.pairs.z[r];
@@ -314,7 +325,8 @@ impl Point {
             }
         }
         let near = if mu > EARLY { NEAR * mu.sqrt() } else { 0.0 };
-        let mut added: Vec<(usize, usize, f64)> = Vec::new();
+        let mut added: Vec<(usize, usize, f64, f64)> = Vec::new();
+        let room = ROOM * mu.sqrt();
         let mut worst: Vec<(f64, usize)> = Vec::new();
         for l in 0..n {
             let limit = self.u[l] * (1.0 - near);
@@ -325,23 +337,22 @@ impl Point {
                 }
             }
             worst.sort_by(|a, b| a.0.total_cmp(&b.0));
-            added.extend(worst.iter().take(ADDED_MAX).map(|&(slack, i)| (l, i, slack)));
+            added.extend(worst.iter().take(ADDED_MAX).map(|&(slack, i)| {
+                let s = slack.max(room);
+                (l, i, s, mu / s)
+            }));
         }
-        let room = ROOM * mu.sqrt();
         let keep = |s: f64, z: f64| z > 1e-3 * s || mu > 1e-2;
-        self.pairs.rebuild(n, keep, &added, |slack| {
-            let s = slack.max(room);
-            (s, mu / s)
-        });
+        self.pairs.rebuild(n, keep, &added);
     }
 }
 
 impl Pairs {
-    pub fn from_list(n: usize, pairs: &[(usize, usize)], s: f64, z: f64) -> Self {
-        let mut list = Pairs { start: vec![0; n + 1], ..Pairs::default() };
-        let all: Vec<(usize, usize, f64)> = pairs.iter().map(|&(l, i)| (l, i, 0.0)).collect();
-        list.rebuild(n, |_, _| true, &all, |_| (s, z));
-        list
+    /// From (envious row, envied row, slack, multiplier) in any order.
+    pub fn from_list(n: usize, list: &[(usize, usize, f64, f64)]) -> Self {
+        let mut pairs = Pairs { start: vec![0; n + 1], ..Pairs::default() };
+        pairs.rebuild(n, |_, _| true, list);
+        pairs
     }
 
     /// The pairs that envy row `i`.
@@ -349,20 +360,19 @@ impl Pairs {
         self.start[i]..self.start[i + 1]
     }
 
+    /// Drops what need not be kept, and adds (envious row, envied row, slack, multiplier).
     fn rebuild(
         &mut self,
         n: usize,
         keep: impl Fn(f64, f64) -> bool,
-        added: &[(usize, usize, f64)],
-        init: impl Fn(f64) -> (f64, f64),
+        added: &[(usize, usize, f64, f64)],
     ) {
         let mut by_bundle: Vec<Vec<(usize, f64, f64)>> = vec![Vec::new(); n];
         for i in 0..n {
             let kept = self.range(i).filter(|&r| keep(self.s[r], self.z[r]));
             by_bundle[i].extend(kept.map(|r| (self.envious[r], self.s[r], self.z[r])));
         }
-        for &(l, i, slack) in added {
-            let (s, z) = init(slack);
+        for &(l, i, s, z) in added {
             by_bundle[i].push((l, s, z));
         }
         *self = Pairs { start: vec![0; n + 1], ..Pairs::default() };

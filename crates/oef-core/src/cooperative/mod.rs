@@ -17,12 +17,14 @@ mod interior;
 mod menu;
 mod newton;
 mod parties;
+mod warm;
 
 use crate::OPTIMALITY_TOLERANCE;
 use crate::instance::Instance;
 use crate::lp::LpError;
 use crate::market::Allocation;
 use crate::scaled::Scaled;
+pub(crate) use warm::State;
 use envy_program::EnvyProgram;
 
 /// Up to here the simplex method alone is faster.
@@ -42,14 +44,23 @@ const NEIGHBOURS: usize = 8;
 /// walks the last step to the canonical vertex, with one bundle for all rows that hold the same. If
 /// that vertex does not meet the bound, every row gets its own bundle again. When there is no time for
 /// all that, the bundles at hand become a menu, which is free of envy, with the gap to the bound.
-pub(crate) fn solve(instance: &Instance, stop: &dyn Fn() -> bool) -> Result<Allocation, LpError> {
+///
+/// `state` is what an earlier solve of a similar instance left; the path starts from there if it can.
+pub(crate) fn solve(
+    instance: &Instance,
+    state: &mut State,
+    stop: &dyn Fn() -> bool,
+) -> Result<Allocation, LpError> {
     let scaled = Scaled::new(instance);
     if scaled.n <= SIMPLEX_MAX {
         return from_scratch(instance, &scaled, stop);
     }
     let data = interior::Data::new(&scaled);
-    let start = interior::Point::start(&data, &scaled.neighbours(NEIGHBOURS));
-    let run = interior::follow(&data, start, ACCURACY, stop);
+    let start = state
+        .start(instance, &data)
+        .unwrap_or_else(|| interior::Point::start(&data, &scaled.neighbours(NEIGHBOURS)));
+    let mut run = interior::follow(&data, start, ACCURACY, stop);
+    state.keep(instance, run.middle.take());
     let bound = run.point.bound(&data);
     let vertex = best_vertex(instance, &scaled, &run, bound, stop);
     let mut allocation = match vertex {

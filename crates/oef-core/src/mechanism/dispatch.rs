@@ -122,7 +122,7 @@ fn unlimited(
         Mechanism::Noncooperative => level(&instance.weight),
         Mechanism::Efficiency => market::efficiency(instance, stop),
         Mechanism::Incentive => market::incentive(instance, stop),
-        Mechanism::Cooperative => cooperative::solve(instance, stop),
+        Mechanism::Cooperative => cooperative::solve(instance, &mut cooperative::State::default(), stop),
         Mechanism::Nash => nash::solve(instance, stop),
         _ => level(&instance.equal_splits()),
     }
