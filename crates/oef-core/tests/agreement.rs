@@ -180,7 +180,7 @@ impl Tally {
     }
 
     /// Leaves the problem as a file where the caller asked for one.
-    #[expect(clippy::disallowed_methods, reason = "a failure is to be a file")]
+    #[allow(clippy::disallowed_methods, reason = "a failure is to be a file")]
     fn keep(&self, title: &str, spec: &ProblemSpec, name: &str) {
         if let Some(folder) = std::env::var_os("OEF_FAILURES") {
             let path =

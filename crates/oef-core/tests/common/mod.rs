@@ -19,7 +19,7 @@ pub fn seeds() -> impl Strategy<Value = u64> {
 }
 
 /// All mechanisms, or those that `OEF_ONLY` names (comma-separated).
-#[expect(clippy::disallowed_methods, reason = "a test is asked for more or less from outside")]
+#[allow(clippy::disallowed_methods, reason = "a test is asked for more or less from outside")]
 pub fn mechanisms() -> Vec<Mechanism> {
     let only = std::env::var("OEF_ONLY").unwrap_or_default();
     let is_wanted = |m: &Mechanism| only.is_empty() || only.split(',').any(|name| name == m.name());
