@@ -9,7 +9,8 @@ use oef_oracle::Random;
 use oef_oracle::verdict::{self, Verdict};
 
 /// A problem in one line: counts, then one tenant after another. Workloads of a tenant are separated
-/// by `&`, a weight stands before a colon: `1 1 | 1 2 & 1 3 | 2: 1 5`. The reference is the first type.
+/// by `&`; a weight, and a demand after it, stand before a colon: `1 1 | 1 2 & 1 3 | 2 0.5: 1 5`. The
+/// reference is the first type.
 fn problem(text: &str) -> ProblemSpec {
     let numbers = |text: &str| -> Vec<f64> {
         text.split_whitespace().map(|word| word.parse().expect("a number")).collect()
@@ -26,9 +27,9 @@ fn problem(text: &str) -> ProblemSpec {
             throughput: spec.gpus.iter().map(|gpu| gpu.name.clone()).zip(numbers(row)).collect(),
         };
         let workloads = rows.split('&').enumerate().map(workload).collect();
-        let weight = numbers(weight)[0];
+        let (weight, demand) = (numbers(weight)[0], numbers(weight).get(1).copied());
         let name = format!("u{}", t + 1);
-        spec.tenants.push(oef_core::TenantSpec { name, weight, demand: None, workloads });
+        spec.tenants.push(oef_core::TenantSpec { name, weight, demand, workloads });
     }
     spec
 }
@@ -93,6 +94,20 @@ fn cooperative_where_several_rows_share_a_bundle() {
         Cooperative,
         "1 1 1 | 1 1 1 | 1 1 2 | 1 2 1 | 1 4 1 | 1 2 2 | 1 1 3 | 2 1 1 | 2 1 2 | 2 2 1",
     );
+}
+
+#[test]
+fn cooperative_where_the_demands_take_exactly_what_is_there() {
+    check(Cooperative, "1 1 7 | 1 6: 1 1 2 & 1 7 1 | 1 3: 1 4 3.8125");
+}
+
+#[test]
+fn cooperative_leaves_nothing_useful_idle_beside_a_demand() {
+    for text in ["5 2 | 1 1 | 2 3: 1 0 | 1 8", "6 1 | 1 7 & 2 3 | 1 3.25: 2 1"] {
+        let (problem, outcome) = outcome(&problem(text), Cooperative);
+        let idle = oef_oracle::check::useful_idle(&problem, &outcome.shares);
+        assert!(idle < 1e-7, "{idle} of a type idles on {text}: {:?}", outcome.shares);
+    }
 }
 
 #[test]
