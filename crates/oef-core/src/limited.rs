@@ -61,13 +61,15 @@ pub(crate) fn total(
     Ok(Allocation { x, price, gap, pivots: simplex.pivots })
 }
 
-/// A vertex among the shares that give every row at least the wanted throughput.
+/// A vertex among the shares that give every row at least the wanted throughput, with the most total
+/// throughput, so that nothing useful is idle.
 pub(crate) fn vertex(
     instance: &Instance,
     throughput: &[f64],
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<f64>, LpError> {
     let mut polytope = Polytope::new(instance);
+    polytope.maximise_total();
     for (l, &wanted) in throughput.iter().enumerate() {
         polytope.add_floor(&[l], wanted);
     }

@@ -36,7 +36,9 @@ pub fn solve(
     let cap = if mechanism == Mechanism::Gavel { options.gavel_cap } else { None };
     let instance = Instance::new(problem, cap);
     check_size(&instance, mechanism)?;
-    let found = if instance.caps.is_empty() {
+    let found = if instance.rows() == 0 {
+        Ok(nothing(&instance))
+    } else if instance.caps.is_empty() {
         unlimited(&instance, mechanism, &stop)
     } else {
         capped(problem, &instance, mechanism, &stop)
@@ -59,6 +61,11 @@ pub fn solve(
             iterations: allocation.pivots,
         },
     })
+}
+
+/// Nobody can use anything.
+fn nothing(instance: &Instance) -> Allocation {
+    Allocation { x: Vec::new(), price: vec![0.0; instance.width()], gap: 0.0, pivots: 0 }
 }
 
 fn closed_form(

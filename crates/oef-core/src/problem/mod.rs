@@ -23,6 +23,7 @@ pub struct Problem {
     pub(crate) workloads: Vec<Workload>,
     pub(crate) reference: TypeId,
     pub(crate) reference_declared: bool,
+    pub(crate) total_weight: f64,
 }
 
 /// A kind of device and how many whole, healthy ones there are.
@@ -108,7 +109,7 @@ impl Problem {
 
     /// The sum of all weights.
     pub fn total_weight(&self) -> f64 {
-        self.tenants.iter().map(|t| t.weight).sum()
+        self.total_weight
     }
 
     /// The tenant of that name.

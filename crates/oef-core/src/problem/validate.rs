@@ -87,7 +87,8 @@ impl Checker<'_> {
         let reference = reference.unwrap_or_else(|| reference::derive(&types, &workloads));
         reference::normalise(reference, &mut workloads);
         self.check_range(&workloads);
-        Some(Problem { types, tenants, workloads, reference, reference_declared })
+        let total_weight = tenants.iter().map(|t| t.weight).sum();
+        Some(Problem { types, tenants, workloads, reference, reference_declared, total_weight })
     }
 
     fn wrong(&mut self, field: Field, message: String, hint: &str) {
