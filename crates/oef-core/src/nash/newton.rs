@@ -25,13 +25,13 @@ use super::point::Point;
 use super::terms::Terms;
 use crate::linalg::{factor_spd, solve_factored};
 
-/// The direction towards complementarity `mu`, with the second-order terms of `affine`; none if the
+/// The direction towards complementarity `mu`, with a part of the second-order terms of `affine`; none if the
 /// arithmetic breaks down.
 pub(super) fn direction(
     terms: &Terms<'_>,
     point: &Point,
     mu: f64,
-    affine: Option<&Point>,
+    affine: Option<(&Point, f64)>,
 ) -> Option<Point> {
     let k = terms.scaled.k;
     let lacks = Lacks::new(terms, point, mu, affine);
@@ -49,7 +49,10 @@ pub(super) fn direction(
     }
     for j in 0..k {
         rhs[j] -= lacks.sold[j];
-        if let Some(z) = point.z.get(j) {
+        if terms.able[j] == 0.0 {
+            // Nobody takes it: its price stays at nothing.
+            (matrix[j * k + j], rhs[j]) = (1.0, 0.0);
+        } else if let Some(z) = point.z.get(j) {
             matrix[j * k + j] += z / point.p[j];
             rhs[j] += lacks.price[j] / point.p[j];
         }
@@ -110,8 +113,9 @@ fn back_substitute(
         step.cap.push(dcap);
         step.floor.push(dfloor);
     }
-    step.z =
-        (0..point.z.len()).map(|j| (lacks.price[j] - point.z[j] * dp[j]) / point.p[j]).collect();
+    let rest = |j: usize| (lacks.price[j] - point.z[j] * dp[j]) / point.p[j];
+    let rest = |j: usize| if terms.able[j] > 0.0 { rest(j) } else { 0.0 };
+    step.z = (0..point.z.len()).map(rest).collect();
     step.p = dp;
     step
 }
@@ -135,7 +139,7 @@ fn solve_scaled(matrix: &mut [f64], mut rhs: Vec<f64>) -> Vec<f64> {
 /// What the products and the equations lack.
 struct Lacks<'a> {
     mu: f64,
-    affine: Option<&'a Point>,
+    affine: Option<(&'a Point, f64)>,
     price: Vec<f64>,
     cap: Vec<f64>,
     floor: Vec<f64>,
@@ -145,7 +149,7 @@ struct Lacks<'a> {
 }
 
 impl<'a> Lacks<'a> {
-    fn new(terms: &Terms<'_>, point: &Point, mu: f64, affine: Option<&'a Point>) -> Self {
+    fn new(terms: &Terms<'_>, point: &Point, mu: f64, affine: Option<(&'a Point, f64)>) -> Self {
         let lack = |x: f64, y: f64, weight: f64, second: Option<(f64, f64)>| {
             mu * weight - x * y - second.map_or(0.0, |(a, b)| a * b)
         };
@@ -156,19 +160,24 @@ impl<'a> Lacks<'a> {
             affine,
             price: (0..point.z.len())
                 .map(|j| {
-                    lack(point.p[j], point.z[j], terms.able[j], affine.map(|a| (a.p[j], a.z[j])))
+                    lack(
+                        point.p[j],
+                        point.z[j],
+                        terms.able[j],
+                        affine.map(|(a, part)| (a.p[j], part * a.z[j])),
+                    )
                 })
                 .collect(),
             cap: groups
                 .clone()
                 .map(|g| {
-                    let second = affine.map(|a| (a.cap[g], a.t[g]));
+                    let second = affine.map(|(a, part)| (a.cap[g], part * a.t[g]));
                     lack(point.cap[g], point.t[g], terms.groups[g].weight, second)
                 })
                 .collect(),
             floor: groups
                 .map(|g| {
-                    let second = affine.map(|a| (a.floor[g], a.r[g]));
+                    let second = affine.map(|(a, part)| (a.floor[g], part * a.r[g]));
                     lack(point.floor[g], point.r[g], terms.groups[g].weight, second)
                 })
                 .collect(),
@@ -227,7 +236,7 @@ impl Row {
                 (self.d[j], self.a[j], self.dv[j]) = (0.0, 0.0, 0.0);
                 continue;
             }
-            let second = lacks.affine.map_or(0.0, |a| a.y[e] * a.s[e]);
+            let second = lacks.affine.map_or(0.0, |(a, part)| part * a.y[e] * a.s[e]);
             self.d[j] = point.y[e] / point.s[e];
             self.a[j] = (lacks.mu - second) / point.s[e] - point.y[e];
             self.dv[j] = self.d[j] * value[j];
@@ -242,7 +251,9 @@ impl Row {
             return;
         }
         self.omega = 1.0 / (self.u + self.eta * self.q);
-        self.b = 1.0 - self.eta * self.u - lacks.affine.map_or(0.0, |a| a.eta[l] * a.u[l]);
+        self.b = 1.0
+            - self.eta * self.u
+            - lacks.affine.map_or(0.0, |(a, part)| part * a.eta[l] * a.u[l]);
         for j in 0..k {
             let others = self.without(value, &self.dv, self.q, j);
             self.keep[j] = (self.u + self.eta * others) * self.omega;

@@ -4,9 +4,13 @@ use super::newton::direction;
 use super::terms::Terms;
 
 /// Steps; 10 to 25 are usual, from ten rows to a hundred thousand.
-const STEPS_MAX: usize = 120;
+const STEPS_MAX: usize = 300;
+/// Steps without progress after which there will be none.
+const IDLE_MAX: usize = 15;
 /// Mean complementarity and residuals at which the prices are right to twelve digits or so.
 const CONVERGED: f64 = 1e-13;
+/// Residuals that are rounding once complementarity is far smaller.
+const ACCEPTED: f64 = 1e-11;
 /// Part of the way to the boundary that a step may take.
 const TO_BOUNDARY: f64 = 0.995;
 /// The start keeps this much of everything free.
@@ -43,20 +47,22 @@ pub(super) struct Point {
 pub(super) fn follow(terms: &Terms<'_>, stop: &dyn Fn() -> bool) -> Option<(Point, usize)> {
     let mut point = Point::start(terms);
     let mut best = (point.distance(terms), point.clone());
-    let mut idle = 0;
+    let (mut idle, mut careful) = (0, false);
     for steps in 0..STEPS_MAX {
-        if best.0 <= CONVERGED || idle == 5 {
+        let spent = best.0 <= ACCEPTED && point.mu(terms) <= 0.1 * CONVERGED;
+        if best.0 <= CONVERGED || spent || idle == IDLE_MAX {
             return Some((best.1, steps));
         }
         if stop() {
             return None;
         }
-        let step = point.step(terms, idle > 0);
+        let step = point.step(terms, careful);
         let distance = point.distance(terms);
         if !(distance.is_finite() && step > 0.0) {
             return Some((best.1, steps));
         }
-        idle = if distance < 0.9 * best.0 { 0 } else { idle + 1 };
+        idle = if distance < 0.99 * best.0 { 0 } else { idle + 1 };
+        careful = step < 0.5;
         if distance < best.0 {
             best = (distance, point.clone());
         }
@@ -191,12 +197,14 @@ impl Point {
     fn step(&mut self, terms: &Terms<'_>, careful: bool) -> f64 {
         let mu = self.mu(terms);
         let Some(affine) = direction(terms, self, 0.0, None) else { return 0.0 };
-        let length = self.length(&affine);
+        let length = self.length(&affine).min(1.0);
         let mut after = self.clone();
-        after.add(terms, &affine, length.min(1.0));
+        after.add(terms, &affine, length);
         let least = if careful { 0.3 } else { 1e-4 };
         let sigma = (after.mu(terms) / mu).clamp(0.0, 1.0).powi(3).max(least);
-        let Some(full) = direction(terms, self, sigma * mu, Some(&affine)) else { return 0.0 };
+        // The second-order terms belong to a full step; of a short one they would be all there is.
+        let second = Some((&affine, length * length));
+        let Some(full) = direction(terms, self, sigma * mu, second) else { return 0.0 };
         let length = (TO_BOUNDARY * self.length(&full)).min(1.0);
         self.add(terms, &full, length);
         length
