@@ -12,6 +12,8 @@ use thiserror::Error;
 
 /// Violation of a bound that is still rounding, for programs scaled to order one.
 const FEASIBLE: f64 = 1e-10;
+/// Total violation at the end of phase one up to which a program counts as feasible after all.
+const NEARLY_FEASIBLE: f64 = 1e-8;
 /// Reduced cost (relative to the terms it was computed from) that is still rounding.
 const OPTIMAL: f64 = 1e-10;
 /// Terms of a reduced cost below this count as this: what is left of greater ones is noise.
@@ -64,6 +66,8 @@ pub(crate) struct Simplex {
     scaled: Option<(Program, Scaling)>,
     /// Pivots so far.
     pub pivots: usize,
+    /// Violation of a bound that counts as rounding.
+    feasible: f64,
     place: Vec<Place>,
     basis: Vec<usize>,
     basic_value: Vec<f64>,
@@ -84,6 +88,7 @@ impl Simplex {
             least_term: LEAST_TERM,
             scaled: None,
             pivots: 0,
+            feasible: FEASIBLE,
             place: Vec::new(),
             basis: Vec::new(),
             basic_value: Vec::new(),
@@ -136,7 +141,13 @@ impl Simplex {
                     continue;
                 }
                 if infeasible {
-                    return Err(LpError::Infeasible);
+                    // Constraints that hold with equality all around may miss each other by rounding.
+                    let missed = self.infeasibility();
+                    if missed > NEARLY_FEASIBLE {
+                        return Err(LpError::Infeasible);
+                    }
+                    self.feasible = 2.0 * missed;
+                    continue;
                 }
                 if self.precise && polished.is_none() {
                     polished = Some(self.pivots + POLISH_MAX + self.program.rows());
@@ -149,7 +160,7 @@ impl Simplex {
                 return Ok(());
             }
             let step = self.pivot(enter, rise, infeasible)?;
-            stalled = if step > FEASIBLE { 0 } else { stalled + 1 };
+            stalled = if step > self.feasible { 0 } else { stalled + 1 };
             if stalled == STALL {
                 self.perturb();
             }
@@ -356,7 +367,7 @@ impl Simplex {
             let (lower, upper) = self.bounds(v);
             (lower - x).max(x - upper)
         });
-        violations.filter(|&violation| violation > FEASIBLE).sum()
+        violations.filter(|&violation| violation > self.feasible).sum()
     }
 
     /// The entering variable and whether it rises.
@@ -402,9 +413,9 @@ impl Simplex {
     /// In phase one: the direction in which a basic variable should move.
     fn urge(&self, v: usize, x: f64) -> f64 {
         let (lower, upper) = self.bounds(v);
-        if x < lower - FEASIBLE {
+        if x < lower - self.feasible {
             1.0
-        } else if x > upper + FEASIBLE {
+        } else if x > upper + self.feasible {
             -1.0
         } else {
             0.0
@@ -465,7 +476,7 @@ impl Simplex {
         let mut relaxed = f64::INFINITY;
         for at in 0..alpha.len() {
             if let Some((room, _)) = self.room(at, alpha[at] * sign, infeasible) {
-                relaxed = relaxed.min((room + FEASIBLE) / alpha[at].abs());
+                relaxed = relaxed.min((room + self.feasible) / alpha[at].abs());
             }
         }
         if relaxed.is_infinite() {
@@ -497,10 +508,10 @@ impl Simplex {
         let falls = slope > 0.0;
         if infeasible {
             // A violated bound blocks only from the wrong side: on reaching it the variable leaves.
-            if x < lower - FEASIBLE {
+            if x < lower - self.feasible {
                 return if falls { None } else { Some((lower - x, false)) };
             }
-            if x > upper + FEASIBLE {
+            if x > upper + self.feasible {
                 return if falls { Some((x - upper, true)) } else { None };
             }
         }
