@@ -104,7 +104,7 @@ fn cooperative_is_not_pareto_efficient_and_the_certificate_says_so() {
     assert!(found.envy_free.holds && found.sharing_incentive.holds, "{found:?}");
     assert!(!found.pareto_efficient.holds && found.optimality.holds, "{found:?}");
     assert!((found.pareto_efficient.worst - 0.003401).abs() < 1e-5, "{found:?}");
-    assert_eq!(found.pareto_efficient_workloads, found.pareto_efficient);
+    assert_eq!(found.pareto_efficient_across_workloads, found.pareto_efficient);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod validate;
 
 pub use limits::{MAX_COOPERATIVE_PROFILES, MAX_GPU_TYPES, MAX_WORKLOADS};
 pub use spec::{GpuSpec, ProblemSpec, TenantSpec, WorkloadSpec};
+pub(crate) use validate::edit_distance;
 pub use validate::{Field, InvalidProblem, ProblemError};
 
 use crate::ids::{TenantId, TypeId, WorkloadId};
