@@ -82,7 +82,8 @@ impl Cholesky {
         let n = matrix.nrows();
         for start in (0..n).step_by(BLOCK) {
             let end = (start + BLOCK).min(n);
-            let mut diagonal: Vec<f64> = part(&matrix, start..end, start..end).iter().copied().collect();
+            let mut diagonal: Vec<f64> =
+                part(&matrix, start..end, start..end).iter().copied().collect();
             factor_spd(&mut diagonal, end - start);
             let inverse = invert_lower(&diagonal, end - start);
             for r in start..end {

@@ -1,5 +1,6 @@
 //! The certificate for people: one line per property, with a witness that can be checked by hand.
 
+use super::audit_document::has_several_workloads;
 use super::names::short;
 use super::numbers::{figure, percent};
 use crate::args::Property;
@@ -65,6 +66,11 @@ pub fn render(problem: &Problem, outcome: &Outcome, certificate: &Certificate) -
     for property in [Property::EnvyFree, Property::SharingIncentive, Property::ParetoEfficient] {
         let (mark, text) = judge(problem, &outcome.shares, c, property);
         lines.push((mark, title(property), text));
+    }
+    if has_several_workloads(problem) {
+        let finding = &c.pareto_efficient_across_workloads;
+        let text = pareto(problem, &outcome.shares, finding);
+        lines.push((Mark::of_pareto(finding), "  across workloads", text));
     }
     lines.push((Mark::of(c.adjacent.holds), "adjacent types", adjacent(problem, c)));
     lines.push((Mark::of(c.optimality.holds), "optimal", optimality(c)));

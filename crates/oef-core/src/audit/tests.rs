@@ -33,11 +33,12 @@ fn near(found: f64, wanted: f64) -> bool {
 #[test]
 fn known_results_have_their_known_properties() {
     type Rows<'a> = &'a [&'a [f64]];
+    type Case<'a> = (&'a str, &'a [f64], Rows<'a>, Rows<'a>, [bool; 4]);
     let w3: Rows = &[&[1.0, 2.0], &[1.0, 3.0], &[1.0, 4.0]];
     let w2: Rows = &[&[1.0, 2.0], &[1.0, 5.0]];
     let third = 1.0 / 3.0;
     let equal: Rows = &[&[third, third], &[third, third], &[third, third]];
-    let cases: [(&str, &[f64], Rows, Rows, [bool; 4]); 6] = [
+    let cases: [Case; 6] = [
         (
             "cooperative",
             &[1.0, 1.0],
@@ -92,8 +93,20 @@ fn noncooperative_breaks_the_sharing_incentive_and_the_witness_says_by_how_much(
     assert!(near(found.envy_free.worst, (27.0 - 15.0) / 15.0));
 }
 
-/// Without envy, but everybody could gain: the smallest instance on which cooperative is not Pareto
-/// efficient.
+/// The smallest instance on which cooperative is not Pareto efficient.
+#[test]
+fn cooperative_is_not_pareto_efficient_and_the_certificate_says_so() {
+    let w: &[&[f64]] = &[&[1.0, 1.5, 2.0], &[1.0, 2.0, 3.5], &[1.0, 2.5, 4.5]];
+    let problem = problem(&[1.0, 1.0, 1.0], w);
+    let result =
+        crate::solve(&problem, Mechanism::Cooperative, &crate::Options::default()).unwrap();
+    let found = audit(&problem, &result);
+    assert!(found.envy_free.holds && found.sharing_incentive.holds, "{found:?}");
+    assert!(!found.pareto_efficient.holds && found.optimality.holds, "{found:?}");
+    assert!((found.pareto_efficient.worst - 0.003401).abs() < 1e-5, "{found:?}");
+    assert_eq!(found.pareto_efficient_across_workloads, found.pareto_efficient);
+}
+
 #[test]
 fn max_min_shares_can_be_improved_and_the_witness_shows_how() {
     let w: &[&[f64]] = &[&[1.0, 1.5, 2.0], &[1.0, 2.0, 3.5], &[1.0, 2.5, 4.5]];

@@ -1,6 +1,6 @@
 //! Changes to a description of a problem, by name.
 
-use crate::problem::{GpuSpec, ProblemSpec, TenantSpec, WorkloadSpec};
+use crate::problem::{GpuSpec, ProblemSpec, TenantSpec, WorkloadSpec, edit_distance};
 use thiserror::Error;
 
 /// One change to a problem.
@@ -145,15 +145,19 @@ fn make(spec: &mut ProblemSpec, change: &Change) -> Result<(), ChangeError> {
 }
 
 fn tenant_of<'a>(spec: &'a mut ProblemSpec, name: &str) -> Result<&'a mut TenantSpec, ChangeError> {
-    let nearest = nearest(name, spec.tenants.iter().map(|t| t.name.as_str()));
-    let found = spec.tenants.iter_mut().find(|t| t.name == name);
-    found.ok_or_else(|| ChangeError::UnknownTenant { name: name.into(), nearest })
+    let Some(at) = spec.tenants.iter().position(|t| t.name == name) else {
+        let nearest = nearest(name, spec.tenants.iter().map(|t| t.name.as_str()));
+        return Err(ChangeError::UnknownTenant { name: name.into(), nearest });
+    };
+    Ok(&mut spec.tenants[at])
 }
 
 fn type_of<'a>(spec: &'a mut ProblemSpec, name: &str) -> Result<&'a mut GpuSpec, ChangeError> {
-    let nearest = nearest(name, spec.gpus.iter().map(|g| g.name.as_str()));
-    let found = spec.gpus.iter_mut().find(|g| g.name == name);
-    found.ok_or_else(|| ChangeError::UnknownType { name: name.into(), nearest })
+    let Some(at) = spec.gpus.iter().position(|g| g.name == name) else {
+        let nearest = nearest(name, spec.gpus.iter().map(|g| g.name.as_str()));
+        return Err(ChangeError::UnknownType { name: name.into(), nearest });
+    };
+    Ok(&mut spec.gpus[at])
 }
 
 fn workload_of<'a>(
@@ -167,13 +171,12 @@ fn workload_of<'a>(
             _ => Err(ChangeError::WhichWorkload { tenant: tenant.name.clone(), count }),
         };
     };
-    let nearest = nearest(name, tenant.workloads.iter().map(|w| w.name.as_str()));
-    let found = tenant.workloads.iter_mut().find(|w| w.name == name);
-    found.ok_or_else(|| ChangeError::UnknownWorkload {
-        tenant: tenant.name.clone(),
-        name: name.into(),
-        nearest,
-    })
+    let Some(at) = tenant.workloads.iter().position(|w| w.name == name) else {
+        let nearest = nearest(name, tenant.workloads.iter().map(|w| w.name.as_str()));
+        let tenant = tenant.name.clone();
+        return Err(ChangeError::UnknownWorkload { tenant, name: name.into(), nearest });
+    };
+    Ok(&mut tenant.workloads[at])
 }
 
 /// The most similar of the known names, if it is similar enough to have been meant.
@@ -181,21 +184,3 @@ fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<Strin
     let (distance, near) = known.map(|k| (edit_distance(name, k), k)).min()?;
     (distance <= 2.max(name.chars().count() / 3)).then(|| near.to_string())
 }
-
-/// Levenshtein distance, case ignored; long names are compared by their beginning.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(COMPARED_MAX).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(COMPARED_MAX).enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(!x.eq_ignore_ascii_case(y));
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
-/// Characters of a name that are compared: enough to tell names apart, and a bound on the work.
-const COMPARED_MAX: usize = 64;

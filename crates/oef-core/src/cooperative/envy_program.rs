@@ -1,10 +1,10 @@
 //! The cooperative program as a simplex with envy rows added on demand.
 
 use super::interior::Point;
-use std::collections::BTreeMap;
 use super::parties::{self, Party};
 use crate::lp::{Level, LpError, Program, Simplex, leximin};
 use crate::scaled::Scaled;
+use std::collections::BTreeMap;
 
 /// Envy (in units of an equal split's utility) above which a row must be added.
 const ENVY: f64 = 1e-11;
@@ -41,7 +41,12 @@ impl<'a> EnvyProgram<'a> {
 
     /// The program with capped parties; `gpus[j]` are the GPUs in a scaled unit of type `j`, rows that
     /// are `shut` get nothing.
-    pub fn with_parties(scaled: &'a Scaled, parties: Vec<Party>, gpus: &[f64], shut: &[bool]) -> Self {
+    pub fn with_parties(
+        scaled: &'a Scaled,
+        parties: Vec<Party>,
+        gpus: &[f64],
+        shut: &[bool],
+    ) -> Self {
         Self::build(scaled, parties, (0..scaled.n).collect(), gpus, shut, &[])
     }
 
@@ -196,7 +201,10 @@ impl<'a> EnvyProgram<'a> {
     pub fn bound(&mut self) -> f64 {
         let duals = self.simplex.duals();
         let (n, k) = (self.scaled.n, self.scaled.k);
-        debug_assert_eq!(n, self.bundles, "rows that share a bundle have more multipliers than these");
+        debug_assert_eq!(
+            n, self.bundles,
+            "rows that share a bundle have more multipliers than these"
+        );
         let z = |r: usize| (-duals[self.first_pair + r] / n as f64).max(0.0);
         let mut gain: Vec<f64> =
             (0..n * k).map(|e| self.scaled.worth[e / k] * self.scaled.value[e]).collect();
@@ -228,8 +236,9 @@ impl<'a> EnvyProgram<'a> {
 
     fn level(&self, l: usize) -> Level {
         let k = self.scaled.k;
+        let b = self.bundle_of[l];
         let terms =
-            (0..k).filter_map(|j| Some((self.column[l * k + j]?, self.scaled.value[l * k + j])));
+            (0..k).filter_map(|j| Some((self.column[b * k + j]?, self.scaled.value[l * k + j])));
         Level { terms: terms.collect(), target: 1.0 }
     }
 
@@ -340,7 +349,10 @@ fn clusters(scaled: &Scaled, y: &[f64], same: f64) -> Vec<usize> {
     (0..scaled.n)
         .map(|l| {
             let alike = |&lead: &usize| {
-                bundle(l).iter().zip(bundle(lead)).all(|(a, b)| (a - b).abs() <= same * (1.0 + a.max(*b)))
+                bundle(l)
+                    .iter()
+                    .zip(bundle(lead))
+                    .all(|(a, b)| (a - b).abs() <= same * (1.0 + a.max(*b)))
             };
             leaders.iter().position(alike).unwrap_or_else(|| {
                 leaders.push(l);

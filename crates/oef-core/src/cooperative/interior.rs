@@ -18,6 +18,16 @@ use ndarray::{Array2, ArrayView2};
 const ITERATIONS_MAX: usize = 120;
 /// Part of the way to the boundary that a step may take.
 const TO_BOUNDARY: f64 = 0.995;
+/// Short steps in a row after which the arithmetic is at its end.
+const STUCK_MAX: usize = 3;
+/// Correctors per iteration: each is a solve, against the factorisation that a longer step saves.
+const CORRECTORS_MAX: usize = 2;
+/// While complementarity is above this, pairs come into play before they are violated.
+const EARLY: f64 = 1e-4;
+/// How near (relative to the root of complementarity) is near enough for that.
+const NEAR: f64 = 0.1;
+/// Slack of a pair that comes into play violated, relative to the root of complementarity.
+const ROOM: f64 = 0.1;
 /// Complementarity aimed at is at least this part of the primal residual.
 const BALANCE: f64 = 1e-3;
 /// Pairs that come into play per row and iteration at most.
@@ -84,33 +94,29 @@ impl<'a> Data<'a> {
     }
 }
 
-/// What became of a run.
+/// Where a run ended: at the optimum, or wherever it was stopped or got stuck. Which of these is for
+/// the bound to tell.
 pub(super) struct Run {
     pub point: Point,
     pub iterations: usize,
-    pub converged: bool,
 }
 
 /// Follows the path from the given point until complementarity is below `accuracy`.
 pub(super) fn follow(data: &Data<'_>, start: Point, accuracy: f64, stop: &dyn Fn() -> bool) -> Run {
     let mut point = start;
     let mut stuck = 0;
-    let t0 = std::time::Instant::now();
     for iteration in 0..ITERATIONS_MAX {
         let mu = point.mu();
         let (primal, dual) = Targets::residuals(data, &point).norms();
-        if std::env::var("OEF_TRACE").is_ok() { eprintln!("it {iteration} {:?} mu {mu:.2e} primal {primal:.2e} dual {dual:.2e} pairs {}", t0.elapsed(), point.pairs.s.len()); }
-        if mu < accuracy && primal < 1e-9 && dual < 1e-7 {
-            return Run { point, iterations: iteration, converged: true };
-        }
-        if stop() || stuck > 3 {
-            return Run { point, iterations: iteration, converged: false };
+        let arrived = mu < accuracy && primal < 1e-9 && dual < 1e-7;
+        if arrived || stuck > STUCK_MAX || stop() {
+            return Run { point, iterations: iteration };
         }
         let step = iterate(data, &mut point, mu);
         stuck = if step < 0.05 { stuck + 1 } else { 0 };
         point.adapt_pairs(data);
     }
-    Run { point, iterations: ITERATIONS_MAX, converged: false }
+    Run { point, iterations: ITERATIONS_MAX }
 }
 
 /// One predictor-corrector step; returns the shorter step length.
@@ -120,9 +126,9 @@ fn iterate(data: &Data<'_>, point: &mut Point, mu: f64) -> f64 {
     let affine = newton.solve(data, point, &residuals.aimed_at(point, 0.0, None));
     let (primal, dual) = point.step_lengths(&affine);
     let after = point.mu_after(&affine, primal, dual);
-    let sigma = (after / mu).clamp(0.0, 1.0).powi(3).max(var("SIG",1e-6));
+    let sigma = (after / mu).clamp(0.0, 1.0).powi(3).max(1e-6);
     // Products must not vanish before the equations hold: a pair that came late still has to move.
-    let target = (sigma * mu).max(var("BAL",1e-3) * residuals.norms().0);
+    let target = (sigma * mu).max(BALANCE * residuals.norms().0);
     let mut full = newton.solve(data, point, &residuals.aimed_at(point, target, Some(&affine)));
     let (primal, dual) = point.step_lengths(&full);
     let (primal, dual) = correct(data, point, &newton, &mut full, target, primal, dual);
@@ -143,7 +149,7 @@ fn correct(
     dual: f64,
 ) -> (f64, f64) {
     let (mut primal, mut dual) = (primal, dual);
-    for _ in 0..var("CORR",3.0) as usize {
+    for _ in 0..CORRECTORS_MAX {
         let (wish_primal, wish_dual) = ((primal + 0.3).min(1.0), (dual + 0.3).min(1.0));
         let pull = Targets::pull_back(data, point, direction, wish_primal, wish_dual, target);
         let mut trial = newton.solve(data, point, &pull);
@@ -165,7 +171,8 @@ impl Point {
     /// A first point: equal bundles, everything with room.
     pub fn start(data: &Data<'_>, pairs: &[(usize, usize)]) -> Self {
         let (n, k) = (data.n, data.k);
-        let y: Vec<f64> = (0..n * k).map(|e| if data.usable(e / k, e % k) { 0.9 } else { 0.0 }).collect();
+        let y: Vec<f64> =
+            (0..n * k).map(|e| if data.usable(e / k, e % k) { 0.9 } else { 0.0 }).collect();
         let mut point = Point {
             y,
             v: vec![0.0; n * k],
@@ -176,7 +183,8 @@ impl Point {
             p: vec![0.0; k],
             pairs: Pairs::default(),
         };
-        point.pairs = Pairs::from_list(n, pairs, 0.1, 0.1);
+        let first: Vec<_> = pairs.iter().map(|&(l, i)| (l, i, 0.1, 0.1)).collect();
+        point.pairs = Pairs::from_list(n, &first);
         for i in 0..n {
             for r in point.pairs.range(i) {
                 point.alpha[point.pairs.envious[r]] += point.pairs.z[r];
@@ -306,8 +314,9 @@ impl Point {
                 present[self.pairs.envious[r] * n + i] = true;
             }
         }
-        let near = if mu > var("NEARMU",1e-4) { var("NEAR",0.1) * mu.sqrt() } else { 0.0 };
-        let mut added: Vec<(usize, usize, f64)> = Vec::new();
+        let near = if mu > EARLY { NEAR * mu.sqrt() } else { 0.0 };
+        let mut added: Vec<(usize, usize, f64, f64)> = Vec::new();
+        let room = ROOM * mu.sqrt();
         let mut worst: Vec<(f64, usize)> = Vec::new();
         for l in 0..n {
             let limit = self.u[l] * (1.0 - near);
@@ -318,25 +327,22 @@ impl Point {
                 }
             }
             worst.sort_by(|a, b| a.0.total_cmp(&b.0));
-            added.extend(worst.iter().take(var("ADD",2.0) as usize).map(|&(slack, i)| (l, i, slack)));
+            added.extend(worst.iter().take(ADDED_MAX).map(|&(slack, i)| {
+                let s = slack.max(room);
+                (l, i, s, mu / s)
+            }));
         }
-        let room = var("ROOM",0.3) * mu.sqrt();
         let keep = |s: f64, z: f64| z > 1e-3 * s || mu > 1e-2;
-        self.pairs.rebuild(n, keep, &added, |slack| {
-            let s = slack.max(room);
-            (s, mu / s)
-        });
+        self.pairs.rebuild(n, keep, &added);
     }
 }
 
-fn var(name: &str, default: f64) -> f64 { std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default) }
-
 impl Pairs {
-    pub fn from_list(n: usize, pairs: &[(usize, usize)], s: f64, z: f64) -> Self {
-        let mut list = Pairs { start: vec![0; n + 1], ..Pairs::default() };
-        let all: Vec<(usize, usize, f64)> = pairs.iter().map(|&(l, i)| (l, i, 0.0)).collect();
-        list.rebuild(n, |_, _| true, &all, |_| (s, z));
-        list
+    /// From (envious row, envied row, slack, multiplier) in any order.
+    pub fn from_list(n: usize, list: &[(usize, usize, f64, f64)]) -> Self {
+        let mut pairs = Pairs { start: vec![0; n + 1], ..Pairs::default() };
+        pairs.rebuild(n, |_, _| true, list);
+        pairs
     }
 
     /// The pairs that envy row `i`.
@@ -344,20 +350,19 @@ impl Pairs {
         self.start[i]..self.start[i + 1]
     }
 
+    /// Drops what need not be kept, and adds (envious row, envied row, slack, multiplier).
     fn rebuild(
         &mut self,
         n: usize,
         keep: impl Fn(f64, f64) -> bool,
-        added: &[(usize, usize, f64)],
-        init: impl Fn(f64) -> (f64, f64),
+        added: &[(usize, usize, f64, f64)],
     ) {
         let mut by_bundle: Vec<Vec<(usize, f64, f64)>> = vec![Vec::new(); n];
         for i in 0..n {
             let kept = self.range(i).filter(|&r| keep(self.s[r], self.z[r]));
             by_bundle[i].extend(kept.map(|r| (self.envious[r], self.s[r], self.z[r])));
         }
-        for &(l, i, slack) in added {
-            let (s, z) = init(slack);
+        for &(l, i, s, z) in added {
             by_bundle[i].push((l, s, z));
         }
         *self = Pairs { start: vec![0; n + 1], ..Pairs::default() };

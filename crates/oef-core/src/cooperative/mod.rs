@@ -14,9 +14,11 @@
 
 mod envy_program;
 mod interior;
+mod menu;
 mod newton;
 mod parties;
 
+use crate::OPTIMALITY_TOLERANCE;
 use crate::instance::Instance;
 use crate::lp::LpError;
 use crate::market::Allocation;
@@ -26,60 +28,110 @@ use envy_program::EnvyProgram;
 /// Up to here the simplex method alone is faster.
 const SIMPLEX_MAX: usize = 8;
 /// Complementarity at which the interior path ends: the bundles are then good to ten digits.
-const ACCURACY: f64 = 1e-12;
-/// Bundles that agree to this are one bundle; the bound tells whether that was right.
-const SAME: f64 = 1e-6;
+const ACCURACY: f64 = 1e-13;
+/// Bundles that agree to this are taken for one bundle; the bound tells whether that was right.
+const SAME: [f64; 3] = [1e-6, 1e-8, 1e-11];
+/// A gap that is nothing but the rounding of the bound.
+const EXACT: f64 = 2e-11;
+/// Rounds in which tenants reach their limit and leave room for others; each needs a new one.
+const THRESHOLDS_MAX: usize = 20;
+/// Rows up to which every row can have its own bundle in the simplex within seconds.
+const OWN_BUNDLES_MAX: usize = 120;
+/// Nearest rows whose envy is looked at from the start.
+const NEIGHBOURS: usize = 8;
 
 /// Computes the shares of the rows of an instance without caps.
 ///
 /// An interior-point method finds the optimum to ten digits and proves a bound; from there a simplex
 /// walks the last step to the canonical vertex, with one bundle for all rows that hold the same. If
-/// that vertex does not meet the bound, every row gets its own bundle again.
+/// that vertex does not meet the bound, every row gets its own bundle again. When there is no time for
+/// all that, the bundles at hand become a menu, which is free of envy, with the gap to the bound.
 pub(crate) fn solve(instance: &Instance, stop: &dyn Fn() -> bool) -> Result<Allocation, LpError> {
     let scaled = Scaled::new(instance);
     if scaled.n <= SIMPLEX_MAX {
         return from_scratch(instance, &scaled, stop);
     }
     let data = interior::Data::new(&scaled);
-    let start = interior::Point::start(&data, &scaled.neighbours(std::env::var("NEIGH").ok().and_then(|v| v.parse().ok()).unwrap_or(NEIGHBOURS)));
+    let start = interior::Point::start(&data, &scaled.neighbours(NEIGHBOURS));
     let run = interior::follow(&data, start, ACCURACY, stop);
     let bound = run.point.bound(&data);
-    let trace = std::env::var("OEF_TRACE").is_ok();
-    let t = std::time::Instant::now();
-    if run.converged {
-        let program = EnvyProgram::near(&scaled, &run.point, SAME);
-        if trace { eprintln!("set up {:?}", t.elapsed()); }
-        if let Ok(found) = finish(instance, &scaled, program, bound, stop) {
-            if trace { eprintln!("finished {} {} {:?}", found.pivots, found.gap, t.elapsed()); }
-            if found.gap <= crate::OPTIMALITY_TOLERANCE {
-                return Ok(Allocation { pivots: found.pivots + run.iterations, ..found });
-            }
+    let vertex = best_vertex(instance, &scaled, &run, bound, stop);
+    let mut allocation = match vertex {
+        Some(vertex) if vertex.gap <= OPTIMALITY_TOLERANCE => vertex,
+        other => {
+            let thorough = with_own_bundles(instance, &scaled, &run, stop);
+            let menu = from_menu(instance, &scaled, &run.point, bound);
+            let answers = [other, thorough, Some(menu)].into_iter().flatten();
+            let best = answers.min_by(|a, b| a.gap.total_cmp(&b.gap));
+            best.ok_or(LpError::NotConverged)?
+        }
+    };
+    allocation.pivots += run.iterations;
+    Ok(allocation)
+}
+
+/// The best vertex with shared bundles near the end of the path.
+fn best_vertex(
+    instance: &Instance,
+    scaled: &Scaled,
+    run: &interior::Run,
+    bound: f64,
+    stop: &dyn Fn() -> bool,
+) -> Option<Allocation> {
+    let mut best: Option<Allocation> = None;
+    for same in SAME {
+        if stop() {
+            break;
+        }
+        let program = EnvyProgram::near(scaled, &run.point, same);
+        if let Ok(found) = finish(instance, scaled, program, Some(bound), stop)
+            && best.as_ref().is_none_or(|best| found.gap < best.gap)
+        {
+            best = Some(found);
+        }
+        if best.as_ref().is_some_and(|best| best.gap <= EXACT) {
+            break;
         }
     }
-    if trace { eprintln!("fallback conv {}", run.converged); }
-    from_scratch(instance, &scaled, stop)
+    best
 }
 
-/// Nearest rows whose envy is looked at from the start.
-const NEIGHBOURS: usize = 8;
-
-/// The simplex method on its own bundles for all.
-fn from_scratch(instance: &Instance, scaled: &Scaled, stop: &dyn Fn() -> bool) -> Result<Allocation, LpError> {
-    let mut program = EnvyProgram::new(scaled, &scaled.neighbours(3));
-    program.optimise(stop)?;
-    let bound = program.bound();
-    finish(instance, scaled, program, bound, stop)
+/// The vertex with a bundle for every row: it needs no bound from the path, but the many ties between
+/// rows with the same bundle cost it hundreds of pivots per row.
+fn with_own_bundles(
+    instance: &Instance,
+    scaled: &Scaled,
+    run: &interior::Run,
+    stop: &dyn Fn() -> bool,
+) -> Option<Allocation> {
+    if scaled.n > OWN_BUNDLES_MAX {
+        return None;
+    }
+    let program = EnvyProgram::near(scaled, &run.point, 0.0);
+    finish(instance, scaled, program, None, stop).ok()
 }
 
-/// Walks to the optimal vertex and on to the canonical one.
+/// The simplex method alone, with a bundle for every row.
+fn from_scratch(
+    instance: &Instance,
+    scaled: &Scaled,
+    stop: &dyn Fn() -> bool,
+) -> Result<Allocation, LpError> {
+    let program = EnvyProgram::new(scaled, &scaled.neighbours(3));
+    finish(instance, scaled, program, None, stop)
+}
+
+/// Walks to the optimal vertex and on to the canonical one. The bound is that of the path, or that of
+/// the vertex's own duals where every row has its own bundle.
 fn finish(
     instance: &Instance,
     scaled: &Scaled,
     mut program: EnvyProgram<'_>,
-    bound: f64,
+    bound: Option<f64>,
     stop: &dyn Fn() -> bool,
 ) -> Result<Allocation, LpError> {
     program.optimise(stop)?;
+    let bound = bound.unwrap_or_else(|| program.bound());
     let price = program.prices();
     program.make_canonical(stop)?;
     let y = program.bundles();
@@ -92,6 +144,19 @@ fn finish(
     })
 }
 
+/// An envy-free answer from an unfinished path.
+fn from_menu(
+    instance: &Instance,
+    scaled: &Scaled,
+    point: &interior::Point,
+    bound: f64,
+) -> Allocation {
+    let y = menu::choose(scaled, &point.y);
+    let gap = ((bound - scaled.total(&y)) / bound).abs();
+    let price = scaled.to_prices(instance, &point.p);
+    Allocation { x: scaled.to_shares(instance, &y), price, gap, pivots: 0 }
+}
+
 /// Computes the shares under caps. `division` are the shares of the plain division of every type
 /// (`max-min` with demands), from which the constraints of capped tenants are made.
 pub(crate) fn solve_limited(
@@ -100,24 +165,31 @@ pub(crate) fn solve_limited(
     stop: &dyn Fn() -> bool,
 ) -> Result<Allocation, LpError> {
     let scaled = Scaled::new(instance);
-    let parties = parties::with_caps(instance, &scaled, division);
+    let mut parties = parties::with_caps(instance, &scaled, division);
     let mut shut = vec![false; scaled.n];
     for cap in instance.caps.iter().filter(|cap| cap.limit <= 0.0) {
         for &l in &cap.rows {
             shut[l] = true;
         }
     }
-    let mut program =
-        EnvyProgram::with_parties(&scaled, parties, &instance.capacity, &shut);
-    program.optimise(stop)?;
-    let gap = program.gap();
-    let price = program.prices();
-    program.make_canonical(stop)?;
-    let y = program.bundles();
-    Ok(Allocation {
-        x: scaled.to_shares(instance, &y),
-        price: scaled.to_prices(instance, &price),
-        gap,
-        pivots: program.pivots(),
-    })
+    let mut found: Option<Allocation> = None;
+    for _ in 0..THRESHOLDS_MAX {
+        let mut program =
+            EnvyProgram::with_parties(&scaled, parties.clone(), &instance.capacity, &shut);
+        program.optimise(stop)?;
+        let gap = program.gap();
+        let price = program.prices();
+        program.make_canonical(stop)?;
+        let x = scaled.to_shares(instance, &program.bundles());
+        let price = scaled.to_prices(instance, &price);
+        let pivots = program.pivots() + found.map_or(0, |before| before.pivots);
+        // Tenants that are at their limit now may be told to envy only what they could use; that
+        // leaves more room for the others.
+        let raised = parties::raise_thresholds(instance, &scaled, &mut parties, &x);
+        found = Some(Allocation { x, price, gap, pivots });
+        if !raised {
+            break;
+        }
+    }
+    found.ok_or(LpError::NotConverged)
 }

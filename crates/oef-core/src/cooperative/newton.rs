@@ -38,7 +38,8 @@ impl Targets {
     pub fn residuals(data: &Data<'_>, point: &Point) -> Self {
         let (n, k) = (data.n, data.k);
         let bundle_of = |i: usize| &point.y[i * k..][..k];
-        let own = (0..n).map(|l| dot(data.value(l), bundle_of(l)) - point.u[l] - point.a[l]).collect();
+        let own =
+            (0..n).map(|l| dot(data.value(l), bundle_of(l)) - point.u[l] - point.a[l]).collect();
         let mut envy = vec![0.0; point.pairs.s.len()];
         let mut utility: Vec<f64> = (0..n).map(|l| data.worth[l] - point.alpha[l]).collect();
         let mut capacity: Vec<f64> = point.c.iter().map(|c| n as f64 - c).collect();
@@ -91,7 +92,12 @@ impl Targets {
             bundle: self.bundle.clone(),
             utility: self.utility.clone(),
             product_y: aim(&point.y, &point.v, affine.map(|a| &a.y[..]), affine.map(|a| &a.v[..])),
-            product_a: aim(&point.a, &point.alpha, affine.map(|a| &a.a[..]), affine.map(|a| &a.alpha[..])),
+            product_a: aim(
+                &point.a,
+                &point.alpha,
+                affine.map(|a| &a.a[..]),
+                affine.map(|a| &a.alpha[..]),
+            ),
             product_c: aim(&point.c, &point.p, affine.map(|a| &a.c[..]), affine.map(|a| &a.p[..])),
             product_s: aim(
                 &point.pairs.s,
@@ -136,7 +142,14 @@ impl Targets {
     }
 
     /// Corrections for products that a step would leave far below or above the target.
-    pub fn pull_back(data: &Data<'_>, point: &Point, d: &Point, primal: f64, dual: f64, target: f64) -> Self {
+    pub fn pull_back(
+        data: &Data<'_>,
+        point: &Point,
+        d: &Point,
+        primal: f64,
+        dual: f64,
+        target: f64,
+    ) -> Self {
         let pull = |x: &[f64], dx: &[f64], m: &[f64], dm: &[f64]| -> Vec<f64> {
             (0..x.len())
                 .map(|e| {
@@ -302,8 +315,9 @@ impl Newton {
         // g_i, and its part in the right hand sides.
         let pull_own: Vec<f64> =
             (0..n).map(|l| t.product_a[l] / point.a[l] - self.theta_own[l] * t.own[l]).collect();
-        let pull: Vec<f64> =
-            (0..pairs.s.len()).map(|r| t.product_s[r] / pairs.s[r] - self.theta[r] * t.envy[r]).collect();
+        let pull: Vec<f64> = (0..pairs.s.len())
+            .map(|r| t.product_s[r] / pairs.s[r] - self.theta[r] * t.envy[r])
+            .collect();
         let mut h: Vec<f64> = (0..n).map(|l| t.utility[l] - pull_own[l]).collect();
         let mut e: Vec<f64> = (0..k).map(|j| t.product_c[j] / point.p[j] - t.capacity[j]).collect();
         let mut g = vec![0.0; n * k];
@@ -311,7 +325,9 @@ impl Newton {
             let row = &mut g[i * k..][..k];
             for j in (0..k).filter(|&j| data.usable(i, j)) {
                 let entry = i * k + j;
-                row[j] = t.bundle[entry] + t.product_y[entry] / point.y[entry] + pull_own[i] * data.value(i)[j];
+                row[j] = t.bundle[entry]
+                    + t.product_y[entry] / point.y[entry]
+                    + pull_own[i] * data.value(i)[j];
                 for r in pairs.range(i) {
                     row[j] -= pull[r] * data.value(pairs.envious[r])[j];
                 }
@@ -354,7 +370,15 @@ impl Newton {
         (h, e)
     }
 
-    fn recover(&self, data: &Data<'_>, point: &Point, t: &Targets, g: Vec<f64>, u: Vec<f64>, p: Vec<f64>) -> Point {
+    fn recover(
+        &self,
+        data: &Data<'_>,
+        point: &Point,
+        t: &Targets,
+        g: Vec<f64>,
+        u: Vec<f64>,
+        p: Vec<f64>,
+    ) -> Point {
         let (n, k) = (data.n, data.k);
         let pairs = &point.pairs;
         let mut y = g;

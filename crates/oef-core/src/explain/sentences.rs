@@ -75,7 +75,7 @@ impl Writer<'_> {
             };
             let seen: Vec<&Holding> =
                 reason.holdings.iter().filter(|h| h.workload == workload).collect();
-            all.push(self.holding(&who, workload, &seen));
+            all.push(self.holding(&who, workload, &seen, &reason.envied_by));
         }
         if reason.at_demand {
             all.push(format!("{name} holds all the GPUs that it can use: its demand binds."));
@@ -120,7 +120,13 @@ impl Writer<'_> {
         }
     }
 
-    fn holding(&self, who: &str, workload: WorkloadId, seen: &[&Holding]) -> String {
+    fn holding(
+        &self,
+        who: &str,
+        workload: WorkloadId,
+        seen: &[&Holding],
+        envied_by: &[TenantId],
+    ) -> String {
         let speedup = &self.problem.workloads()[workload.0].speedup;
         let share = self.explanation.outcome.shares.of_workload(workload);
         let held: Vec<&&Holding> = seen.iter().filter(|h| is_held(speedup, share, h.gpu)).collect();
@@ -138,10 +144,13 @@ impl Writer<'_> {
             };
         } else if let Some(best) = seen.iter().find(|h| h.best && priced) {
             let gpu = &self.problem.types()[best.gpu.0].name;
+            let value = best.value_for_money.map_or_else(String::new, figure);
+            let limit = match envied_by {
+                [] => "the mechanism allows it no more".into(),
+                others => format!("{} would envy it for more", self.names(others)),
+            };
             text += &format!(
-                "; {gpu} would be its best value for money ({}), but fairness to others limits it",
-                best.value_for_money
-                    .map_or_else(String::new, |v| format!("{} per unit of price", figure(v)))
+                "; its best value for money is {gpu} ({value} per unit of price), but {limit}"
             );
         }
         text + "."

@@ -25,6 +25,8 @@ struct Tolerance {
 const COARSE: Tolerance = Tolerance { feasible: 1e-10, optimal: 1e-10, least_term: 1e-3 };
 /// When the optimum is known and what is small in it is wanted right, too.
 const FINE: Tolerance = Tolerance { feasible: 1e-13, optimal: 1e-13, least_term: 1e-20 };
+/// Total violation at the end of phase one up to which a program counts as feasible after all.
+const NEARLY_FEASIBLE: f64 = 1e-8;
 /// A dual this many times its possible errors is not one of them.
 const CERTAIN: f64 = 32.0;
 /// Pivots that may be spent on that, besides one per row: noise must not go round for ever.
@@ -144,7 +146,13 @@ impl Simplex {
                     continue;
                 }
                 if infeasible && polished.is_none() {
-                    return Err(LpError::Infeasible);
+                    // Constraints that hold with equality all around may miss each other by rounding.
+                    let missed = self.infeasibility();
+                    if missed > NEARLY_FEASIBLE {
+                        return Err(LpError::Infeasible);
+                    }
+                    self.tolerance.feasible = 2.0 * missed;
+                    continue;
                 }
                 if self.precise && polished.is_none() {
                     polished = Some(self.pivots + POLISH_MAX + self.program.rows());
@@ -157,7 +165,8 @@ impl Simplex {
                 return Ok(());
             }
             let step = self.pivot(enter, rise, infeasible)?;
-            stalled = if step > COARSE.feasible { 0 } else { stalled + 1 };
+            stalled =
+                if step > self.tolerance.feasible.max(COARSE.feasible) { 0 } else { stalled + 1 };
             if stalled == STALL {
                 self.perturb();
             }

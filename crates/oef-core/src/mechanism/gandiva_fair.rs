@@ -29,6 +29,9 @@ const MAX_TURNS_PER_PAIR: usize = 20;
 /// Trades that are listed; the shares count all of them. Nobody reads further, and a million alike
 /// tenants would make millions.
 const MAX_LISTED_TRADES: usize = 100_000;
+/// Gaps closer than this, relatively, are equal: they are differences of speedups, so they carry more
+/// rounding than those.
+const SAME_GAP: f64 = 1e-9;
 /// Holdings below this part of what max-min gives by weight are rounding, not goods.
 const DUST: f64 = 1e-12;
 
@@ -89,10 +92,11 @@ impl<'a> Floor<'a> {
         let mut gaps: Vec<Option<f64>> = pairs.iter().map(|&pair| self.gap(pair)).collect();
         let mut is_open = vec![true; pairs.len()];
         for _ in 0..MAX_TURNS_PER_PAIR * pairs.len() {
+            let open = || (0..pairs.len()).filter(|&i| is_open[i]);
+            let widest = open().filter_map(|i| gaps[i]).fold(0.0, f64::max);
             // The first of equal gaps, in the order of the types' names.
-            let open = (0..pairs.len()).filter(|&i| is_open[i]).filter_map(|i| Some((i, gaps[i]?)));
-            let widest = open.reduce(|best, this| if this.1 > best.1 { this } else { best });
-            let Some((turn, _)) = widest else { return };
+            let wide = |i: &usize| gaps[*i].is_some_and(|gap| gap >= widest * (1.0 - SAME_GAP));
+            let Some(turn) = open().find(wide) else { return };
             if self.trade_pair(pairs[turn]) {
                 for i in (0..pairs.len()).filter(|&i| pairs[i].shares_a_type(pairs[turn])) {
                     gaps[i] = self.gap(pairs[i]);
@@ -113,13 +117,13 @@ impl<'a> Floor<'a> {
                 let (mut for_a, mut for_b) = (0.0, 0.0);
                 for trader in &self.roster.traders {
                     let (on_a, on_b) = (trader.speedup[a], trader.speedup[b]);
-                    if on_a > 0.0 && on_b > on_a {
+                    if on_a > 0.0 && exceeds(on_b, on_a) {
                         for_b += trader.weight;
-                    } else if on_b > 0.0 && on_a > on_b {
+                    } else if on_b > 0.0 && exceeds(on_a, on_b) {
                         for_a += trader.weight;
                     }
                 }
-                let pair = if for_a > for_b {
+                let pair = if exceeds(for_a, for_b) {
                     Pair { slow: b, fast: a }
                 } else {
                     Pair { slow: a, fast: b }
@@ -155,22 +159,35 @@ impl<'a> Floor<'a> {
                 seller = speedup;
             }
         }
-        (buyer - seller > SAME * seller).then_some(buyer - seller)
+        exceeds(buyer, seller).then_some(buyer - seller)
+    }
+
+    /// Everybody who can use both types with its speedup, the greatest first. Equal speedups are one
+    /// number, whatever rounding made of them, and then the order is that of the profiles.
+    fn queue(&self, pair: Pair) -> Vec<(f64, usize)> {
+        let traders = 0..self.roster.traders.len();
+        let mut queue: Vec<(f64, usize)> =
+            traders.filter_map(|l| Some((self.speedup(l, pair)?, l))).collect();
+        queue.sort_by(|a, b| b.0.total_cmp(&a.0));
+        for i in 1..queue.len() {
+            if !exceeds(queue[i - 1].0, queue[i].0) {
+                queue[i].0 = queue[i - 1].0;
+            }
+        }
+        queue.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        queue
     }
 
     /// Trades one pair until nothing is left to trade in it; whether there was any trade.
     fn trade_pair(&mut self, pair: Pair) -> bool {
-        let traders = 0..self.roster.traders.len();
-        let mut queue: Vec<(f64, usize)> =
-            traders.filter_map(|l| Some((self.speedup(l, pair)?, l))).collect();
-        queue.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let queue = self.queue(pair);
         // Buyers come from the front and sellers from the back. A buyer never gets slow GPUs and a seller
         // never fast ones, so whoever has been passed stays passed.
         let (mut b, mut next, mut s) = (0, 1, queue.len().saturating_sub(1));
         let mut traded = false;
         while b < s {
             let ((buyer_speedup, buyer), (seller_speedup, seller)) = (queue[b], queue[s]);
-            if buyer_speedup - seller_speedup <= SAME * seller_speedup {
+            if !exceeds(buyer_speedup, seller_speedup) {
                 break;
             }
             if !self.holds(buyer, pair.slow) {
@@ -185,8 +202,10 @@ impl<'a> Floor<'a> {
             while next < s && !self.holds(queue[next].1, pair.slow) {
                 next += 1;
             }
-            let price =
-                if next < s { queue[next].0 } else { (buyer_speedup + seller_speedup) / 2.0 };
+            let price = match queue[next.min(s)].0 {
+                speedup if exceeds(speedup, seller_speedup) => speedup,
+                _ => (buyer_speedup + seller_speedup) / 2.0,
+            };
             let (amount, limit) = self.amount(pair, buyer, seller, price);
             if amount > 0.0 {
                 self.exchange(pair, buyer, seller, amount, price);
@@ -304,6 +323,11 @@ impl<'a> Floor<'a> {
             }
         }
     }
+}
+
+/// Whether `a` is greater than `b` by more than rounding.
+fn exceeds(a: f64, b: f64) -> bool {
+    a - b > SAME * b
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What is to be shared among whom: gpu types with capacities, tenants with weights and workloads.
 
+mod edit;
 mod limits;
 mod reference;
 mod spec;
@@ -7,6 +8,7 @@ mod validate;
 
 pub use limits::{MAX_COOPERATIVE_PROFILES, MAX_GPU_TYPES, MAX_WORKLOADS};
 pub use spec::{GpuSpec, ProblemSpec, TenantSpec, WorkloadSpec};
+pub(crate) use validate::edit_distance;
 pub use validate::{Field, InvalidProblem, ProblemError};
 
 use crate::ids::{TenantId, TypeId, WorkloadId};
@@ -121,4 +123,12 @@ impl Problem {
     pub fn type_named(&self, name: &str) -> Option<TypeId> {
         self.types.iter().position(|t| t.name == name).map(TypeId)
     }
+}
+
+/// The sum of the weights, from the least to the greatest: the order of the tenants must not show, not
+/// even in the last digit.
+fn total_weight(tenants: &[Tenant]) -> f64 {
+    let mut weights: Vec<f64> = tenants.iter().map(|t| t.weight).collect();
+    weights.sort_by(f64::total_cmp);
+    weights.iter().sum()
 }

@@ -284,8 +284,17 @@ impl Program {
         let mu = mean_after(point, &predictor, primal, dual);
         let target = (mu / residual.mu).clamp(0.0, 1.0).powi(3) * residual.mu;
         let products = wanted(point, target, Some(&predictor));
-        let direction = system.direction(self, point, residual, &products);
-        let (primal, dual) = lengths(point, &direction);
+        let mut direction = system.direction(self, point, residual, &products);
+        let (mut primal, mut dual) = lengths(point, &direction);
+        if primal.min(dual) < SHORT_STEP {
+            // Too near to some boundary for second-order terms: make for the centre instead.
+            let products = wanted(point, RECENTRING * residual.mu, None);
+            let centred = system.direction(self, point, residual, &products);
+            let lengths = lengths(point, &centred);
+            if lengths.0.min(lengths.1) > primal.min(dual) {
+                (direction, (primal, dual)) = (centred, lengths);
+            }
+        }
         let (primal, dual) = ((primal * STEP_BACK).min(1.0), (dual * STEP_BACK).min(1.0));
         if !(primal > STEP_MIN || dual > STEP_MIN) {
             return false;
@@ -355,6 +364,10 @@ const START_PRICE_MIN: f64 = 1e-6;
 const POLISH_REACH: f64 = 1e-5;
 /// The first brings the residuals to rounding, the second repairs what its own rounding left.
 const POLISHES: usize = 3;
+/// A corrector that gets no further than this is held against a centring direction.
+const SHORT_STEP: f64 = 0.3;
+/// The part of the complementarity that the centring direction keeps.
+const RECENTRING: f64 = 0.3;
 /// How much of the way to the boundary a step goes.
 const STEP_BACK: f64 = 0.9995;
 /// A step shorter than this is no progress.

@@ -46,9 +46,13 @@ fn give_to_the_short(exchange: &Exchange, x: &mut [f64], room: &[f64]) {
     let mut givers: Vec<usize> = (0..n).filter(|&i| surplus[i] > 0.0).collect();
     givers.sort_by(|&a, &b| surplus[b].total_cmp(&surplus[a]).then(a.cmp(&b)));
     givers.truncate(GIVERS_MAX);
-    for i in 0..n {
+    let short: Vec<usize> = (0..n).filter(|&i| surplus[i] < 0.0).collect();
+    for i in short {
         let mut room = room[i];
         for &giver in &givers {
+            if surplus[i] >= 0.0 {
+                break;
+            }
             let (mine, theirs) = (exchange.values_of(i), exchange.values_of(giver));
             let mut types: Vec<usize> = (0..k).filter(|&j| mine[j] > 0.0).collect();
             types.sort_by(|&a, &b| (theirs[a] / mine[a]).total_cmp(&(theirs[b] / mine[b])));
