@@ -1,12 +1,12 @@
 //! A problem in canonical numeric form: what the solvers work on.
 //!
 //! Types come in the order of their names and rows in the order of their profiles, so nothing that a
-//! solver does can depend on the order of the file. Types without GPUs and workloads that can run on
-//! none of the others are left out. Workloads with equal profiles become one row with the sum of
+//! solver does can depend on the order of the file. Types without GPUs, workloads that can run on
+//! none of the others, and those of tenants with a demand of 0 are left out. Workloads with equal profiles become one row with the sum of
 //! their weights: that is exact for every mechanism, and the reason why ten thousand tenants with a
 //! hundred profiles are a small problem.
 
-use crate::ids::{TypeId, WorkloadId};
+use crate::ids::{TenantId, TypeId, WorkloadId};
 use crate::problem::Problem;
 use crate::shares::Shares;
 use std::collections::BTreeMap;
@@ -57,53 +57,38 @@ pub(crate) enum Division {
 impl Instance {
     /// The canonical form of a problem; `cap` is one more limit on every tenant's GPUs.
     pub fn new(problem: &Problem, cap: Option<f64>) -> Self {
+        let active = |l: usize| demand_of(problem, cap, problem.workloads()[l].tenant) > 0.0;
+        let active: Vec<usize> = (0..problem.workloads().len()).filter(|&l| active(l)).collect();
+        let workload = |l: usize| &problem.workloads()[l];
         let mut types: Vec<TypeId> = (0..problem.types().len())
             .map(TypeId)
             .filter(|j| problem.types()[j.0].capacity > 0.0)
-            .filter(|j| problem.workloads().iter().any(|w| w.speedup[j.0] > 0.0))
+            .filter(|j| active.iter().any(|&l| workload(l).speedup[j.0] > 0.0))
             .collect();
         types.sort_by(|a, b| problem.types()[a.0].name.cmp(&problem.types()[b.0].name));
-        let capacity: Vec<f64> = types.iter().map(|j| problem.types()[j.0].capacity).collect();
-        let everything: f64 = capacity.iter().sum();
-        let demand = |tenant: usize| {
-            let own = problem.tenants()[tenant].demand.unwrap_or(f64::INFINITY);
-            let demand = own.min(cap.unwrap_or(f64::INFINITY));
-            (demand < everything).then_some(demand)
-        };
-        let mut classes: BTreeMap<ClassKey, Vec<Member>> = BTreeMap::new();
-        for (l, workload) in problem.workloads().iter().enumerate() {
-            let profile: Vec<f64> = types.iter().map(|j| workload.speedup[j.0]).collect();
-            if profile.iter().all(|&s| s == 0.0) {
-                continue;
-            }
-            let limited = demand(workload.tenant.0).map(|limit| {
-                let alone = problem.workloads_of(workload.tenant).len() == 1;
-                // Equal tenants with equal demand per weight are one; others with a demand are not.
-                if alone {
-                    Limited::PerWeight(quantise(limit / workload.weight))
-                } else {
-                    let tenant = &problem.tenants()[workload.tenant.0].name;
-                    Limited::Alone(tenant.clone(), workload.name.clone())
-                }
-            });
-            let key = ClassKey { profile: profile.iter().map(|&s| quantise(s)).collect(), limited };
-            classes
-                .entry(key)
-                .or_default()
-                .push(Member { workload: WorkloadId(l), weight: workload.weight });
-        }
         let mut instance = Instance {
+            capacity: types.iter().map(|j| problem.types()[j.0].capacity).collect(),
             types,
-            capacity,
             weight: Vec::new(),
             speedup: Vec::new(),
             members: Vec::new(),
             caps: Vec::new(),
             total_weight: problem.total_weight(),
         };
+        let runs = |l: &usize| instance.types.iter().any(|j| workload(*l).speedup[j.0] > 0.0);
+        let active: Vec<usize> = active.into_iter().filter(runs).collect();
+        let keys = Keys::new(problem, &instance, cap, active);
         let mut cap_of_tenant: BTreeMap<usize, usize> = BTreeMap::new();
-        for (key, members) in classes {
-            instance.add_row(problem, members, key.limited.is_some(), &mut cap_of_tenant, &demand);
+        for class in keys.classes() {
+            let limited = keys.limited[class[0].1] != UNLIMITED;
+            let members = class.iter().map(|&(_, i)| WorkloadId(keys.workloads[i]));
+            let members = members.map(|id| Member { workload: id, weight: workload(id.0).weight });
+            instance.add_row(
+                problem,
+                members.collect(),
+                limited.then_some(cap),
+                &mut cap_of_tenant,
+            );
         }
         instance
     }
@@ -111,25 +96,21 @@ impl Instance {
     fn add_row(
         &mut self,
         problem: &Problem,
-        mut members: Vec<Member>,
-        limited: bool,
+        members: Vec<Member>,
+        limited: Option<Option<f64>>,
         cap_of_tenant: &mut BTreeMap<usize, usize>,
-        demand: &dyn Fn(usize) -> Option<f64>,
     ) {
-        let workload = |m: &Member| &problem.workloads()[m.workload.0];
-        let name = |m: &Member| (&problem.tenants()[workload(m).tenant.0].name, &workload(m).name);
-        members.sort_by(|a, b| name(a).cmp(&name(b)));
+        let tenant = |m: &Member| problem.workloads()[m.workload.0].tenant;
         let row = self.weight.len();
         self.weight.push(members.iter().map(|m| m.weight).sum());
-        let profile = &workload(&members[0]).speedup;
+        let profile = &problem.workloads()[members[0].workload.0].speedup;
         self.speedup.extend(self.types.iter().map(|j| profile[j.0]));
-        if limited {
-            let tenant = workload(&members[0]).tenant.0;
-            let limit = members.iter().filter_map(|m| demand(workload(m).tenant.0)).sum();
-            match cap_of_tenant.get(&tenant) {
+        if let Some(cap) = limited {
+            let limit = members.iter().map(|m| demand_of(problem, cap, tenant(m))).sum();
+            match cap_of_tenant.get(&tenant(&members[0]).0) {
                 Some(&cap) => self.caps[cap].rows.push(row),
                 None => {
-                    cap_of_tenant.insert(tenant, self.caps.len());
+                    cap_of_tenant.insert(tenant(&members[0]).0, self.caps.len());
                     self.caps.push(Cap { rows: vec![row], limit });
                 }
             }
@@ -178,7 +159,7 @@ impl Instance {
         let capped = self.capped_rows();
         for row in 0..self.rows() {
             let bundle = &x[row * self.width()..][..self.width()];
-            if division == Division::Sequential && !capped[row] {
+            if self.members[row].len() > 1 && division == Division::Sequential && !capped[row] {
                 self.divide_in_turn(row, bundle, &mut shares);
             } else {
                 for member in &self.members[row] {
@@ -243,16 +224,90 @@ impl Instance {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct ClassKey {
-    profile: Vec<u64>,
-    limited: Option<Limited>,
+/// GPUs that a tenant may hold at most.
+fn demand_of(problem: &Problem, cap: Option<f64>, tenant: TenantId) -> f64 {
+    let own = problem.tenants()[tenant.0].demand.unwrap_or(f64::INFINITY);
+    own.min(cap.unwrap_or(f64::INFINITY))
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Limited {
-    PerWeight(u64),
-    Alone(String, String),
+/// A workload without a limit that could bind.
+const UNLIMITED: u64 = 0;
+/// A workload whose tenant's limit ties it to others: a row of its own.
+const ALONE: u64 = u64::MAX;
+
+/// What makes workloads alike, as integers, and an order of them.
+struct Keys<'a> {
+    problem: &'a Problem,
+    width: usize,
+    workloads: Vec<usize>,
+    /// The profiles' bits, workload after workload.
+    profile: Vec<u64>,
+    /// Demand per weight: equal tenants with equal demand per weight are one.
+    limited: Vec<u64>,
+    /// Positions in the order, each with the first number that its order rests on.
+    order: Vec<(u64, usize)>,
+}
+
+impl<'a> Keys<'a> {
+    fn new(
+        problem: &'a Problem,
+        instance: &Instance,
+        cap: Option<f64>,
+        workloads: Vec<usize>,
+    ) -> Self {
+        let width = instance.width();
+        let everything: f64 = instance.capacity.iter().sum();
+        let mut profile = Vec::with_capacity(workloads.len() * width);
+        let mut limited = Vec::with_capacity(workloads.len());
+        for &l in &workloads {
+            let workload = &problem.workloads()[l];
+            profile.extend(instance.types.iter().map(|j| quantise(workload.speedup[j.0])));
+            let demand = demand_of(problem, cap, workload.tenant);
+            limited.push(if demand >= everything {
+                UNLIMITED
+            } else if problem.workloads_of(workload.tenant).len() == 1 {
+                // Zero is taken, and a demand here is positive.
+                quantise(demand / workload.weight).max(1)
+            } else {
+                ALONE
+            });
+        }
+        let mut keys = Keys { problem, width, workloads, profile, limited, order: Vec::new() };
+        keys.sort();
+        keys
+    }
+
+    /// Sorts by profile, then by limit, then by name. The first type on which profiles differ decides
+    /// nearly always, so it is kept beside the position.
+    fn sort(&mut self) {
+        let (n, k) = (self.workloads.len(), self.width);
+        let differs = |j: &usize| (1..n).any(|i| self.profile[i * k + j] != self.profile[*j]);
+        let first = (0..k).find(differs).unwrap_or(0);
+        let mut order: Vec<(u64, usize)> =
+            (0..n).map(|i| (self.profile[i * k + first], i)).collect();
+        order.sort_unstable_by(|a, b| {
+            (a.0.cmp(&b.0))
+                .then_with(|| self.key(a.1).cmp(&self.key(b.1)))
+                .then_with(|| self.name(a.1).cmp(&self.name(b.1)))
+        });
+        self.order = order;
+    }
+
+    fn key(&self, i: usize) -> (&[u64], u64) {
+        (&self.profile[i * self.width..][..self.width], self.limited[i])
+    }
+
+    fn name(&self, i: usize) -> (&str, &str) {
+        let workload = &self.problem.workloads()[self.workloads[i]];
+        (&self.problem.tenants()[workload.tenant.0].name, &workload.name)
+    }
+
+    /// Runs of workloads that are alike, in order.
+    fn classes(&self) -> impl Iterator<Item = &[(u64, usize)]> {
+        self.order.chunk_by(|a, b| {
+            a.0 == b.0 && self.key(a.1) == self.key(b.1) && self.limited[a.1] != ALONE
+        })
+    }
 }
 
 /// The bits of a non-negative number, rounded to 42 binary digits: profiles that differ only by the

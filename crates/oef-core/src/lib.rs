@@ -17,6 +17,7 @@ mod nash;
 pub mod problem;
 mod scaled;
 pub mod shares;
+mod solver;
 
 pub use audit::{Certificate, audit, envy_matrix};
 pub use change::{Change, ChangeError, WhatIf, WhatIfError, whatif};
@@ -27,6 +28,7 @@ pub use mechanism::{Mechanism, Options, Outcome, SolveError, SolverReport, Statu
 pub use problem::{
     Field, GpuSpec, InvalidProblem, Problem, ProblemError, ProblemSpec, TenantSpec, WorkloadSpec,
 };
+pub use solver::{ApplyError, Solver};
 pub use shares::{Shares, equal_split, usable_value};
 
 /// Relative optimality gap and constraint violation within which an answer counts as optimal.

@@ -27,7 +27,7 @@ pub(crate) fn lexicographic(
         .filter(|&l| target[l] > 0.0)
         .map(|l| polytope.level(l, target[l] * unit))
         .collect();
-    let (simplex, gap) = leximin(Simplex::new(polytope.program.clone()), &levels, stop)?;
+    let (simplex, gap) = leximin(Simplex::scaling(polytope.program.clone()), &levels, stop)?;
     let x = polytope.shares(&simplex);
     Ok(Allocation { x, price: Vec::new(), gap, pivots: simplex.pivots })
 }
@@ -44,7 +44,7 @@ pub(crate) fn total(
     if floors {
         polytope.add_floors();
     }
-    let mut simplex = Simplex::new(polytope.program.clone());
+    let mut simplex = Simplex::scaling(polytope.program.clone());
     simplex.maximise(stop)?;
     let unit = polytope.unit();
     let duals = simplex.duals();
@@ -61,17 +61,19 @@ pub(crate) fn total(
     Ok(Allocation { x, price, gap, pivots: simplex.pivots })
 }
 
-/// A vertex among the shares that give every row at least the wanted throughput.
+/// A vertex among the shares that give every row at least the wanted throughput, with the most total
+/// throughput, so that nothing useful is idle.
 pub(crate) fn vertex(
     instance: &Instance,
     throughput: &[f64],
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<f64>, LpError> {
     let mut polytope = Polytope::new(instance);
+    polytope.maximise_total();
     for (l, &wanted) in throughput.iter().enumerate() {
         polytope.add_floor(&[l], wanted);
     }
-    let mut simplex = Simplex::new(polytope.program.clone());
+    let mut simplex = Simplex::scaling(polytope.program.clone());
     simplex.maximise(stop)?;
     Ok(polytope.shares(&simplex))
 }

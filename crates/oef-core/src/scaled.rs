@@ -85,6 +85,13 @@ impl Scaled {
             .collect()
     }
 
+    /// Scaled bundles from GPUs.
+    pub fn to_bundles(&self, instance: &Instance, x: &[f64]) -> Vec<f64> {
+        (0..self.n * self.k)
+            .map(|e| x[e] / (self.weight[e / self.k] * instance.capacity[e % self.k]))
+            .collect()
+    }
+
     /// Scales down whatever type is oversold by rounding.
     pub fn fit(&self, instance: &Instance, x: &mut [f64]) {
         for j in 0..self.k {

@@ -236,8 +236,9 @@ impl<'a> EnvyProgram<'a> {
 
     fn level(&self, l: usize) -> Level {
         let k = self.scaled.k;
+        let b = self.bundle_of[l];
         let terms =
-            (0..k).filter_map(|j| Some((self.column[l * k + j]?, self.scaled.value[l * k + j])));
+            (0..k).filter_map(|j| Some((self.column[b * k + j]?, self.scaled.value[l * k + j])));
         Level { terms: terms.collect(), target: 1.0 }
     }
 

@@ -33,6 +33,8 @@ const ACCURACY: f64 = 1e-13;
 const SAME: [f64; 3] = [1e-6, 1e-8, 1e-11];
 /// A gap that is nothing but the rounding of the bound.
 const EXACT: f64 = 2e-11;
+/// Rounds in which tenants reach their limit and leave room for others; each needs a new one.
+const THRESHOLDS_MAX: usize = 20;
 /// Rows up to which every row can have its own bundle in the simplex within seconds.
 const OWN_BUNDLES_MAX: usize = 120;
 /// Nearest rows whose envy is looked at from the start.
@@ -163,23 +165,31 @@ pub(crate) fn solve_limited(
     stop: &dyn Fn() -> bool,
 ) -> Result<Allocation, LpError> {
     let scaled = Scaled::new(instance);
-    let parties = parties::with_caps(instance, &scaled, division);
+    let mut parties = parties::with_caps(instance, &scaled, division);
     let mut shut = vec![false; scaled.n];
     for cap in instance.caps.iter().filter(|cap| cap.limit <= 0.0) {
         for &l in &cap.rows {
             shut[l] = true;
         }
     }
-    let mut program = EnvyProgram::with_parties(&scaled, parties, &instance.capacity, &shut);
-    program.optimise(stop)?;
-    let gap = program.gap();
-    let price = program.prices();
-    program.make_canonical(stop)?;
-    let y = program.bundles();
-    Ok(Allocation {
-        x: scaled.to_shares(instance, &y),
-        price: scaled.to_prices(instance, &price),
-        gap,
-        pivots: program.pivots(),
-    })
+    let mut found: Option<Allocation> = None;
+    for _ in 0..THRESHOLDS_MAX {
+        let mut program =
+            EnvyProgram::with_parties(&scaled, parties.clone(), &instance.capacity, &shut);
+        program.optimise(stop)?;
+        let gap = program.gap();
+        let price = program.prices();
+        program.make_canonical(stop)?;
+        let x = scaled.to_shares(instance, &program.bundles());
+        let price = scaled.to_prices(instance, &price);
+        let pivots = program.pivots() + found.map_or(0, |before| before.pivots);
+        // Tenants that are at their limit now may be told to envy only what they could use; that
+        // leaves more room for the others.
+        let raised = parties::raise_thresholds(instance, &scaled, &mut parties, &x);
+        found = Some(Allocation { x, price, gap, pivots });
+        if !raised {
+            break;
+        }
+    }
+    found.ok_or(LpError::NotConverged)
 }

@@ -8,7 +8,7 @@
 //! every type (`max-min` with demands). That division satisfies all these constraints, so together
 //! with the caps they always have a solution, and any solution is free of envy in what can be used.
 
-use crate::instance::Instance;
+use crate::instance::{Cap, Instance};
 use crate::limited::usable_equal_split;
 use crate::scaled::Scaled;
 
@@ -46,22 +46,62 @@ pub(super) fn with_caps(instance: &Instance, scaled: &Scaled, division: &[f64]) 
     let free = (0..instance.rows()).filter(|&l| !capped[l]).map(|l| single(scaled, l, floor));
     let limited = instance.caps.iter().filter(|cap| cap.limit > 0.0).map(|cap| {
         let threshold = slowest_taken(instance, division, &cap.rows, cap.limit);
-        let unit: f64 = cap.rows.iter().map(|&l| instance.equal_split(l) / floor).sum();
-        let above =
-            |l: usize, j: usize| (instance.profile(l)[j] - threshold).max(0.0) * instance.weight[l];
-        let value = (0..instance.width()).map(|j| {
-            let worth: f64 = cap.rows.iter().map(|&l| above(l, j)).sum();
-            worth * instance.capacity[j] / active / unit
-        });
-        Party {
-            rows: cap.rows.iter().map(|&l| (l, instance.equal_split(l) / floor / unit)).collect(),
-            value: value.collect(),
-            base: threshold * cap.limit / unit,
-            floor: usable_equal_split(instance, cap) / unit,
-            limit: Some(cap.limit),
-        }
+        limited(instance, cap, threshold)
     });
     free.chain(limited).collect()
+}
+
+/// A capped party that compares with the given speed as the price of a GPU.
+fn limited(instance: &Instance, cap: &Cap, threshold: f64) -> Party {
+    let active: f64 = instance.weight.iter().sum();
+    let floor = active / instance.total_weight;
+    let unit: f64 = cap.rows.iter().map(|&l| instance.equal_split(l) / floor).sum();
+    let above =
+        |l: usize, j: usize| (instance.profile(l)[j] - threshold).max(0.0) * instance.weight[l];
+    let value = (0..instance.width()).map(|j| {
+        let worth: f64 = cap.rows.iter().map(|&l| above(l, j)).sum();
+        worth * instance.capacity[j] / active / unit
+    });
+    Party {
+        rows: cap.rows.iter().map(|&l| (l, instance.equal_split(l) / floor / unit)).collect(),
+        value: value.collect(),
+        base: threshold * cap.limit / unit,
+        // A hair of room: demands may add up to exactly what there is.
+        floor: usable_equal_split(instance, cap) / unit,
+        limit: Some(cap.limit),
+    }
+}
+
+/// Gives parties that are at their limit in `x` the speed of their slowest GPU as threshold, where all
+/// their comparisons hold with it at `x`: then `x` stays a solution. Returns whether any changed.
+pub(super) fn raise_thresholds(
+    instance: &Instance,
+    scaled: &Scaled,
+    parties: &mut [Party],
+    x: &[f64],
+) -> bool {
+    let y = scaled.to_bundles(instance, x);
+    let mut raised = false;
+    for cap in instance.caps.iter().filter(|cap| cap.limit > 0.0) {
+        let threshold = slowest_taken(instance, x, &cap.rows, cap.limit);
+        let Some(party) =
+            parties.iter_mut().find(|p| p.limit.is_some() && p.rows[0].0 == cap.rows[0])
+        else {
+            continue;
+        };
+        let changed = limited(instance, cap, threshold);
+        let own: f64 = party.rows.iter().map(|&(l, part)| part * scaled.utility(l, &y, l)).sum();
+        let satisfied = (0..scaled.n).filter(|i| cap.rows.iter().all(|l| l != i)).all(|i| {
+            let other = crate::shares::dot(&changed.value, &y[i * scaled.k..][..scaled.k]);
+            changed.base + other <= own * (1.0 + 1e-11) + 1e-12
+        });
+        if satisfied && changed.base > party.base * (1.0 + 1e-9) + 1e-12 {
+            // What it has now is where it stays: others may grow past what it could not use.
+            *party = Party { floor: party.floor.max(own * (1.0 - 1e-12)), ..changed };
+            raised = true;
+        }
+    }
+    raised
 }
 
 /// The speed of the slowest GPU taken by a party that is at its limit; 0 for one that is below.

@@ -8,6 +8,7 @@ mod basis;
 mod leximin;
 mod lu;
 mod program;
+mod scaling;
 mod simplex;
 
 pub(crate) use leximin::{Level, leximin};

@@ -44,4 +44,20 @@ impl Program {
     pub fn vars(&self) -> usize {
         self.cost.len()
     }
+
+    /// The bounds of a variable, structural or (behind those) the activity of a row.
+    pub fn bounds(&self, v: usize) -> (f64, f64) {
+        match v.checked_sub(self.vars()) {
+            None => (self.lower[v], self.upper[v]),
+            Some(row) => (self.row_lower[row], self.row_upper[row]),
+        }
+    }
+
+    /// Sets the bounds of a variable or a row.
+    pub fn set_bounds(&mut self, v: usize, lower: f64, upper: f64) {
+        match v.checked_sub(self.vars()) {
+            None => (self.lower[v], self.upper[v]) = (lower, upper),
+            Some(row) => (self.row_lower[row], self.row_upper[row]) = (lower, upper),
+        }
+    }
 }

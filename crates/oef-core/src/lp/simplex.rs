@@ -7,12 +7,21 @@
 
 use super::basis::Factors;
 use super::program::{Program, RowId, VarId};
+use super::scaling::Scaling;
 use thiserror::Error;
 
 /// Violation of a bound that is still rounding, for programs scaled to order one.
 const FEASIBLE: f64 = 1e-10;
+/// Total violation at the end of phase one up to which a program counts as feasible after all.
+const NEARLY_FEASIBLE: f64 = 1e-8;
 /// Reduced cost (relative to the terms it was computed from) that is still rounding.
 const OPTIMAL: f64 = 1e-10;
+/// Terms of a reduced cost below this count as this: what is left of greater ones is noise.
+const LEAST_TERM: f64 = 1e-3;
+/// The same when the optimum is known and its small prices are wanted too.
+const LEAST_TERM_POLISHED: f64 = 1e-20;
+/// Pivots that may be spent on that, besides one per row: noise must not go round for ever.
+const POLISH_MAX: usize = 200;
 /// Entries of the entering column below this are no pivots.
 const PIVOT: f64 = 1e-9;
 /// Pivots without progress after which the costs are perturbed, once; then the least index rules.
@@ -46,8 +55,19 @@ enum Place {
 #[derive(Clone, Debug)]
 pub(crate) struct Simplex {
     pub program: Program,
+    /// Whether rows and columns are brought to order one before each solve. Programs that are so by
+    /// construction need not be.
+    pub autoscale: bool,
+    /// Whether duals are wanted right in each component, however small it is beside the others.
+    pub precise: bool,
+    /// Reduced costs are judged beside their terms, and beside this.
+    least_term: f64,
+    /// The program in the units that are worked in, if these are others.
+    scaled: Option<(Program, Scaling)>,
     /// Pivots so far.
     pub pivots: usize,
+    /// Violation of a bound that counts as rounding.
+    feasible: f64,
     place: Vec<Place>,
     basis: Vec<usize>,
     basic_value: Vec<f64>,
@@ -63,7 +83,12 @@ impl Simplex {
     pub fn new(program: Program) -> Self {
         let mut simplex = Simplex {
             program,
+            autoscale: false,
+            precise: false,
+            least_term: LEAST_TERM,
+            scaled: None,
             pivots: 0,
+            feasible: FEASIBLE,
             place: Vec::new(),
             basis: Vec::new(),
             basic_value: Vec::new(),
@@ -76,13 +101,24 @@ impl Simplex {
         simplex
     }
 
+    /// The same for a program whose numbers are of any size.
+    pub fn scaling(program: Program) -> Self {
+        Simplex { autoscale: true, precise: true, ..Simplex::new(program) }
+    }
+
     /// Solves to an optimal vertex from the current basis.
     pub fn maximise(&mut self, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
         self.sync();
+        if self.autoscale {
+            let scaling = Scaling::new(&self.program);
+            self.scaled = Some((scaling.apply(&self.program), scaling));
+        }
         self.perturbation.clear();
         let limit =
             self.pivots + 1000 + PIVOTS_PER_SIZE_MAX * (self.program.rows() + self.program.vars());
         let mut stalled = 0;
+        self.least_term = LEAST_TERM;
+        let mut polished = None;
         loop {
             if !self.fresh || self.factors.is_stale() {
                 self.refactor();
@@ -104,10 +140,27 @@ impl Simplex {
                     stalled = 0;
                     continue;
                 }
-                return if infeasible { Err(LpError::Infeasible) } else { Ok(()) };
+                if infeasible {
+                    // Constraints that hold with equality all around may miss each other by rounding.
+                    let missed = self.infeasibility();
+                    if missed > NEARLY_FEASIBLE {
+                        return Err(LpError::Infeasible);
+                    }
+                    self.feasible = 2.0 * missed;
+                    continue;
+                }
+                if self.precise && polished.is_none() {
+                    polished = Some(self.pivots + POLISH_MAX + self.program.rows());
+                    self.least_term = LEAST_TERM_POLISHED;
+                    continue;
+                }
+                return Ok(());
             };
+            if polished.is_some_and(|limit| self.pivots >= limit) {
+                return Ok(());
+            }
             let step = self.pivot(enter, rise, infeasible)?;
-            stalled = if step > FEASIBLE { 0 } else { stalled + 1 };
+            stalled = if step > self.feasible { 0 } else { stalled + 1 };
             if stalled == STALL {
                 self.perturb();
             }
@@ -116,7 +169,7 @@ impl Simplex {
 
     /// The value of a structural variable.
     pub fn value(&self, var: VarId) -> f64 {
-        self.value_of(var)
+        self.value_of(var) * self.scaled.as_ref().map_or(1.0, |(_, s)| s.column[var])
     }
 
     /// The value of `A x` on a row.
@@ -127,6 +180,16 @@ impl Simplex {
 
     /// The duals of the rows: what one more unit on the row's bound adds to the objective.
     pub fn duals(&mut self) -> Vec<f64> {
+        let mut y = self.working_duals();
+        if let Some((_, scaling)) = &self.scaled {
+            for (y, row) in y.iter_mut().zip(&scaling.row) {
+                *y *= row / scaling.cost;
+            }
+        }
+        y
+    }
+
+    fn working_duals(&mut self) -> Vec<f64> {
         let mut y: Vec<f64> = self.basis.iter().map(|&v| self.cost_of(v)).collect();
         self.factors.btran(&mut y);
         y
@@ -135,7 +198,7 @@ impl Simplex {
     /// What the duals prove: no feasible point has a greater objective, up to rounding in the reduced
     /// costs of unbounded variables.
     pub fn dual_bound(&mut self) -> f64 {
-        let y = self.duals();
+        let y = self.working_duals();
         let mut bound = 0.0;
         for v in 0..self.place.len() {
             let (reduced, _) = self.reduced_cost(v, &y, false);
@@ -145,12 +208,12 @@ impl Simplex {
                 bound += reduced * at;
             }
         }
-        bound
+        bound / self.scaled.as_ref().map_or(1.0, |(_, s)| s.cost)
     }
 
     /// The objective at the current vertex.
     pub fn objective(&self) -> f64 {
-        (0..self.program.vars()).map(|v| self.program.cost[v] * self.value_of(v)).sum()
+        (0..self.program.vars()).map(|v| self.program.cost[v] * self.value(v)).sum()
     }
 
     /// The basic variables: structural ones by position, then logical ones behind them by row.
@@ -160,6 +223,7 @@ impl Simplex {
 
     /// Adds variables or rows made to the program by the caller: logicals of new rows become basic.
     fn sync(&mut self) {
+        self.scaled = None;
         let (vars, rows) = (self.program.vars(), self.program.rows());
         let (old_rows, old_vars) = (self.basis.len(), self.place.len() - self.basis.len());
         if vars == old_vars && rows == old_rows {
@@ -227,17 +291,17 @@ impl Simplex {
     /// Restricts the program to its optimal face: whatever has a reduced cost stays on its bound.
     /// Returns whether anything is left that could move.
     pub fn restrict_to_optimal_face(&mut self) -> bool {
-        let y = self.duals();
+        let y = self.working_duals();
         let mut movable = false;
         for v in 0..self.place.len() {
             if matches!(self.place[v], Place::Basic(_)) {
                 continue;
             }
-            let (lower, upper) = self.bounds(v);
+            let (lower, upper) = self.program.bounds(v);
             let (reduced, scale) = self.reduced_cost(v, &y, false);
             if reduced.abs() > 10.0 * OPTIMAL * scale {
                 let at = if self.place[v] == Place::Upper { upper } else { lower };
-                self.set_bounds(v, at, at);
+                self.program.set_bounds(v, at, at);
             } else if upper > lower {
                 movable = true;
             }
@@ -249,8 +313,9 @@ impl Simplex {
     fn refactor(&mut self) {
         let rows = self.program.rows();
         for _ in 0..=rows {
+            let data = self.scaled.as_ref().map_or(&self.program, |(program, _)| program);
             let columns: Vec<&[(RowId, f64)]> =
-                self.basis.iter().map(|&v| column(&self.program, &self.logical, v)).collect();
+                self.basis.iter().map(|&v| column(data, &self.logical, v)).collect();
             let deficiency = self.factors.factor(rows, &columns);
             if deficiency.columns.is_empty() {
                 break;
@@ -277,7 +342,7 @@ impl Simplex {
                 Place::Upper => self.bounds(v).1,
             };
             if x != 0.0 {
-                for &(row, a) in column(&self.program, &self.logical, v) {
+                for &(row, a) in column(self.data(), &self.logical, v) {
                     rhs[row] -= a * x;
                 }
             }
@@ -286,7 +351,7 @@ impl Simplex {
         self.factors.ftran(&mut x);
         // One step of refinement takes the residual from the factors' error to that of the data.
         for (at, &v) in self.basis.iter().enumerate() {
-            for &(row, a) in column(&self.program, &self.logical, v) {
+            for &(row, a) in column(self.data(), &self.logical, v) {
                 rhs[row] -= a * x[at];
             }
         }
@@ -302,7 +367,7 @@ impl Simplex {
             let (lower, upper) = self.bounds(v);
             (lower - x).max(x - upper)
         });
-        violations.filter(|&violation| violation > FEASIBLE).sum()
+        violations.filter(|&violation| violation > self.feasible).sum()
     }
 
     /// The entering variable and whether it rises.
@@ -348,9 +413,9 @@ impl Simplex {
     /// In phase one: the direction in which a basic variable should move.
     fn urge(&self, v: usize, x: f64) -> f64 {
         let (lower, upper) = self.bounds(v);
-        if x < lower - FEASIBLE {
+        if x < lower - self.feasible {
             1.0
-        } else if x > upper + FEASIBLE {
+        } else if x > upper + self.feasible {
             -1.0
         } else {
             0.0
@@ -361,8 +426,8 @@ impl Simplex {
     fn reduced_cost(&self, v: usize, y: &[f64], infeasible: bool) -> (f64, f64) {
         let own = if infeasible { 0.0 } else { self.cost_of(v) + self.perturbation_of(v) };
         let mut sum = own;
-        let mut scale = own.abs().max(1e-3);
-        for &(row, a) in column(&self.program, &self.logical, v) {
+        let mut scale = own.abs().max(self.least_term);
+        for &(row, a) in column(self.data(), &self.logical, v) {
             let term = a * y[row];
             sum -= term;
             scale = scale.max(term.abs());
@@ -373,7 +438,7 @@ impl Simplex {
     /// Moves the entering variable as far as the basis allows, and pivots. Returns the step.
     fn pivot(&mut self, enter: usize, rise: bool, infeasible: bool) -> Result<f64, LpError> {
         let mut alpha = vec![0.0; self.program.rows()];
-        for &(row, a) in column(&self.program, &self.logical, enter) {
+        for &(row, a) in column(self.data(), &self.logical, enter) {
             alpha[row] += a;
         }
         self.factors.ftran(&mut alpha);
@@ -411,7 +476,7 @@ impl Simplex {
         let mut relaxed = f64::INFINITY;
         for at in 0..alpha.len() {
             if let Some((room, _)) = self.room(at, alpha[at] * sign, infeasible) {
-                relaxed = relaxed.min((room + FEASIBLE) / alpha[at].abs());
+                relaxed = relaxed.min((room + self.feasible) / alpha[at].abs());
             }
         }
         if relaxed.is_infinite() {
@@ -443,10 +508,10 @@ impl Simplex {
         let falls = slope > 0.0;
         if infeasible {
             // A violated bound blocks only from the wrong side: on reaching it the variable leaves.
-            if x < lower - FEASIBLE {
+            if x < lower - self.feasible {
                 return if falls { None } else { Some((lower - x, false)) };
             }
-            if x > upper + FEASIBLE {
+            if x > upper + self.feasible {
                 return if falls { Some((x - upper, true)) } else { None };
             }
         }
@@ -463,7 +528,7 @@ impl Simplex {
     /// Breaks ties among the costs by a little, repeatably.
     fn perturb(&mut self) {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        let scale = self.program.cost.iter().fold(1e-3_f64, |m, c| m.max(c.abs()));
+        let scale = self.data().cost.iter().fold(1e-3_f64, |m, c| m.max(c.abs()));
         self.perturbation = (0..self.program.vars())
             .map(|_| {
                 state = state
@@ -488,30 +553,21 @@ impl Simplex {
         }
     }
 
-    fn bounds(&self, v: usize) -> (f64, f64) {
-        let vars = self.program.vars();
-        if v < vars {
-            (self.program.lower[v], self.program.upper[v])
-        } else {
-            (self.program.row_lower[v - vars], self.program.row_upper[v - vars])
-        }
+    /// The program that is worked on.
+    fn data(&self) -> &Program {
+        self.scaled.as_ref().map_or(&self.program, |(program, _)| program)
     }
 
-    fn set_bounds(&mut self, v: usize, lower: f64, upper: f64) {
-        let vars = self.program.vars();
-        if v < vars {
-            (self.program.lower[v], self.program.upper[v]) = (lower, upper);
-        } else {
-            (self.program.row_lower[v - vars], self.program.row_upper[v - vars]) = (lower, upper);
-        }
+    fn bounds(&self, v: usize) -> (f64, f64) {
+        self.data().bounds(v)
     }
 
     fn cost_of(&self, v: usize) -> f64 {
-        self.program.cost.get(v).copied().unwrap_or(0.0)
+        self.data().cost.get(v).copied().unwrap_or(0.0)
     }
 
     fn column(&self, v: usize) -> &[(RowId, f64)] {
-        column(&self.program, &self.logical, v)
+        column(self.data(), &self.logical, v)
     }
 }
 

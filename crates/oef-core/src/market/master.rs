@@ -13,8 +13,11 @@ pub(super) enum Goal {
 
 /// A row that prefers its type by less than this is not clear about it.
 const CLEAR: f64 = 1e-11;
-/// Price of a GPU that does not exist, over that of one that does.
+/// Price of a GPU that does not exist, over that of one that does, to begin with; where that does not
+/// keep the rows within what there is, it is raised by the same factor again.
 const OVERDRAFT: f64 = 100.0;
+/// Overdraft, as a part of a type's capacity, that is only rounding.
+const OVERDRAWN: f64 = 1e-11;
 /// Rounds of column generation; each adds at least one column of finitely many.
 const ROUNDS_MAX: usize = 10_000;
 
@@ -46,6 +49,10 @@ pub(super) struct Position {
     pub price: Vec<f64>,
     /// Target units that each edge delivers.
     pub amount: Vec<f64>,
+    /// Total only: what is asked of each type beyond its capacity (as a part of it), and the factor
+    /// that it is dearer by.
+    pub overdraft: Vec<f64>,
+    pub dearer: Vec<f64>,
     /// The level reached, or the total.
     pub value: f64,
     /// Simplex pivots spent.
@@ -67,11 +74,21 @@ impl Master<'_> {
     pub fn solve(&self, position: &mut Position, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
         for _ in 0..ROUNDS_MAX {
             self.solve_restricted(position, stop)?;
-            if !self.generate(position) {
+            if !self.generate(position) && !self.raise_overdrafts(position) {
                 return Ok(());
             }
         }
         Err(LpError::NotConverged)
+    }
+
+    /// Makes overdrafts dearer where there still are any; true if so.
+    fn raise_overdrafts(&self, position: &mut Position) -> bool {
+        let drawn = |&j: &usize| position.overdraft[j] > OVERDRAWN;
+        let drawn: Vec<usize> = (0..position.overdraft.len()).filter(drawn).collect();
+        for &j in &drawn {
+            position.dearer[j] *= OVERDRAFT;
+        }
+        !drawn.is_empty()
     }
 
     /// Fills `position` with the choices at the given prices; rows that hesitate by less than
@@ -134,6 +151,9 @@ impl Master<'_> {
         position: &mut Position,
         stop: &dyn Fn() -> bool,
     ) -> Result<(), LpError> {
+        if position.dearer.is_empty() {
+            position.dearer = vec![OVERDRAFT; self.types];
+        }
         let (program, names, scales) = self.program(position);
         let vars = program.vars();
         let mut slot_of_row = vec![usize::MAX; self.rows.len()];
@@ -141,6 +161,7 @@ impl Master<'_> {
             slot_of_row[i] = slot;
         }
         let mut simplex = Simplex::new(program);
+        simplex.precise = true;
         let (mut structurals, mut logicals) = (Vec::new(), Vec::new());
         let mut wanted = std::collections::BTreeSet::new();
         for basic in &position.basis {
@@ -164,6 +185,11 @@ impl Master<'_> {
         let size = self.rows.len() as f64;
         position.price = (0..self.types).map(|j| (duals[j] * size).max(0.0)).collect();
         position.amount = (0..position.edges.len()).map(|v| simplex.value(v) * scales[v]).collect();
+        if self.goal == Goal::Total {
+            let first = position.edges.len();
+            let drawn = (0..self.types).map(|j| simplex.value(first + j) / size);
+            position.overdraft = drawn.collect();
+        }
         position.value = match self.goal {
             Goal::Level => simplex.value(vars - 1),
             Goal::Total => (position.edges.iter().zip(&position.amount))
@@ -238,7 +264,7 @@ impl Master<'_> {
                 most[j] = most[j].max(self.worth[row] / self.costs(row)[j]);
             }
             for (j, most) in most.into_iter().enumerate() {
-                program.var(-OVERDRAFT * most / size, 0.0, f64::INFINITY, vec![(j, -1.0)]);
+                program.var(-position.dearer[j] * most / size, 0.0, f64::INFINITY, vec![(j, -1.0)]);
                 names.push(Basic::Overdraft(j));
             }
         }

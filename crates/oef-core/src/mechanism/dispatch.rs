@@ -22,6 +22,22 @@ pub fn solve(
     mechanism: Mechanism,
     options: &Options<'_>,
 ) -> Result<Outcome, SolveError> {
+    solve_again(problem, mechanism, options, &mut Memory::default())
+}
+
+/// What a solve leaves for the next one of a similar problem.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Memory {
+    market: MarketState,
+}
+
+/// Like [`solve`], starting from what an earlier solve left.
+pub(crate) fn solve_again(
+    problem: &Problem,
+    mechanism: Mechanism,
+    options: &Options<'_>,
+    memory: &mut Memory,
+) -> Result<Outcome, SolveError> {
     let stop = || options.stop.is_some_and(|stop| stop());
     match mechanism {
         Mechanism::MaxMin => {
@@ -36,8 +52,10 @@ pub fn solve(
     let cap = if mechanism == Mechanism::Gavel { options.gavel_cap } else { None };
     let instance = Instance::new(problem, cap);
     check_size(&instance, mechanism)?;
-    let found = if instance.caps.is_empty() {
-        unlimited(&instance, mechanism, &stop)
+    let found = if instance.rows() == 0 {
+        Ok(nothing(&instance))
+    } else if instance.caps.is_empty() {
+        unlimited(&instance, mechanism, memory, &stop)
     } else {
         capped(problem, &instance, mechanism, &stop)
     };
@@ -59,6 +77,11 @@ pub fn solve(
             iterations: allocation.pivots,
         },
     })
+}
+
+/// Nobody can use anything.
+fn nothing(instance: &Instance) -> Allocation {
+    Allocation { x: Vec::new(), price: vec![0.0; instance.width()], gap: 0.0, pivots: 0 }
 }
 
 fn closed_form(
@@ -111,12 +134,13 @@ fn check_size(instance: &Instance, mechanism: Mechanism) -> Result<(), SolveErro
 fn unlimited(
     instance: &Instance,
     mechanism: Mechanism,
+    memory: &mut Memory,
     stop: &dyn Fn() -> bool,
 ) -> Result<Allocation, LpError> {
     let everything = |_: usize, _: usize| true;
-    let level = |target: &[f64]| {
+    let mut level = |target: &[f64]| {
         let levelling = Levelling { instance, target, held: &[], allowed: &everything };
-        market::lexicographic(&levelling, &mut MarketState::default(), stop)
+        market::lexicographic(&levelling, &mut memory.market, stop)
     };
     match mechanism {
         Mechanism::Noncooperative => level(&instance.weight),

@@ -11,6 +11,7 @@ mod roster;
 mod testing;
 
 pub use dispatch::solve;
+pub(crate) use dispatch::{Memory, solve_again};
 pub use name::{Mechanism, UnknownMechanism};
 pub use outcome::{Outcome, SolveError, SolverReport, Status, Trade};
 

@@ -1,5 +1,6 @@
 //! What is to be shared among whom: gpu types with capacities, tenants with weights and workloads.
 
+mod edit;
 mod limits;
 mod reference;
 mod spec;
@@ -24,6 +25,7 @@ pub struct Problem {
     pub(crate) workloads: Vec<Workload>,
     pub(crate) reference: TypeId,
     pub(crate) reference_declared: bool,
+    pub(crate) total_weight: f64,
 }
 
 /// A kind of device and how many whole, healthy ones there are.
@@ -109,7 +111,7 @@ impl Problem {
 
     /// The sum of all weights.
     pub fn total_weight(&self) -> f64 {
-        self.tenants.iter().map(|t| t.weight).sum()
+        self.total_weight
     }
 
     /// The tenant of that name.
@@ -121,4 +123,12 @@ impl Problem {
     pub fn type_named(&self, name: &str) -> Option<TypeId> {
         self.types.iter().position(|t| t.name == name).map(TypeId)
     }
+}
+
+/// The sum of the weights, from the least to the greatest: the order of the tenants must not show, not
+/// even in the last digit.
+fn total_weight(tenants: &[Tenant]) -> f64 {
+    let mut weights: Vec<f64> = tenants.iter().map(|t| t.weight).collect();
+    weights.sort_by(f64::total_cmp);
+    weights.iter().sum()
 }

@@ -1,6 +1,6 @@
 //! From a description to a problem, or to the list of everything that is wrong with it.
 
-use super::{GpuType, Problem, ProblemSpec, Tenant, Workload, limits, reference};
+use super::{GpuType, Problem, ProblemSpec, Tenant, Workload, limits, reference, total_weight};
 use crate::ids::{TenantId, TypeId};
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -87,7 +87,8 @@ impl Checker<'_> {
         let reference = reference.unwrap_or_else(|| reference::derive(&types, &workloads));
         reference::normalise(reference, &mut workloads);
         self.check_range(&workloads);
-        Some(Problem { types, tenants, workloads, reference, reference_declared })
+        let total_weight = total_weight(&tenants);
+        Some(Problem { types, tenants, workloads, reference, reference_declared, total_weight })
     }
 
     fn wrong(&mut self, field: Field, message: String, hint: &str) {

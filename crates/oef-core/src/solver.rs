@@ -1,0 +1,114 @@
+//! A solver that goes on from where it was.
+
+use crate::change::{self, Change, ChangeError};
+use crate::ids::{TenantId, TypeId};
+use crate::mechanism::{Mechanism, Memory, Options, Outcome, SolveError, solve_again};
+use crate::problem::{InvalidProblem, Problem, ProblemSpec};
+use thiserror::Error;
+
+/// A problem under one mechanism, with what the last solve learned about it.
+///
+/// After an arrival, a departure or another change the next solve starts from the prices of the last
+/// one instead of from nothing. Its answer is the one that [`solve`](crate::solve) would give for the
+/// changed problem. The reference type stays that of the problem the solver was made for, so that
+/// figures before and after can be compared.
+///
+/// ```
+/// use oef_core::{Change, Mechanism, Options, ProblemSpec, Solver, TenantSpec};
+///
+/// let spec = ProblemSpec::from_matrix(&[1.0, 1.0], &[&[1.0, 2.0], &[1.0, 5.0]]);
+/// let mut solver = Solver::new(spec.validate().unwrap(), Mechanism::Noncooperative);
+/// let before = solver.solve(&Options::default()).unwrap();
+/// assert!((before.shares.total(solver.problem()) - 30.0 / 7.0).abs() < 1e-9);
+///
+/// let newcomer = TenantSpec::simple("u3", vec![("g1".into(), 1.0), ("g2".into(), 3.0)]);
+/// solver.apply(&Change::AddTenant(newcomer)).unwrap();
+/// let after = solver.solve(&Options::default()).unwrap();
+/// assert_eq!(solver.problem().tenants().len(), 3);
+/// assert!(after.shares.total(solver.problem()) < 30.0 / 7.0);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Solver {
+    problem: Problem,
+    mechanism: Mechanism,
+    memory: Memory,
+}
+
+/// Why a change was not made; the solver's problem is as it was.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum ApplyError {
+    /// The change names something that is not there.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    /// The problem would no longer be valid.
+    #[error(transparent)]
+    Invalid(#[from] InvalidProblem),
+}
+
+impl Solver {
+    /// A solver that has solved nothing yet.
+    pub fn new(problem: Problem, mechanism: Mechanism) -> Self {
+        Solver { problem, mechanism, memory: Memory::default() }
+    }
+
+    /// The problem as it is now.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// The mechanism.
+    pub fn mechanism(&self) -> Mechanism {
+        self.mechanism
+    }
+
+    /// Computes the shares of the problem as it is now.
+    pub fn solve(&mut self, options: &Options<'_>) -> Result<Outcome, SolveError> {
+        solve_again(&self.problem, self.mechanism, options, &mut self.memory)
+    }
+
+    /// Makes a change; on an error nothing has changed.
+    pub fn apply(&mut self, change: &Change) -> Result<(), ApplyError> {
+        match change {
+            Change::AddTenant(tenant) if self.problem.tenant_named(&tenant.name).is_none() => {
+                Ok(self.problem.add_tenant(tenant)?)
+            }
+            Change::RemoveTenant { tenant } if self.problem.tenants().len() > 1 => {
+                self.problem.remove_tenant(self.tenant(change, tenant)?);
+                Ok(())
+            }
+            Change::SetWeight { tenant, weight } if weight.is_finite() && *weight > 1e-9 => {
+                self.problem.set_weight(self.tenant(change, tenant)?, *weight);
+                Ok(())
+            }
+            Change::SetCapacity { gpu, count } if count.is_finite() && *count > 0.0 => {
+                self.problem.set_capacity(self.gpu(change, gpu)?, *count);
+                Ok(())
+            }
+            // Rarer changes, and those that cannot be made, go through the description.
+            other => self.rebuild(other),
+        }
+    }
+
+    fn rebuild(&mut self, change: &Change) -> Result<(), ApplyError> {
+        let spec = ProblemSpec::from(&self.problem);
+        self.problem = change::apply(&spec, std::slice::from_ref(change))?.validate()?;
+        Ok(())
+    }
+
+    fn tenant(&self, change: &Change, name: &str) -> Result<TenantId, ApplyError> {
+        self.problem.tenant_named(name).ok_or_else(|| self.unknown(change))
+    }
+
+    fn gpu(&self, change: &Change, name: &str) -> Result<TypeId, ApplyError> {
+        self.problem.type_named(name).ok_or_else(|| self.unknown(change))
+    }
+
+    /// The error of a change that names something unknown, with the nearest known name.
+    fn unknown(&self, change: &Change) -> ApplyError {
+        let spec = ProblemSpec::from(&self.problem);
+        match change::apply(&spec, std::slice::from_ref(change)) {
+            Err(error) => error.into(),
+            Ok(_) => ChangeError::UnknownTenant { name: String::new(), nearest: None }.into(),
+        }
+    }
+}

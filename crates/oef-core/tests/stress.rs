@@ -1,0 +1,205 @@
+//! Many small random problems of every kind through every mechanism but `cooperative` (which has its
+//! own tests): an answer, proven optimal, finite, within capacities and demands, nothing useful idle.
+//! `OEF_STRESS=n` makes it `n` problems of each kind.
+
+use oef_core::{
+    GpuSpec, Mechanism, Options, Outcome, Problem, ProblemSpec, Status, TenantSpec, TypeId,
+    WorkloadSpec, equal_split, solve,
+};
+
+/// A small generator with a fixed stream.
+struct Dice(u64);
+
+impl Dice {
+    fn real(&mut self) -> f64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let mixed = (self.0 ^ (self.0 >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        (mixed >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.real() * n as f64) as usize
+    }
+
+    fn log(&mut self, low: f64, high: f64) -> f64 {
+        (low.ln() + self.real() * (high.ln() - low.ln())).exp()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Plain,
+    Ties,
+    Zeros,
+    Huge,
+    Demands,
+    HugeDemands,
+}
+
+fn random(kind: Kind, seed: u64) -> ProblemSpec {
+    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (kind as u64) << 7);
+    for _ in 0..4 {
+        dice.real();
+    }
+    let (n, k) = (1 + dice.below(12), 1 + dice.below(6));
+    let huge = matches!(kind, Kind::Huge | Kind::HugeDemands);
+    let limited = matches!(kind, Kind::Demands | Kind::HugeDemands);
+    let count = |dice: &mut Dice| match kind {
+        Kind::Ties => 1.0 + dice.below(3) as f64,
+        Kind::Zeros if dice.below(6) == 0 => 0.0,
+        _ if huge => dice.log(0.5, 1000.0),
+        _ => 1.0 + dice.below(8) as f64,
+    };
+    let mut gpus: Vec<GpuSpec> =
+        (0..k).map(|j| GpuSpec { name: format!("g{j}"), count: count(&mut dice) }).collect();
+    if gpus.iter().all(|g| g.count == 0.0) {
+        gpus[0].count = 1.0;
+    }
+    let everything: f64 = gpus.iter().map(|g| g.count).sum();
+    let mut tenants = Vec::new();
+    for t in 0..n {
+        let workloads = if dice.below(4) == 0 { 1 + dice.below(3) } else { 1 };
+        let mut tenant = TenantSpec::simple(format!("t{t:02}"), Vec::new());
+        tenant.workloads = (0..workloads)
+            .map(|w| {
+                let mut throughput: Vec<(String, f64)> = (0..k)
+                    .map(|j| {
+                        let value = match kind {
+                            Kind::Ties => 1.0 + dice.below(3) as f64,
+                            Kind::Zeros if dice.below(3) == 0 => 0.0,
+                            _ if huge && j == 0 => 1.0,
+                            _ if huge => dice.log(1e-6, 1e6),
+                            Kind::Demands if dice.below(8) == 0 => 0.0,
+                            _ => 1.0 + 9.0 * dice.real(),
+                        };
+                        (format!("g{j}"), value)
+                    })
+                    .collect();
+                if throughput.iter().all(|t| t.1 == 0.0) {
+                    throughput[0].1 = 1.0;
+                }
+                let weight = if dice.below(3) == 0 { 0.5 + dice.real() } else { 1.0 };
+                WorkloadSpec { name: format!("w{w}"), weight, throughput }
+            })
+            .collect();
+        tenant.weight = match kind {
+            _ if huge => dice.log(1e-3, 1e3),
+            Kind::Ties => 1.0 + dice.below(2) as f64,
+            _ => [1.0, 1.0, 2.0, 0.5 + dice.real()][dice.below(4)],
+        };
+        if limited && dice.below(2) == 0 {
+            tenant.demand = Some(match dice.below(4) {
+                0 => dice.below(4) as f64,
+                _ => everything * dice.log(1e-3, 1.0),
+            });
+        }
+        tenants.push(tenant);
+    }
+    ProblemSpec { reference: huge.then(|| "g0".into()), gpus, tenants }
+}
+
+/// What is wrong with an outcome.
+fn faults(problem: &Problem, outcome: &Outcome) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut fault = |bad: bool, what: String| {
+        if bad {
+            faults.push(what);
+        }
+    };
+    let solver = &outcome.solver;
+    fault(solver.status != Status::Optimal, format!("{:?} gap {:e}", solver.status, solver.gap));
+    fault(!solver.gap.is_finite(), format!("gap {}", solver.gap));
+    fault(
+        outcome.prices.iter().any(|p| !(p.is_finite() && *p >= 0.0)),
+        format!("prices {:?}", outcome.prices),
+    );
+    let mut idle = vec![false; problem.types().len()];
+    for (j, gpu) in problem.types().iter().enumerate() {
+        let used = outcome.shares.used(TypeId(j));
+        idle[j] = used < gpu.capacity * (1.0 - 1e-7);
+        fault(
+            !(used <= gpu.capacity * (1.0 + 1e-9)),
+            format!("{used} of {} {}", gpu.capacity, gpu.name),
+        );
+    }
+    for t in problem.tenant_ids() {
+        let held: f64 = outcome.shares.of_tenant(problem, t).iter().sum();
+        let negative = outcome.shares.of_tenant(problem, t).iter().any(|x| !(*x >= 0.0));
+        fault(negative, format!("tenant {}: {:?}", t.0, outcome.shares.of_tenant(problem, t)));
+        let demand = problem.tenants()[t.0].demand.unwrap_or(f64::INFINITY);
+        fault(
+            !(held <= demand * (1.0 + 1e-9)),
+            format!("tenant {} holds {held} over {demand}", t.0),
+        );
+        let hungry = held < demand * (1.0 - 1e-7);
+        for workload in problem.workload_ids_of(t) {
+            let speedup = &problem.workloads()[workload.0].speedup;
+            let useful = (0..idle.len()).any(|j| idle[j] && speedup[j] > 0.0);
+            fault(hungry && useful, format!("tenant {} could use what is idle", t.0));
+        }
+        if matches!(outcome.mechanism, Mechanism::Nash | Mechanism::Incentive) {
+            let (got, floor) = (outcome.shares.throughput(problem, t), equal_split(problem, t));
+            fault(got < floor * (1.0 - 1e-7), format!("tenant {} has {got} of its {floor}", t.0));
+        }
+    }
+    faults
+}
+
+fn stress(kind: Kind) {
+    let count = std::env::var("OEF_STRESS").ok().and_then(|v| v.parse().ok()).unwrap_or(300);
+    let only = std::env::var("OEF_SEED").ok().and_then(|v| v.parse::<u64>().ok());
+    let mut failed = Vec::new();
+    for seed in 0..count {
+        if only.is_some_and(|only| only != seed) {
+            continue;
+        }
+        let problem = random(kind, seed).validate().expect("a valid problem");
+        for mechanism in Mechanism::ALL {
+            if mechanism == Mechanism::Cooperative {
+                continue;
+            }
+            match solve(&problem, mechanism, &Options::default()) {
+                Ok(outcome) => {
+                    let faults = faults(&problem, &outcome);
+                    if !faults.is_empty() {
+                        failed.push(format!("seed {seed} {mechanism}: {}", faults.join("; ")));
+                    }
+                }
+                Err(error) => failed.push(format!("seed {seed} {mechanism}: {error}")),
+            }
+        }
+    }
+    let shown: Vec<&str> = failed.iter().take(20).map(String::as_str).collect();
+    assert!(failed.is_empty(), "{kind:?}: {} of {count}:\n{}", failed.len(), shown.join("\n"));
+}
+
+#[test]
+fn plain() {
+    stress(Kind::Plain);
+}
+
+#[test]
+fn ties() {
+    stress(Kind::Ties);
+}
+
+#[test]
+fn zeros() {
+    stress(Kind::Zeros);
+}
+
+#[test]
+fn huge_ranges() {
+    stress(Kind::Huge);
+}
+
+#[test]
+fn demands() {
+    stress(Kind::Demands);
+}
+
+#[test]
+fn huge_ranges_with_demands() {
+    stress(Kind::HugeDemands);
+}
