@@ -1,6 +1,7 @@
 //! The verdict on Pareto efficiency: proven by prices, proven by the program, or bounded.
 
 use super::bound::{bound, supporting_prices};
+use super::cycle;
 use super::exchange::Exchange;
 use super::program;
 use super::repair::repair;
@@ -47,28 +48,21 @@ pub(in crate::audit) fn decide(
     if relative(least) <= AUDIT_TOLERANCE && feasible {
         return holds(relative(least), ParetoProof::Prices);
     }
-    let open = |least: f64| ParetoFinding {
-        holds: false,
-        worst: 0.0,
-        bound: relative(least),
-        proof: ParetoProof::BoundOnly,
-        witness: None,
-    };
-    if !feasible || !program::fits(&exchange) {
-        return open(least);
-    }
     let mut found: Option<(f64, Improvement)> = None;
     let mut agree = false;
-    // The second start knows nothing: it helps where the first was a bad place to walk from.
-    for start in [best_prices.as_slice(), &[]] {
+    let gain = |found: &Option<(f64, Improvement)>| found.as_ref().map_or(0.0, |(gain, _)| *gain);
+    let starts: &[&[f64]] = match feasible && program::fits(&exchange) {
+        // The second start knows nothing: it helps where the first was a bad place to walk from.
+        true => &[&best_prices, &[]],
+        false => &[],
+    };
+    for start in starts {
         let Some(answer) = program::solve(&exchange, start) else { continue };
         least = least.min(bound(&exchange, &answer.prices));
         if relative(least) <= AUDIT_TOLERANCE {
             return holds(relative(least), ParetoProof::Program);
         }
         let better = improvement(problem, shares, &exchange, &answer.amounts, level);
-        let gain =
-            |found: &Option<(f64, Improvement)>| found.as_ref().map_or(0.0, |(gain, _)| *gain);
         if gain(&better) > gain(&found) {
             found = better;
         }
@@ -77,13 +71,23 @@ pub(in crate::audit) fn decide(
             break;
         }
     }
+    if feasible && relative(gain(&found)) <= AUDIT_TOLERANCE {
+        let amounts = cycle::gain(&exchange);
+        found = amounts.and_then(|x| improvement(problem, shares, &exchange, &x, level));
+    }
     match found {
         Some((gain, witness)) if relative(gain) > AUDIT_TOLERANCE => {
             let proof = if agree { ParetoProof::Program } else { ParetoProof::BoundOnly };
             let (worst, bound) = (relative(gain), relative(least).max(relative(gain)));
             ParetoFinding { holds: false, worst, bound, proof, witness: Some(witness) }
         }
-        _ => open(least),
+        _ => ParetoFinding {
+            holds: false,
+            worst: 0.0,
+            bound: relative(least),
+            proof: ParetoProof::BoundOnly,
+            witness: None,
+        },
     }
 }
 

@@ -14,9 +14,11 @@
 //! p_j + q_t >= s_i W_ij. Every p gives a bound on the gain (`bound`); prices that support the shares
 //! give the bound 0, which is the proof of efficiency without any program. Otherwise an interior-point
 //! method solves the pair (`program`), and both its answers are checked by hand: the prices by the
-//! same bound, the shares by counting.
+//! same bound, the shares by counting. Where the program is too large or stalls, idle GPUs or a ring of
+//! trades (`cycle`) still show that there is a gain.
 
 mod bound;
+mod cycle;
 mod decide;
 mod dense;
 mod exchange;

@@ -17,9 +17,10 @@ pub(super) struct Answer {
     pub prices: Vec<f64>,
 }
 
-/// Work of one iteration (parties times types squared) up to which the program is tried: about a
-/// second per iteration. Beyond it the audit reports the bound that prices prove.
-const WORK_MAX: usize = 400_000_000;
+/// Work of one iteration (parties times types squared) up to which the program is tried: 25,000 tenants
+/// with ten types take two to three seconds in all, and an audit should not take longer than the
+/// answer. Beyond it the audit reports the bound that prices prove, and a gain that needs no program.
+const WORK_MAX: usize = 2_500_000;
 /// Far above the 20-40 iterations that instances take; a run that needs more has stalled.
 const ITERATIONS_MAX: usize = 150;
 /// Iterations without much progress after which the best answer so far is taken.

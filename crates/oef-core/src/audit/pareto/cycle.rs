@@ -1,0 +1,134 @@
+//! A gain that needs no program: idle GPUs, or a ring of trades.
+//!
+//! A party that holds type j would give one GPU of it for W_ij / W_ih of type h. Where the product of
+//! the least such ratios around a ring of types is below 1, whoever stands at its edges can trade
+//! around it with something left over. Without demands such a ring exists exactly where no prices
+//! support the shares, so that this decides whether there is a gain, though not how large it can be.
+
+use super::exchange::Exchange;
+
+/// Amounts that are better for somebody and worse for nobody, if idle GPUs or a ring of trades show
+/// some. Parties with a demand stay out of it: what they get would count against it.
+pub(super) fn gain(exchange: &Exchange) -> Option<Vec<f64>> {
+    let mut amounts = exchange.held.clone();
+    let handed_out = hand_out_idle(exchange, &mut amounts);
+    let traded = ring(exchange).is_some_and(|ring| trade(exchange, &ring, &mut amounts));
+    (handed_out || traded).then_some(amounts)
+}
+
+/// A part of a type's capacity below which nothing counts as idle.
+const IDLE: f64 = 1e-9;
+/// A ring must gain this part of what goes around it; less is rounding.
+const GAIN_MIN: f64 = 1e-9;
+
+fn hand_out_idle(exchange: &Exchange, amounts: &mut [f64]) -> bool {
+    let k = exchange.types.len();
+    let mut some = false;
+    for (j, &capacity) in exchange.capacity.iter().enumerate() {
+        let idle = capacity - exchange.held.iter().skip(j).step_by(k).sum::<f64>();
+        let value = |i: usize| exchange.values_of(i)[j];
+        let keenest = unlimited(exchange).filter(|&i| value(i) > 0.0);
+        let keenest = keenest.reduce(|best, i| if value(i) > value(best) { i } else { best });
+        if let Some(i) = keenest.filter(|_| idle > IDLE * capacity) {
+            amounts[i * k + j] += idle;
+            some = true;
+        }
+    }
+    some
+}
+
+fn unlimited(exchange: &Exchange) -> impl Iterator<Item = usize> {
+    let free = exchange.groups.iter().filter(|g| g.demand.is_none());
+    free.flat_map(|g| g.parties.clone())
+}
+
+/// One edge of a ring: a party that gives `from` for `to`.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    party: usize,
+    from: usize,
+    to: usize,
+    /// GPUs of `to` that make up for one of `from`.
+    ratio: f64,
+}
+
+/// The cheapest trade from every type to every other, by somebody who holds a fair amount of it.
+fn edges(exchange: &Exchange) -> Vec<Option<Edge>> {
+    let k = exchange.types.len();
+    let mut edges: Vec<Option<Edge>> = vec![None; k * k];
+    for party in unlimited(exchange) {
+        let (w, x) = (exchange.values_of(party), &exchange.held[party * k..][..k]);
+        for from in (0..k).filter(|&j| w[j] * x[j] > HELD * exchange.floor[party]) {
+            for to in (0..k).filter(|&h| h != from && w[h] > 0.0) {
+                let edge = Edge { party, from, to, ratio: w[from] / w[to] };
+                let best = &mut edges[from * k + to];
+                if best.is_none_or(|known| edge.ratio < known.ratio) {
+                    *best = Some(edge);
+                }
+            }
+        }
+    }
+    edges
+}
+
+/// A holding that makes less than this part of a party's throughput is not worth a trade.
+const HELD: f64 = 1e-6;
+
+/// A ring of trades with something left over, by shortest paths in the logarithms of the ratios.
+fn ring(exchange: &Exchange) -> Option<Vec<Edge>> {
+    let k = exchange.types.len();
+    let edges = edges(exchange);
+    let (mut distance, mut came) = (vec![0.0_f64; k], vec![None::<Edge>; k]);
+    let mut last = None;
+    for _ in 0..k {
+        last = None;
+        for edge in edges.iter().flatten() {
+            let length = edge.ratio.ln() + GAIN_MIN;
+            if distance[edge.from] + length < distance[edge.to] {
+                distance[edge.to] = distance[edge.from] + length;
+                came[edge.to] = Some(*edge);
+                last = Some(edge.to);
+            }
+        }
+    }
+    // Whatever still moves after k passes hangs on a ring; k steps back one is certainly on it.
+    let mut at = last?;
+    for _ in 0..k {
+        at = came[at]?.from;
+    }
+    let mut ring = Vec::new();
+    let first = at;
+    loop {
+        let edge = came[at]?;
+        ring.push(edge);
+        at = edge.from;
+        if at == first || ring.len() > k {
+            break;
+        }
+    }
+    ring.reverse();
+    (at == first).then_some(ring)
+}
+
+/// Trades around the ring as much as the scarcest holding allows; what is left over goes to the party
+/// of the last edge.
+fn trade(exchange: &Exchange, ring: &[Edge], amounts: &mut [f64]) -> bool {
+    let k = exchange.types.len();
+    // What each party gives when the first gives one GPU, and the most that the first can give then.
+    let (mut given, mut most) = (1.0, f64::INFINITY);
+    for edge in ring {
+        most = most.min(exchange.held[edge.party * k + edge.from] / given);
+        given *= edge.ratio;
+    }
+    if !(given < 1.0 && most.is_finite() && most > 0.0) {
+        return false;
+    }
+    let mut given = most;
+    for (i, edge) in ring.iter().enumerate() {
+        amounts[edge.party * k + edge.from] -= given;
+        given *= edge.ratio;
+        let got = if i + 1 == ring.len() { most } else { given };
+        amounts[edge.party * k + edge.to] += got;
+    }
+    true
+}
