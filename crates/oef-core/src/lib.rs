@@ -28,8 +28,8 @@ pub use mechanism::{Mechanism, Options, Outcome, SolveError, SolverReport, Statu
 pub use problem::{
     Field, GpuSpec, InvalidProblem, Problem, ProblemError, ProblemSpec, TenantSpec, WorkloadSpec,
 };
-pub use solver::{ApplyError, Solver};
 pub use shares::{Shares, equal_split, usable_value};
+pub use solver::{ApplyError, Solver};
 
 /// Relative optimality gap and constraint violation within which an answer counts as optimal.
 pub const OPTIMALITY_TOLERANCE: f64 = 1e-9;

@@ -13,6 +13,10 @@ use std::fmt::Write as _;
 
 /// A witness with more parties than this is described by its first few.
 const NAMED_MAX: usize = 4;
+/// Better shares of more amounts than this are left to `--json`: nobody adds them up by hand.
+const AMOUNTS_MAX: usize = 12;
+/// Below this an amount is the solver's rounding.
+const HELD: f64 = 1e-9;
 
 /// What a property's line begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,7 +173,7 @@ fn by_hand(problem: &Problem, shares: &Shares, w: &EnvyWitness, scale: f64) -> O
     }
     let bundle = shares.of_tenant(problem, w.envied);
     let terms: Vec<String> = (bundle.iter().zip(&workload.speedup).zip(problem.types()))
-        .filter(|((x, _), _)| **x > 1e-9)
+        .filter(|((x, _), _)| **x > HELD)
         .map(|((x, s), t)| format!("{} {} x {}", figure(x * scale), short(&t.name), figure(*s)))
         .collect();
     (1..=NAMED_MAX).contains(&terms.len()).then(|| terms.join(" + "))
@@ -205,16 +209,18 @@ fn improvement(
         .collect();
     let more = better.gains.len().saturating_sub(NAMED_MAX);
     let more = if more > 0 { format!(" and {more} others something") } else { String::new() };
-    let mut text = format!(
-        "{}{more} with nobody losing ({} of the total)",
-        gains.join(", "),
-        percent(finding.worst)
-    );
+    let mut part = format!("{} of the total", percent(finding.worst));
+    if finding.proof == ParetoProof::BoundOnly {
+        let _ = write!(part, ", and not more than {} is possible", percent(finding.bound));
+    }
+    let mut text = format!("{}{more} with nobody losing ({part})", gains.join(", "));
     let changed: Vec<TenantId> = problem
         .tenant_ids()
         .filter(|&t| differ(&shares.of_tenant(problem, t), &better.shares.of_tenant(problem, t)))
         .collect();
-    if changed.len() <= NAMED_MAX {
+    let held =
+        |&t: &TenantId| better.shares.of_tenant(problem, t).iter().filter(|x| **x > HELD).count();
+    if changed.len() <= NAMED_MAX && changed.iter().map(held).sum::<usize>() <= AMOUNTS_MAX {
         let parts: Vec<String> = (changed.iter())
             .map(|&t| {
                 let bundle = bundle(problem, &better.shares.of_tenant(problem, t));
@@ -231,7 +237,7 @@ fn improvement(
 /// A bundle in words: `0.5 g1 + 0.25 g2`.
 pub fn bundle(problem: &Problem, gpus: &[f64]) -> String {
     let parts: Vec<String> = (gpus.iter().zip(problem.types()))
-        .filter(|(x, _)| **x > 1e-9)
+        .filter(|(x, _)| **x > HELD)
         .map(|(x, t)| format!("{} {}", figure(*x), short(&t.name)))
         .collect();
     if parts.is_empty() { "nothing".into() } else { parts.join(" + ") }
