@@ -134,8 +134,12 @@ fn render(problem: &Problem, mechanism: Mechanism, lie: &Lie) -> String {
         let _ = writeln!(out, "  {title:<11} {:>10}  {verdict}", figure(attempt.throughput));
     }
     let tried = counted(lie.evaluations, "report");
-    let end = if lie.complete { "" } else { "; stopped before the search was through" };
-    let _ = writeln!(out, "{tried} tried{end}. Everybody else tells the truth.");
+    let _ = writeln!(out, "{tried} tried; everybody else tells the truth.");
+    if !lie.complete {
+        out.push_str(
+            "The search was not through: --effort thorough, or more time, may find more.\n",
+        );
+    }
     out
 }
 

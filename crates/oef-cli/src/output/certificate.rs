@@ -73,8 +73,7 @@ pub fn render(problem: &Problem, outcome: &Outcome, certificate: &Certificate) -
     }
     if has_several_workloads(problem) {
         let finding = &c.pareto_efficient_across_workloads;
-        let text = pareto(problem, &outcome.shares, finding);
-        lines.push((Mark::of_pareto(finding), "  across workloads", text));
+        lines.push((Mark::of_pareto(finding), "  across workloads", across(problem, finding)));
     }
     lines.push((Mark::of(c.adjacent.holds), "adjacent types", adjacent(problem, c)));
     lines.push((Mark::of(c.optimality.holds), "optimal", optimality(c)));
@@ -189,21 +188,31 @@ fn pareto(problem: &Problem, shares: &Shares, finding: &ParetoFinding) -> String
     match &finding.witness {
         Some(better) => improvement(problem, shares, finding, better),
         None if finding.holds => "nobody can gain without another's loss".into(),
-        None => {
-            format!(
-                "not decided: nobody loses and the total gains at most {}",
-                percent(finding.bound)
-            )
-        }
+        None => pareto_open(finding),
     }
 }
 
-fn improvement(
-    problem: &Problem,
-    shares: &Shares,
-    finding: &ParetoFinding,
-    better: &Improvement,
-) -> String {
+/// The same for tenants as a whole, in short: what they could gain also by moving GPUs from one of
+/// their workloads to another.
+fn across(problem: &Problem, finding: &ParetoFinding) -> String {
+    match &finding.witness {
+        Some(better) => {
+            let gains = gains(problem, better, finding);
+            format!("counting tenants as a whole, {gains}; --json has the better shares")
+        }
+        None if finding.holds => {
+            "nor can a tenant as a whole, by changing its workloads' parts".into()
+        }
+        None => pareto_open(finding),
+    }
+}
+
+fn pareto_open(finding: &ParetoFinding) -> String {
+    format!("not decided: nobody loses and the total gains at most {}", percent(finding.bound))
+}
+
+/// Who could gain how much.
+fn gains(problem: &Problem, better: &Improvement, finding: &ParetoFinding) -> String {
     let gains: Vec<String> = (better.gains.iter().take(NAMED_MAX))
         .map(|&(t, gain)| format!("{} could gain {}", tenant(problem, t), figure(gain)))
         .collect();
@@ -213,7 +222,16 @@ fn improvement(
     if finding.proof == ParetoProof::BoundOnly {
         let _ = write!(part, ", and not more than {} is possible", percent(finding.bound));
     }
-    let mut text = format!("{}{more} with nobody losing ({part})", gains.join(", "));
+    format!("{}{more} with nobody losing ({part})", gains.join(", "))
+}
+
+fn improvement(
+    problem: &Problem,
+    shares: &Shares,
+    finding: &ParetoFinding,
+    better: &Improvement,
+) -> String {
+    let mut text = gains(problem, better, finding);
     let changed: Vec<TenantId> = problem
         .tenant_ids()
         .filter(|&t| differ(&shares.of_tenant(problem, t), &better.shares.of_tenant(problem, t)))
