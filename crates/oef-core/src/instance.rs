@@ -23,7 +23,9 @@ pub(crate) struct Instance {
     /// Speedups, row after row; at least one positive entry each.
     pub speedup: Vec<f64>,
     /// The members of each row, in the order of their names.
-    pub members: Vec<Vec<Member>>,
+    members: Vec<Member>,
+    /// Where the members of each row begin.
+    first_member: Vec<usize>,
     /// Limits on the GPUs of some rows together.
     pub caps: Vec<Cap>,
     /// The weight of everybody, also of workloads that are left out.
@@ -72,6 +74,7 @@ impl Instance {
             weight: Vec::new(),
             speedup: Vec::new(),
             members: Vec::new(),
+            first_member: vec![0],
             caps: Vec::new(),
             total_weight: problem.total_weight(),
         };
@@ -83,25 +86,22 @@ impl Instance {
             let limited = keys.limited[class[0].1] != UNLIMITED;
             let members = class.iter().map(|&(_, i)| WorkloadId(keys.workloads[i]));
             let members = members.map(|id| Member { workload: id, weight: workload(id.0).weight });
-            instance.add_row(
-                problem,
-                members.collect(),
-                limited.then_some(cap),
-                &mut cap_of_tenant,
-            );
+            instance.members.extend(members);
+            instance.add_row(problem, limited.then_some(cap), &mut cap_of_tenant);
         }
         instance
     }
 
+    /// Makes a row of the members that are in no row yet.
     fn add_row(
         &mut self,
         problem: &Problem,
-        members: Vec<Member>,
         limited: Option<Option<f64>>,
         cap_of_tenant: &mut BTreeMap<usize, usize>,
     ) {
         let tenant = |m: &Member| problem.workloads()[m.workload.0].tenant;
         let row = self.weight.len();
+        let members = &self.members[self.first_member[row]..];
         self.weight.push(members.iter().map(|m| m.weight).sum());
         let profile = &problem.workloads()[members[0].workload.0].speedup;
         self.speedup.extend(self.types.iter().map(|j| profile[j.0]));
@@ -115,7 +115,7 @@ impl Instance {
                 }
             }
         }
-        self.members.push(members);
+        self.first_member.push(self.members.len());
     }
 
     /// Which rows stand under a cap.
@@ -125,6 +125,11 @@ impl Instance {
             capped[row] = true;
         }
         capped
+    }
+
+    /// The members of a row, in the order of their names.
+    fn members(&self, row: usize) -> &[Member] {
+        &self.members[self.first_member[row]..self.first_member[row + 1]]
     }
 
     /// Number of rows.
@@ -159,10 +164,10 @@ impl Instance {
         let capped = self.capped_rows();
         for row in 0..self.rows() {
             let bundle = &x[row * self.width()..][..self.width()];
-            if self.members[row].len() > 1 && division == Division::Sequential && !capped[row] {
+            if self.members(row).len() > 1 && division == Division::Sequential && !capped[row] {
                 self.divide_in_turn(row, bundle, &mut shares);
             } else {
-                for member in &self.members[row] {
+                for member in self.members(row) {
                     let part = member.weight / self.weight[row];
                     for (j, &gpus) in bundle.iter().enumerate() {
                         shares.set(member.workload, self.types[j], gpus * part);
@@ -173,28 +178,31 @@ impl Instance {
         shares
     }
 
+    /// Member after member takes its part, from the slowest type of the row to the fastest: types that
+    /// are neighbours for the row are neighbours in what a member holds.
     fn divide_in_turn(&self, row: usize, bundle: &[f64], shares: &mut Shares) {
         let profile = self.profile(row);
         let total: f64 = profile.iter().zip(bundle).map(|(w, x)| w * x).sum();
         let mut left = bundle.to_vec();
-        let mut j = 0;
-        let members = &self.members[row];
+        let mut order: Vec<usize> = (0..left.len()).filter(|&j| left[j] > 0.0).collect();
+        order.sort_by(|&a, &b| profile[a].total_cmp(&profile[b]));
+        let mut types = order.into_iter().peekable();
+        let members = self.members(row);
         for (i, member) in members.iter().enumerate() {
             let mut due = total * member.weight / self.weight[row];
             let last = i + 1 == members.len();
-            while j < left.len() {
+            while let Some(&j) = types.peek() {
                 let worth = profile[j] * left[j];
-                if last || worth <= due * (1.0 + 1e-12) {
-                    shares.set(member.workload, self.types[j], left[j]);
-                    due -= worth;
-                    j += 1;
-                    if !last && due <= total * 1e-13 {
-                        break;
-                    }
-                } else {
+                if !last && worth > due * (1.0 + 1e-12) {
                     let take = due / profile[j];
                     shares.set(member.workload, self.types[j], take);
                     left[j] -= take;
+                    break;
+                }
+                shares.set(member.workload, self.types[j], left[j]);
+                due -= worth;
+                types.next();
+                if !last && due <= total * 1e-13 {
                     break;
                 }
             }
@@ -204,8 +212,8 @@ impl Instance {
     /// The rows' shares from those of the problem's workloads.
     pub fn collect(&self, shares: &Shares) -> Vec<f64> {
         let mut x = vec![0.0; self.speedup.len()];
-        for (row, members) in self.members.iter().enumerate() {
-            for member in members {
+        for row in 0..self.rows() {
+            for member in self.members(row) {
                 for (j, &gpu) in self.types.iter().enumerate() {
                     x[row * self.width() + j] += shares.get(member.workload, gpu);
                 }

@@ -6,30 +6,36 @@
 //! goes to the others by the program itself: levels rise until nobody can be raised.
 
 use crate::instance::{Cap, Instance};
-use crate::lp::{Level, LpError, Program, Simplex, leximin};
+use crate::lp::{Level, LpError, Program, Simplex, leximin, leximin_watched};
 use crate::market::Allocation;
 
 const INF: f64 = f64::INFINITY;
 
 /// The lexicographic max-min of `w_l.x_l / target_l`.
+///
+/// The price of a type comes from the first round in which it is scarce: one more GPU lifts the rows
+/// that are stopped there, and a unit of level is worth the sum of their targets.
 pub(crate) fn lexicographic(
     instance: &Instance,
     target: &[f64],
     stop: &dyn Fn() -> bool,
 ) -> Result<Allocation, LpError> {
     let polytope = Polytope::new(instance);
+    let rows: Vec<usize> = (0..instance.rows()).filter(|&l| target[l] > 0.0).collect();
     // The level of an equal split, so that levels are numbers of order one.
-    let unit = (0..instance.rows())
-        .filter(|&l| target[l] > 0.0)
-        .map(|l| instance.equal_split(l) / target[l])
-        .fold(INF, f64::min);
-    let levels: Vec<Level> = (0..instance.rows())
-        .filter(|&l| target[l] > 0.0)
-        .map(|l| polytope.level(l, target[l] * unit))
-        .collect();
-    let (simplex, gap) = leximin(Simplex::scaling(polytope.program.clone()), &levels, stop)?;
+    let unit = rows.iter().map(|&l| instance.equal_split(l) / target[l]).fold(INF, f64::min);
+    let levels: Vec<Level> = rows.iter().map(|&l| polytope.level(l, target[l] * unit)).collect();
+    let mut price = vec![0.0; instance.width()];
+    let mut watch = |duals: &[f64], stopped: &[usize]| {
+        let worth: f64 = stopped.iter().map(|&i| target[rows[i]] * unit).sum();
+        for (j, price) in price.iter_mut().enumerate().filter(|(_, price)| **price == 0.0) {
+            *price = duals[j].max(0.0) * polytope.scale / instance.capacity[j] * worth;
+        }
+    };
+    let simplex = Simplex::scaling(polytope.program.clone());
+    let (simplex, gap) = leximin_watched(simplex, &levels, stop, &mut watch)?;
     let x = polytope.shares(&simplex);
-    Ok(Allocation { x, price: Vec::new(), gap, pivots: simplex.pivots })
+    Ok(Allocation { x, price, gap, pivots: simplex.pivots })
 }
 
 /// The most total throughput; with `floors`, no tenant below what it can use of its equal split.

@@ -114,10 +114,10 @@ fn faults(problem: &Problem, outcome: &Outcome) -> Vec<String> {
         outcome.prices.iter().any(|p| !(p.is_finite() && *p >= 0.0)),
         format!("prices {:?}", outcome.prices),
     );
-    let mut idle = vec![false; problem.types().len()];
+    let mut idle = vec![0.0; problem.types().len()];
     for (j, gpu) in problem.types().iter().enumerate() {
         let used = outcome.shares.used(TypeId(j));
-        idle[j] = used < gpu.capacity * (1.0 - 1e-7);
+        idle[j] = if used < gpu.capacity * (1.0 - 1e-7) { gpu.capacity - used } else { 0.0 };
         fault(
             !(used <= gpu.capacity * (1.0 + 1e-9)),
             format!("{used} of {} {}", gpu.capacity, gpu.name),
@@ -132,10 +132,11 @@ fn faults(problem: &Problem, outcome: &Outcome) -> Vec<String> {
             !(held <= demand * (1.0 + 1e-9)),
             format!("tenant {} holds {held} over {demand}", t.0),
         );
+        let has = outcome.shares.throughput(problem, t);
         let hungry = held < demand * (1.0 - 1e-7);
         for workload in problem.workload_ids_of(t) {
             let speedup = &problem.workloads()[workload.0].speedup;
-            let useful = (0..idle.len()).any(|j| idle[j] && speedup[j] > 0.0);
+            let useful = (0..idle.len()).any(|j| speedup[j] * idle[j] > 1e-9 * has);
             fault(hungry && useful, format!("tenant {} could use what is idle", t.0));
         }
         if matches!(outcome.mechanism, Mechanism::Nash | Mechanism::Incentive) {

@@ -10,10 +10,6 @@ pub(crate) struct Level {
     pub target: f64,
 }
 
-/// A dual below this (they add up to one in units of the targets) does not prove that a level is
-/// blocked.
-const BLOCKED: f64 = 1e-9;
-
 /// Moves the program to the point where the least `function / target` is greatest, then the next
 /// least, and so on: all levels rise together, and those that are blocked stay while the others go
 /// on. A positive dual proves that a level is blocked in every optimum, and each round has one.
@@ -21,12 +17,24 @@ const BLOCKED: f64 = 1e-9;
 /// Returns the simplex at the final vertex and the greatest relative gap that the duals left open at
 /// any level; the program's own objective is ignored.
 pub(crate) fn leximin(
-    mut simplex: Simplex,
+    simplex: Simplex,
     levels: &[Level],
     stop: &dyn Fn() -> bool,
 ) -> Result<(Simplex, f64), LpError> {
+    leximin_watched(simplex, levels, stop, &mut |_, _| {})
+}
+
+/// The same; after each round `watch` sees the duals of the program's rows (what a unit more adds to
+/// the level of the round) and the positions of the levels that were blocked.
+pub(crate) fn leximin_watched(
+    mut simplex: Simplex,
+    levels: &[Level],
+    stop: &dyn Fn() -> bool,
+    watch: &mut dyn FnMut(&[f64], &[usize]),
+) -> Result<(Simplex, f64), LpError> {
     let program = &mut simplex.program;
     program.cost.fill(0.0);
+    let first = program.rows();
     let rows: Vec<RowId> = levels.iter().map(|_| program.row(0.0, f64::INFINITY)).collect();
     for (level, &row) in levels.iter().zip(&rows) {
         for &(var, a) in &level.terms {
@@ -41,11 +49,13 @@ pub(crate) fn leximin(
         simplex.maximise(stop)?;
         let level = simplex.value(t);
         gap = gap.max((simplex.dual_bound() - level).abs() / level.abs().max(1e-6));
-        let duals = simplex.duals();
-        let most = open.iter().map(|&row| duals[row].abs()).fold(0.0, f64::max);
-        let (blocked, rest) =
-            open.iter().partition(|&&row| duals[row].abs() > BLOCKED.min(most / 2.0));
+        let duals = simplex.certain_duals();
+        let any = open.iter().any(|&row| duals[row] != 0.0);
+        let (blocked, rest): (Vec<RowId>, Vec<RowId>) =
+            open.iter().partition(|&&row| !any || duals[row] != 0.0);
         open = rest;
+        let positions: Vec<usize> = blocked.iter().map(|&row| row - first).collect();
+        watch(&duals, &positions);
         freeze(&mut simplex.program, t, blocked, level);
     }
     simplex.program.cost[t] = 0.0;
@@ -58,7 +68,7 @@ fn freeze(program: &mut Program, t: VarId, blocked: Vec<RowId>, level: f64) {
     for row in blocked {
         is_blocked[row] = true;
         // A hair of room: the next rounds must not fail on the rounding of this one.
-        program.row_lower[row] = level - 1e-13 * level.abs();
+        program.row_lower[row] = level * (1.0 - f64::EPSILON * level.signum());
     }
     program.columns[t].retain(|&(row, _)| !is_blocked[row]);
     if program.columns[t].is_empty() {

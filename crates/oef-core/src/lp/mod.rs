@@ -11,6 +11,6 @@ mod program;
 mod scaling;
 mod simplex;
 
-pub(crate) use leximin::{Level, leximin};
+pub(crate) use leximin::{Level, leximin, leximin_watched};
 pub(crate) use program::Program;
 pub(crate) use simplex::{LpError, Simplex};

@@ -10,19 +10,28 @@ use super::program::{Program, RowId, VarId};
 use super::scaling::Scaling;
 use thiserror::Error;
 
-/// Violation of a bound that is still rounding, for programs scaled to order one.
-const FEASIBLE: f64 = 1e-10;
+/// What counts as rounding.
+#[derive(Clone, Copy, Debug)]
+struct Tolerance {
+    /// Violation of a bound, for programs scaled to order one.
+    feasible: f64,
+    /// Reduced cost beside the terms it was computed from,
+    optimal: f64,
+    /// and beside this: what is left of greater terms is noise.
+    least_term: f64,
+}
+
+/// On the way to the optimum.
+const COARSE: Tolerance = Tolerance { feasible: 1e-10, optimal: 1e-10, least_term: 1e-3 };
+/// When the optimum is known and what is small in it is wanted right, too.
+const FINE: Tolerance = Tolerance { feasible: 1e-13, optimal: 1e-13, least_term: 1e-20 };
 /// Total violation at the end of phase one up to which a program counts as feasible after all.
 const NEARLY_FEASIBLE: f64 = 1e-8;
-/// Reduced cost (relative to the terms it was computed from) that is still rounding.
-const OPTIMAL: f64 = 1e-10;
-/// Terms of a reduced cost below this count as this: what is left of greater ones is noise.
-const LEAST_TERM: f64 = 1e-3;
-/// The same when the optimum is known and its small prices are wanted too.
-const LEAST_TERM_POLISHED: f64 = 1e-20;
+/// A dual this many times its possible errors is not one of them.
+const CERTAIN: f64 = 32.0;
 /// Pivots that may be spent on that, besides one per row: noise must not go round for ever.
 const POLISH_MAX: usize = 200;
-/// Entries of the entering column below this are no pivots.
+/// Entries of the entering column below this, beside its greatest (or one), are no pivots.
 const PIVOT: f64 = 1e-9;
 /// Pivots without progress after which the costs are perturbed, once; then the least index rules.
 const STALL: usize = 60;
@@ -60,14 +69,11 @@ pub(crate) struct Simplex {
     pub autoscale: bool,
     /// Whether duals are wanted right in each component, however small it is beside the others.
     pub precise: bool,
-    /// Reduced costs are judged beside their terms, and beside this.
-    least_term: f64,
+    tolerance: Tolerance,
     /// The program in the units that are worked in, if these are others.
     scaled: Option<(Program, Scaling)>,
     /// Pivots so far.
     pub pivots: usize,
-    /// Violation of a bound that counts as rounding.
-    feasible: f64,
     place: Vec<Place>,
     basis: Vec<usize>,
     basic_value: Vec<f64>,
@@ -85,10 +91,9 @@ impl Simplex {
             program,
             autoscale: false,
             precise: false,
-            least_term: LEAST_TERM,
+            tolerance: COARSE,
             scaled: None,
             pivots: 0,
-            feasible: FEASIBLE,
             place: Vec::new(),
             basis: Vec::new(),
             basic_value: Vec::new(),
@@ -117,7 +122,7 @@ impl Simplex {
         let limit =
             self.pivots + 1000 + PIVOTS_PER_SIZE_MAX * (self.program.rows() + self.program.vars());
         let mut stalled = 0;
-        self.least_term = LEAST_TERM;
+        self.tolerance = COARSE;
         let mut polished = None;
         loop {
             if !self.fresh || self.factors.is_stale() {
@@ -140,18 +145,18 @@ impl Simplex {
                     stalled = 0;
                     continue;
                 }
-                if infeasible {
+                if infeasible && polished.is_none() {
                     // Constraints that hold with equality all around may miss each other by rounding.
                     let missed = self.infeasibility();
                     if missed > NEARLY_FEASIBLE {
                         return Err(LpError::Infeasible);
                     }
-                    self.feasible = 2.0 * missed;
+                    self.tolerance.feasible = 2.0 * missed;
                     continue;
                 }
                 if self.precise && polished.is_none() {
                     polished = Some(self.pivots + POLISH_MAX + self.program.rows());
-                    self.least_term = LEAST_TERM_POLISHED;
+                    self.tolerance = FINE;
                     continue;
                 }
                 return Ok(());
@@ -160,7 +165,8 @@ impl Simplex {
                 return Ok(());
             }
             let step = self.pivot(enter, rise, infeasible)?;
-            stalled = if step > self.feasible { 0 } else { stalled + 1 };
+            stalled =
+                if step > self.tolerance.feasible.max(COARSE.feasible) { 0 } else { stalled + 1 };
             if stalled == STALL {
                 self.perturb();
             }
@@ -193,6 +199,36 @@ impl Simplex {
         let mut y: Vec<f64> = self.basis.iter().map(|&v| self.cost_of(v)).collect();
         self.factors.btran(&mut y);
         y
+    }
+
+    /// The duals, with zero for those that may be nothing but rounding.
+    ///
+    /// Each equation `B' y = c` holds up to the rounding of its terms. What that can do to `y` is
+    /// seen by solving for errors of that size, with signs that do not conspire: a dual that is
+    /// much greater than its own errors is not zero, however small it is beside the others.
+    pub fn certain_duals(&mut self) -> Vec<f64> {
+        let y = self.working_duals();
+        let mut certain = self.duals();
+        let size = |at: usize| -> f64 {
+            let terms = self.column(self.basis[at]).iter().map(|&(row, a)| (a * y[row]).abs());
+            f64::EPSILON * (self.cost_of(self.basis[at]).abs() + terms.sum::<f64>())
+        };
+        let sizes: Vec<f64> = (0..self.basis.len()).map(size).collect();
+        for pattern in [0x9e37_79b9_u64, 0x85eb_ca6b] {
+            let sign = |at: usize| {
+                let mixed = (at as u64 + 1).wrapping_mul(pattern) >> 7;
+                if mixed.count_ones() % 2 == 0 { 1.0 } else { -1.0 }
+            };
+            let mut errors: Vec<f64> =
+                sizes.iter().enumerate().map(|(at, s)| s * sign(at)).collect();
+            self.factors.btran(&mut errors);
+            for ((certain, y), error) in certain.iter_mut().zip(&y).zip(&errors) {
+                if y.abs() <= CERTAIN * error.abs() {
+                    *certain = 0.0;
+                }
+            }
+        }
+        certain
     }
 
     /// What the duals prove: no feasible point has a greater objective, up to rounding in the reduced
@@ -299,7 +335,7 @@ impl Simplex {
             }
             let (lower, upper) = self.program.bounds(v);
             let (reduced, scale) = self.reduced_cost(v, &y, false);
-            if reduced.abs() > 10.0 * OPTIMAL * scale {
+            if reduced.abs() > 10.0 * COARSE.optimal * scale {
                 let at = if self.place[v] == Place::Upper { upper } else { lower };
                 self.program.set_bounds(v, at, at);
             } else if upper > lower {
@@ -367,7 +403,7 @@ impl Simplex {
             let (lower, upper) = self.bounds(v);
             (lower - x).max(x - upper)
         });
-        violations.filter(|&violation| violation > self.feasible).sum()
+        violations.filter(|&violation| violation > self.tolerance.feasible).sum()
     }
 
     /// The entering variable and whether it rises.
@@ -391,7 +427,7 @@ impl Simplex {
                 Place::Upper => reduced < 0.0,
                 _ => true,
             };
-            if !wants || reduced.abs() <= OPTIMAL * scale {
+            if !wants || reduced.abs() <= self.tolerance.optimal * scale {
                 continue;
             }
             let (lower, upper) = self.bounds(v);
@@ -413,9 +449,9 @@ impl Simplex {
     /// In phase one: the direction in which a basic variable should move.
     fn urge(&self, v: usize, x: f64) -> f64 {
         let (lower, upper) = self.bounds(v);
-        if x < lower - self.feasible {
+        if x < lower - self.tolerance.feasible {
             1.0
-        } else if x > upper + self.feasible {
+        } else if x > upper + self.tolerance.feasible {
             -1.0
         } else {
             0.0
@@ -426,7 +462,7 @@ impl Simplex {
     fn reduced_cost(&self, v: usize, y: &[f64], infeasible: bool) -> (f64, f64) {
         let own = if infeasible { 0.0 } else { self.cost_of(v) + self.perturbation_of(v) };
         let mut sum = own;
-        let mut scale = own.abs().max(self.least_term);
+        let mut scale = own.abs().max(self.tolerance.least_term);
         for &(row, a) in column(self.data(), &self.logical, v) {
             let term = a * y[row];
             sum -= term;
@@ -474,9 +510,10 @@ impl Simplex {
     /// pivot among those that block within it. Gives the position, the step, and the bound reached.
     fn ratio_test(&self, alpha: &[f64], sign: f64, infeasible: bool) -> Option<(usize, f64, bool)> {
         let mut relaxed = f64::INFINITY;
+        let least = PIVOT * alpha.iter().fold(0.0_f64, |m, a| m.max(a.abs())).min(1.0);
         for at in 0..alpha.len() {
-            if let Some((room, _)) = self.room(at, alpha[at] * sign, infeasible) {
-                relaxed = relaxed.min((room + self.feasible) / alpha[at].abs());
+            if let Some((room, _)) = self.room(at, alpha[at] * sign, least, infeasible) {
+                relaxed = relaxed.min((room + self.tolerance.feasible) / alpha[at].abs());
             }
         }
         if relaxed.is_infinite() {
@@ -486,7 +523,7 @@ impl Simplex {
         let mut best_pivot = 0.0;
         for at in 0..alpha.len() {
             let size = alpha[at].abs();
-            if let Some((room, to_upper)) = self.room(at, alpha[at] * sign, infeasible)
+            if let Some((room, to_upper)) = self.room(at, alpha[at] * sign, least, infeasible)
                 && room / size <= relaxed
                 && size > best_pivot
             {
@@ -499,8 +536,8 @@ impl Simplex {
 
     /// How far the basic variable at a position may move when the entering one moves by one unit
     /// against `slope`, and which bound it meets.
-    fn room(&self, at: usize, slope: f64, infeasible: bool) -> Option<(f64, bool)> {
-        if slope.abs() <= PIVOT {
+    fn room(&self, at: usize, slope: f64, least: f64, infeasible: bool) -> Option<(f64, bool)> {
+        if slope.abs() <= least {
             return None;
         }
         let (lower, upper) = self.bounds(self.basis[at]);
@@ -508,10 +545,10 @@ impl Simplex {
         let falls = slope > 0.0;
         if infeasible {
             // A violated bound blocks only from the wrong side: on reaching it the variable leaves.
-            if x < lower - self.feasible {
+            if x < lower - self.tolerance.feasible {
                 return if falls { None } else { Some((lower - x, false)) };
             }
-            if x > upper + self.feasible {
+            if x > upper + self.tolerance.feasible {
                 return if falls { Some((x - upper, true)) } else { None };
             }
         }

@@ -1,7 +1,7 @@
 //! `noncooperative` and `gavel`: the same level for all, as high as it goes, then the rest higher.
 
 use super::Allocation;
-use super::master::{Goal, Master, Position, cheapest};
+use super::master::{Goal, Master, Position, least_price};
 use super::smooth::Smooth;
 use crate::instance::Instance;
 use crate::lp::LpError;
@@ -22,8 +22,8 @@ pub(crate) struct Levelling<'a> {
     pub target: &'a [f64],
     /// Rows that get just their target, whatever the level (empty: none).
     pub held: &'a [bool],
-    /// Whether a row may use a type that it can run on.
-    pub allowed: &'a dyn Fn(usize, usize) -> bool,
+    /// Whether a row may use a type that it can run on (none: always).
+    pub allowed: Option<&'a dyn Fn(usize, usize) -> bool>,
 }
 
 /// The lexicographic max-min of `w_l.x_l / target_l`, by stages: the rows that limit the level keep
@@ -83,11 +83,13 @@ impl<'a> Stage<'a> {
             let (profile, target) = (instance.profile(l), levelling.target[l]);
             let mut equal = 0.0;
             for (c, &j) in types.iter().enumerate() {
-                if profile[j] > 0.0 && (levelling.allowed)(l, j) {
-                    cost[l * k + c] = target / (profile[j] * instance.capacity[j]);
-                    equal += profile[j] * instance.capacity[j] * instance.weight[l] / weight;
+                if profile[j] > 0.0 && levelling.allowed.is_none_or(|allowed| allowed(l, j)) {
+                    let whole = profile[j] * instance.capacity[j];
+                    cost[l * k + c] = target / whole;
+                    equal += whole;
                 }
             }
+            equal *= instance.weight[l] / weight;
             if equal > 0.0 && !is_held(levelling, l) {
                 unit = unit.min(equal / target);
             }
@@ -139,9 +141,9 @@ impl<'a> Stage<'a> {
                 Some(p) => {
                     let scaled =
                         self.types.iter().map(|&j| p[j] * self.levelling.instance.capacity[j]);
-                    smooth.from_known(scaled.collect(), stop)
+                    (scaled.collect(), smooth.doubt_in_known())
                 }
-                None => smooth.from_nothing(stop),
+                None => smooth.search(stop),
             };
             master.classify(&price, doubt, &mut position);
         }
@@ -208,7 +210,7 @@ impl<'a> Stage<'a> {
         let k = self.types.len();
         let (mut rising, mut held, mut targets) = (0.0, 0.0, 0.0);
         for (&l, &is_frozen) in self.rows.iter().zip(frozen) {
-            let (_, least, _) = cheapest(&self.cost[l * k..][..k], &position.price);
+            let least = least_price(&self.cost[l * k..][..k], &position.price);
             if is_held(self.levelling, l) {
                 held += least;
             } else {

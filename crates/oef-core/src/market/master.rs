@@ -100,10 +100,14 @@ impl Master<'_> {
         position.basis.clear();
         for (i, &row) in self.rows.iter().enumerate() {
             let cost = self.costs(row);
-            let (best, least, second) = cheapest(cost, price);
+            let least = least_price(cost, price);
+            let doubtful = least * (1.0 + doubt);
+            let best = cost.iter().zip(price).position(|(c, p)| c * p <= least).unwrap_or(0);
             position.choice.push(best as u32);
+            let rivals =
+                cost.iter().zip(price).filter(|(c, p)| *c * *p <= doubtful && c.is_finite());
             let must = least < self.worth_of(row) * (1.0 + doubt);
-            if (second.is_finite() && second < least * (1.0 + doubt)) || must {
+            if rivals.count() > 1 || must {
                 position.explicit.push(i);
                 let reach = least * (1.02 + 4.0 * doubt);
                 let within =
@@ -286,7 +290,7 @@ impl Master<'_> {
         }
         for (i, &row) in self.rows.iter().enumerate() {
             let cost = self.costs(row);
-            let (best, least, _) = cheapest(cost, &position.price);
+            let least = least_price(cost, &position.price);
             let held = if is_explicit[i] {
                 least_held[i]
             } else {
@@ -297,6 +301,7 @@ impl Master<'_> {
                 continue;
             }
             added = true;
+            let (best, _, _) = cheapest(cost, &position.price);
             if !is_explicit[i] {
                 let chosen = position.choice[i] as usize;
                 position.explicit.push(i);
@@ -310,6 +315,19 @@ impl Master<'_> {
         }
         added
     }
+}
+
+/// The least `cost * price`: what a row pays for its target.
+pub(super) fn least_price(cost: &[f64], price: &[f64]) -> f64 {
+    let less = |a: f64, b: f64| if a < b { a } else { b };
+    let (c_pairs, p_pairs) = (cost.chunks_exact(2), price.chunks_exact(2));
+    let tail = c_pairs.remainder().iter().zip(p_pairs.remainder());
+    let mut strands = [f64::INFINITY; 2];
+    for (c, p) in c_pairs.zip(p_pairs) {
+        // Infinitely dear times free is no number, and no number is less than another: it is skipped.
+        strands = [less(c[0] * p[0], strands[0]), less(c[1] * p[1], strands[1])];
+    }
+    tail.fold(less(strands[0], strands[1]), |least, (c, p)| less(c * p, least))
 }
 
 /// The type with the least `cost * price`, that product, and the second least.

@@ -34,7 +34,7 @@ pub(super) struct Smooth<'a> {
 
 impl Smooth<'_> {
     /// Prices from scratch, with the doubt that is left in them: the hot part of the way on a sample.
-    pub fn from_nothing(&self, stop: &dyn Fn() -> bool) -> (Vec<f64>, f64) {
+    pub fn search(&self, stop: &dyn Fn() -> bool) -> (Vec<f64>, f64) {
         let step = self.rows.len().div_ceil(SAMPLE);
         let rows: Vec<usize> = self.rows.iter().copied().step_by(step).collect();
         let sample = Smooth { rows: &rows, ..*self };
@@ -55,11 +55,10 @@ impl Smooth<'_> {
         (price, 10.0 * self.cold())
     }
 
-    /// Prices from those of a similar problem, with the doubt that is left in them.
-    pub fn from_known(&self, price: Vec<f64>, stop: &dyn Fn() -> bool) -> (Vec<f64>, f64) {
-        let mut price = price;
-        self.follow(&mut price, self.cold(), self.cold(), stop);
-        (price, 10.0 * self.cold())
+    /// The doubt that is left in the prices of a similar problem: one row more or less moves them by
+    /// some break points.
+    pub fn doubt_in_known(&self) -> f64 {
+        15.0 * self.cold()
     }
 
     /// The last temperature. Where rows change their choice lies about `1 / n` apart in the prices.

@@ -48,7 +48,7 @@ pub(crate) fn incentive(
         let floor = best_use(instance, all);
         let smooth =
             Smooth { goal: Goal::Total, cost: &cost, types: k, rows: &rows, floor: &floor };
-        let (price, doubt) = smooth.from_nothing(stop);
+        let (price, doubt) = smooth.search(stop);
         master.classify(&price, doubt, &mut position);
         position.price = price;
     }
@@ -85,7 +85,7 @@ fn share_surplus(
         .map(|l| if held[l] { floors[l] } else { instance.equal_split(l) })
         .collect();
     let tied = |l: usize, j: usize| instance.profile(l)[j] >= rate[l] * price[j] * (1.0 - TIED);
-    let levelling = Levelling { instance, target: &target, held: &held, allowed: &tied };
+    let levelling = Levelling { instance, target: &target, held: &held, allowed: Some(&tied) };
     let mut allocation = lexicographic(&levelling, &mut MarketState::default(), stop)?;
     let total: f64 = instance.speedup.iter().zip(&allocation.x).map(|(w, x)| w * x).sum();
     // Weak duality: total <= m.p - sum_l floor_l (1 / rate_l - 1).

@@ -137,9 +137,8 @@ fn unlimited(
     memory: &mut Memory,
     stop: &dyn Fn() -> bool,
 ) -> Result<Allocation, LpError> {
-    let everything = |_: usize, _: usize| true;
     let mut level = |target: &[f64]| {
-        let levelling = Levelling { instance, target, held: &[], allowed: &everything };
+        let levelling = Levelling { instance, target, held: &[], allowed: None };
         market::lexicographic(&levelling, &mut memory.market, stop)
     };
     match mechanism {

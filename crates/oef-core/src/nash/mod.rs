@@ -85,7 +85,8 @@ fn open_candidates(
         let target: Vec<f64> =
             (0..scaled.n).map(|l| utility(l) * scaled.weight[l] * whole(l)).collect();
         let held = vec![true; scaled.n];
-        let levelling = Levelling { instance, target: &target, held: &held, allowed };
+        let levelling =
+            Levelling { instance, target: &target, held: &held, allowed: Some(allowed) };
         lexicographic(&levelling, &mut MarketState::default(), stop).ok()
     };
     let mut candidates = Vec::new();

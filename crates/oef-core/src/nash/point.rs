@@ -8,7 +8,7 @@ const STEPS_MAX: usize = 300;
 /// Steps without progress after which there will be none.
 const IDLE_MAX: usize = 15;
 /// Mean complementarity and residuals at which the prices are right to twelve digits or so.
-const CONVERGED: f64 = 1e-13;
+const CONVERGED: f64 = 1e-15;
 /// Residuals that are rounding once complementarity is far smaller.
 const ACCEPTED: f64 = 1e-11;
 /// Part of the way to the boundary that a step may take.
@@ -58,6 +58,7 @@ pub(super) fn follow(terms: &Terms<'_>, stop: &dyn Fn() -> bool) -> Option<(Poin
         }
         let step = point.step(terms, careful);
         let distance = point.distance(terms);
+        if std::env::var("DBG").is_ok() { let (a,b,c)=point.residuals(terms); let m=|v:&Vec<f64>| v.iter().fold(0.0f64,|m,x|m.max(x.abs())); eprintln!("step {steps} len {step:.3} mu {:.2e} dist {distance:.2e} res {:.1e} {:.1e} {:.1e} groups {}", point.mu(terms), m(&a),m(&b),m(&c), terms.groups.iter().filter(|g| g.floor).count()); }
         if !(distance.is_finite() && step > 0.0) {
             return Some((best.1, steps));
         }
