@@ -127,7 +127,8 @@ pub struct SolveArgs {
     /// `gavel` only: no tenant gets more GPUs than this
     #[arg(long, value_name = "GPUS", value_parser = positive)]
     pub gavel_cap: Option<f64>,
-    /// Stop after this time and give the best answer so far with its proven gap (`1s`, `500ms`)
+    /// Stop each solve after this time and take its best answer so far, with its proven gap (`1s`,
+    /// `500ms`); `explain` and `lie` end as a whole after it, with what they have
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub time_limit: Option<Duration>,
 }

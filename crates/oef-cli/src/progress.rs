@@ -2,6 +2,8 @@
 
 use crate::printer::Printer;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -16,14 +18,18 @@ pub struct Progress {
     /// Dropping the sender ends the thread.
     done: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    /// Solves so far; shown where there are several.
+    solves: Arc<AtomicUsize>,
 }
 
 impl Progress {
     /// Starts to wait for the work called `what`.
     pub fn start(printer: &Printer, what: impl Into<String>) -> Progress {
+        let solves = Arc::new(AtomicUsize::new(0));
         if !printer.is_watched() {
-            return Progress { done: None, thread: None };
+            return Progress { done: None, thread: None, solves };
         }
+        let counter = Arc::clone(&solves);
         let (done, ended) = mpsc::channel();
         let what = what.into();
         let thread = std::thread::Builder::new().spawn(move || {
@@ -35,14 +41,23 @@ impl Progress {
                 let mut waited = SHOWN_AFTER;
                 while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                     waited += TICK;
-                    spinner.set_message(format!("{what} ({:.0} s)", waited.as_secs_f64()));
+                    let seconds = waited.as_secs_f64();
+                    spinner.set_message(match counter.load(Ordering::Relaxed) {
+                        0 | 1 => format!("{what} ({seconds:.0} s)"),
+                        solves => format!("{what} ({seconds:.0} s, solve {solves})"),
+                    });
                     spinner.tick();
                 }
                 spinner.finish_and_clear();
             }
         });
         // Without a thread there is no spinner, which is no reason not to do the work.
-        Progress { done: Some(done), thread: thread.ok() }
+        Progress { done: Some(done), thread: thread.ok(), solves }
+    }
+
+    /// Tells which solve it is at.
+    pub fn count(&self, solves: usize) {
+        self.solves.store(solves, Ordering::Relaxed);
     }
 }
 

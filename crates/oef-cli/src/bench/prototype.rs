@@ -109,6 +109,7 @@ impl Prototype {
             name: form.name(),
             seconds: answer.seconds,
             total: answer.total.filter(|_| optimal),
+            tenants_differ: None,
         })
     }
 }

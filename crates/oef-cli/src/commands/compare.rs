@@ -10,7 +10,8 @@ use crate::output::audit_document::AuditDocument;
 use crate::output::document::{SolverDocument, VERSION, finite};
 use crate::output::numbers::ratio;
 use crate::printer::Printer;
-use oef_core::{Mechanism, Problem, SolveError, TenantId, equal_split};
+use oef_core::audit::equal_splits;
+use oef_core::{Mechanism, Problem, SolveError, TenantId};
 use serde::Serialize;
 
 /// Below this share a tenant does not count as holding a type.
@@ -27,6 +28,8 @@ pub struct Entry {
     pub total: f64,
     /// Throughput over equal split of each tenant.
     pub ratios: Vec<f64>,
+    /// The equal split of each tenant.
+    pub splits: Vec<f64>,
     /// The least favoured tenant.
     pub least: TenantId,
     /// The most favoured tenant.
@@ -65,9 +68,9 @@ pub fn run(args: &CompareArgs, printer: &Printer) -> Result<Exit, Failure> {
 
 fn entry(problem: &Problem, solved: Solved) -> Entry {
     let shares = &solved.outcome.shares;
-    let ratios: Vec<f64> = problem
-        .tenant_ids()
-        .map(|t| ratio(shares.throughput(problem, t), equal_split(problem, t)))
+    let splits = equal_splits(problem);
+    let ratios: Vec<f64> = (problem.tenant_ids().zip(&splits))
+        .map(|(t, split)| ratio(shares.throughput(problem, t), *split))
         .collect();
     let held: usize = problem
         .tenant_ids()
@@ -84,6 +87,7 @@ fn entry(problem: &Problem, solved: Solved) -> Entry {
         most,
         types_per_tenant: held as f64 / problem.tenants().len() as f64,
         ratios,
+        splits,
         solved,
     }
 }
@@ -156,7 +160,7 @@ fn solved_document<'a>(problem: &'a Problem, entry: &Entry) -> SolvedDocument<'a
     let tenants = problem.tenant_ids().map(|t| TenantLine {
         name: name(t),
         throughput: finite(entry.solved.outcome.shares.throughput(problem, t)),
-        equal_split: finite(equal_split(problem, t)),
+        equal_split: finite(entry.splits[t.0]),
         ratio: finite(entry.ratios[t.0]),
     });
     SolvedDocument {
@@ -171,6 +175,6 @@ fn solved_document<'a>(problem: &'a Problem, entry: &Entry) -> SolvedDocument<'a
         types_per_tenant: finite(entry.types_per_tenant),
         tenants: tenants.collect(),
         audit: AuditDocument::new(problem, certificate),
-        solver: SolverDocument::new(&entry.solved.outcome, entry.solved.seconds),
+        solver: SolverDocument::new(&entry.solved.outcome, Some(entry.solved.seconds)),
     }
 }

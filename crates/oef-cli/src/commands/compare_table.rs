@@ -3,7 +3,7 @@
 use super::compare::Entry;
 use crate::output::bars::{bar, level};
 use crate::output::certificate::Mark;
-use crate::output::names::short;
+use crate::output::names::{cut, short};
 use crate::output::numbers::{counted, figure, fixed, percent, seconds};
 use crate::output::table::{Cell, Table};
 use oef_core::{Mechanism, Problem, SolveError, TenantId};
@@ -11,7 +11,9 @@ use owo_colors::{OwoColorize as _, Style};
 
 /// One upright bar per tenant stays readable up to here.
 const BARS_PER_TENANT_MAX: usize = 32;
-const BAR_WIDTH: usize = 14;
+const BAR_WIDTH: usize = 10;
+/// Two names stand in every line, so they are cut sooner than elsewhere.
+const NAME_WIDTH: usize = 20;
 /// A full upright bar: so an equal split is half of one in every comparison.
 const FULL_RATIO: f64 = 2.0;
 
@@ -50,7 +52,7 @@ fn header(with_bars: bool) -> Vec<Cell> {
     let mut header = vec![Cell::text("mechanism"), Cell::number("total"), Cell::text("")];
     header.extend(["least favoured", "most favoured"].map(Cell::text));
     header.extend(["EF", "SI", "PE"].map(Cell::text));
-    header.extend(["worst envy", "types/tenant", "time"].map(Cell::number));
+    header.extend(["envy", "types", "time"].map(Cell::number));
     header.extend(with_bars.then(|| Cell::text("each tenant")));
     header
 }
@@ -59,7 +61,7 @@ fn row(problem: &Problem, entry: &Entry, full: f64, with_bars: bool) -> Vec<Cell
     let favoured = |t: TenantId| {
         let ratio = entry.ratios[t.0];
         let style = if ratio < 1.0 - 1e-6 { Style::new().red() } else { Style::new() };
-        Cell::text(format!("{}x {}", fixed(ratio), short(&problem.tenants()[t.0].name)))
+        Cell::text(format!("{}x {}", fixed(ratio), cut(&problem.tenants()[t.0].name, NAME_WIDTH)))
             .style(style)
     };
     let certificate = &entry.solved.certificate;
@@ -90,8 +92,8 @@ fn row(problem: &Problem, entry: &Entry, full: f64, with_bars: bool) -> Vec<Cell
 fn legend(with_bars: bool) -> String {
     let mut out = String::from(
         "\nfavoured: throughput over that of an equal split by weight; EF: nobody envies; SI: nobody \
-         below its\nequal split; PE: nobody can gain without another's loss; worst envy: how much more \
-         another's bundle is worth\n",
+         below its\nequal split; PE: nobody can gain without another's loss; envy: how much more another's \
+         bundle is worth at\nworst; types: gpu types that a tenant holds on average\n",
     );
     if with_bars {
         out.push_str(

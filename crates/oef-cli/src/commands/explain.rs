@@ -2,7 +2,7 @@
 
 use super::explain_document::ExplainDocument;
 use super::named;
-use super::solving::{warn_useless_cap, with_options};
+use super::solving::{Asked, Limit, warn_useless_cap, with_solver};
 use crate::args::ExplainArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -11,7 +11,8 @@ use crate::output::names::{safe_lines, short};
 use crate::output::numbers::{amount, difference, figure, fixed};
 use crate::output::table::{Cell, Table};
 use crate::printer::Printer;
-use oef_core::{Explanation, Problem, TenantId, explain};
+use oef_core::explain::explain_with;
+use oef_core::{Explanation, Problem, TenantId};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 
@@ -24,9 +25,9 @@ pub fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, Failure> {
         .map(|name| named::tenant(problem, name, "--tenant", printer))
         .transpose()?;
     let what = format!("explaining {}", args.mechanism);
-    let explanation = with_options(args.solve, printer, &what, |options| {
-        explain(problem, args.mechanism, options)
-    })?;
+    let asked =
+        Asked { what: &what, mechanism: args.mechanism, args: args.solve, limit: Limit::Together };
+    let explanation = with_solver(asked, printer, |solve, _| explain_with(problem, solve))?;
     if args.json {
         printer.json(&ExplainDocument::new(problem, &explanation, tenant))?;
     } else {

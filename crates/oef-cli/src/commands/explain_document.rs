@@ -1,6 +1,6 @@
 //! The explanation for machines.
 
-use crate::output::document::{Object, VERSION, finite, per_type};
+use crate::output::document::{Object, SolverDocument, VERSION, finite, per_type};
 use oef_core::explain::{Holding, TenantReason, TypeReason};
 use oef_core::{Explanation, Problem, TenantId};
 use serde::Serialize;
@@ -17,6 +17,7 @@ pub struct ExplainDocument<'a> {
     tenants: Vec<TenantDocument<'a>>,
     envy_ties: Vec<TieDocument<'a>>,
     sentences: Vec<String>,
+    solver: SolverDocument,
 }
 
 #[derive(Debug, Serialize)]
@@ -89,6 +90,7 @@ impl<'a> ExplainDocument<'a> {
                 })
                 .collect(),
             sentences: explanation.sentences(problem, only),
+            solver: SolverDocument::new(&explanation.outcome, None),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `oef lie`: the false profile that would pay a tenant most.
 
 use super::named;
-use super::solving::{warn_useless_cap, with_options};
+use super::solving::{Asked, Limit, warn_useless_cap, with_solver};
 use crate::args::{EffortName, LieArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -31,8 +31,10 @@ pub fn run(args: &LieArgs, printer: &Printer) -> Result<Exit, Failure> {
         EffortName::Thorough => Effort::THOROUGH,
     };
     let what = format!("searching for a lie under {}", args.mechanism);
-    let lie = with_options(args.solve, printer, &what, |options| {
-        lie::search(problem, args.mechanism, tenant, options, effort)
+    let asked =
+        Asked { what: &what, mechanism: args.mechanism, args: args.solve, limit: Limit::Together };
+    let lie = with_solver(asked, printer, |solve, stop| {
+        lie::search_with(problem, tenant, effort, stop, solve)
     })?;
     if args.json {
         printer.json(&document(problem, args.mechanism, &lie))?;
@@ -132,8 +134,12 @@ fn render(problem: &Problem, mechanism: Mechanism, lie: &Lie) -> String {
         let _ = writeln!(out, "  {title:<11} {:>10}  {verdict}", figure(attempt.throughput));
     }
     let tried = counted(lie.evaluations, "report");
-    let end = if lie.complete { "" } else { "; stopped before the search was through" };
-    let _ = writeln!(out, "{tried} tried{end}. Everybody else tells the truth.");
+    let _ = writeln!(out, "{tried} tried; everybody else tells the truth.");
+    if !lie.complete {
+        out.push_str(
+            "The search was not through: --effort thorough, or more time, may find more.\n",
+        );
+    }
     out
 }
 

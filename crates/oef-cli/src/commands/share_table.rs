@@ -5,9 +5,10 @@ use crate::output::bars::bar;
 use crate::output::certificate;
 use crate::output::document::status_word;
 use crate::output::names::short;
-use crate::output::numbers::{amount, counted, figure, fixed, ratio, seconds};
+use crate::output::numbers::{amount, counted, figure, fixed, percent, ratio, seconds};
 use crate::output::table::{Cell, Table};
-use oef_core::{Problem, TenantId, equal_split};
+use oef_core::audit::equal_splits;
+use oef_core::{Problem, SolverReport, Status, TenantId};
 use owo_colors::{OwoColorize as _, Style};
 use std::fmt::Write as _;
 
@@ -40,12 +41,11 @@ pub fn render(problem: &Problem, solved: &Solved, all: bool) -> String {
 }
 
 fn rows(problem: &Problem, solved: &Solved) -> Vec<Row> {
-    let row = |tenant: TenantId| {
+    let row = |(tenant, equal): (TenantId, f64)| {
         let throughput = solved.outcome.shares.throughput(problem, tenant);
-        let equal = equal_split(problem, tenant);
         Row { tenant, throughput, equal, ratio: ratio(throughput, equal) }
     };
-    problem.tenant_ids().map(row).collect()
+    problem.tenant_ids().zip(equal_splits(problem)).map(row).collect()
 }
 
 fn tenants(problem: &Problem, solved: &Solved, rows: &[Row], all: bool) -> String {
@@ -121,14 +121,23 @@ fn summary(problem: &Problem, solved: &Solved, rows: &[Row]) -> String {
     let solver = &outcome.solver;
     let _ = writeln!(
         out,
-        "{:<10} {} in {} by {} ({})",
+        "{:<10} {}{} in {} by {} ({})",
         "solver",
         status_word(solver.status),
+        proven(solver),
         seconds(solved.seconds),
         solver.method,
         counted(solver.iterations, "iteration"),
     );
     out
+}
+
+/// How far an answer that is not proven to be optimal can be from the optimum.
+fn proven(solver: &SolverReport) -> String {
+    match solver.status {
+        Status::Optimal => String::new(),
+        Status::Feasible => format!(" (gap at most {})", percent(solver.gap)),
+    }
 }
 
 fn prices(problem: &Problem, solved: &Solved) -> String {

@@ -29,18 +29,79 @@ pub fn solve_and_audit(
     printer: &Printer,
 ) -> Result<Solved, SolveError> {
     let start = Instant::now();
+    // The audit of a large result takes a moment as well, so the sign of life stays till the end.
     let _progress = Progress::start(printer, format!("solving {mechanism}"));
-    let stop = Deadline::after(start, args.time_limit);
-    let outcome = solve(problem, mechanism, &stop.options(args, &|| stop.passed()))?;
+    let outcome = solve_within(problem, mechanism, args, Deadline::after(args.time_limit))?;
     let seconds = start.elapsed().as_secs_f64();
-    check_finite(problem, &outcome)?;
-    if outcome.solver.status == Status::Feasible {
-        let gap = percent(outcome.solver.gap);
-        let what = format!("{mechanism}: stopped before the optimum was proven");
-        printer.note(&format!("{what}; the optimum is at most {gap} better than this answer"));
-    }
+    note_unproven(&outcome, printer);
     let certificate = audit(problem, &outcome);
     Ok(Solved { outcome, certificate, seconds })
+}
+
+/// Solves as often as `work` asks, with a sign of life that counts the solves. Every answer has been
+/// checked to be finite. `work` also gets the deadline as the core knows it.
+pub fn with_solver<T, E: Into<Failure>>(
+    asked: Asked<'_>,
+    printer: &Printer,
+    work: impl FnOnce(Solve<'_>, Option<&dyn Fn() -> bool>) -> Result<T, E>,
+) -> Result<T, Failure> {
+    let progress = Progress::start(printer, asked.what);
+    let whole = Deadline::after(asked.args.time_limit);
+    let mut solves = 0_usize;
+    let mut solve = |problem: &Problem| {
+        solves += 1;
+        progress.count(solves);
+        let deadline = match asked.limit {
+            Limit::EachSolve => Deadline::after(asked.args.time_limit),
+            Limit::Together => whole,
+        };
+        let outcome = solve_within(problem, asked.mechanism, asked.args, deadline)?;
+        if solves == 1 || asked.limit == Limit::EachSolve {
+            note_unproven(&outcome, printer);
+        }
+        Ok(outcome)
+    };
+    let passed = || whole.passed();
+    let stop: Option<&dyn Fn() -> bool> = whole.0.is_some().then_some(&passed);
+    work(&mut solve, stop).map_err(Into::into)
+}
+
+/// A way to solve a problem.
+pub type Solve<'a> = &'a mut dyn FnMut(&Problem) -> Result<Outcome, SolveError>;
+
+/// What is solved, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// What the user waits for.
+    pub what: &'a str,
+    /// The mechanism.
+    pub mechanism: Mechanism,
+    /// The options.
+    pub args: SolveArgs,
+    /// What a time limit applies to.
+    pub limit: Limit,
+}
+
+/// What a time limit applies to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Every solve has the whole time: each of them is wanted.
+    EachSolve,
+    /// All solves together: a search that has an answer whenever it is stopped.
+    Together,
+}
+
+fn solve_within(
+    problem: &Problem,
+    mechanism: Mechanism,
+    args: SolveArgs,
+    deadline: Deadline,
+) -> Result<Outcome, SolveError> {
+    let passed = || deadline.passed();
+    let stop: Option<&dyn Fn() -> bool> = deadline.0.is_some().then_some(&passed);
+    let outcome = solve(problem, mechanism, &Options { gavel_cap: args.gavel_cap, stop })?;
+    check_finite(problem, &outcome)?;
+    Ok(outcome)
 }
 
 /// A figure that is not finite is no answer, whatever came with it.
@@ -53,16 +114,13 @@ fn check_finite(problem: &Problem, outcome: &Outcome) -> Result<(), SolveError> 
     Err(SolveError::Numerical { mechanism: outcome.mechanism, detail })
 }
 
-/// Runs `work` with options that stop it at the time limit, and a sign of life meanwhile.
-pub fn with_options<T, E: Into<Failure>>(
-    args: SolveArgs,
-    printer: &Printer,
-    what: &str,
-    work: impl FnOnce(&Options<'_>) -> Result<T, E>,
-) -> Result<T, Failure> {
-    let _progress = Progress::start(printer, what);
-    let stop = Deadline::after(Instant::now(), args.time_limit);
-    work(&stop.options(args, &|| stop.passed())).map_err(Into::into)
+/// Says so where a time limit ended a solve before the optimum was proven.
+fn note_unproven(outcome: &Outcome, printer: &Printer) {
+    if outcome.solver.status == Status::Feasible {
+        let gap = percent(outcome.solver.gap);
+        let what = format!("{}: stopped before the optimum was proven", outcome.mechanism);
+        printer.note(&format!("{what}; the optimum is at most {gap} better than this answer"));
+    }
 }
 
 /// Says where an option has no effect, so that nobody believes that it had.
@@ -77,16 +135,12 @@ pub fn warn_useless_cap(args: SolveArgs, mechanisms: &[Mechanism], printer: &Pri
 struct Deadline(Option<Instant>);
 
 impl Deadline {
-    fn after(start: Instant, limit: Option<Duration>) -> Self {
+    fn after(limit: Option<Duration>) -> Self {
         // A limit beyond the end of the clock is no limit.
-        Deadline(limit.and_then(|limit| start.checked_add(limit)))
+        Deadline(limit.and_then(|limit| Instant::now().checked_add(limit)))
     }
 
     fn passed(self) -> bool {
         self.0.is_some_and(|end| Instant::now() >= end)
-    }
-
-    fn options<'a>(self, args: SolveArgs, passed: &'a dyn Fn() -> bool) -> Options<'a> {
-        Options { gavel_cap: args.gavel_cap, stop: self.0.map(|_| passed) }
     }
 }

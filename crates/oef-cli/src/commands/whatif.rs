@@ -1,16 +1,16 @@
 //! `oef whatif`: what changes to a problem do to everybody.
 
-use super::solving::{warn_useless_cap, with_options};
+use super::solving::{Asked, Limit, warn_useless_cap, with_solver};
 use super::{whatif_changes, whatif_table};
 use crate::args::WhatifArgs;
 use crate::exit::Exit;
 use crate::failure::{Complaint, Failure};
 use crate::input::{self, nearest};
 use crate::output::audit_document::AuditDocument;
-use crate::output::document::{Object, VERSION, finite, per_type};
+use crate::output::document::{Object, SolverDocument, VERSION, finite, per_type};
 use crate::printer::Printer;
-use oef_core::change::TenantFigures;
-use oef_core::{Certificate, Problem, WhatIf, WhatIfError, audit, whatif};
+use oef_core::change::{TenantFigures, whatif_with};
+use oef_core::{Certificate, Problem, WhatIf, WhatIfError, audit};
 use serde::Serialize;
 
 /// Runs the command.
@@ -19,9 +19,10 @@ pub fn run(args: &WhatifArgs, printer: &Printer) -> Result<Exit, Failure> {
     warn_useless_cap(args.solve, &[args.mechanism], printer);
     let changes = whatif_changes::read(args, &loaded, printer)?;
     let what = format!("solving {} before and after", args.mechanism);
-    let answer = with_options(args.solve, printer, &what, |options| {
-        whatif(&loaded.problem, &changes, args.mechanism, options)
-    })?;
+    let asked =
+        Asked { what: &what, mechanism: args.mechanism, args: args.solve, limit: Limit::EachSolve };
+    let answer =
+        with_solver(asked, printer, |solve, _| whatif_with(&loaded.problem, &changes, solve))?;
     warn_unused_types(&loaded.problem, &answer.problem, printer);
     let audits = Both {
         before: audit(&loaded.problem, &answer.before),
@@ -93,6 +94,7 @@ struct WhatifDocument<'a> {
     tenants: Vec<TenantDocument<'a>>,
     prices: Both<Object<'a, f64>>,
     audit: Both<AuditDocument<'a>>,
+    solver: Both<SolverDocument>,
 }
 
 #[derive(Serialize)]
@@ -147,6 +149,10 @@ fn document<'a>(
         audit: Both {
             before: AuditDocument::new(problem, &audits.before),
             after: AuditDocument::new(&answer.problem, &audits.after),
+        },
+        solver: Both {
+            before: SolverDocument::new(&answer.before, None),
+            after: SolverDocument::new(&answer.after, None),
         },
     }
 }

@@ -7,7 +7,7 @@ use super::nearest;
 use super::places::{GpuPlaces, Places, TenantPlaces, WorkloadPlaces};
 use crate::failure::Complaint;
 use csv::StringRecord;
-use oef_core::{GpuSpec, ProblemSpec, TenantSpec};
+use oef_core::{Field, GpuSpec, ProblemSpec, TenantSpec};
 use std::collections::BTreeMap;
 
 /// What a column is for.
@@ -56,6 +56,10 @@ pub fn parse(text: &str, counts: &[Count], label: &str) -> Result<Built, Vec<Com
                 break;
             }
         }
+    }
+    if built.spec.tenants.is_empty() && !built.findings.is_empty() {
+        // Rows there were; what is wrong with them is what has to be said.
+        built.silenced.push(Field::Whole);
     }
     Ok(built)
 }

@@ -13,6 +13,10 @@ use std::fmt::Write as _;
 
 /// A witness with more parties than this is described by its first few.
 const NAMED_MAX: usize = 4;
+/// Better shares of more amounts than this are left to `--json`: nobody adds them up by hand.
+const AMOUNTS_MAX: usize = 12;
+/// Below this an amount is the solver's rounding.
+const HELD: f64 = 1e-9;
 
 /// What a property's line begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,8 +73,7 @@ pub fn render(problem: &Problem, outcome: &Outcome, certificate: &Certificate) -
     }
     if has_several_workloads(problem) {
         let finding = &c.pareto_efficient_across_workloads;
-        let text = pareto(problem, &outcome.shares, finding);
-        lines.push((Mark::of_pareto(finding), "  across workloads", text));
+        lines.push((Mark::of_pareto(finding), "  across workloads", across(problem, finding)));
     }
     lines.push((Mark::of(c.adjacent.holds), "adjacent types", adjacent(problem, c)));
     lines.push((Mark::of(c.optimality.holds), "optimal", optimality(c)));
@@ -169,7 +172,7 @@ fn by_hand(problem: &Problem, shares: &Shares, w: &EnvyWitness, scale: f64) -> O
     }
     let bundle = shares.of_tenant(problem, w.envied);
     let terms: Vec<String> = (bundle.iter().zip(&workload.speedup).zip(problem.types()))
-        .filter(|((x, _), _)| **x > 1e-9)
+        .filter(|((x, _), _)| **x > HELD)
         .map(|((x, s), t)| format!("{} {} x {}", figure(x * scale), short(&t.name), figure(*s)))
         .collect();
     (1..=NAMED_MAX).contains(&terms.len()).then(|| terms.join(" + "))
@@ -185,13 +188,41 @@ fn pareto(problem: &Problem, shares: &Shares, finding: &ParetoFinding) -> String
     match &finding.witness {
         Some(better) => improvement(problem, shares, finding, better),
         None if finding.holds => "nobody can gain without another's loss".into(),
-        None => {
-            format!(
-                "not decided: nobody loses and the total gains at most {}",
-                percent(finding.bound)
-            )
-        }
+        None => pareto_open(finding),
     }
+}
+
+/// The same for tenants as a whole, in short: what they could gain also by moving GPUs from one of
+/// their workloads to another.
+fn across(problem: &Problem, finding: &ParetoFinding) -> String {
+    match &finding.witness {
+        Some(better) => {
+            let gains = gains(problem, better, finding);
+            format!("counting tenants as a whole, {gains}; --json has the better shares")
+        }
+        None if finding.holds => {
+            "nor can a tenant as a whole, by changing its workloads' parts".into()
+        }
+        None => pareto_open(finding),
+    }
+}
+
+fn pareto_open(finding: &ParetoFinding) -> String {
+    format!("not decided: nobody loses and the total gains at most {}", percent(finding.bound))
+}
+
+/// Who could gain how much.
+fn gains(problem: &Problem, better: &Improvement, finding: &ParetoFinding) -> String {
+    let gains: Vec<String> = (better.gains.iter().take(NAMED_MAX))
+        .map(|&(t, gain)| format!("{} could gain {}", tenant(problem, t), figure(gain)))
+        .collect();
+    let more = better.gains.len().saturating_sub(NAMED_MAX);
+    let more = if more > 0 { format!(" and {more} others something") } else { String::new() };
+    let mut part = format!("{} of the total", percent(finding.worst));
+    if finding.proof == ParetoProof::BoundOnly {
+        let _ = write!(part, ", and not more than {} is possible", percent(finding.bound));
+    }
+    format!("{}{more} with nobody losing ({part})", gains.join(", "))
 }
 
 fn improvement(
@@ -200,21 +231,14 @@ fn improvement(
     finding: &ParetoFinding,
     better: &Improvement,
 ) -> String {
-    let gains: Vec<String> = (better.gains.iter().take(NAMED_MAX))
-        .map(|&(t, gain)| format!("{} could gain {}", tenant(problem, t), figure(gain)))
-        .collect();
-    let more = better.gains.len().saturating_sub(NAMED_MAX);
-    let more = if more > 0 { format!(" and {more} others something") } else { String::new() };
-    let mut text = format!(
-        "{}{more} with nobody losing ({} of the total)",
-        gains.join(", "),
-        percent(finding.worst)
-    );
+    let mut text = gains(problem, better, finding);
     let changed: Vec<TenantId> = problem
         .tenant_ids()
         .filter(|&t| differ(&shares.of_tenant(problem, t), &better.shares.of_tenant(problem, t)))
         .collect();
-    if changed.len() <= NAMED_MAX {
+    let held =
+        |&t: &TenantId| better.shares.of_tenant(problem, t).iter().filter(|x| **x > HELD).count();
+    if changed.len() <= NAMED_MAX && changed.iter().map(held).sum::<usize>() <= AMOUNTS_MAX {
         let parts: Vec<String> = (changed.iter())
             .map(|&t| {
                 let bundle = bundle(problem, &better.shares.of_tenant(problem, t));
@@ -231,7 +255,7 @@ fn improvement(
 /// A bundle in words: `0.5 g1 + 0.25 g2`.
 pub fn bundle(problem: &Problem, gpus: &[f64]) -> String {
     let parts: Vec<String> = (gpus.iter().zip(problem.types()))
-        .filter(|(x, _)| **x > 1e-9)
+        .filter(|(x, _)| **x > HELD)
         .map(|(x, t)| format!("{} {}", figure(*x), short(&t.name)))
         .collect();
     if parts.is_empty() { "nothing".into() } else { parts.join(" + ") }

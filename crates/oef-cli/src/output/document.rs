@@ -2,7 +2,8 @@
 
 use super::audit_document::AuditDocument;
 use crate::commands::solving::Solved;
-use oef_core::{Outcome, Problem, Status, TenantId, TypeId, WorkloadId, equal_split};
+use oef_core::audit::equal_splits;
+use oef_core::{Outcome, Problem, Status, TenantId, TypeId, WorkloadId};
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
@@ -96,15 +97,16 @@ struct TraderDocument<'a> {
 #[derive(Clone, Debug, Serialize)]
 pub struct SolverDocument {
     status: &'static str,
-    seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
     method: &'static str,
     gap: f64,
     iterations: usize,
 }
 
 impl SolverDocument {
-    /// From a result and the time it took.
-    pub fn new(outcome: &Outcome, seconds: f64) -> Self {
+    /// From a result and, where it was measured, the time it took.
+    pub fn new(outcome: &Outcome, seconds: Option<f64>) -> Self {
         SolverDocument {
             status: status_word(outcome.solver.status),
             seconds,
@@ -133,16 +135,23 @@ impl<'a> ShareDocument<'a> {
             reference: &problem.types()[problem.reference().0].name,
             reference_declared: problem.reference_declared(),
             total: finite(outcome.shares.total(problem)),
-            tenants: problem.tenant_ids().map(|t| tenant(problem, outcome, t)).collect(),
+            tenants: (problem.tenant_ids().zip(equal_splits(problem)))
+                .map(|(t, equal)| tenant(problem, outcome, t, equal))
+                .collect(),
             prices: per_type(problem, &outcome.prices),
             trades: trades(problem, outcome),
             audit: AuditDocument::new(problem, &solved.certificate),
-            solver: SolverDocument::new(outcome, solved.seconds),
+            solver: SolverDocument::new(outcome, Some(solved.seconds)),
         }
     }
 }
 
-fn tenant<'a>(problem: &'a Problem, outcome: &Outcome, id: TenantId) -> TenantDocument<'a> {
+fn tenant<'a>(
+    problem: &'a Problem,
+    outcome: &Outcome,
+    id: TenantId,
+    equal_split: f64,
+) -> TenantDocument<'a> {
     let tenant = &problem.tenants()[id.0];
     let workloads = problem.workload_ids_of(id).map(|w| WorkloadDocument {
         name: &problem.workloads()[w.0].name,
@@ -154,7 +163,7 @@ fn tenant<'a>(problem: &'a Problem, outcome: &Outcome, id: TenantId) -> TenantDo
         weight: tenant.weight,
         demand: tenant.demand,
         throughput: finite(outcome.shares.throughput(problem, id)),
-        equal_split: finite(equal_split(problem, id)),
+        equal_split: finite(equal_split),
         share: per_type(problem, &outcome.shares.of_tenant(problem, id)),
         workloads: workloads.collect(),
     }

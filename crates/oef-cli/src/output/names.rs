@@ -26,13 +26,18 @@ pub fn safe_lines(text: &str) -> String {
 
 /// A name for a table: safe, and cut with an ellipsis where it is too long.
 pub fn short(name: &str) -> String {
+    cut(name, NAME_WIDTH_MAX)
+}
+
+/// The same with at most this width.
+pub fn cut(name: &str, width: usize) -> String {
     let name = safe(name);
-    if name.width() <= NAME_WIDTH_MAX {
+    if name.width() <= width {
         return name;
     }
     let mut cut = String::new();
     for c in name.chars() {
-        if cut.width() + 2 > NAME_WIDTH_MAX {
+        if cut.width() + 2 > width {
             break;
         }
         cut.push(c);

@@ -2,7 +2,7 @@
 
 use super::{Attempt, Direction, Lie, Report};
 use crate::ids::{TenantId, TypeId, WorkloadId};
-use crate::mechanism::{Outcome, SolveError};
+use crate::mechanism::{Outcome, SolveError, Status};
 use crate::problem::{Problem, ProblemSpec};
 use crate::shares::dot;
 
@@ -99,7 +99,11 @@ impl<'a> Trials<'a> {
             workload.throughput.iter_mut().zip(row).for_each(|((_, thr), w)| *thr = *w);
         }
         let problem = self.spec.validate().ok()?;
+        // An answer that a time limit cut short may look better or worse than the mechanism is.
         let outcome = (self.solve)(&problem).ok()?;
+        if outcome.solver.status != Status::Optimal {
+            return None;
+        }
         let true_throughput: f64 = (self.workloads.iter().zip(&self.truth))
             .map(|(&w, truth)| dot(truth, outcome.shares.of_workload(w)))
             .sum();

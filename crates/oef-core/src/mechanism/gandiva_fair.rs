@@ -52,6 +52,10 @@ struct Floor<'a> {
     /// GPUs of each party, of all types.
     used: Vec<f64>,
     trades: Vec<Trade>,
+    /// Speedups laid out like `held`: every turn passes over all of them.
+    speedups: Vec<f64>,
+    /// Who has traded in this turn.
+    moved: Vec<usize>,
 }
 
 /// Two types, the fast one chosen by weight.
@@ -64,6 +68,21 @@ struct Pair {
 impl Pair {
     fn shares_a_type(self, other: Pair) -> bool {
         [self.slow, self.fast].iter().any(|j| [other.slow, other.fast].contains(j))
+    }
+}
+
+/// The keenest buyer and the keenest seller of a pair, each with its speedup, if there is one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Keenest {
+    buyer: Option<(f64, usize)>,
+    seller: Option<(f64, usize)>,
+}
+
+impl Keenest {
+    /// The speedup of the buyer less that of the seller, if they could trade.
+    fn gap(self) -> Option<f64> {
+        let ((buyer, _), (seller, _)) = (self.buyer?, self.seller?);
+        exceeds(buyer, seller).then_some(buyer - seller)
     }
 }
 
@@ -84,22 +103,27 @@ impl<'a> Floor<'a> {
             held[party.traders.start * k..party.traders.end * k].iter().sum::<f64>()
         };
         let used = roster.parties.iter().map(used).collect();
-        Floor { roster, held, used, trades: Vec::new() }
+        let speedups = roster.traders.iter().flat_map(|t| t.speedup.iter().copied()).collect();
+        Floor { roster, held, used, trades: Vec::new(), speedups, moved: Vec::new() }
     }
 
     fn trade_all(&mut self) {
         let pairs = self.pairs();
-        let mut gaps: Vec<Option<f64>> = pairs.iter().map(|&pair| self.gap(pair)).collect();
+        let everybody = || 0..self.roster.traders.len();
+        let look = |&pair: &Pair| self.keenest(pair, Keenest::default(), everybody());
+        let mut keenest: Vec<Keenest> = pairs.iter().map(look).collect();
         let mut is_open = vec![true; pairs.len()];
         for _ in 0..MAX_TURNS_PER_PAIR * pairs.len() {
             let open = || (0..pairs.len()).filter(|&i| is_open[i]);
-            let widest = open().filter_map(|i| gaps[i]).fold(0.0, f64::max);
+            let widest = open().filter_map(|i| keenest[i].gap()).fold(0.0, f64::max);
             // The first of equal gaps, in the order of the types' names.
-            let wide = |i: &usize| gaps[*i].is_some_and(|gap| gap >= widest * (1.0 - SAME_GAP));
-            let Some(turn) = open().find(wide) else { return };
-            if self.trade_pair(pairs[turn]) {
+            let is_widest = |gap: f64| gap > 0.0 && gap >= widest * (1.0 - SAME_GAP);
+            let Some(turn) = open().find(|&i| keenest[i].gap().is_some_and(is_widest)) else {
+                return;
+            };
+            if self.trade_pair(pairs[turn], keenest[turn]) {
                 for i in (0..pairs.len()).filter(|&i| pairs[i].shares_a_type(pairs[turn])) {
-                    gaps[i] = self.gap(pairs[i]);
+                    keenest[i] = self.look_again(pairs[i], keenest[i]);
                 }
                 // A trade may also have made room for what a demand kept from being traded elsewhere.
                 is_open.fill(true);
@@ -136,7 +160,7 @@ impl<'a> Floor<'a> {
 
     /// A trader's speedup in a pair; `None` if it cannot use both types.
     fn speedup(&self, trader: usize, pair: Pair) -> Option<f64> {
-        let speedup = &self.roster.traders[trader].speedup;
+        let speedup = &self.speedups[trader * self.roster.capacity.len()..];
         let (slow, fast) = (speedup[pair.slow], speedup[pair.fast]);
         (slow > 0.0 && fast > 0.0).then(|| fast / slow)
     }
@@ -147,27 +171,47 @@ impl<'a> Floor<'a> {
         self.held[trader * roster.capacity.len() + gpu] > dust
     }
 
-    /// The speedup of the keenest buyer less that of the keenest seller, if they could trade.
-    fn gap(&self, pair: Pair) -> Option<f64> {
-        let (mut buyer, mut seller) = (f64::NEG_INFINITY, f64::INFINITY);
-        for l in 0..self.roster.traders.len() {
+    /// The keenest buyer and seller among `known` and some traders.
+    fn keenest(&self, pair: Pair, known: Keenest, traders: impl Iterator<Item = usize>) -> Keenest {
+        let Keenest { mut buyer, mut seller } = known;
+        for l in traders {
             let Some(speedup) = self.speedup(l, pair) else { continue };
-            if speedup > buyer && self.holds(l, pair.slow) {
-                buyer = speedup;
+            if buyer.is_none_or(|(most, _)| speedup > most) && self.holds(l, pair.slow) {
+                buyer = Some((speedup, l));
             }
-            if speedup < seller && self.holds(l, pair.fast) {
-                seller = speedup;
+            if seller.is_none_or(|(least, _)| speedup < least) && self.holds(l, pair.fast) {
+                seller = Some((speedup, l));
             }
         }
-        exceeds(buyer, seller).then_some(buyer - seller)
+        Keenest { buyer, seller }
     }
 
-    /// Everybody who can use both types with its speedup, the greatest first. Equal speedups are one
-    /// number, whatever rounding made of them, and then the order is that of the profiles.
-    fn queue(&self, pair: Pair) -> Vec<(f64, usize)> {
+    /// The same after a turn: those who have traded are looked at, and everybody only where one of the
+    /// two no longer holds what it took.
+    fn look_again(&self, pair: Pair, known: Keenest) -> Keenest {
+        let holds = |one: Option<(f64, usize)>, gpu| one.is_none_or(|(_, l)| self.holds(l, gpu));
+        if holds(known.buyer, pair.slow) && holds(known.seller, pair.fast) {
+            self.keenest(pair, known, self.moved.iter().copied())
+        } else {
+            self.keenest(pair, Keenest::default(), 0..self.roster.traders.len())
+        }
+    }
+
+    /// Everybody who may take part, with its speedup, the greatest first: holders of slow GPUs that are
+    /// faster than the keenest seller, and holders of fast ones that are slower than the keenest buyer.
+    /// Equal speedups are one number, whatever rounding made of them, and then the order is that of the
+    /// profiles.
+    fn queue(&self, pair: Pair, keenest: Keenest) -> Vec<(f64, usize)> {
+        let (Some((most, _)), Some((least, _))) = (keenest.buyer, keenest.seller) else {
+            return Vec::new();
+        };
+        let takes_part = |speedup: f64, l: usize| {
+            (exceeds(speedup, least) && self.holds(l, pair.slow))
+                || (exceeds(most, speedup) && self.holds(l, pair.fast))
+        };
+        let speedup = |l: usize| self.speedup(l, pair).filter(|&speedup| takes_part(speedup, l));
         let traders = 0..self.roster.traders.len();
-        let mut queue: Vec<(f64, usize)> =
-            traders.filter_map(|l| Some((self.speedup(l, pair)?, l))).collect();
+        let mut queue: Vec<(f64, usize)> = traders.filter_map(|l| Some((speedup(l)?, l))).collect();
         queue.sort_by(|a, b| b.0.total_cmp(&a.0));
         for i in 1..queue.len() {
             if !exceeds(queue[i - 1].0, queue[i].0) {
@@ -179,8 +223,9 @@ impl<'a> Floor<'a> {
     }
 
     /// Trades one pair until nothing is left to trade in it; whether there was any trade.
-    fn trade_pair(&mut self, pair: Pair) -> bool {
-        let queue = self.queue(pair);
+    fn trade_pair(&mut self, pair: Pair, keenest: Keenest) -> bool {
+        self.moved.clear();
+        let queue = self.queue(pair, keenest);
         // Buyers come from the front and sellers from the back. A buyer never gets slow GPUs and a seller
         // never fast ones, so whoever has been passed stays passed.
         let (mut b, mut next, mut s) = (0, 1, queue.len().saturating_sub(1));
@@ -249,6 +294,7 @@ impl<'a> Floor<'a> {
 
     fn exchange(&mut self, pair: Pair, buyer: usize, seller: usize, amount: f64, price: f64) {
         let k = self.roster.capacity.len();
+        self.moved.extend([buyer, seller]);
         let paid = amount * price;
         let buyer_slow = self.held[buyer * k + pair.slow];
         let seller_fast = self.held[seller * k + pair.fast];
@@ -333,7 +379,8 @@ fn exceeds(a: f64, b: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{
-        check_against_max_min, large_problem, problem, random_problem, shuffled, twins_agree,
+        check_against_max_min, large_problem, no_order_matters, problem, random_problem,
+        twins_agree,
     };
     use super::*;
     use crate::shares::equal_split;
@@ -448,17 +495,11 @@ mod tests {
                     "seed {seed}: {t:?}"
                 );
             }
-            let (other, back) = shuffled(&problem, seed);
-            let (other_shares, other_trades) = trade(&other);
-            assert_eq!(trades.len(), other_trades.len(), "seed {seed}");
-            for t in problem.tenant_ids() {
-                let here = shares.throughput(&problem, t);
-                let there = other_shares.throughput(&other, back[t.0]);
-                assert!(
-                    (here - there).abs() <= 1e-9 * here.max(1e-9),
-                    "seed {seed}: {here} {there}"
-                );
-            }
+            no_order_matters(&problem, &shares, seed, |other| {
+                let (other_shares, other_trades) = trade(other);
+                assert_eq!(trades.len(), other_trades.len(), "seed {seed}");
+                other_shares
+            });
         }
     }
 }

@@ -187,7 +187,9 @@ impl<'a> Levels<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{check_usable, problem, random_problem, shuffled, twins_agree};
+    use super::super::testing::{
+        check_usable, no_order_matters, problem, random_problem, twins_agree,
+    };
     use super::*;
 
     #[test]
@@ -248,16 +250,7 @@ mod tests {
             let shares = shares(&problem);
             check_usable(&problem, &shares, seed);
             twins_agree(&problem, &shares);
-            let (other, back) = shuffled(&problem, seed);
-            let other_shares = super::shares(&other);
-            for t in problem.tenant_ids() {
-                let here = shares.throughput(&problem, t);
-                let there = other_shares.throughput(&other, back[t.0]);
-                assert!(
-                    (here - there).abs() <= 1e-9 * here.max(1e-9),
-                    "seed {seed}: {here} {there}"
-                );
-            }
+            no_order_matters(&problem, &shares, seed, super::shares);
         }
     }
 }

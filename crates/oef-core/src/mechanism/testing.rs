@@ -125,7 +125,7 @@ pub(super) fn large_problem(n: usize, k: usize, limited: bool) -> Problem {
 }
 
 /// The same problem with types, tenants and workloads in another order, and where each tenant is now.
-pub(super) fn shuffled(problem: &Problem, seed: u64) -> (Problem, Vec<TenantId>) {
+fn shuffled(problem: &Problem, seed: u64) -> (Problem, Vec<TenantId>) {
     fn mix<T>(items: &mut [T], dice: &mut Dice) {
         for i in (1..items.len()).rev() {
             items.swap(i, dice.below(i + 1));
@@ -206,5 +206,21 @@ pub(super) fn twins_agree(problem: &Problem, shares: &Shares) {
             let (x, y) = (per_weight(a), per_weight(b));
             assert!((x - y).abs() <= 1e-9 * x.max(1e-9), "twins {} and {}: {x} and {y}", a.0, b.0);
         }
+    }
+}
+
+/// Shuffling tenants and types changes nobody's throughput.
+pub(super) fn no_order_matters(
+    problem: &Problem,
+    shares: &Shares,
+    seed: u64,
+    solve: impl Fn(&Problem) -> Shares,
+) {
+    let (other, back) = shuffled(problem, seed);
+    let other_shares = solve(&other);
+    for t in problem.tenant_ids() {
+        let here = shares.throughput(problem, t);
+        let there = other_shares.throughput(&other, back[t.0]);
+        assert!((here - there).abs() <= 1e-9 * here.max(1e-9), "seed {seed}: {here} {there}");
     }
 }
