@@ -13,6 +13,8 @@ const CONVERGED: f64 = 1e-15;
 const ACCEPTED: f64 = 1e-11;
 /// Part of the way to the boundary that a step may take.
 const TO_BOUNDARY: f64 = 0.995;
+/// A step shorter than this asks whether the second-order terms are to blame.
+const SHORT: f64 = 0.1;
 /// The start keeps this much of everything free.
 const FREE: f64 = 0.1;
 
@@ -196,64 +198,80 @@ impl Point {
         let mu = self.mu(terms);
         let Some(affine) = direction(terms, self, 0.0, None) else { return 0.0 };
         let length = self.length(&affine).min(1.0);
-        let mut after = self.clone();
-        after.add(terms, &affine, length);
         let least = if careful { 0.3 } else { 1e-4 };
-        let sigma = (after.mu(terms) / mu).clamp(0.0, 1.0).powi(3).max(least);
-        // The second-order terms belong to a full step; of a short one they would be all there is.
-        let second = Some((&affine, length * length));
-        let Some(full) = direction(terms, self, sigma * mu, second) else { return 0.0 };
-        let length = (TO_BOUNDARY * self.length(&full)).min(1.0);
-        self.add(terms, &full, length);
-        length
-    }
-
-    fn add(&mut self, terms: &Terms<'_>, step: &Point, length: f64) {
-        let lists = [
-            (&mut self.y, &step.y),
-            (&mut self.s, &step.s),
-            (&mut self.eta, &step.eta),
-            (&mut self.p, &step.p),
-            (&mut self.z, &step.z),
-            (&mut self.cap, &step.cap),
-            (&mut self.t, &step.t),
-            (&mut self.floor, &step.floor),
-            (&mut self.r, &step.r),
-        ];
-        for (x, d) in lists {
-            for (x, d) in x.iter_mut().zip(d) {
-                *x += length * d;
+        let sigma = (self.mu_after(terms, &affine, length) / mu).clamp(0.0, 1.0).powi(3);
+        let target = sigma.max(least) * mu;
+        let Some(mut full) = direction(terms, self, target, Some((&affine, 1.0))) else {
+            return 0.0;
+        };
+        if self.length(&full) < SHORT {
+            // The second-order terms belong to a full step; of a short one they may be all there is.
+            let second = Some((&affine, length * length));
+            let Some(other) = direction(terms, self, target, second) else { return 0.0 };
+            if self.length(&other) > self.length(&full) {
+                full = other;
             }
+        }
+        let length = (TO_BOUNDARY * self.length(&full)).min(1.0);
+        for (x, d) in self.lists_mut().into_iter().zip(full.lists()) {
+            x.iter_mut().zip(d).for_each(|(x, d)| *x += length * d);
         }
         for l in 0..terms.scaled.n {
             self.u[l] = terms.scaled.utility(l, &self.y, l);
         }
+        length
+    }
+
+    /// Everything but the utilities, in pairs whose products tend to zero; then `eta`.
+    fn lists(&self) -> [&Vec<f64>; 9] {
+        [&self.y, &self.s, &self.z, &self.p, &self.t, &self.cap, &self.r, &self.floor, &self.eta]
+    }
+
+    fn lists_mut(&mut self) -> [&mut Vec<f64>; 9] {
+        [
+            &mut self.y,
+            &mut self.s,
+            &mut self.z,
+            &mut self.p,
+            &mut self.t,
+            &mut self.cap,
+            &mut self.r,
+            &mut self.floor,
+            &mut self.eta,
+        ]
+    }
+
+    /// The mean complementarity after a step.
+    fn mu_after(&self, terms: &Terms<'_>, step: &Point, length: f64) -> f64 {
+        let product = |x: f64, dx: f64, s: f64, ds: f64| (x + length * dx) * (s + length * ds);
+        let k = terms.scaled.k;
+        let mut sum = 0.0;
+        for (l, weight) in terms.scaled.weight.iter().enumerate() {
+            let row = l * k..(l + 1) * k;
+            let own = row.map(|e| product(self.y[e], step.y[e], self.s[e], step.s[e]));
+            sum += weight * own.sum::<f64>();
+        }
+        let (now, change) = (self.lists(), step.lists());
+        for pair in [2, 4, 6] {
+            let (x, s, dx, ds) = (now[pair], now[pair + 1], change[pair], change[pair + 1]);
+            sum += (0..x.len()).map(|i| product(x[i], dx[i], s[i], ds[i])).sum::<f64>();
+        }
+        sum / terms.measure
     }
 
     /// How far one can go in a direction before something reaches zero.
     fn length(&self, step: &Point) -> f64 {
-        let lists = [
-            (&self.y, &step.y),
-            (&self.s, &step.s),
-            (&self.eta, &step.eta),
-            (&self.p, &step.p),
-            (&self.z, &step.z),
-            (&self.t, &step.t),
-            (&self.floor, &step.floor),
-            (&self.r, &step.r),
-        ];
+        let shorter = |length: f64, (x, d): (&f64, &f64)| {
+            if *d < 0.0 && -x / d < length { -x / d } else { length }
+        };
         let mut length = 1.0 / TO_BOUNDARY;
-        // The price of a cap that is to be filled may have any sign; such a cap has no slack.
-        for ((x, d), t) in self.cap.iter().zip(&step.cap).zip(&self.t) {
-            if *t > 0.0 && *d < 0.0 && -x / d < length {
-                length = -x / d;
-            }
-        }
-        for (x, d) in lists {
-            for (x, d) in x.iter().zip(d) {
-                if *d < 0.0 && -x / d < length {
-                    length = -x / d;
-                }
+        for (x, d) in self.lists().into_iter().zip(step.lists()) {
+            if std::ptr::eq(x, &self.cap) {
+                // The price of a cap that is to be filled may have any sign; it has no slack.
+                let slack = x.iter().zip(d).zip(&self.t).filter(|&(_, &t)| t > 0.0);
+                length = slack.map(|(pair, _)| pair).fold(length, shorter);
+            } else {
+                length = x.iter().zip(d).fold(length, shorter);
             }
         }
         length
