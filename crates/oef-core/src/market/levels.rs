@@ -145,7 +145,8 @@ impl<'a> Stage<'a> {
                 }
                 None => smooth.search(stop),
             };
-            master.classify(&price, doubt, &mut position);
+            master.solve_near(&price, doubt, &mut position, stop)?;
+            return Ok(position);
         }
         master.solve(&mut position, stop)?;
         Ok(position)

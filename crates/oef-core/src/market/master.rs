@@ -18,6 +18,11 @@ const CLEAR: f64 = 1e-11;
 const OVERDRAFT: f64 = 100.0;
 /// Overdraft, as a part of a type's capacity, that is only rounding.
 const OVERDRAWN: f64 = 1e-11;
+/// Rows and columns added per type in one round of column generation.
+const CALLS_PER_TYPE: usize = 20;
+/// One row of so many may call before more rows are made explicit instead; up to this doubt.
+const MANY: usize = 20;
+const DOUBT_MAX: f64 = 0.01;
 /// Rounds of column generation; each adds at least one column of finitely many.
 const ROUNDS_MAX: usize = 10_000;
 
@@ -79,6 +84,26 @@ impl Master<'_> {
             }
         }
         Err(LpError::NotConverged)
+    }
+
+    /// Solves from prices that are nearly right. With too few rows explicit the program's own prices
+    /// run away from them, and most rows call: then more of those that hesitate are explicit.
+    pub fn solve_near(
+        &self,
+        price: &[f64],
+        mut doubt: f64,
+        position: &mut Position,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<(), LpError> {
+        loop {
+            self.classify(price, doubt, position);
+            position.price = price.to_vec();
+            self.solve_restricted(position, stop)?;
+            if doubt > DOUBT_MAX || self.calls(position).len() * MANY <= self.rows.len() {
+                return self.solve(position, stop);
+            }
+            doubt *= 4.0;
+        }
     }
 
     /// Makes overdrafts dearer where there still are any; true if so.
@@ -165,7 +190,7 @@ impl Master<'_> {
             slot_of_row[i] = slot;
         }
         let mut simplex = Simplex::new(program);
-        simplex.precise = std::env::var("NP").is_err();
+        simplex.precise = true;
         let (mut structurals, mut logicals) = (Vec::new(), Vec::new());
         let mut wanted = std::collections::BTreeSet::new();
         for basic in &position.basis {
@@ -275,19 +300,24 @@ impl Master<'_> {
         (program, names, scales)
     }
 
-    /// Adds what the prices call for: columns of explicit rows, and clear rows that would rather buy
-    /// elsewhere. Returns whether anything was added.
-    fn generate(&self, position: &mut Position) -> bool {
-        let mut is_explicit = vec![false; self.rows.len()];
+    fn explicit_flags(&self, position: &Position) -> Vec<bool> {
+        let mut flags = vec![false; self.rows.len()];
         for &i in &position.explicit {
-            is_explicit[i] = true;
+            flags[i] = true;
         }
-        let mut added = false;
+        flags
+    }
+
+    /// The rows that the prices call, with how much they would gain: explicit ones that lack a column,
+    /// and clear ones that would rather buy elsewhere or more.
+    fn calls(&self, position: &Position) -> Vec<(f64, usize)> {
+        let is_explicit = self.explicit_flags(position);
         let mut least_held = vec![f64::INFINITY; self.rows.len()];
         for &(i, j) in &position.edges {
             let cost = self.costs(self.rows[i])[j] * position.price[j];
             least_held[i] = least_held[i].min(cost);
         }
+        let mut calling: Vec<(f64, usize)> = Vec::new();
         for (i, &row) in self.rows.iter().enumerate() {
             let cost = self.costs(row);
             let least = least_price(cost, &position.price);
@@ -296,12 +326,29 @@ impl Master<'_> {
             } else {
                 cost[position.choice[i] as usize] * position.price[position.choice[i] as usize]
             };
-            let wants_more = least < self.worth_of(row) * (1.0 - CLEAR);
-            if held <= least * (1.0 + CLEAR) && (is_explicit[i] || !wants_more) {
-                continue;
+            let worth = if is_explicit[i] { 0.0 } else { self.worth_of(row) };
+            if held > least * (1.0 + CLEAR) || least < worth * (1.0 - CLEAR) {
+                calling.push((held.max(worth) / least, i));
             }
-            added = true;
-            let (best, _, _) = cheapest(cost, &position.price);
+        }
+        calling
+    }
+
+    /// Adds what the prices call for. Returns whether anything was added.
+    fn generate(&self, position: &mut Position) -> bool {
+        let is_explicit = self.explicit_flags(position);
+        let mut calling = self.calls(position);
+        // Prices that are far off make nearly every row call; those that gain most bring them right.
+        let limit = CALLS_PER_TYPE * self.types + position.explicit.len() / 2;
+        if calling.len() > limit {
+            let order =
+                |a: &(f64, usize), b: &(f64, usize)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+            calling.select_nth_unstable_by(limit, order);
+            calling.truncate(limit);
+            calling.sort_unstable_by_key(|call| call.1);
+        }
+        for &(_, i) in &calling {
+            let (best, _, _) = cheapest(self.costs(self.rows[i]), &position.price);
             if !is_explicit[i] {
                 let chosen = position.choice[i] as usize;
                 position.explicit.push(i);
@@ -313,7 +360,7 @@ impl Master<'_> {
             }
             position.edges.push((i, best));
         }
-        added
+        !calling.is_empty()
     }
 }
 

@@ -20,6 +20,8 @@ const WARM: f64 = 0.02;
 const SAMPLE: usize = 2_000;
 /// Newton steps per temperature at most.
 const STEPS: usize = 4;
+/// The same for the total program: its floors rest on single rows, of which a sample knows little.
+const STEPS_TOTAL: usize = 40;
 
 #[derive(Clone, Copy)]
 pub(super) struct Smooth<'a> {
@@ -66,15 +68,26 @@ impl Smooth<'_> {
         (0.3 / self.rows.len() as f64).clamp(1e-7, 1e-3)
     }
 
+    /// The total program's dual is linear along a ray of prices, and not less further out: the prices
+    /// come down until one of them is at its floor.
+    fn lower(&self, price: &mut [f64]) {
+        if self.goal == Goal::Total {
+            let most = price.iter().zip(self.floor).map(|(p, f)| f / p).fold(0.0, f64::max);
+            price.iter_mut().for_each(|p| *p *= most.min(1.0));
+        }
+    }
+
     /// Follows the minimum from one temperature down to another.
     fn follow(&self, price: &mut [f64], from: f64, to: f64, stop: &dyn Fn() -> bool) {
         let mut temperature = from;
+        let steps = if self.goal == Goal::Total { STEPS_TOTAL } else { STEPS };
         loop {
-            for _ in 0..STEPS {
+            for _ in 0..steps {
                 if self.newton(price, temperature) < 0.05 * temperature.min(0.2) || stop() {
                     break;
                 }
             }
+            self.lower(price);
             if temperature <= to {
                 return;
             }

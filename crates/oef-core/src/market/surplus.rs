@@ -44,15 +44,14 @@ pub(crate) fn incentive(
     let mut position = Position::default();
     if n <= EXPLICIT_MAX {
         master.classify_all_explicit(&mut position);
+        master.solve(&mut position, stop)?;
     } else {
         let floor = best_use(instance, all);
         let smooth =
             Smooth { goal: Goal::Total, cost: &cost, types: k, rows: &rows, floor: &floor };
         let (price, doubt) = smooth.search(stop);
-        master.classify(&price, doubt, &mut position);
-        position.price = price;
+        master.solve_near(&price, doubt, &mut position, stop)?;
     }
-    master.solve(&mut position, stop)?;
     let price: Vec<f64> = (0..k).map(|j| position.price[j] * all / instance.capacity[j]).collect();
     let mut allocation = share_surplus(instance, &price, &floors, stop)?;
     allocation.pivots += position.pivots;

@@ -255,21 +255,12 @@ impl Row {
             - self.eta * self.u
             - lacks.affine.map_or(0.0, |(a, part)| part * a.eta[l] * a.u[l]);
         for j in 0..k {
-            let others = self.without(value, &self.dv, self.q, j);
+            let others = without(value, &self.dv, self.q, j);
             self.keep[j] = (self.u + self.eta * others) * self.omega;
-            let others = self.without(value, &self.a, self.va, j);
+            let others = without(value, &self.a, self.va, j);
             self.still[j] =
                 self.a[j] * self.keep[j] + self.omega * self.dv[j] * (self.b - self.eta * others);
         }
-    }
-
-    /// `sum_(i != j) v_i x_i` from the whole sum, summed anew where `j` is most of it.
-    fn without(&self, value: &[f64], x: &[f64], whole: f64, j: usize) -> f64 {
-        let own = value[j] * x[j];
-        if 2.0 * own.abs() <= whole.abs() {
-            return whole - own;
-        }
-        (0..value.len()).filter(|&i| i != j).map(|i| value[i] * x[i]).sum()
     }
 
     fn add_to_prices(&self, weight: f64, matrix: &mut [f64], rhs: &mut [f64]) {
@@ -382,6 +373,15 @@ impl GroupSystem {
         let c = [self.c[0] - dot(&self.b[0], dp), self.c[1] - dot(&self.b[1], dp)];
         (i11 * c[0] + i12 * c[1], i12 * c[0] + i22 * c[1])
     }
+}
+
+/// `sum_(i != j) v_i x_i` from the whole sum, summed anew where `j` is most of it.
+fn without(value: &[f64], x: &[f64], whole: f64, j: usize) -> f64 {
+    let own = value[j] * x[j];
+    if 4.0 * own.abs() <= 3.0 * whole.abs() {
+        return whole - own;
+    }
+    (0..value.len()).filter(|&i| i != j).map(|i| value[i] * x[i]).sum()
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
