@@ -418,6 +418,12 @@ mod tests {
                 &[3.0],
                 &[0.5 + 0.5 + 2.0 / 3.0, 8.0 / 3.0],
             ),
+            (
+                "a tenant as slow as the seller sets no price",
+                "1 1 | a: 1 2 | b d9: 1 2 | c: 1 4",
+                &[3.0],
+                &[1.0, 10.0 / 9.0, 16.0 / 9.0],
+            ),
             ("nobody gains, nobody trades", "1 1 | a: 1 2 | b: 1 2", &[], &[1.5, 1.5]),
             ("one tenant", "1 1 | a: 1 2", &[], &[3.0]),
             ("one type", "2 | a: 1 | b: 1", &[], &[1.0, 1.0]),
