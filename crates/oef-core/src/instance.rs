@@ -132,6 +132,27 @@ impl Instance {
         &self.members[self.first_member[row]..self.first_member[row + 1]]
     }
 
+    /// Takes back what rounding has handed out above capacities and caps.
+    pub fn fit(&self, x: &mut [f64]) {
+        let k = self.width();
+        x.iter_mut().for_each(|x| *x = x.max(0.0));
+        for j in 0..k {
+            let used: f64 = x.iter().skip(j).step_by(k).sum();
+            if used > self.capacity[j] {
+                let shrink = self.capacity[j] / used;
+                x.iter_mut().skip(j).step_by(k).for_each(|x| *x *= shrink);
+            }
+        }
+        for cap in &self.caps {
+            let used: f64 = cap.rows.iter().flat_map(|&l| &x[l * k..][..k]).sum();
+            if used > cap.limit {
+                for &l in &cap.rows {
+                    x[l * k..][..k].iter_mut().for_each(|x| *x *= cap.limit / used);
+                }
+            }
+        }
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.weight.len()

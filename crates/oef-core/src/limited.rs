@@ -190,11 +190,12 @@ impl<'a> Polytope<'a> {
 
     fn shares(&self, simplex: &Simplex) -> Vec<f64> {
         let k = self.instance.width();
-        (self.column.iter().enumerate())
-            .map(|(e, column)| {
-                let parts = column.map_or(0.0, |var| simplex.value(var));
-                parts * self.instance.capacity[e % k] / self.scale
-            })
-            .collect()
+        let gpus = |(e, column): (usize, &Option<usize>)| {
+            let parts = column.map_or(0.0, |var| simplex.value(var));
+            parts * self.instance.capacity[e % k] / self.scale
+        };
+        let mut x: Vec<f64> = self.column.iter().enumerate().map(gpus).collect();
+        self.instance.fit(&mut x);
+        x
     }
 }

@@ -171,7 +171,7 @@ fn stress(kind: Kind) {
             }
         }
     }
-    let shown: Vec<&str> = failed.iter().take(20).map(String::as_str).collect();
+    let shown: Vec<&str> = failed.iter().take(60).map(String::as_str).collect();
     assert!(failed.is_empty(), "{kind:?}: {} of {count}:\n{}", failed.len(), shown.join("\n"));
 }
 

@@ -7,7 +7,7 @@
 /// Entries below this are noise of cancellation, given columns scaled to order one.
 const DROP: f64 = 1e-16;
 /// A column whose largest remaining entry is below this depends on the columns before it.
-const SINGULAR: f64 = 1e-10;
+const SINGULAR: f64 = 1e-13;
 /// A pivot may be this much smaller than the largest entry of its column if its row is sparser.
 const THRESHOLD: f64 = 0.1;
 

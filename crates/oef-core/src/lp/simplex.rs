@@ -32,7 +32,7 @@ const CERTAIN: f64 = 32.0;
 /// Pivots that may be spent on that, besides one per row: noise must not go round for ever.
 const POLISH_MAX: usize = 200;
 /// Entries of the entering column below this, beside its greatest (or one), are no pivots.
-const PIVOT: f64 = 1e-9;
+const PIVOT: f64 = 1e-11;
 /// Pivots without progress after which the costs are perturbed, once; then the least index rules.
 const STALL: usize = 60;
 /// Pivots per row and column after which the method gives up: far beyond what our programs need.
@@ -401,9 +401,14 @@ impl Simplex {
     fn infeasibility(&self) -> f64 {
         let violations = self.basis.iter().zip(&self.basic_value).map(|(&v, &x)| {
             let (lower, upper) = self.bounds(v);
-            (lower - x).max(x - upper)
+            ((lower - x) / lower.abs().max(1.0)).max((x - upper) / upper.abs().max(1.0))
         });
         violations.filter(|&violation| violation > self.tolerance.feasible).sum()
+    }
+
+    /// What a bound may be violated by: it is right to rounding beside its own size.
+    fn slack(&self, bound: f64) -> f64 {
+        self.tolerance.feasible * bound.abs().max(1.0)
     }
 
     /// The entering variable and whether it rises.
@@ -449,9 +454,9 @@ impl Simplex {
     /// In phase one: the direction in which a basic variable should move.
     fn urge(&self, v: usize, x: f64) -> f64 {
         let (lower, upper) = self.bounds(v);
-        if x < lower - self.tolerance.feasible {
+        if x < lower - self.slack(lower) {
             1.0
-        } else if x > upper + self.tolerance.feasible {
+        } else if x > upper + self.slack(upper) {
             -1.0
         } else {
             0.0
@@ -545,10 +550,10 @@ impl Simplex {
         let falls = slope > 0.0;
         if infeasible {
             // A violated bound blocks only from the wrong side: on reaching it the variable leaves.
-            if x < lower - self.tolerance.feasible {
+            if x < lower - self.slack(lower) {
                 return if falls { None } else { Some((lower - x, false)) };
             }
-            if x > upper + self.tolerance.feasible {
+            if x > upper + self.slack(upper) {
                 return if falls { Some((x - upper, true)) } else { None };
             }
         }

@@ -148,7 +148,7 @@ fn best_of(
 ) -> Result<Allocation, LpError> {
     let mut best: Option<Allocation> = None;
     for mut candidate in candidates {
-        fit(instance, terms.scaled, &mut candidate.x);
+        instance.fit(&mut candidate.x);
         let gap = gap(terms, instance, &candidate);
         if !(gap < best.as_ref().map_or(GAP_MAX, |b| b.gap)) {
             continue;
@@ -163,21 +163,6 @@ fn best_of(
         best = Some(found);
     }
     best.ok_or(LpError::NotConverged)
-}
-
-/// Takes back what rounding has handed out above capacities and caps.
-fn fit(instance: &Instance, scaled: &Scaled, x: &mut [f64]) {
-    let k = scaled.k;
-    x.iter_mut().for_each(|x| *x = x.max(0.0));
-    scaled.fit(instance, x);
-    for cap in &instance.caps {
-        let used: f64 = cap.rows.iter().flat_map(|&l| &x[l * k..][..k]).sum();
-        if used > cap.limit {
-            for &l in &cap.rows {
-                x[l * k..][..k].iter_mut().for_each(|x| *x *= cap.limit / used);
-            }
-        }
-    }
 }
 
 /// Distance in the weighted mean of log utilities to what the prices prove: the relative distance of

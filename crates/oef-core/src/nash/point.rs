@@ -58,7 +58,6 @@ pub(super) fn follow(terms: &Terms<'_>, stop: &dyn Fn() -> bool) -> Option<(Poin
         }
         let step = point.step(terms, careful);
         let distance = point.distance(terms);
-        if std::env::var("DBG").is_ok() { let (a,b,c)=point.residuals(terms); let m=|v:&Vec<f64>| v.iter().fold(0.0f64,|m,x|m.max(x.abs())); eprintln!("step {steps} len {step:.3} mu {:.2e} dist {distance:.2e} res {:.1e} {:.1e} {:.1e} groups {}", point.mu(terms), m(&a),m(&b),m(&c), terms.groups.iter().filter(|g| g.floor).count()); }
         if !(distance.is_finite() && step > 0.0) {
             return Some((best.1, steps));
         }
@@ -166,7 +165,6 @@ impl Point {
     fn mu(&self, terms: &Terms<'_>) -> f64 {
         let k = terms.scaled.k;
         let mut sum = 0.0;
-        let mut measure = k as f64;
         for (l, weight) in terms.scaled.weight.iter().enumerate() {
             let row = l * k..(l + 1) * k;
             let own: f64 = self.y[row.clone()].iter().zip(&self.s[row]).map(|(y, s)| y * s).sum();
@@ -176,8 +174,7 @@ impl Point {
         for (a, b) in pairs {
             sum += a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         }
-        measure += terms.groups.iter().map(|g| g.weight).sum::<f64>();
-        sum / measure
+        sum / terms.measure
     }
 
     /// How far from the optimum: the mean complementarity, or the greatest residual.

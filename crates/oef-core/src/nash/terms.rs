@@ -22,6 +22,8 @@ pub(super) struct Terms<'a> {
     pub usable: Vec<bool>,
     /// Weight of the rows that can use each type.
     pub able: Vec<f64>,
+    /// What all products add up to where each is its weight: the unit of complementarity.
+    pub measure: f64,
 }
 
 /// Rows that share a limit.
@@ -54,6 +56,7 @@ impl<'a> Terms<'a> {
             lift: vec![0.0; n],
             usable: scaled.value.iter().map(|&v| v > 0.0).collect(),
             able: vec![0.0; k],
+            measure: 0.0,
         };
         for cap in &instance.caps {
             let load = instance.capacity.iter().map(|m| m / cap.limit).collect();
@@ -77,6 +80,13 @@ impl<'a> Terms<'a> {
         for e in (0..n * k).filter(|&e| terms.usable[e]) {
             terms.able[e % k] += scaled.weight[e / k];
         }
+        let able: f64 = terms.able.iter().sum();
+        let limits = |g: &Group| {
+            let capped = !g.load.is_empty() && !g.filled;
+            g.weight * (f64::from(u8::from(capped)) + f64::from(u8::from(g.floor)))
+        };
+        terms.measure = if terms.sells_out() { able } else { 2.0 * able };
+        terms.measure += terms.groups.iter().map(limits).sum::<f64>();
         terms
     }
 
