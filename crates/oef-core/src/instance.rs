@@ -206,7 +206,12 @@ impl Instance {
         let total: f64 = profile.iter().zip(bundle).map(|(w, x)| w * x).sum();
         let mut left = bundle.to_vec();
         let mut order: Vec<usize> = (0..left.len()).filter(|&j| left[j] > 0.0).collect();
-        order.sort_by(|&a, &b| profile[a].total_cmp(&profile[b]));
+        // Types that are equally fast for this row go in the order of what they are to the others.
+        let speed = |j: usize| (profile[j], self.mean_speed(j));
+        order.sort_by(|&a, &b| {
+            let (a, b) = (speed(a), speed(b));
+            a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+        });
         let mut types = order.into_iter().peekable();
         let members = self.members(row);
         for (i, member) in members.iter().enumerate() {
@@ -228,6 +233,11 @@ impl Instance {
                 }
             }
         }
+    }
+
+    /// Speedup of a type, averaged over the rows by weight.
+    fn mean_speed(&self, j: usize) -> f64 {
+        (0..self.rows()).map(|l| self.weight[l] * self.profile(l)[j]).sum()
     }
 
     /// The rows' shares from those of the problem's workloads.

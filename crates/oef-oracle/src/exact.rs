@@ -88,7 +88,9 @@ pub fn most_weighted(instance: &Instance, rates: &[Q]) -> Q {
     let weighted =
         |l: usize| utility(instance, l).into_iter().map(move |(c, w)| (c, w * &rates[l]));
     let sum = Stage::Maximise((0..instance.rows()).flat_map(weighted).collect());
-    let shares = solve(instance, shared(instance), &[sum]);
+    let mut program = shared(instance);
+    let (_, met) = demand_floors(&mut program, instance);
+    let shares = solve(instance, program, &[met, sum]);
     instance.throughputs(&shares).iter().zip(rates).map(|(u, rate)| u * rate).sum()
 }
 

@@ -33,6 +33,12 @@ pub fn cooperative_total(problem: &Problem) -> Option<f64> {
 
 /// The greatest total throughput with everybody at its (usable) equal split or above.
 pub fn incentive_total(problem: &Problem) -> Option<f64> {
+    weighted_total(problem, &vec![1.0; problem.workloads().len()])
+}
+
+/// The greatest sum of throughputs at these rates, with nobody below what it can use of its equal
+/// split.
+pub fn weighted_total(problem: &Problem, rates: &[f64]) -> Option<f64> {
     let mut model = Model::new(problem);
     let instance = Instance::from(problem);
     for party in instance.parties() {
@@ -43,7 +49,7 @@ pub fn incentive_total(problem: &Problem) -> Option<f64> {
             model.at_most(own, -1.0);
         }
     }
-    model.most_total(&vec![1.0; problem.workloads().len()])
+    model.most_total(rates)
 }
 
 /// The greatest total throughput.
@@ -74,11 +80,6 @@ pub fn gavel_level(problem: &Problem, cap: Option<f64>) -> Option<f64> {
     }
     let needs = vec![1.0; model.rows()];
     model.most_level(needs)
-}
-
-/// The greatest sum of throughputs that count so much each.
-pub fn weighted_total(problem: &Problem, rates: &[f64]) -> Option<f64> {
-    Model::new(problem).most_total(rates)
 }
 
 /// The workloads that can get anything at all.

@@ -73,7 +73,7 @@ pub fn exactly(
             return fault.map_or(Verdict::Right, Verdict::Wrong);
         }
         Mechanism::Nash => return nash_by_gap(problem, &instance, shares),
-        Mechanism::Cooperative => cooperative_with_demand(problem, &instance),
+        Mechanism::Cooperative => return cooperative_with_demand(problem, &instance, shares),
         Mechanism::GandivaFair => None,
     };
     let Some(right) = right else {
@@ -154,8 +154,31 @@ fn as_good(
     (!most_first || no_less(total)) && sorted(found).iter().zip(&sorted(right)).all(no_less)
 }
 
-/// The answer of `cooperative` under demands, from the thresholds that the max-min shares give.
-fn cooperative_with_demand(problem: &Problem, instance: &Instance) -> Option<Vec<Q>> {
+/// The verdict on `cooperative` under demands: no envy and no less than the equal split in what can be
+/// used, nothing useful idle, and at least the total of the program whose thresholds are those of the
+/// max-min shares (the solver may raise thresholds where tenants reach their demand, for more).
+fn cooperative_with_demand(problem: &Problem, instance: &Instance, shares: &Shares) -> Verdict {
+    let envy = check::tenant_envy(problem, shares);
+    let split = check::tenant_sharing_incentive(problem, shares);
+    let idle = check::useful_idle(problem, shares);
+    // Written so that a NaN is wrong.
+    let fair = envy <= TOLERANCE && split >= 1.0 - TOLERANCE && idle <= TOLERANCE;
+    if !fair {
+        let fault = format!("envy {envy:e}, equal split {split}, idle {idle:e}");
+        return Verdict::Wrong(fault);
+    }
+    let Some(least) = first_total_with_demand(problem, instance) else {
+        return Verdict::NoOpinion;
+    };
+    let total = shares.total(problem);
+    if total >= least * (1.0 - TOLERANCE) {
+        Verdict::Right
+    } else {
+        Verdict::Wrong(format!("the total is {total}, and {least} is possible"))
+    }
+}
+
+fn first_total_with_demand(problem: &Problem, instance: &Instance) -> Option<f64> {
     let division = solve(problem, Mechanism::MaxMin, &Options::default()).ok()?.shares;
     // The division is checked by itself; here only its support is used.
     let threshold = |tenant: usize| {
@@ -176,7 +199,8 @@ fn cooperative_with_demand(problem: &Problem, instance: &Instance) -> Option<Vec
         speeds.min().unwrap_or_else(Q::zero)
     };
     let thresholds: Vec<Q> = (0..instance.demand.len()).map(threshold).collect();
-    Some(instance.throughputs(&exact::cooperative_with_demand(instance, &thresholds)))
+    let right = instance.throughputs(&exact::cooperative_with_demand(instance, &thresholds));
+    right.iter().sum::<Q>().to_f64()
 }
 
 fn has_demand(problem: &Problem) -> bool {
