@@ -129,17 +129,17 @@ fn faults(problem: &Problem, outcome: &Outcome) -> Vec<String> {
         let used = outcome.shares.used(TypeId(j));
         idle[j] = if used < gpu.capacity * (1.0 - 1e-7) { gpu.capacity - used } else { 0.0 };
         fault(
-            !(used <= gpu.capacity * (1.0 + 1e-9)),
+            used.is_nan() || used > gpu.capacity * (1.0 + 1e-9),
             format!("{used} of {} {}", gpu.capacity, gpu.name),
         );
     }
     for t in problem.tenant_ids() {
         let held: f64 = outcome.shares.of_tenant(problem, t).iter().sum();
-        let negative = outcome.shares.of_tenant(problem, t).iter().any(|x| !(*x >= 0.0));
+        let negative = outcome.shares.of_tenant(problem, t).iter().any(|x| x.is_nan() || *x < 0.0);
         fault(negative, format!("tenant {}: {:?}", t.0, outcome.shares.of_tenant(problem, t)));
         let demand = problem.tenants()[t.0].demand.unwrap_or(f64::INFINITY);
         fault(
-            !(held <= demand * (1.0 + 1e-9)),
+            held.is_nan() || held > demand * (1.0 + 1e-9),
             format!("tenant {} holds {held} over {demand}", t.0),
         );
         let has = outcome.shares.throughput(problem, t);

@@ -5,7 +5,7 @@ use crate::limited::usable_equal_split;
 use crate::scaled::Scaled;
 
 /// Room below a floor, relative: the interior-point method needs a little where floors leave none.
-const ROOM: f64 = 1e-8;
+const ROOM: f64 = 1e-10;
 /// A floor this near to what the cap allows at best leaves nothing but the fastest GPUs.
 const PINNED: f64 = 1e-7;
 
