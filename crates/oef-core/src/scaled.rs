@@ -92,19 +92,6 @@ impl Scaled {
             .collect()
     }
 
-    /// Scales down whatever type is oversold by rounding.
-    pub fn fit(&self, instance: &Instance, x: &mut [f64]) {
-        for j in 0..self.k {
-            let used: f64 = (0..self.n).map(|l| x[l * self.k + j]).sum();
-            if used > instance.capacity[j] {
-                let shrink = instance.capacity[j] / used;
-                for l in 0..self.n {
-                    x[l * self.k + j] *= shrink;
-                }
-            }
-        }
-    }
-
     /// Total throughput per GPU from the price of a type's whole capacity.
     pub fn to_prices(&self, instance: &Instance, price: &[f64]) -> Vec<f64> {
         price.iter().zip(&instance.capacity).map(|(p, m)| p * self.unit / m).collect()

@@ -1,7 +1,7 @@
 //! The lexicographic max-min of several linear functions over a polytope.
 
 use super::program::{Program, RowId, VarId};
-use super::simplex::{LpError, Simplex};
+use super::simplex::{LpError, Mark, Simplex};
 
 /// One function `sum of coefficients . x` that should be large in units of its target.
 #[derive(Clone, Debug)]
@@ -46,7 +46,19 @@ pub(crate) fn leximin_watched(
     let mut open: Vec<RowId> = rows;
     let mut gap = 0.0_f64;
     while !open.is_empty() {
-        simplex.maximise(stop)?;
+        let before = simplex.mark();
+        match simplex.maximise(stop).or_else(|error| again(&mut simplex, &before, error, stop)) {
+            Err(error) if error == LpError::Stopped || open.len() == levels.len() => {
+                return Err(error);
+            }
+            Err(_) => {
+                // The levels so far stand; of the others nothing is proven.
+                simplex.reset(&before);
+                gap = 1.0;
+                break;
+            }
+            Ok(()) => {}
+        }
         let level = simplex.value(t);
         gap = gap.max((simplex.dual_bound() - level).abs() / level.abs().max(1e-6));
         let duals = simplex.certain_duals();
@@ -60,6 +72,23 @@ pub(crate) fn leximin_watched(
     }
     simplex.program.cost[t] = 0.0;
     Ok((simplex, gap))
+}
+
+/// A second try in other units, which rounding treats otherwise.
+fn again(
+    simplex: &mut Simplex,
+    before: &Mark,
+    error: LpError,
+    stop: &dyn Fn() -> bool,
+) -> Result<(), LpError> {
+    if error == LpError::Stopped {
+        return Err(error);
+    }
+    simplex.reset(before);
+    simplex.autoscale = !simplex.autoscale;
+    let outcome = simplex.maximise(stop);
+    simplex.autoscale = !simplex.autoscale;
+    outcome
 }
 
 /// Blocked levels keep what they have and no longer hold back the others.

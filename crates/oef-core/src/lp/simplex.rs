@@ -25,8 +25,9 @@ struct Tolerance {
 const COARSE: Tolerance = Tolerance { feasible: 1e-10, optimal: 1e-10, least_term: 1e-3 };
 /// When the optimum is known and what is small in it is wanted right, too.
 const FINE: Tolerance = Tolerance { feasible: 1e-13, optimal: 1e-13, least_term: 1e-20 };
-/// Total violation at the end of phase one up to which a program counts as feasible after all.
-const NEARLY_FEASIBLE: f64 = 1e-8;
+/// Total violation at the end of phase one, in tolerances, up to which a program counts as feasible
+/// after all.
+const NEARLY_FEASIBLE: f64 = 100.0;
 /// A dual this many times its possible errors is not one of them.
 const CERTAIN: f64 = 32.0;
 /// Pivots that may be spent on that, besides one per row: noise must not go round for ever.
@@ -58,6 +59,12 @@ enum Place {
     Upper,
     /// Nonbasic with no bound at all: rests at zero.
     Free,
+}
+
+/// A basis to come back to.
+pub(crate) struct Mark {
+    place: Vec<Place>,
+    basis: Vec<usize>,
 }
 
 /// A program with a basis; keeps both between solves.
@@ -118,12 +125,47 @@ impl Simplex {
             let scaling = Scaling::new(&self.program);
             self.scaled = Some((scaling.apply(&self.program), scaling));
         }
-        self.perturbation.clear();
-        let limit =
-            self.pivots + 1000 + PIVOTS_PER_SIZE_MAX * (self.program.rows() + self.program.vars());
-        let mut stalled = 0;
+        let size = self.program.rows() + self.program.vars();
+        self.run(COARSE, 1000 + PIVOTS_PER_SIZE_MAX * size, stop)?;
+        if !self.precise {
+            return Ok(());
+        }
+        let coarse = self.mark();
+        match self.run(FINE, POLISH_MAX + self.program.rows(), stop) {
+            Ok(()) => Ok(()),
+            Err(LpError::Stopped) => Err(LpError::Stopped),
+            Err(_) => {
+                // Noise had the better of it: the optimum stands as it was found.
+                self.reset(&coarse);
+                Ok(())
+            }
+        }
+    }
+
+    /// Remembers the basis.
+    pub fn mark(&self) -> Mark {
+        Mark { place: self.place.clone(), basis: self.basis.clone() }
+    }
+
+    /// Goes back to a basis of the program as it is.
+    pub fn reset(&mut self, mark: &Mark) {
+        (self.place, self.basis) = (mark.place.clone(), mark.basis.clone());
         self.tolerance = COARSE;
-        let mut polished = None;
+        self.settle();
+        self.refactor();
+    }
+
+    /// Pivots to an optimum within a tolerance.
+    fn run(
+        &mut self,
+        tolerance: Tolerance,
+        pivots_max: usize,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<(), LpError> {
+        self.tolerance = tolerance;
+        self.perturbation.clear();
+        let limit = self.pivots + pivots_max;
+        let mut stalled = 0;
         loop {
             if !self.fresh || self.factors.is_stale() {
                 self.refactor();
@@ -145,28 +187,19 @@ impl Simplex {
                     stalled = 0;
                     continue;
                 }
-                if infeasible && polished.is_none() {
-                    // Constraints that hold with equality all around may miss each other by rounding.
-                    let missed = self.infeasibility();
-                    if missed > NEARLY_FEASIBLE {
-                        return Err(LpError::Infeasible);
-                    }
-                    self.tolerance.feasible = 2.0 * missed;
-                    continue;
+                if !infeasible {
+                    return Ok(());
                 }
-                if self.precise && polished.is_none() {
-                    polished = Some(self.pivots + POLISH_MAX + self.program.rows());
-                    self.tolerance = FINE;
-                    continue;
+                // Constraints that hold with equality all around may miss each other by rounding.
+                let missed = self.infeasibility();
+                if missed > NEARLY_FEASIBLE * tolerance.feasible {
+                    return Err(LpError::Infeasible);
                 }
-                return Ok(());
+                self.tolerance.feasible = 2.0 * missed;
+                continue;
             };
-            if polished.is_some_and(|limit| self.pivots >= limit) {
-                return Ok(());
-            }
             let step = self.pivot(enter, rise, infeasible)?;
-            stalled =
-                if step > self.tolerance.feasible.max(COARSE.feasible) { 0 } else { stalled + 1 };
+            stalled = if step > COARSE.feasible { 0 } else { stalled + 1 };
             if stalled == STALL {
                 self.perturb();
             }

@@ -139,30 +139,39 @@ fn keeps_floors(instance: &Instance, scaled: &Scaled, point: &Point) -> bool {
         && (0..instance.rows()).all(|l| capped[l] || enough(throughput[l], instance.equal_split(l)))
 }
 
-/// The first candidate that is proven optimal, or else the one that is nearest to it.
+/// The first candidate that is proven optimal, or else the one that is nearest to it. The mean hardly
+/// feels a row of little weight, so without caps everything has to be sold, too.
 fn best_of(
     terms: &Terms<'_>,
     candidates: Vec<Candidate>,
     instance: &Instance,
     steps: usize,
 ) -> Result<Allocation, LpError> {
-    let mut best: Option<Allocation> = None;
+    let mut best: Option<(f64, Allocation)> = None;
     for mut candidate in candidates {
         instance.fit(&mut candidate.x);
         let gap = gap(terms, instance, &candidate);
-        if !(gap < best.as_ref().map_or(GAP_MAX, |b| b.gap)) {
+        let fault = if terms.sells_out() { gap.max(unsold(instance, &candidate.x)) } else { gap };
+        let better = fault < best.as_ref().map_or(GAP_MAX, |(least, _)| *least);
+        if !better {
             continue;
         }
         let total: f64 = instance.speedup.iter().zip(&candidate.x).map(|(w, x)| w * x).sum();
         let prices = candidate.price.iter().zip(&instance.capacity);
         let price = prices.map(|(p, m)| p * total / m).collect();
-        let found = Allocation { x: candidate.x, price, gap, pivots: steps };
-        if gap <= crate::OPTIMALITY_TOLERANCE {
-            return Ok(found);
+        best = Some((fault, Allocation { x: candidate.x, price, gap, pivots: steps }));
+        if fault <= crate::OPTIMALITY_TOLERANCE {
+            break;
         }
-        best = Some(found);
     }
-    best.ok_or(LpError::NotConverged)
+    best.map(|(_, found)| found).ok_or(LpError::NotConverged)
+}
+
+/// The greatest part of a type that nobody has.
+fn unsold(instance: &Instance, x: &[f64]) -> f64 {
+    let k = instance.width();
+    let part = |j: usize| 1.0 - x.iter().skip(j).step_by(k).sum::<f64>() / instance.capacity[j];
+    (0..k).map(part).fold(0.0, f64::max)
 }
 
 /// Distance in the weighted mean of log utilities to what the prices prove: the relative distance of
