@@ -36,21 +36,24 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 cargo test --workspace 2>&1 | tee "$log"
 
+# The tests have built the binary and the examples; building them on their own would compile the
+# dependencies once more, with other features.
+target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/debug
+
 step "the examples of the library"
 for example in crates/*/examples/*.rs; do
     [ -e "$example" ] || continue
-    crate=$(basename "$(dirname "$(dirname "$example")")")
-    echo "$crate: $(basename "$example" .rs)"
-    cargo run --quiet -p "$crate" --example "$(basename "$example" .rs)" >/dev/null
+    echo "$example"
+    "$target/examples/$(basename "$example" .rs)" >/dev/null
 done
 
 step "the shipped problems"
 for problem in examples/*.toml; do
     echo "$problem"
-    cargo run --quiet -p oef-cli -- compare "$problem" --json >/dev/null
+    "$target/oef" compare "$problem" --json >/dev/null
 done
 echo "examples/h200-mps.csv"
-cargo run --quiet -p oef-cli -- share examples/h200-mps.csv --counts sm12=4,sm32=4,sm66=2,sm132=1 --json >/dev/null
+"$target/oef" share examples/h200-mps.csv --counts sm12=4,sm32=4,sm66=2,sm132=1 --json >/dev/null
 
 if $with_prototype; then
     step "the prototype"

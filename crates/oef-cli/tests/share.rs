@@ -109,6 +109,30 @@ workload = [{ throughput = { a = 1, b = 2.5, c = 4.5 } }]
 }
 
 #[test]
+fn pareto_efficiency_is_between_workloads_and_tenants_as_a_whole_are_an_extra() {
+    // Half of the weight of one tenant for each of two workloads: no workload gains at no cost, but the
+    // tenant as a whole would do more with another split.
+    let one = "\
+gpu = [{ type = \"a\", count = 1 }, { type = \"b\", count = 1 }]
+[[tenant]]
+name = \"x\"
+workload = [
+  { name = \"slow\", throughput = { a = 1, b = 2 } },
+  { name = \"fast\", throughput = { a = 1, b = 5 } },
+]
+";
+    let args = ["share", "-", "-m", "noncooperative", "--require", "pe"];
+    let ran = oef_with(&args, one);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("✗   across workloads"), "{}", ran.out);
+    let json = oef_with(&["share", "-", "-m", "noncooperative", "--json"], one).json();
+    assert_eq!(json["audit"]["pareto_efficient"]["holds"], true);
+    assert_eq!(json["audit"]["pareto_efficient_across_workloads"]["holds"], false);
+    let plain = oef_with(&["share", "-", "--json"], TWO).json();
+    assert!(plain["audit"]["pareto_efficient_across_workloads"].is_null());
+}
+
+#[test]
 fn people_get_a_table_and_a_certificate() {
     let ran = oef_with(&["share", "-"], TWO);
     assert_eq!(ran.code, 0, "{}", ran.err);
@@ -173,8 +197,47 @@ fn the_gavel_cap_is_gavels() {
 
 #[test]
 fn a_time_limit_of_nothing_ends_with_code_4_or_an_answer() {
-    let ran = oef_with(&["share", "-", "--time-limit", "0s"], TWO);
-    assert!(ran.code == 0 || ran.code == 4, "{}: {}", ran.code, ran.err);
+    let commands: [&[&str]; 5] = [
+        &["share", "-"],
+        &["compare", "-"],
+        &["explain", "-"],
+        &["whatif", "-", "--set", "u1.weight=2"],
+        &["lie", "-", "--tenant", "u1"],
+    ];
+    for command in commands {
+        let args: Vec<&str> = command.iter().copied().chain(["--time-limit", "0s"]).collect();
+        let ran = oef_with(&args, TWO);
+        assert!(ran.code == 0 || ran.code == 4, "{command:?}: {}: {}", ran.code, ran.err);
+        assert_eq!(ran.code == 4, ran.err.contains("stopped"), "{command:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn an_answer_that_a_time_limit_cut_short_has_a_gap_and_no_envy() {
+    let mut table = String::from("model");
+    (0..8).for_each(|j| table += &format!(",thr_g{j}"));
+    for i in 0..400_u64 {
+        table += &format!("\nm{i}");
+        let mut speedup = 1.0;
+        for j in 0..8 {
+            table += &format!(",{speedup}");
+            speedup *= 1.0 + ((i * 7919 + j * 104_729) % 1009) as f64 / 1009.0;
+        }
+    }
+    let counts = (0..8).map(|j| format!("g{j}=40")).collect::<Vec<_>>().join(",");
+    let args = ["share", "-", "--counts", &counts, "--time-limit", "100ms", "--json"];
+    let ran = oef_with(&args, table);
+    if ran.code == 4 {
+        // A machine too slow for any answer within the limit says so.
+        assert!(ran.err.contains("stopped before a first answer"), "{}", ran.err);
+        return;
+    }
+    let json = ran.json();
+    assert_eq!(json["audit"]["envy_free"]["holds"], true);
+    let (status, gap) = (&json["solver"]["status"], json["solver"]["gap"].as_f64());
+    assert!(status == "optimal" || status == "feasible", "{status}");
+    assert!(gap.is_some_and(|gap| (0.0..f64::MAX).contains(&gap)), "{gap:?}");
+    assert_eq!(status == "feasible", ran.err.contains("at most"), "{}", ran.err);
 }
 
 #[test]

@@ -49,6 +49,8 @@ pub enum ApplyError {
 impl Solver {
     /// A solver that has solved nothing yet.
     pub fn new(problem: Problem, mechanism: Mechanism) -> Self {
+        let mut problem = problem;
+        problem.reserve();
         Solver { problem, mechanism, memory: Memory::default() }
     }
 

@@ -14,8 +14,8 @@ pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     };
     let (far, near) = known.into_iter().map(|name| (distance(name), name)).min()?;
     let length = wrong.chars().count();
-    // Something of the name must have been right.
-    (far <= 2.max(length / 3) && far < length).then_some(near)
+    // Most of the name must have been right: `b200` is no misspelt `a100`.
+    (far <= 1.max(length / 3) && far < length).then_some(near)
 }
 
 /// A hint that names the nearest known name, or else some of the known ones.
@@ -45,6 +45,7 @@ mod tests {
         assert_eq!(nearest("vision", ["vision-lab", "speech"]), Some("vision-lab"));
         assert_eq!(nearest("colour", ["weight", "name"]), None);
         assert_eq!(nearest("xy", ["ab"]), None);
+        assert_eq!(nearest("b200", ["a100"]), None);
         assert_eq!(hint("fields", "colour", ["weight", "name"]), "known fields: weight, name");
     }
 }

@@ -7,7 +7,7 @@ use crate::args::Property;
 use oef_core::audit::{
     EnvyWitness, Improvement, ParetoFinding, ParetoProof, Shortfall, SkippedType,
 };
-use oef_core::{Certificate, Outcome, Problem, Shares, TenantId, TypeId};
+use oef_core::{Certificate, Mechanism, Outcome, Problem, Shares, TenantId, TypeId};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 
@@ -76,7 +76,7 @@ pub fn render(problem: &Problem, outcome: &Outcome, certificate: &Certificate) -
         lines.push((Mark::of_pareto(finding), "  across workloads", across(problem, finding)));
     }
     lines.push((Mark::of(c.adjacent.holds), "adjacent types", adjacent(problem, c)));
-    lines.push((Mark::of(c.optimality.holds), "optimal", optimality(c)));
+    lines.push((Mark::of(c.optimality.holds), "optimal", optimality(outcome, c)));
     let mut out = format!("{}\n", "certificate".bold());
     for (mark, title, text) in lines {
         let _ = writeln!(out, "  {} {title:<18} {text}", mark.style().style(mark.symbol()));
@@ -278,8 +278,10 @@ fn skipped(problem: &Problem, w: &SkippedType) -> String {
     format!("{name} holds {}, but no {} between them", held.join(" and "), gpu(problem, w.skipped))
 }
 
-fn optimality(c: &Certificate) -> String {
-    if c.optimality.holds {
+fn optimality(outcome: &Outcome, c: &Certificate) -> String {
+    if matches!(outcome.mechanism, Mechanism::MaxMin | Mechanism::GandivaFair) {
+        "a rule, not a program: there is nothing to fall short of".into()
+    } else if c.optimality.holds {
         "proven to be the optimum of the mechanism's program".into()
     } else {
         format!("the optimum is at most {} better", percent(c.optimality.gap))

@@ -86,7 +86,7 @@ pub(crate) fn tied_pairs(
         let own = shares.throughput(problem, t);
         let judge = Judge::new(problem, t);
         for s in problem.tenant_ids().filter(|&s| s != t && own > 0.0) {
-            if judge.value(&bundles[s.0]) >= own * (1.0 - tolerance) {
+            if (judge.value(&bundles[s.0]) - own).abs() <= own * tolerance {
                 pairs.push((t, s));
             }
         }

@@ -18,6 +18,8 @@ use ndarray::{Array2, ArrayView2};
 const ITERATIONS_MAX: usize = 120;
 /// Part of the way to the boundary that a step may take.
 const TO_BOUNDARY: f64 = 0.995;
+/// Rounds in which multipliers are brought into line for a bound.
+const ALIGNMENTS: usize = 30;
 /// Short steps in a row after which the arithmetic is at its end.
 const STUCK_MAX: usize = 3;
 /// Correctors per iteration: each is a solve, against the factorisation that a longer step saves.
@@ -225,19 +227,63 @@ impl Point {
     }
 
     /// What the multipliers prove: no envy-free bundles have a greater total (in units of `n`). Any
-    /// `z >= 0` do; `alpha` is made consistent with them, and prices cover every bundle's gain.
+    /// `z >= 0` do; in the middle of the path they are first brought into line, row by row, with what
+    /// the prices leave room for.
     pub fn bound(&self, data: &Data<'_>) -> f64 {
-        let (n, k) = (data.n, data.k);
-        let mut consistent = Point { alpha: data.worth.clone(), ..self.clone() };
-        for (r, &l) in self.pairs.envious.iter().enumerate() {
-            consistent.alpha[l] += self.pairs.z[r];
+        let mut aligned = self.clone();
+        let mut best = aligned.bound_of_multipliers(data);
+        for _ in 0..ALIGNMENTS {
+            aligned.align(data);
+            best = best.min(aligned.bound_of_multipliers(data));
         }
-        let gain = consistent.gain(data);
-        let price = |j: usize| {
+        best
+    }
+
+    /// `alpha` is made consistent with `z`, and prices cover every bundle's gain.
+    fn bound_of_multipliers(&mut self, data: &Data<'_>) -> f64 {
+        let (n, k) = (data.n, data.k);
+        self.alpha.copy_from_slice(&data.worth);
+        for (r, &l) in self.pairs.envious.iter().enumerate() {
+            self.alpha[l] += self.pairs.z[r];
+        }
+        let gain = self.gain(data);
+        for j in 0..k {
             let users = (0..n).filter(|&i| data.usable(i, j));
-            users.map(|i| gain[i * k + j] / data.weight[i]).fold(0.0, f64::max)
-        };
-        (0..k).map(price).sum()
+            self.p[j] = users.map(|i| gain[i * k + j] / data.weight[i]).fold(0.0, f64::max);
+        }
+        self.p.iter().sum()
+    }
+
+    /// Rows whose gain stands out above a typical price let go of some of their own envy.
+    fn align(&mut self, data: &Data<'_>) {
+        let (n, k) = (data.n, data.k);
+        let gain = self.gain(data);
+        let mut typical = vec![0.0; k];
+        for (j, typical) in typical.iter_mut().enumerate() {
+            let users = (0..n).filter(|&i| data.usable(i, j));
+            let mut prices: Vec<f64> = users.map(|i| gain[i * k + j] / data.weight[i]).collect();
+            prices.sort_by(f64::total_cmp);
+            *typical = prices
+                .get(prices.len().saturating_sub(1 + prices.len() / 50))
+                .copied()
+                .unwrap_or(0.0);
+        }
+        let mut shrink = vec![1.0_f64; n];
+        for i in 0..n {
+            let excess = (0..k)
+                .filter(|&j| data.usable(i, j) && typical[j] > 0.0)
+                .map(|j| gain[i * k + j] / data.weight[i] / typical[j])
+                .fold(1.0, f64::max);
+            let own = self.alpha[i] - data.worth[i];
+            if excess > 1.0 && own > 0.0 {
+                // alpha_i should fall by the excess, as far as its own envy makes it up.
+                let fall = self.alpha[i] * (1.0 - 1.0 / excess);
+                shrink[i] = (1.0 - fall / own).clamp(0.0, 1.0);
+            }
+        }
+        for (r, &l) in self.pairs.envious.iter().enumerate() {
+            self.pairs.z[r] *= shrink[l];
+        }
     }
 
     /// Mean complementarity.

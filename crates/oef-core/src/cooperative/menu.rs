@@ -1,41 +1,74 @@
 //! An envy-free answer from any bundles: everybody chooses from the same menu.
 //!
 //! If every row takes the bundle that it likes best among all bundles on offer, nobody envies anybody,
-//! whatever the bundles are. What remains is to fit the capacities: all bundles shrink by the same
-//! factor, and what is left over of each type is divided by weight among those who can use it; both
-//! keep everybody's order of preference.
+//! whatever the bundles are. What remains is to fit the capacities. Where the choices ask for too much
+//! of a type, all bundles get less of it (and more of what nobody asks for), and everybody chooses
+//! again; in the end all bundles shrink by the same factor, and what is left over of each type is
+//! divided by weight among those who can use it. None of that makes envy.
 
-use crate::linalg::dot;
 use crate::scaled::Scaled;
+use ndarray::{Array2, ArrayView2};
+
+/// Rounds of changing the mixture of the bundles; each costs a product of two matrices.
+const ROUNDS: usize = 40;
+/// How far a round goes towards what the choices ask for: too far, and they swing.
+const STEP: f64 = 0.3;
 
 /// Envy-free bundles within the capacities, made from the bundles `y` of an unfinished path.
 pub(super) fn choose(scaled: &Scaled, y: &[f64]) -> Vec<f64> {
-    let (n, k) = (scaled.n, scaled.k);
-    let offer: Vec<f64> = y.iter().map(|y| y.max(0.0)).collect();
-    let mut chosen = vec![0.0; n * k];
-    for l in 0..n {
-        let value = scaled.value(l);
-        let liking = |i: usize| dot(value, &offer[i * k..][..k]);
-        let mut best = l;
-        let mut most = liking(l);
-        for i in 0..n {
-            let like = liking(i);
-            if like > most {
-                (best, most) = (i, like);
+    let mut menu: Vec<f64> = y.iter().map(|y| y.max(0.0)).collect();
+    let mut best = Vec::new();
+    let mut most = f64::NEG_INFINITY;
+    for _ in 0..ROUNDS {
+        let mut chosen = favourites(scaled, &menu);
+        let used = used(scaled, &chosen);
+        fit(scaled, &used, &mut chosen);
+        let total = scaled.total(&chosen);
+        if total > most {
+            (most, best) = (total, chosen);
+        }
+        for (j, used) in used.iter().enumerate() {
+            let factor = used.max(1e-3).powf(-STEP).clamp(0.5, 2.0);
+            for entry in menu.iter_mut().skip(j).step_by(scaled.k) {
+                *entry *= factor;
             }
         }
-        for j in (0..k).filter(|&j| value[j] > 0.0) {
-            chosen[l * k + j] = offer[best * k + j];
+    }
+    best
+}
+
+/// What everybody likes best of the menu, without what it cannot use.
+fn favourites(scaled: &Scaled, menu: &[f64]) -> Vec<f64> {
+    let (n, k) = (scaled.n, scaled.k);
+    let mut chosen = vec![0.0; n * k];
+    let liking =
+        match (ArrayView2::from_shape((n, k), &scaled.value), ArrayView2::from_shape((n, k), menu))
+        {
+            (Ok(value), Ok(menu)) => value.dot(&menu.t()),
+            _ => Array2::zeros((n, n)),
+        };
+    for (l, row) in liking.rows().into_iter().enumerate() {
+        let mut best = l;
+        for (i, like) in row.iter().enumerate() {
+            if *like > row[best] {
+                best = i;
+            }
+        }
+        for j in (0..k).filter(|&j| scaled.value[l * k + j] > 0.0) {
+            chosen[l * k + j] = menu[best * k + j];
         }
     }
-    fit(scaled, &mut chosen);
     chosen
 }
 
-fn fit(scaled: &Scaled, y: &mut [f64]) {
+/// Part of each type's capacity that bundles take.
+fn used(scaled: &Scaled, y: &[f64]) -> Vec<f64> {
     let (n, k) = (scaled.n, scaled.k);
-    let used: Vec<f64> =
-        (0..k).map(|j| (0..n).map(|l| scaled.weight[l] * y[l * k + j]).sum()).collect();
+    (0..k).map(|j| (0..n).map(|l| scaled.weight[l] * y[l * k + j]).sum()).collect()
+}
+
+fn fit(scaled: &Scaled, used: &[f64], y: &mut [f64]) {
+    let (n, k) = (scaled.n, scaled.k);
     let most = used.iter().copied().fold(0.0, f64::max);
     let shrink = if most > 0.0 { 1.0 / most } else { 0.0 };
     for (j, used) in used.iter().enumerate() {

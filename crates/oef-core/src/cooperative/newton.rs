@@ -17,6 +17,8 @@ use super::interior::{Data, Pairs, Point};
 use crate::linalg::{Cholesky, add_outer_product, dot, factor_spd, solve_factored};
 use ndarray::Array2;
 
+/// Complementarity from which on directions are refined.
+const LATE: f64 = 1e-3;
 /// Rounds of refinement per direction; each must halve the error to be worth another.
 const REFINEMENTS_MAX: usize = 3;
 
@@ -175,6 +177,8 @@ impl Targets {
 
 /// The factored system at one point.
 pub(super) struct Newton {
+    /// Whether complementarity is small enough for the elimination to lose digits.
+    is_late: bool,
     /// Cholesky factors of the blocks `H_i`.
     block: Vec<f64>,
     /// `L_i^-1 v_c` for the bundle's own row and then the pairs that envy it.
@@ -193,6 +197,7 @@ impl Newton {
         let theta_own: Vec<f64> = (0..n).map(|l| point.alpha[l] / point.a[l]).collect();
         let theta: Vec<f64> = (0..pairs.s.len()).map(|r| pairs.z[r] / pairs.s[r]).collect();
         let mut newton = Newton {
+            is_late: point.mu() < LATE,
             block: vec![0.0; n * k * k],
             solved: vec![0.0; (n + pairs.s.len()) * k],
             theta_own,
@@ -295,6 +300,9 @@ impl Newton {
     /// Solves for a direction, and refines it: the elimination loses digits as the path ends.
     pub fn solve(&self, data: &Data<'_>, point: &Point, t: &Targets) -> Point {
         let mut direction = self.solve_once(data, point, t);
+        if !self.is_late {
+            return direction;
+        }
         let mut error = f64::INFINITY;
         for _ in 0..REFINEMENTS_MAX {
             let rest = t.left_by(data, point, &direction);

@@ -403,7 +403,7 @@ mod tests {
     #[test]
     fn worked_examples() {
         let three = [1.0 + 8.0 / 45.0, 1.4, 16.0 / 9.0];
-        let cases: [(&str, &str, &[f64], &[f64]); 8] = [
+        let cases: [(&str, &str, &[f64], &[f64]); 9] = [
             ("the paper's three tenants", "1 1 | a: 1 2 | b: 1 3 | c: 1 4", &[3.0, 2.5], &three),
             // What a truly gets: 1 slow GPU and 1 - 4/9 - 1/3 - 1/8.7 fast ones, which it values at 2.8.
             (
@@ -417,6 +417,12 @@ mod tests {
                 "1 1 | a: 1 2 | b: 1 4",
                 &[3.0],
                 &[0.5 + 0.5 + 2.0 / 3.0, 8.0 / 3.0],
+            ),
+            (
+                "a tenant as slow as the seller sets no price",
+                "1 1 | a: 1 2 | b d9: 1 2 | c: 1 4",
+                &[3.0],
+                &[1.0, 10.0 / 9.0, 16.0 / 9.0],
             ),
             ("nobody gains, nobody trades", "1 1 | a: 1 2 | b: 1 2", &[], &[1.5, 1.5]),
             ("one tenant", "1 1 | a: 1 2", &[], &[3.0]),

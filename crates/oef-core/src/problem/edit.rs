@@ -69,6 +69,12 @@ impl Problem {
         self.types[gpu.0].capacity = count;
     }
 
+    /// Makes room for arrivals, so that the first one does not move everybody.
+    pub(crate) fn reserve(&mut self) {
+        self.tenants.reserve(self.tenants.len() / 4 + 16);
+        self.workloads.reserve(self.workloads.len() / 4 + 16);
+    }
+
     /// Brings what is derived up to date.
     fn settle(&mut self) {
         self.total_weight = total_weight(&self.tenants);

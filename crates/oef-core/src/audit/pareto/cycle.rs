@@ -132,3 +132,65 @@ fn trade(exchange: &Exchange, ring: &[Edge], amounts: &mut [f64]) -> bool {
     }
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::exchange::Exchange;
+    use crate::audit::{ParetoLevel, pareto_efficiency};
+    use crate::ids::WorkloadId;
+    use crate::{Mechanism, Options, Problem, ProblemSpec, Shares, solve};
+
+    fn problem(seed: u64) -> Problem {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut speedup = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            1.0 + (state >> 33) as f64 % 6.0
+        };
+        let rows: Vec<[f64; 3]> = (0..4).map(|_| [speedup(), speedup(), speedup()]).collect();
+        let rows: Vec<&[f64]> = rows.iter().map(|row| row.as_slice()).collect();
+        ProblemSpec::from_matrix(&[1.0, 2.0, 1.0], &rows).validate().unwrap()
+    }
+
+    /// The better shares, after checking that nobody loses and nothing is handed out twice.
+    fn better(problem: &Problem, shares: &Shares) -> Option<f64> {
+        let exchange = Exchange::new(problem, shares, ParetoLevel::Workloads);
+        let amounts = super::gain(&exchange)?;
+        let better = exchange.shares(problem, &amounts);
+        for (j, gpu) in problem.types().iter().enumerate() {
+            assert!(better.used(crate::TypeId(j)) <= gpu.capacity * (1.0 + 1e-12));
+        }
+        for w in (0..problem.workloads().len()).map(WorkloadId) {
+            let (before, after) =
+                (shares.workload_throughput(problem, w), better.workload_throughput(problem, w));
+            assert!(after >= before * (1.0 - 1e-12), "{before} falls to {after}");
+        }
+        Some(better.total(problem) - shares.total(problem))
+    }
+
+    #[test]
+    fn a_ring_of_trades_is_found_exactly_where_there_is_a_gain() {
+        let mechanisms =
+            [Mechanism::MaxMin, Mechanism::GandivaFair, Mechanism::Cooperative, Mechanism::Nash];
+        for seed in 0..100 {
+            let problem = problem(seed);
+            for mechanism in mechanisms {
+                let shares = solve(&problem, mechanism, &Options::default()).unwrap().shares;
+                let level = ParetoLevel::Workloads;
+                let efficient = pareto_efficiency(&problem, &shares, &[], level).holds;
+                let gain = better(&problem, &shares);
+                assert_eq!(gain.is_none(), efficient, "{mechanism} of {seed}: {gain:?}");
+                assert!(gain.is_none_or(|gain| gain > 0.0), "{mechanism} of {seed}: {gain:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn idle_gpus_go_to_whoever_makes_most_of_them() {
+        let rows: [&[f64]; 2] = [&[1.0, 2.0], &[1.0, 5.0]];
+        let problem = ProblemSpec::from_matrix(&[1.0, 1.0], &rows).validate().unwrap();
+        let mut shares = Shares::zero(&problem);
+        shares.set(WorkloadId(0), crate::TypeId(0), 1.0);
+        let gain = better(&problem, &shares).expect("a GPU is idle");
+        assert!((gain - 5.0).abs() < 1e-12, "{gain}");
+    }
+}
