@@ -3,8 +3,10 @@
 //!
 //! Speedups from a millionth to a million, with weights, counts and demands that differ as widely, are
 //! more than double precision resolves in every case: there the answer may be called feasible only,
-//! with its gap, in a few of a hundred problems. `OEF_STRESS=n` makes it `n` problems of each kind,
-//! `OEF_SEED=i` only the `i`th.
+//! with its gap, in less than one of a hundred; it is within capacities and demands all the same. `OEF_STRESS=n` makes it `n` problems of each kind,
+//! from number `OEF_FIRST` on; `OEF_SEED=i` only the `i`th.
+
+#![allow(clippy::print_stdout, reason = "a long run tells how many answers are proven")]
 
 use oef_core::{
     GpuSpec, Mechanism, Options, Outcome, Problem, ProblemSpec, Status, TenantSpec, TypeId,
@@ -109,8 +111,8 @@ fn random(kind: Kind, seed: u64) -> ProblemSpec {
     ProblemSpec { reference: huge.then(|| "g0".into()), gpus, tenants }
 }
 
-/// What is wrong with an outcome.
-fn faults(problem: &Problem, outcome: &Outcome) -> Vec<String> {
+/// What is wrong with an outcome; one that is excused need not be optimal.
+fn faults(problem: &Problem, outcome: &Outcome, excused: bool) -> Vec<String> {
     let mut faults = Vec::new();
     let mut fault = |bad: bool, what: String| {
         if bad {
@@ -118,7 +120,10 @@ fn faults(problem: &Problem, outcome: &Outcome) -> Vec<String> {
         }
     };
     let solver = &outcome.solver;
-    fault(solver.status != Status::Optimal, format!("{:?} gap {:e}", solver.status, solver.gap));
+    fault(
+        !excused && solver.status != Status::Optimal,
+        format!("{:?} gap {:e}", solver.status, solver.gap),
+    );
     fault(!solver.gap.is_finite(), format!("gap {}", solver.gap));
     fault(
         outcome.prices.iter().any(|p| !(p.is_finite() && *p >= 0.0)),
@@ -147,7 +152,7 @@ fn faults(problem: &Problem, outcome: &Outcome) -> Vec<String> {
         for workload in problem.workload_ids_of(t) {
             let speedup = &problem.workloads()[workload.0].speedup;
             let useful = (0..idle.len()).any(|j| speedup[j] * idle[j] > 1e-9 * has);
-            fault(hungry && useful, format!("tenant {} could use what is idle", t.0));
+            fault(!excused && hungry && useful, format!("tenant {} could use what is idle", t.0));
         }
         if matches!(outcome.mechanism, Mechanism::Nash | Mechanism::Incentive) {
             let (got, floor) = (outcome.shares.throughput(problem, t), equal_split(problem, t));
@@ -162,7 +167,8 @@ fn stress(kind: Kind) {
     let only = std::env::var("OEF_SEED").ok().and_then(|v| v.parse::<u64>().ok());
     let mut failed = Vec::new();
     let (mut answers, mut unproven) = (0_usize, 0_usize);
-    for seed in 0..count {
+    let first = std::env::var("OEF_FIRST").ok().and_then(|v| v.parse().ok()).unwrap_or(0);
+    for seed in first..first + count {
         if only.is_some_and(|only| only != seed) {
             continue;
         }
@@ -174,11 +180,11 @@ fn stress(kind: Kind) {
             match solve(&problem, mechanism, &Options::default()) {
                 Ok(outcome) => {
                     answers += 1;
-                    if kind.is_huge() && outcome.solver.status == Status::Feasible {
-                        unproven += 1;
-                        continue;
-                    }
-                    let faults = faults(&problem, &outcome);
+                    // Unproven or not, an answer is finite and within capacities and demands.
+                    let is_unproven = outcome.solver.status == Status::Feasible;
+                    unproven += usize::from(is_unproven);
+                    let excused = kind.is_huge() && is_unproven;
+                    let faults = faults(&problem, &outcome, excused);
                     if !faults.is_empty() {
                         failed.push(format!("seed {seed} {mechanism}: {}", faults.join("; ")));
                     }
@@ -188,7 +194,10 @@ fn stress(kind: Kind) {
         }
     }
     let shown: Vec<&str> = failed.iter().take(20).map(String::as_str).collect();
-    assert!(unproven * 50 <= answers, "{kind:?}: {unproven} of {answers} are not proven");
+    if std::env::var("OEF_STRESS").is_ok() {
+        println!("{kind:?}: {unproven} of {answers} answers are not proven");
+    }
+    assert!(unproven * 100 <= answers, "{kind:?}: {unproven} of {answers} are not proven");
     assert!(failed.is_empty(), "{kind:?}: {} of {count}:\n{}", failed.len(), shown.join("\n"));
 }
 
