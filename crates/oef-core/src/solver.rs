@@ -35,6 +35,9 @@ pub struct Solver {
     memory: Memory,
 }
 
+/// Weights and counts that are valid without a second look; others are checked with the description.
+const ORDINARY: std::ops::RangeInclusive<f64> = 1e-9..=1e9;
+
 /// Why a change was not made; the solver's problem is as it was.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum ApplyError {
@@ -79,11 +82,11 @@ impl Solver {
                 self.problem.remove_tenant(self.tenant(change, tenant)?);
                 Ok(())
             }
-            Change::SetWeight { tenant, weight } if weight.is_finite() && *weight > 1e-9 => {
+            Change::SetWeight { tenant, weight } if ORDINARY.contains(weight) => {
                 self.problem.set_weight(self.tenant(change, tenant)?, *weight);
                 Ok(())
             }
-            Change::SetCapacity { gpu, count } if count.is_finite() && *count > 0.0 => {
+            Change::SetCapacity { gpu, count } if ORDINARY.contains(count) => {
                 self.problem.set_capacity(self.gpu(change, gpu)?, *count);
                 Ok(())
             }
@@ -112,6 +115,66 @@ impl Solver {
         match change::apply(&spec, std::slice::from_ref(change)) {
             Err(error) => error.into(),
             Ok(_) => ChangeError::UnknownTenant { name: String::new(), nearest: None }.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TenantSpec;
+
+    fn solver(mechanism: Mechanism) -> Solver {
+        let rows: [&[f64]; 3] = [&[1.0, 2.0], &[1.0, 3.0], &[1.0, 5.0]];
+        Solver::new(ProblemSpec::from_matrix(&[2.0, 1.0], &rows).validate().unwrap(), mechanism)
+    }
+
+    #[test]
+    fn a_change_that_cannot_be_made_changes_nothing() {
+        let weight = |tenant: &str, weight| Change::SetWeight { tenant: tenant.into(), weight };
+        let count = |gpu: &str, count| Change::SetCapacity { gpu: gpu.into(), count };
+        let changes = [
+            weight("u9", 2.0),
+            weight("u1", f64::NAN),
+            weight("u1", -1.0),
+            weight("u1", 1e200),
+            count("g9", 1.0),
+            count("g1", f64::INFINITY),
+            Change::AddTenant(TenantSpec::simple("u1", vec![("g1".into(), 1.0)])),
+            Change::AddTenant(TenantSpec::simple("u4", vec![("h100".into(), 1.0)])),
+            Change::RemoveTenant { tenant: "u9".into() },
+        ];
+        let mut solver = solver(Mechanism::Nash);
+        let before = solver.problem().clone();
+        for change in changes {
+            assert!(solver.apply(&change).is_err(), "{change:?}");
+            assert_eq!(solver.problem(), &before, "{change:?}");
+        }
+    }
+
+    #[test]
+    fn solving_again_gives_the_answer_of_a_fresh_solve() {
+        let newcomer = TenantSpec::simple("u4", vec![("g1".into(), 2.0), ("g2".into(), 3.0)]);
+        let changes = [
+            Change::AddTenant(newcomer),
+            Change::SetWeight { tenant: "u2".into(), weight: 2.5 },
+            Change::SetCapacity { gpu: "g2".into(), count: 3.0 },
+            Change::RemoveTenant { tenant: "u1".into() },
+            Change::SetDemand { tenant: "u3".into(), demand: Some(0.5) },
+        ];
+        for mechanism in Mechanism::ALL {
+            let mut solver = solver(mechanism);
+            for change in &changes {
+                solver.solve(&Options::default()).unwrap();
+                solver.apply(change).unwrap();
+                let again = solver.solve(&Options::default()).unwrap();
+                let fresh = crate::solve(solver.problem(), mechanism, &Options::default()).unwrap();
+                for tenant in solver.problem().tenant_ids() {
+                    let throughput = |o: &Outcome| o.shares.throughput(solver.problem(), tenant);
+                    let (again, fresh) = (throughput(&again), throughput(&fresh));
+                    assert!((again - fresh).abs() <= 1e-9 * fresh, "{mechanism} {change:?}");
+                }
+            }
         }
     }
 }
