@@ -47,31 +47,20 @@ pub(crate) fn factor_spd(matrix: &mut [f64], k: usize) {
 
 /// Solves with a factor of [`factor_spd`], in place.
 pub(crate) fn solve_factored(factor: &[f64], rhs: &mut [f64]) {
-    forward(factor, rhs);
-    backward(factor, rhs);
-}
-
-/// Solves with a lower triangle given by rows.
-pub(crate) fn forward(factor: &[f64], x: &mut [f64]) {
-    let k = x.len();
+    let k = rhs.len();
     for r in 0..k {
-        let mut sum = x[r];
+        let mut sum = rhs[r];
         for c in 0..r {
-            sum -= factor[r * k + c] * x[c];
+            sum -= factor[r * k + c] * rhs[c];
         }
-        x[r] = sum / factor[r * k + r];
+        rhs[r] = sum / factor[r * k + r];
     }
-}
-
-/// Solves with the transpose of a lower triangle given by rows.
-pub(crate) fn backward(factor: &[f64], x: &mut [f64]) {
-    let k = x.len();
     for r in (0..k).rev() {
-        x[r] /= factor[r * k + r];
-        let value = x[r];
-        for c in 0..r {
-            x[c] -= factor[r * k + c] * value;
+        let mut sum = rhs[r];
+        for c in r + 1..k {
+            sum -= factor[c * k + r] * rhs[c];
         }
+        rhs[r] = sum / factor[r * k + r];
     }
 }
 

@@ -14,9 +14,7 @@
 //! hand sides of an iteration.
 
 use super::interior::{Data, Pairs, Point};
-use crate::linalg::{
-    Cholesky, add_outer_product, backward, dot, factor_spd, forward, solve_factored,
-};
+use crate::linalg::{Cholesky, add_outer_product, dot, factor_spd, solve_factored};
 use ndarray::Array2;
 
 /// Complementarity from which on directions are refined.
@@ -433,5 +431,29 @@ impl Newton {
             .collect();
         let pairs = Pairs { start: pairs.start.clone(), envious: pairs.envious.clone(), s, z };
         Point { y, v, u, a, alpha, c, p, pairs }
+    }
+}
+
+/// Solves with a lower triangle given by rows.
+fn forward(factor: &[f64], x: &mut [f64]) {
+    let k = x.len();
+    for r in 0..k {
+        let mut sum = x[r];
+        for c in 0..r {
+            sum -= factor[r * k + c] * x[c];
+        }
+        x[r] = sum / factor[r * k + r];
+    }
+}
+
+/// Solves with the transpose of a lower triangle given by rows.
+fn backward(factor: &[f64], x: &mut [f64]) {
+    let k = x.len();
+    for r in (0..k).rev() {
+        x[r] /= factor[r * k + r];
+        let value = x[r];
+        for c in 0..r {
+            x[c] -= factor[r * k + c] * value;
+        }
     }
 }
