@@ -1,0 +1,93 @@
+//! Which form a text has, and the reader for it.
+
+use super::cluster::ClusterSpec;
+use super::profile::ProfileTable;
+use super::read::{InputError, Read, Source};
+use super::trace::{Trace, TraceOptions};
+use super::{cluster_file, profile_csv, trace_csv};
+
+/// The forms of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClusterFormat {
+    /// `[[node]]` or `[[gpu]]` tables.
+    Toml,
+    /// The same lists in JSON.
+    Json,
+}
+
+/// The forms of profiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProfileFormat {
+    /// CSV with a `thr_<type>` column per gpu type.
+    Csv,
+    /// CSV with one figure per row.
+    Long,
+}
+
+/// The forms of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceFormat {
+    /// CSV with one job per row.
+    Csv,
+}
+
+/// Reads a cluster. Without a format the text decides.
+pub fn read_cluster(
+    source: Source<'_>,
+    format: Option<ClusterFormat>,
+    skip_bad_rows: bool,
+) -> Result<Read<ClusterSpec>, InputError> {
+    match format.unwrap_or_else(|| cluster_format(&source)) {
+        ClusterFormat::Toml => cluster_file::read_toml(source, skip_bad_rows),
+        ClusterFormat::Json => cluster_file::read_json(source, skip_bad_rows),
+    }
+}
+
+/// Reads profiles. Without a format the text decides.
+pub fn read_profiles(
+    source: Source<'_>,
+    format: Option<ProfileFormat>,
+    skip_bad_rows: bool,
+) -> Result<Read<ProfileTable>, InputError> {
+    match format.unwrap_or_else(|| profile_format(&source)) {
+        ProfileFormat::Csv => profile_csv::read_wide(source, skip_bad_rows),
+        ProfileFormat::Long => profile_csv::read_long(source, skip_bad_rows),
+    }
+}
+
+/// Reads a trace. Without a format the text decides.
+pub fn read_trace(
+    source: Source<'_>,
+    format: Option<TraceFormat>,
+    options: &TraceOptions,
+) -> Result<Read<Trace>, InputError> {
+    match format.unwrap_or_else(|| trace_format(&source)) {
+        TraceFormat::Csv => trace_csv::read(source, options),
+    }
+}
+
+fn cluster_format(source: &Source<'_>) -> ClusterFormat {
+    if is_json(source) { ClusterFormat::Json } else { ClusterFormat::Toml }
+}
+
+fn profile_format(source: &Source<'_>) -> ProfileFormat {
+    let header = header(source);
+    if !profile_csv::is_wide(&header) && profile_csv::is_long(&header) {
+        return ProfileFormat::Long;
+    }
+    ProfileFormat::Csv
+}
+
+fn trace_format(_source: &Source<'_>) -> TraceFormat {
+    TraceFormat::Csv
+}
+
+fn is_json(source: &Source<'_>) -> bool {
+    source.text.trim_start().starts_with('{')
+}
+
+/// The cells of the first line that says anything.
+fn header<'a>(source: &Source<'a>) -> Vec<&'a str> {
+    let first = source.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    first.split(',').map(|cell| cell.trim().trim_matches('"')).collect()
+}

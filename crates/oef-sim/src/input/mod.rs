@@ -1,0 +1,28 @@
+//! Readers: from text to [`ClusterSpec`], [`ProfileTable`] and [`TraceJob`]s, with the line and the field of
+//! everything that is wrong.
+
+mod cells;
+mod cluster;
+mod cluster_file;
+mod entries;
+mod format;
+pub mod limits;
+mod matching;
+mod models;
+mod nearest;
+mod profile;
+mod profile_csv;
+mod profile_rows;
+mod read;
+mod trace;
+mod trace_csv;
+
+pub use cluster::{ClusterSpec, NodeSpec};
+pub use format::{
+    ClusterFormat, ProfileFormat, TraceFormat, read_cluster, read_profiles, read_trace,
+};
+pub use matching::{Matched, match_types};
+pub use models::{assign_models, check_models};
+pub use profile::{Placement, ProfileRow, ProfileTable};
+pub use read::{BadRow, InputError, Read, Source};
+pub use trace::{Trace, TraceJob, TraceOptions, Work};
