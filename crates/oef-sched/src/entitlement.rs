@@ -76,11 +76,12 @@ impl Entitlement {
     }
 }
 
-/// Brings the shares up to date, if anything has changed that they depend on.
-pub(crate) fn refresh(state: &mut State) {
+/// Brings the shares up to date, if anything has changed that they depend on, and says whether it did.
+pub(crate) fn refresh(state: &mut State) -> bool {
     let types = state.cluster.types().len();
     let mut entitlement = std::mem::take(&mut state.entitlement);
-    if entitlement.stale || is_felt(state, &entitlement) {
+    let felt = entitlement.stale || is_felt(state, &entitlement);
+    if felt {
         solve(state, &mut entitlement);
         for workload in &mut state.workloads {
             workload.widen(types);
@@ -95,6 +96,7 @@ pub(crate) fn refresh(state: &mut State) {
         entitlement.stale = false;
     }
     state.entitlement = entitlement;
+    felt
 }
 
 /// Whether the demands have changed in a way that the shares feel. A limit that no share touches, before

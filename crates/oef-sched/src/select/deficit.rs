@@ -111,7 +111,8 @@ impl<'a> Selection<'a> {
                     Some(gpu) => Types::One(gpu),
                     None => Types::Many(count_types(state, slot)),
                 };
-                self.pick(index, slot, types, true, StartReason::Extra);
+                let why = state.start_reason(slot).unwrap_or(StartReason::Extra);
+                self.pick(index, slot, types, true, why);
                 continue;
             }
             let ran = state.running_for(job);
