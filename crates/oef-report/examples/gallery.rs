@@ -287,7 +287,7 @@ fn matrices() -> Section {
             .unit(oef_report::format::Unit::Fraction);
     Section::new("Matrices")
         .figures([(envy.draw(), "Each row: what a tenant would make of another's share, relative to its own. Orange is envy.")])
-        .figure(&large, "Hatched cells have no value: node 12 was down.")
+        .figure(&large, "Node 12 was down for six hours.")
 }
 
 fn timelines() -> Section {

@@ -2,7 +2,7 @@
 
 use super::axis::Resolved;
 use super::axis::{Axis, drawable};
-use super::figure::{Chart, Figure, draw_title, left_out};
+use super::figure::{Chart, Figure, draw_title};
 use super::legend::{self, Entry, Swatch};
 use super::looks;
 use super::palette::{DISTINCT, Look};
@@ -13,7 +13,7 @@ use super::text::{SIZE, fitted, width, wrapped};
 const MAX_GROUPS: usize = 60;
 /// Up to so many bars, each has its value written beside it.
 const MAX_VALUES: usize = 60;
-const WIDTH: f64 = 640.0;
+const WIDTH: f64 = 440.0;
 
 /// Groups of lying bars: one group per thing, one bar per series.
 ///
@@ -135,7 +135,11 @@ impl Bars {
     fn notes(&self) -> Vec<String> {
         let bars = || self.groups.iter().flat_map(|(_, bars)| bars);
         let missing = bars().filter(|bar| !self.axis.takes(bar.value)).count();
-        let mut notes: Vec<String> = left_out(missing).into_iter().collect();
+        let mut notes = Vec::new();
+        if missing > 0 {
+            let bars = if missing == 1 { "One bar has" } else { "Some bars have" };
+            notes.push(format!("{bars} no value."));
+        }
         if self.groups.len() > MAX_GROUPS {
             let all = self.groups.len();
             notes.push(format!("The first {MAX_GROUPS} of {all} groups are shown."));
@@ -199,12 +203,12 @@ const GAP: f64 = 14.0;
 impl<'a> Picture<'a> {
     fn new(chart: &'a Bars, axis: Resolved, shown: &[(String, Vec<Bar>)]) -> Self {
         let widest = shown.iter().map(|(name, _)| width(name, SIZE)).fold(0.0, f64::max);
-        let left = (widest + 18.0).clamp(40.0, WIDTH * 0.3);
+        let left = (widest + 18.0).clamp(40.0, WIDTH * 0.32);
         let count: usize = shown.iter().map(|(_, bars)| bars.len()).sum();
         let bar = if count <= 16 { 20.0 } else { 16.0 };
         let has_values = count <= MAX_VALUES;
         // Room for the value beside the longest bar.
-        let right = WIDTH - if has_values { 66.0 } else { 16.0 };
+        let right = WIDTH - if has_values { 62.0 } else { 16.0 };
         Picture { chart, svg: Svg::new(), axis, left, right, bar, has_values }
     }
 

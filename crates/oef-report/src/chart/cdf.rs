@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, drawable};
 use super::figure::{Chart, Figure, left_out};
-use super::frame::{Frame, Head, Marker, Reference};
+use super::frame::{Frame, Head, Marker, Reference, Side};
 use super::legend::{Entry, Swatch, line_class};
 use super::looks;
 use super::palette::Look;
@@ -11,8 +11,8 @@ use crate::format::{fixed, percent};
 
 /// So many points are enough for a smooth curve; the smallest and the largest sample are always among them.
 const MAX_POINTS: usize = 300;
-const WIDTH: f64 = 560.0;
-const HEIGHT: f64 = 270.0;
+const WIDTH: f64 = 420.0;
+const HEIGHT: f64 = 225.0;
 
 /// Distributions as cumulative curves, made from raw samples.
 ///
@@ -163,7 +163,8 @@ impl Chart for Cdf {
                 label: if *q == 0.5 { "median".into() } else { percent(*q) },
             })
             .collect();
-        frame.draw_references(&lines);
+        // Right of the curves' rise there is room below the lines, not above.
+        frame.draw_references(&lines, Side::Below);
         for (curve, look) in self.curves.iter().zip(&looks) {
             self.draw_curve(&mut frame, curve, *look);
         }

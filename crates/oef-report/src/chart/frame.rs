@@ -20,6 +20,13 @@ pub(crate) struct Reference {
     pub label: String,
 }
 
+/// On which side of its line a label stands if it can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Above,
+    Below,
+}
+
 /// The words of a chart and its size.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Head<'a> {
@@ -65,9 +72,9 @@ impl<'a> Frame<'a> {
         let mut frame =
             Frame { svg, head, x, y, left, right, top: after_legend, bottom: after_legend };
         if !frame.y.title.is_empty() {
-            frame.top += 18.0;
+            frame.top += 20.0;
             let title = fitted(&frame.y.title, head.width - 16.0, SIZE);
-            frame.svg.text([8.0, frame.top - 5.0], Anchor::Start, "axis", &title);
+            frame.svg.text([8.0, frame.top - 6.0], Anchor::Start, "axis", &title);
         }
         let placed = frame.place_markers(markers);
         let rows = placed.iter().filter_map(|p| p.1.map(|row| row + 1)).max().unwrap_or(0);
@@ -151,15 +158,18 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Draws the lines to compare with. A label that would cover another goes below its line, or away: the
-    /// tooltip still has it.
-    pub fn draw_references(&mut self, references: &[Reference]) {
+    /// Draws the lines to compare with. A label that would cover another goes to the other side of its
+    /// line, or away: the tooltip still has it.
+    pub fn draw_references(&mut self, references: &[Reference], side: Side) {
         let mut taken: Vec<f64> = Vec::new();
         for reference in references.iter().filter(|r| self.y.contains(r.at)) {
             let y = self.py(reference.at);
             let line = [self.left, y, self.right, y];
             self.svg.line(line, "reference", Some(&reference.label));
-            let places = [y - 5.0, y + 14.0];
+            let places = match side {
+                Side::Above => [y - 5.0, y + 14.0],
+                Side::Below => [y + 14.0, y - 5.0],
+            };
             let is_free = |at: &f64| {
                 taken.iter().all(|t| (t - at).abs() >= 15.0)
                     && *at < self.bottom

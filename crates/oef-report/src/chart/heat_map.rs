@@ -1,14 +1,17 @@
 //! A matrix of values as colours.
 
 use super::axis::drawable;
-use super::figure::{Chart, Figure, draw_title, left_out};
+use super::figure::{Chart, Figure, draw_title};
 use super::palette::HEAT_STEPS;
-use super::svg::{Anchor, Svg};
+use super::svg::{Anchor, Path, Svg};
 use super::text::{SIZE, fitted, width};
 use crate::format::Unit;
+use std::collections::BTreeMap;
 
 /// Larger matrices are drawn in blocks: cells below four pixels cannot be seen, and the file must stay small.
 const MAX_CELLS_ACROSS: usize = 96;
+/// Up to so many cells each has a tooltip.
+const MAX_TIPS: usize = 900;
 /// Up to so many columns, cells have room for their values.
 const MAX_COLUMNS_WITH_TEXT: usize = 12;
 
@@ -93,33 +96,29 @@ impl HeatMap {
         self
     }
 
-    fn value(&self, row: usize, column: usize) -> Option<f64> {
-        self.values.get(row)?.get(column).copied().and_then(drawable)
-    }
-
     /// The value of a block of cells: the one that is furthest from the middle, or the largest.
-    fn block(&self, rows: [usize; 2], columns: [usize; 2]) -> Option<f64> {
-        let cells = (rows[0]..rows[1]).flat_map(|r| (columns[0]..columns[1]).map(move |c| (r, c)));
+    fn block(&self, [first, last]: [usize; 2], [from, to]: [usize; 2]) -> Option<f64> {
+        let rows = self.values.get(first..last.min(self.values.len()))?;
+        let cells = rows.iter().filter_map(|row| row.get(from..to.min(row.len()))).flatten();
         let weight = |v: &f64| self.middle.map_or(*v, |middle| (v - middle).abs());
-        let values = cells.filter_map(|(r, c)| self.value(r, c));
+        let values = cells.copied().filter_map(drawable);
         values.max_by(|a, b| weight(a).total_cmp(&weight(b)))
     }
 
+    /// How many rows and columns have values.
     fn size(&self) -> [usize; 2] {
-        let longest = self.values.iter().map(Vec::len).max().unwrap_or(0);
-        [self.values.len().max(self.rows.len()), longest.max(self.columns.len())]
+        [self.values.len(), self.values.iter().map(Vec::len).max().unwrap_or(0)]
     }
 }
 
 impl Chart for HeatMap {
     fn draw(&self) -> Figure {
         let [rows, columns] = self.size();
-        let cells = (0..rows).flat_map(|r| (0..columns).map(move |c| (r, c)));
-        let all: Vec<f64> = cells.filter_map(|(r, c)| self.value(r, c)).collect();
-        let missing = rows * columns - all.len();
+        let all: Vec<f64> = self.values.iter().flatten().copied().filter_map(drawable).collect();
         let mut notes = Vec::new();
-        let listed: usize = self.values.iter().map(Vec::len).sum();
-        notes.extend(left_out(missing.min(listed.saturating_sub(all.len()))));
+        if all.len() < rows * columns && !all.is_empty() {
+            notes.push("Hatched cells have no value.".to_string());
+        }
         let Some(scale) = Scale::new(&all, self.middle) else {
             return Figure::without_data(&self.title, &self.description, notes);
         };
@@ -153,7 +152,11 @@ impl Scale {
         let first = *values.first()?;
         let ends = |(low, high): (f64, f64), v: &f64| (low.min(*v), high.max(*v));
         let (low, high) = values.iter().fold((first, first), ends);
-        let Some(middle) = middle else { return Some(Scale { low, high, middle: None }) };
+        let Some(middle) = middle else {
+            // From zero where that is possible, so that no colour means nothing.
+            let low = if low > 0.0 && low < high * 0.5 { 0.0 } else { low };
+            return Some(Scale { low, high, middle: None });
+        };
         // The same length to both sides, so that the same colour means the same distance.
         let reach = (middle - low).abs().max((high - middle).abs());
         Some(Scale { low: middle - reach, high: middle + reach, middle: Some(middle) })
@@ -180,6 +183,9 @@ struct Picture<'a> {
     bottom: f64,
     width: f64,
     has_text: bool,
+    /// Many cells are drawn as strips by colour, without tooltips, so that the file stays small.
+    is_crowd: bool,
+    strips: BTreeMap<Option<usize>, Path>,
 }
 
 impl<'a> Picture<'a> {
@@ -187,7 +193,7 @@ impl<'a> Picture<'a> {
         let [rows, columns] = map.size().map(|n| n.div_ceil(block).max(1));
         let widest = |names: &[String]| names.iter().map(|n| width(n, SIZE)).fold(0.0, f64::max);
         let left = (widest(&map.rows) + 18.0).clamp(30.0, 150.0);
-        let has_text = columns <= MAX_COLUMNS_WITH_TEXT && block == 1;
+        let has_text = columns <= MAX_COLUMNS_WITH_TEXT && rows <= 40 && block == 1;
         let wide = if has_text {
             widest(&map.columns).clamp(44.0, 76.0) + 8.0
         } else {
@@ -198,7 +204,23 @@ impl<'a> Picture<'a> {
         let width = needed.max(320.0);
         let svg = Svg::new();
         let cell = [wide, tall];
-        Picture { map, svg, scale, block, cell, left, top: 0.0, bottom: 0.0, width, has_text }
+        let is_crowd = rows * columns > MAX_TIPS || block > 1;
+        let strips = BTreeMap::new();
+        let (top, bottom) = (0.0, 0.0);
+        Picture {
+            map,
+            svg,
+            scale,
+            block,
+            cell,
+            left,
+            top,
+            bottom,
+            width,
+            has_text,
+            is_crowd,
+            strips,
+        }
     }
 
     fn draw_head(&mut self) {
@@ -244,33 +266,53 @@ impl<'a> Picture<'a> {
                 self.svg.text([self.left - 8.0, middle + 4.5], Anchor::End, "tick", &name);
                 free_from = middle + 8.0;
             }
-            for column in 0..columns.div_ceil(self.block) {
-                let value = self.map.block(blocks(rows, row), blocks(columns, column));
-                self.draw_cell(row, column, y, value);
+            let across = 0..columns.div_ceil(block);
+            let values: Vec<Option<f64>> = across
+                .map(|column| self.map.block(blocks(rows, row), blocks(columns, column)))
+                .collect();
+            if self.is_crowd {
+                self.add_strips(&values, y);
+            } else {
+                let cells = values.into_iter().enumerate();
+                cells.for_each(|(column, value)| self.draw_cell(row, column, y, value));
             }
         }
-        self.bottom = self.top + rows.div_ceil(self.block) as f64 * self.cell[1];
+        let strips = std::mem::take(&mut self.strips);
+        for (step, path) in strips {
+            let class = step.map_or("strip none".into(), |step| format!("h{step} heat crisp"));
+            self.svg.wide_path(&path, self.cell[1], &class, None);
+        }
+        self.bottom = self.top + rows.div_ceil(block) as f64 * self.cell[1];
+    }
+
+    /// Adds a row of cells to the strips of their colours; neighbours of one colour are one piece.
+    fn add_strips(&mut self, values: &[Option<f64>], y: f64) {
+        let step = |value: &Option<f64>| value.map(|value| self.scale.step(value));
+        let mut column = 0;
+        for run in values.chunk_by(|a, b| step(a) == step(b)) {
+            let x = self.left + column as f64 * self.cell[0];
+            let strip = self.strips.entry(step(&run[0])).or_default();
+            strip.start([x, y + self.cell[1] / 2.0]);
+            strip.across_to(x + run.len() as f64 * self.cell[0]);
+            column += run.len();
+        }
     }
 
     fn draw_cell(&mut self, row: usize, column: usize, y: f64, value: Option<f64>) {
         let x = self.left + column as f64 * self.cell[0];
         let area = [x, y, self.cell[0], self.cell[1]];
-        let tight = if self.cell[0] < 9.0 { " tight" } else { "" };
         let name = |names: &[String], i: usize| {
-            names.get(i * self.block).cloned().unwrap_or_else(|| format!("{}", i * self.block + 1))
+            names.get(i).cloned().unwrap_or_else(|| format!("{}", i + 1))
         };
         let (row, column) = (name(&self.map.rows, row), name(&self.map.columns, column));
-        // Small cells are many; without tooltips the file stays small.
-        let has_tip = self.block == 1 && self.cell[0] >= 9.0;
         let Some(value) = value else {
             let tip = format!("{row}, {column}: no value");
-            self.svg.rect(area, "none", Some(&tip).filter(|_| has_tip).map(String::as_str));
+            self.svg.rect(area, "none", Some(&tip));
             return;
         };
         let tip = format!("{row}, {column}: {}", self.map.unit.show(value));
-        let tip = Some(tip.as_str()).filter(|_| has_tip);
         let step = self.scale.step(value);
-        self.svg.rect(area, &format!("h{step} cell{tight}"), tip);
+        self.svg.rect(area, &format!("h{step} cell"), Some(&tip));
         if self.has_text {
             let at = [x + self.cell[0] / 2.0, y + self.cell[1] / 2.0 + 4.5];
             let text = fitted(&self.map.unit.show_bare(value), self.cell[0] - 2.0, 12.0);

@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, Resolved};
 use super::figure::{Chart, Figure, left_out};
-use super::frame::{Frame, Head, Marker, Reference};
+use super::frame::{Frame, Head, Marker, Reference, Side};
 use super::legend::{Entry, Swatch, dot, line_class};
 use super::palette::{DISTINCT, Look};
 use super::reduce::reduce;
@@ -14,6 +14,8 @@ const COLUMNS: usize = 320;
 /// Grey lines are background; they get fewer, and there are at most so many.
 const REST_COLUMNS: usize = 60;
 const REST_LINES: usize = 60;
+/// Lines of up to so many points are drawn a second time, unseen and wide, so that the mouse finds them.
+const HIT_POINTS: usize = 200;
 /// Up to so many points, each gets a dot with its values.
 const DOTS: usize = 40;
 const WIDTH: f64 = 720.0;
@@ -222,8 +224,8 @@ impl LineChart {
         }
         let class = look.class();
         frame.svg.path(&area, &format!("{class} area soft"), None);
-        frame.svg.path(&line, &format!("{class} {}", line_class(look)), None);
-        if look != Look::Rest {
+        frame.svg.path(&line, &format!("{class} {}", line_class(look)), Some(&tip));
+        if look != Look::Rest && runs.iter().map(Vec::len).sum::<usize>() <= HIT_POINTS {
             frame.svg.path(&line, "hit", Some(&tip));
         }
         self.draw_dots(frame, series, look);
@@ -335,7 +337,7 @@ impl Chart for LineChart {
         for (series, look) in rest.into_iter().take(REST_LINES).chain(told_apart) {
             self.draw_line(&mut frame, series, *look);
         }
-        frame.draw_references(&self.references);
+        frame.draw_references(&self.references, Side::Above);
         frame.finish(notes)
     }
 }

@@ -1,8 +1,9 @@
 //! The colours of series, in light and in dark, and of heat maps.
 //!
-//! The hues are those of Okabe and Ito, whose order and lightness were moved a little so that every one stands out
-//! from the page and from each other one also for readers with protanopia, deuteranopia or tritanopia; the tests
-//! of this file measure both. Past eight, colours come again with dashes (lines) or hatching (areas).
+//! The hues are about those of Okabe and Ito, with a violet for their yellow, which is hardly seen on white. They were
+//! moved so that every one stands out from the page, and from each other one also for readers with protanopia,
+//! deuteranopia or tritanopia; the tests of this file measure both. Past eight, colours come again with dashes (lines)
+//! or hatching (areas).
 
 use std::fmt::Write;
 
@@ -14,9 +15,9 @@ pub(crate) const COLOURS: usize = 8;
 pub(crate) const HEAT_STEPS: usize = 17;
 
 const LIGHT: [u32; COLOURS] =
-    [0x00569f, 0xbd7a00, 0x018a69, 0xe879a1, 0xba4408, 0x60a3e6, 0x222222, 0xc3a016];
+    [0x005da4, 0xc89e00, 0x049462, 0xf367a8, 0xa5320b, 0x61a4eb, 0x222222, 0x9b30f0];
 const DARK: [u32; COLOURS] =
-    [0x407fdc, 0xee9400, 0x0bbe93, 0xb05e91, 0xdf5423, 0xabc6fd, 0xe6e9ec, 0xffcb31];
+    [0x6f96ec, 0xf2b003, 0x0fdf98, 0xdc6c9f, 0xd63f20, 0xc2baf3, 0xe6e9ec, 0x8551fa];
 
 /// Names of the colours of a page: background, panel, ink, quiet ink, grid, axis, and what is drawn in grey.
 const ROLES: [&str; 7] = ["bg", "panel", "ink", "muted", "grid", "axis", "rest"];
@@ -182,7 +183,7 @@ mod tests {
                     for j in 0..i {
                         let d = distance(seen(colours[i], matrix), seen(colours[j], matrix));
                         // The plain Okabe-Ito colours come to 0.076.
-                        assert!(d > 0.08, "{theme}, {sight}: colours {j} and {i} are {d:.3} apart");
+                        assert!(d > 0.1, "{theme}, {sight}: colours {j} and {i} are {d:.3} apart");
                     }
                 }
             }

@@ -7,17 +7,18 @@ use super::legend::{Entry, Swatch, dot};
 use super::line::Series;
 use super::looks;
 use super::palette::Look;
-use super::svg::Path;
+use super::svg::{Anchor, Path};
+use super::text::{SIZE, width};
 use std::collections::BTreeSet;
 
 /// More points than this are thinned to one per small square, which looks the same.
 const MAX_POINTS: usize = 1_500;
 /// The side of that square, in pixels.
 const SQUARE: f64 = 4.0;
-/// Up to so many points, each has a tooltip.
-const MAX_TIPS: usize = 600;
-const WIDTH: f64 = 560.0;
-const HEIGHT: f64 = 320.0;
+/// More points than this are drawn small, without a form and a tooltip of their own.
+const CROWD: usize = 400;
+const WIDTH: f64 = 420.0;
+const HEIGHT: f64 = 250.0;
 
 /// A cloud of points per series, such as solver time by number of tenants.
 ///
@@ -90,7 +91,8 @@ impl Scatter {
     fn draw_cloud(&self, frame: &mut Frame, series: &Series, look: Look, total: usize) {
         let mut taken = BTreeSet::new();
         let mut all = Path::new();
-        let class = format!("{} dot soft", look.class());
+        let kind = if total > CROWD { "crowd" } else { "dot" };
+        let class = format!("{} {kind}", look.class());
         for (x, y) in series.points.iter().filter(|p| self.takes(p)) {
             let centre = [frame.px(*x), frame.py(*y)];
             // Within the picture, so it fits.
@@ -98,14 +100,13 @@ impl Scatter {
             if total > MAX_POINTS && !taken.insert(square) {
                 continue;
             }
-            let radius = if total > 200 { 3.2 } else { 4.5 };
-            let shape = dot(centre, radius, look);
-            if total <= MAX_TIPS {
+            if total <= CROWD {
                 let (at_x, at_y) = (self.x.quantity().show(*x), self.y.quantity().show(*y));
                 let tip = format!("{}: {at_x}, {at_y}", series.name);
-                frame.svg.path(&shape, &class, Some(&tip));
+                frame.svg.path(&dot(centre, 4.5, look), &class, Some(&tip));
             } else {
-                all.append(&shape);
+                // A line without length has a round end on both sides: the shortest dot there is.
+                all.start(centre).across_to(centre[0]);
             }
         }
         frame.svg.path(&all, &class, Some(&series.name));
@@ -115,9 +116,11 @@ impl Scatter {
         let Some(label) = &self.diagonal else { return };
         let [low, high] = ends;
         let line = [frame.px(low), frame.py(low), frame.px(high), frame.py(high)];
-        frame.svg.line(line, "reference", Some(label));
-        let at = [line[2] - 8.0, line[3] + 14.0];
-        frame.svg.text(at, super::svg::Anchor::End, "halo quiet", label);
+        frame.svg.line(line, "diagonal", Some(label));
+        // Below the line in its upper half: away from both axes.
+        let at = [(line[0] + 3.0 * line[2]) / 4.0 + 4.0, (line[1] + 3.0 * line[3]) / 4.0 + 44.0];
+        let at = [at[0].min(frame.right - width(label, SIZE)), at[1].min(frame.bottom - 6.0)];
+        frame.svg.text(at, Anchor::Start, "halo", label);
     }
 
     /// The values that lie on both axes, where the diagonal runs.
@@ -161,11 +164,11 @@ impl Chart for Scatter {
             .map(|(s, look)| Entry { name: s.name.clone(), look: *look, swatch: Swatch::Dot })
             .collect();
         let mut frame = Frame::new(head, &entries, x, y, &[]);
-        if let Some(ends) = self.common(&points) {
-            self.draw_diagonal(&mut frame, ends);
-        }
         for (series, look) in self.series.iter().zip(&looks) {
             self.draw_cloud(&mut frame, series, *look, points.len());
+        }
+        if let Some(ends) = self.common(&points) {
+            self.draw_diagonal(&mut frame, ends);
         }
         frame.finish(notes)
     }

@@ -2,7 +2,7 @@
 
 /// Sizes, weights and dashes; the colours come from the palette.
 pub(crate) const CHARTS: &str = "\
-.oef{background:var(--bg);height:auto}
+.oef{height:auto}
 .oef text{font-size:13px;fill:var(--ink);font-variant-numeric:tabular-nums}
 .oef text.m{text-anchor:middle}
 .oef text.e{text-anchor:end}
@@ -24,7 +24,8 @@ pub(crate) const CHARTS: &str = "\
 .oef .area.edge{stroke:var(--bg);stroke-width:.8}
 .oef .hatch{fill:url(#oef-hatch)}
 .oef .dot{fill:var(--c);stroke:var(--bg);stroke-width:.8}
-.oef .dot.soft{fill-opacity:.75}
+.oef .crowd{fill:none;stroke:var(--c);stroke-width:5;stroke-linecap:round;stroke-opacity:.65}
+.oef .diagonal{stroke:var(--ink);stroke-width:1.2}
 .oef .strip{fill:none;stroke:var(--c)}
 .oef .strip.hatch{fill:none;stroke:url(#oef-hatch)}
 .oef .crisp{shape-rendering:crispEdges}
@@ -33,8 +34,9 @@ pub(crate) const CHARTS: &str = "\
 .oef .whisker{stroke:var(--ink);stroke-width:1.2;fill:none}
 .oef .mark{fill:var(--bg);stroke:var(--ink);stroke-width:1.6}
 .oef .cell{fill:var(--h);stroke:var(--bg);stroke-width:1}
+.oef .heat{fill:none;stroke:var(--h)}
+.oef .strip.none{stroke:url(#oef-none)}
 .oef .cell.tight{stroke-width:0}
-.oef .cell text{fill:var(--t)}
 .oef text.value{fill:var(--t);font-size:12px}
 .oef .none{fill:url(#oef-none)}
 @media print{.oef{-webkit-print-color-adjust:exact;print-color-adjust:exact}}

@@ -132,11 +132,6 @@ impl Path {
         self
     }
 
-    /// Adds all of another path.
-    pub fn append(&mut self, other: &Path) {
-        self.data.push_str(&other.data);
-    }
-
     pub fn close(&mut self) -> &mut Self {
         self.data.push('z');
         self

@@ -31,9 +31,23 @@ const TIME_STEPS: [f64; 22] = [
     20.0 * DAY,
 ];
 
-/// Durations that are ticks of a logarithmic axis, from a second on.
-const LOG_TIMES: [f64; 9] =
-    [1.0, 10.0, MINUTE, 10.0 * MINUTE, HOUR, 6.0 * HOUR, DAY, 10.0 * DAY, 100.0 * DAY];
+/// Durations that are ticks of a logarithmic axis, from a second to a day, and those between for a short axis.
+const LOG_TIMES: [f64; 6] = [1.0, 10.0, MINUTE, 10.0 * MINUTE, HOUR, 6.0 * HOUR];
+const LOG_TIMES_BETWEEN: [f64; 11] = [
+    2.0,
+    5.0,
+    20.0,
+    30.0,
+    2.0 * MINUTE,
+    5.0 * MINUTE,
+    20.0 * MINUTE,
+    30.0 * MINUTE,
+    2.0 * HOUR,
+    12.0 * HOUR,
+    2.0 * DAY,
+];
+/// Powers of ten of a day that are ticks; the next would be longer than history.
+const LOG_DAYS: std::ops::Range<i32> = 0..7;
 
 /// The distance between about `count` round ticks: one, two or five times a power of ten.
 pub(crate) fn step(span: f64, count: usize) -> f64 {
@@ -85,10 +99,19 @@ pub(crate) fn log(low: f64, high: f64) -> Vec<f64> {
 
 /// Ticks of a logarithmic axis of durations.
 pub(crate) fn log_time(low: f64, high: f64) -> Vec<f64> {
-    if low < 0.5 || high / low < 30.0 {
+    if high < 2.0 || low > 1e6 * DAY {
         return log(low, high);
     }
-    LOG_TIMES.into_iter().filter(|t| within(*t, low, high)).collect()
+    // Below a second, time is decimal.
+    let mut ticks: Vec<f64> = (-9..0).map(|e| 10f64.powi(e)).collect();
+    ticks.extend(LOG_TIMES);
+    ticks.extend(LOG_DAYS.map(|e| DAY * 10f64.powi(e)));
+    if high / low.max(0.5) < 100.0 {
+        ticks.extend(LOG_TIMES_BETWEEN);
+    }
+    ticks.retain(|t| within(*t, low, high));
+    ticks.sort_by(f64::total_cmp);
+    ticks
 }
 
 fn within(tick: f64, low: f64, high: f64) -> bool {
@@ -118,6 +141,8 @@ mod tests {
         assert_eq!(log(1e-3, 1e4).len(), 8);
         assert!(log(1e-90, 1e90).len() <= 10);
         assert_eq!(log_time(30.0, 2.0 * DAY), [60.0, 600.0, 3_600.0, 21_600.0, 86_400.0]);
+        assert_eq!(log_time(0.02, 700.0), [0.1, 1.0, 10.0, 60.0, 600.0]);
+        assert_eq!(log_time(50.0, 700.0), [60.0, 120.0, 300.0, 600.0]);
         assert!(multiples(0.0, 1e300, 1.0).len() <= MAX_TICKS as usize);
     }
 }
