@@ -96,7 +96,7 @@ fn a_node_list_is_a_cluster() {
     let text = "sn,cpu_milli,memory_mib,gpu,model\nn0,1,1,0,\nn1,1,1,2,P100\nn2,1,1,8,G2\n";
     let read = read_cluster(Source::new("n.csv", text), None, false).unwrap();
     assert_eq!((read.value.gpus(), read.value.types()), (10, vec!["P100".into(), "G2".into()]));
-    assert_eq!(read.notes, ["1 nodes without GPUs are left out"]);
+    assert_eq!(read.notes, ["nodes without GPUs, left out: 1"]);
     for (row, expected) in [
         ("n3,1,1,2,", "n.csv:2: model: is empty"),
         ("n3,1,1,-2,P100", "n.csv:2: gpu: -2 is out of range"),

@@ -47,10 +47,10 @@ fn jobs_with_gpus_are_read_and_the_rest_is_counted() {
     assert_eq!(
         read.notes,
         [
-            "1 jobs without GPUs are left out",
-            "1 jobs that never ran are left out",
-            "1 jobs do not say their gpu type: their time counts as on the fastest",
-            "1 jobs were still running: their time so far counts",
+            "jobs without GPUs, left out: 1",
+            "jobs that never ran, left out: 1",
+            "jobs that do not say their gpu type, whose time counts as on the fastest: 1",
+            "jobs that were still running, whose time so far counts: 1",
         ]
     );
 }
@@ -69,10 +69,7 @@ fn types_become_those_of_the_profiles() {
     let table = "model,thr_rtx3080,thr_rtx3090\nm,1,2\n";
     let profiles = read_profiles(Source::new("p", table), None, false).unwrap().value;
     let notes = resolve_types(&mut trace, &profiles);
-    assert_eq!(
-        notes,
-        ["1 jobs ran on `k80`, which has no profiles: their time counts as on the fastest type"]
-    );
+    assert_eq!(notes, ["jobs on `k80`, which has no profiles and counts as the fastest type: 1"]);
     let rate = profiles.rows[0].units_of(&trace.jobs[0].work, &profiles.types);
     assert_eq!(rate, Some(93_784.0));
     assert_eq!(profiles.rows[0].units_of(&trace.jobs[1].work, &profiles.types), Some(7_200.0));

@@ -84,9 +84,7 @@ pub fn resolve_types(trace: &mut Trace, profiles: &ProfileTable) -> Vec<String> 
         }
     }
     let note = |(name, count): (&String, &usize)| {
-        format!(
-            "{count} jobs ran on `{name}`, which has no profiles: their time counts as on the fastest type"
-        )
+        format!("jobs on `{name}`, which has no profiles and counts as the fastest type: {count}")
     };
     unknown.iter().map(note).collect()
 }

@@ -40,7 +40,7 @@ pub(crate) fn read(
     builder.check_limits()?;
     let mut notes = Vec::new();
     if without > 0 {
-        notes.push(format!("{without} nodes without GPUs are left out"));
+        notes.push(format!("nodes without GPUs, left out: {without}"));
     }
     bad.finish(builder.cluster, notes).and_then(|read| not_empty(source, read))
 }

@@ -211,14 +211,17 @@ fn is_unknown(text: &str) -> bool {
 impl Counts {
     fn notes(&self) -> Vec<String> {
         let told = [
-            (self.without_gpus, "jobs without GPUs are left out"),
-            (self.never_ran, "jobs that never ran are left out"),
-            (self.untyped, "jobs do not say their gpu type: their time counts as on the fastest"),
-            (self.running, "jobs were still running: their time so far counts"),
-            (self.mixed, "jobs had several gpu types: the one with the most GPUs counts"),
+            (self.without_gpus, "jobs without GPUs, left out"),
+            (self.never_ran, "jobs that never ran, left out"),
+            (
+                self.untyped,
+                "jobs that do not say their gpu type, whose time counts as on the fastest",
+            ),
+            (self.running, "jobs that were still running, whose time so far counts"),
+            (self.mixed, "jobs with several gpu types, of which the one with the most GPUs counts"),
         ];
         let some = told.iter().filter(|(count, _)| *count > 0);
-        some.map(|(count, what)| format!("{count} {what}")).collect()
+        some.map(|(count, what)| format!("{what}: {count}")).collect()
     }
 
     fn in_brackets(&self) -> String {
