@@ -17,13 +17,11 @@ pub struct Matched {
 }
 
 /// Finds each type of the cluster among those of the profiles. Case does not matter, nor do `-`, `_` and
-/// blanks: `RTX-3090` is `rtx3090`. It is an error when no type is found, or when nothing runs on any.
+/// blanks: `RTX-3090` is `rtx3090`. A longer name means the one type whose name is in it. It is an error when no type is found, or when nothing runs on any.
 pub fn match_types(cluster: &ClusterSpec, profiles: &ProfileTable) -> Result<Matched, InputError> {
     let types = cluster.types();
-    let columns: Vec<Option<usize>> = types
-        .iter()
-        .map(|name| profiles.types.iter().position(|t| plain(t) == plain(name)))
-        .collect();
+    let columns: Vec<Option<usize>> =
+        types.iter().map(|name| find_type(name, &profiles.types)).collect();
     if columns.iter().all(Option::is_none) {
         let message = format!(
             "the cluster has {}; the profiles have {}: no gpu type is in both",
@@ -49,6 +47,19 @@ pub fn match_types(cluster: &ClusterSpec, profiles: &ProfileTable) -> Result<Mat
     let unused = profiles.types.iter().enumerate();
     let unused = unused.filter(|(i, _)| !columns.contains(&Some(*i))).map(|(_, t)| t.clone());
     Ok(Matched { unused: unused.collect(), profiles: ProfileTable { types, rows }, unmeasured })
+}
+
+/// The type of this name, or the only one whose name is part of it.
+pub(crate) fn find_type(name: &str, types: &[String]) -> Option<usize> {
+    let name = plain(name);
+    if let Some(same) = types.iter().position(|t| plain(t) == name) {
+        return Some(same);
+    }
+    let mut within = (0..types.len()).filter(|&i| {
+        let short = plain(&types[i]);
+        !short.is_empty() && name.contains(&short)
+    });
+    within.next().filter(|_| within.next().is_none())
 }
 
 /// A type's name without what people write differently.
@@ -104,6 +115,14 @@ mod tests {
         assert_eq!(matched.profiles.types, ["RTX3090", "h100", "v100"]);
         assert_eq!(matched.profiles.rows[0].throughput, [Some(3.0), None, Some(2.0)]);
         assert_eq!((matched.unmeasured, matched.unused), (vec!["h100".into()], vec!["K80".into()]));
+    }
+
+    #[test]
+    fn a_long_name_means_the_only_type_in_it() {
+        let types = ["a100", "v100", "v100-32gb"].map(String::from);
+        assert_eq!(find_type("nvidia_a100-sxm4-80gb", &types), Some(0));
+        assert_eq!(find_type("Tesla V100-32GB", &types), None);
+        assert_eq!(find_type("V100_32GB", &types), Some(2));
     }
 
     #[test]
