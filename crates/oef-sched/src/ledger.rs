@@ -57,7 +57,7 @@ pub(crate) fn settle(state: &mut State, now: Time) {
     for gpu in 0..types {
         contenders.clear();
         for (w, &slow) in active.iter().zip(&slowest) {
-            if contends(&workloads[w.0], gpu, slow) {
+            if contends(&workloads[w.0], gpu, slow, settings) {
                 contenders.push((w.0, workloads[w.0].share[gpu]));
             }
         }
@@ -82,13 +82,13 @@ fn slowest_overused(workload: &Workload) -> f64 {
     over.fold(f64::INFINITY, f64::min)
 }
 
-/// Whether a workload has a use for more of its share of a type: a job waits, or runs on a slower type
-/// beyond the share there.
-fn contends(workload: &Workload, gpu: usize, slowest_overused: f64) -> bool {
+/// Whether a workload has a use for more of its share of a type: a job waits, or runs beyond the share on a
+/// type so much slower that a move pays.
+fn contends(workload: &Workload, gpu: usize, slowest_overused: f64, settings: &Settings) -> bool {
     let speed = workload.profile.on(gpu);
     workload.share_on(gpu) > 0.0
         && speed > 0.0
-        && (!workload.waiting.is_empty() || speed > slowest_overused)
+        && (!workload.waiting.is_empty() || settings.move_pays(speed, slowest_overused))
 }
 
 /// Moves one account over some rounds and returns by how much.

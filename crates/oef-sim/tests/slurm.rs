@@ -11,7 +11,7 @@ JobID|JobName|User|Account|Partition|Submit|Start|End|Elapsed|ElapsedRaw|AllocTR
 11.batch|batch||vision||2024-05-01T08:00:01|2024-05-01T08:00:01|2024-05-01T09:00:01|01:00:00|3600|cpu=1,gres/gpu:rtx3090=4,gres/gpu=4,mem=500M,node=1||COMPLETED
 11.0|python||vision||2024-05-01T08:00:01|2024-05-01T08:00:01|2024-05-01T09:00:01|01:00:00|3600|cpu=1,gres/gpu:rtx3090=4,gres/gpu=4,mem=500M,node=1||COMPLETED
 12|prepare|ada|vision|gpu|2024-05-01T07:59:00|2024-05-01T07:59:01|2024-05-01T07:59:03|00:00:02|2|billing=1,cpu=1,mem=500M,node=1|billing=1,cpu=1,mem=500M,node=1|COMPLETED
-13_1|sweep|bob|speech|gpu|2024-05-01T07:59:30|2024-05-01T08:00:46|2024-05-02T10:03:50|1-02:03:04|93784|billing=1,cpu=1,gres/gpu:NVIDIA_RTX3080-10GB=1,gres/gpu=1,mem=500M,node=1|billing=1,cpu=1,gres/gpu=1,mem=500M,node=1|CANCELLED by 1001
+13_1|sweep|bob|speech|gpu|2024-05-01T07:59:30|2024-05-01T08:00:46|2024-05-02T10:03:50|1-02:03:04|93784|billing=1,cpu=1,gres/gpu:nvidia_rtx3080-10gb=1,gres/gpu=1,mem=500M,node=1|billing=1,cpu=1,gres/gpu=1,mem=500M,node=1|CANCELLED by 1001
 13_[2-9]|sweep|bob|speech|gpu|2024-05-01T07:59:30|Unknown|Unknown|00:00:00|0||billing=1,cpu=1,gres/gpu=1,mem=500M,node=1|PENDING
 14|big|bob|speech|gpu|2024-05-01T08:10:00|2024-05-01T08:10:42|Unknown|00:00:35|35|billing=2,cpu=2,gres/gpu=8,mem=1000M,node=2|billing=2,cpu=2,gres/gpu=8,mem=1000M,node=2|RUNNING
 14|big|bob|speech|gpu|2024-05-01T08:20:00|2024-05-01T08:20:42|2024-05-01T08:21:42|00:01:00|60|gres/gpu:k80=8,gres/gpu=8|gres/gpu=8|NODE_FAIL
@@ -42,7 +42,7 @@ fn jobs_with_gpus_are_read_and_the_rest_is_counted() {
         ]
     );
     let on = |gpu_type: &str, seconds| Work::DurationOn { gpu_type: gpu_type.into(), seconds };
-    assert_eq!(read.value.jobs[0].work, on("NVIDIA_RTX3080-10GB", 93_784.0));
+    assert_eq!(read.value.jobs[0].work, on("nvidia_rtx3080-10gb", 93_784.0));
     assert_eq!(read.value.jobs[2].work, Work::DurationOnFastest(35.0));
     assert_eq!(
         read.notes,

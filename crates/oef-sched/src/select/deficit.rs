@@ -14,7 +14,7 @@
 //! not lose more to restarts is not started there.
 
 use super::pick::{Pick, Reach, Types};
-use super::queue::{Held, Queue, pays};
+use super::queue::{Held, Queue};
 use crate::ids::Slot;
 use crate::job::Phase;
 use crate::reason::StartReason;
@@ -361,7 +361,10 @@ impl<'a> Selection<'a> {
             let now = counts.iter().map(|&(j, _)| profile.on(j)).fold(f64::INFINITY, f64::min);
             let better = (0..self.free.len())
                 .filter(|&j| self.free[j] >= job.spec.workers && job.may_use(j))
-                .filter(|&j| pays(self.state, profile.on(j), now) && self.may_start(pick.slot, j))
+                .filter(|&j| {
+                    self.state.settings.move_pays(profile.on(j), now)
+                        && self.may_start(pick.slot, j)
+                })
                 .max_by(|&a, &b| profile.on(a).total_cmp(&profile.on(b)).then(b.cmp(&a)));
             if let Some(gpu) = better {
                 for (j, n) in counts {

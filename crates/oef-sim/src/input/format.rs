@@ -19,6 +19,15 @@ pub enum ClusterFormat {
     Nodes,
 }
 
+impl ClusterFormat {
+    /// All of them with their names on the command line.
+    pub const ALL: [(&'static str, ClusterFormat); 3] = [
+        ("toml", ClusterFormat::Toml),
+        ("json", ClusterFormat::Json),
+        ("nodes", ClusterFormat::Nodes),
+    ];
+}
+
 /// The forms of profiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProfileFormat {
@@ -30,6 +39,15 @@ pub enum ProfileFormat {
     Gavel,
 }
 
+impl ProfileFormat {
+    /// All of them with their names on the command line.
+    pub const ALL: [(&'static str, ProfileFormat); 3] = [
+        ("csv", ProfileFormat::Csv),
+        ("long", ProfileFormat::Long),
+        ("gavel", ProfileFormat::Gavel),
+    ];
+}
+
 /// The forms of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceFormat {
@@ -39,6 +57,12 @@ pub enum TraceFormat {
     Gavel,
     /// What `sacct -P` prints.
     Slurm,
+}
+
+impl TraceFormat {
+    /// All of them with their names on the command line.
+    pub const ALL: [(&'static str, TraceFormat); 3] =
+        [("csv", TraceFormat::Csv), ("gavel", TraceFormat::Gavel), ("slurm", TraceFormat::Slurm)];
 }
 
 /// Reads a cluster. Without a format the text decides.

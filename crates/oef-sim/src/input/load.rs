@@ -65,7 +65,7 @@ pub fn scale_to_load(
 }
 
 /// Settles the types that jobs are said to have run on: a name becomes that of the table (`nvidia_a100-sxm4` is
-/// `a100` where only one type fits), and where the table has no such type the duration counts as on the fastest.
+/// `a100`), and where the table has no such type the duration counts as on the fastest.
 /// Gives a note per unknown type.
 pub fn resolve_types(trace: &mut Trace, profiles: &ProfileTable) -> Vec<String> {
     let mut unknown = std::collections::BTreeMap::<String, usize>::new();

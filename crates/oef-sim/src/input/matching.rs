@@ -17,7 +17,8 @@ pub struct Matched {
 }
 
 /// Finds each type of the cluster among those of the profiles. Case does not matter, nor do `-`, `_` and
-/// blanks: `RTX-3090` is `rtx3090`. A longer name means the one type whose name is in it. It is an error when no type is found, or when nothing runs on any.
+/// blanks: `RTX-3090` is `rtx3090`. A longer name means the type that whole
+/// words of it spell. It is an error when no type is found, or when nothing runs on any.
 pub fn match_types(cluster: &ClusterSpec, profiles: &ProfileTable) -> Result<Matched, InputError> {
     let types = cluster.types();
     let columns: Vec<Option<usize>> =
@@ -49,17 +50,35 @@ pub fn match_types(cluster: &ClusterSpec, profiles: &ProfileTable) -> Result<Mat
     Ok(Matched { unused: unused.collect(), profiles: ProfileTable { types, rows }, unmeasured })
 }
 
-/// The type of this name, or the only one whose name is part of it.
+/// The type of this name, or the one that whole words of it spell: `nvidia_a100-sxm4-80gb` is `a100`, but no `a10`;
+/// of several the longest.
 pub(crate) fn find_type(name: &str, types: &[String]) -> Option<usize> {
-    let name = plain(name);
-    if let Some(same) = types.iter().position(|t| plain(t) == name) {
+    let whole = plain(name);
+    if let Some(same) = types.iter().position(|t| plain(t) == whole) {
         return Some(same);
     }
-    let mut within = (0..types.len()).filter(|&i| {
-        let short = plain(&types[i]);
-        !short.is_empty() && name.contains(&short)
-    });
-    within.next().filter(|_| within.next().is_none())
+    let spelt = spelt_in(name);
+    let fitting = types.iter().enumerate().filter(|(_, t)| spelt.contains(&plain(t)));
+    fitting.max_by_key(|(_, t)| plain(t).len()).map(|(i, _)| i)
+}
+
+/// Everything that consecutive words of a name spell. A word that makes another card of it (`Ti`) belongs to
+/// the word before.
+fn spelt_in(name: &str) -> Vec<String> {
+    const WORDS_MAX: usize = 16;
+    const PART_OF_THE_CARD: [&str; 2] = ["ti", "super"];
+    let lower = name.to_lowercase();
+    let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty());
+    let words: Vec<&str> = words.take(WORDS_MAX).collect();
+    let mut spelt = Vec::new();
+    for from in 0..words.len() {
+        for to in from + 1..=words.len() {
+            if words.get(to).is_none_or(|next| !PART_OF_THE_CARD.contains(next)) {
+                spelt.push(words[from..to].concat());
+            }
+        }
+    }
+    spelt
 }
 
 /// A type's name without what people write differently.
@@ -118,11 +137,16 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_means_the_only_type_in_it() {
-        let types = ["a100", "v100", "v100-32gb"].map(String::from);
-        assert_eq!(find_type("nvidia_a100-sxm4-80gb", &types), Some(0));
-        assert_eq!(find_type("Tesla V100-32GB", &types), None);
-        assert_eq!(find_type("V100_32GB", &types), Some(2));
+    fn a_long_name_means_the_type_that_its_words_spell() {
+        let types = ["a100", "a10", "v100", "V100-32GB", "rtx3090"].map(String::from);
+        let found = |name: &str| find_type(name, &types).map(|i| types[i].as_str());
+        assert_eq!(found("nvidia_a100-sxm4-80gb"), Some("a100"));
+        assert_eq!(found("Tesla V100-32GB"), Some("V100-32GB"));
+        assert_eq!(found("tesla_v100"), Some("v100"));
+        assert_eq!(found("NVIDIA GeForce RTX 3090"), Some("rtx3090"));
+        assert_eq!(found("NVIDIA GeForce RTX 3090 Ti"), None);
+        assert_eq!(found("a1000"), None);
+        assert_eq!(found(""), None);
     }
 
     #[test]

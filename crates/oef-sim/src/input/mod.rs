@@ -15,6 +15,7 @@ mod matching;
 mod models;
 mod nearest;
 mod node_list;
+mod prepare;
 mod profile;
 mod profile_csv;
 mod profile_rows;
@@ -31,6 +32,7 @@ pub use format::{
 pub use load::{offered_load, resolve_types, scale_to_load, seconds_on_fastest, span_s};
 pub use matching::{Matched, match_types};
 pub use models::{assign_models, check_models};
+pub use prepare::{Inputs, PrepareOptions, prepare};
 pub use profile::{Placement, ProfileRow, ProfileTable};
 pub use read::{BadRow, InputError, Read, Source};
 pub use trace::{Trace, TraceJob, TraceOptions, Work};
