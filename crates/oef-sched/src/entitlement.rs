@@ -34,7 +34,7 @@ pub struct Entitlement {
     /// The workloads that had live jobs when it was solved.
     active: Vec<WorkloadKey>,
     /// GPUs that each tenant of the problem could use when it was solved, and the GPUs of its share.
-    demand: Vec<(u32, f64)>,
+    demand: Vec<(u64, f64)>,
     stale: bool,
     trouble: Option<String>,
     solves: u64,
@@ -102,12 +102,14 @@ fn is_felt(state: &State, entitlement: &Entitlement) -> bool {
     entitlement.tenants.iter().zip(&entitlement.demand).any(|(&tenant, &(before, share))| {
         let now = wanted(state, tenant);
         let several = state.tenants[tenant.0].workloads.len() > 1;
-        now != before && (several || share > f64::from(before.min(now)) - SLACK)
+        now != before && (several || share > before.min(now) as f64 - SLACK)
     })
 }
 
-fn wanted(state: &State, tenant: TenantKey) -> u32 {
-    state.tenants[tenant.0].workloads.iter().map(|w| state.workloads[w.0].wanted).sum()
+/// GPUs that a tenant's jobs could use together.
+fn wanted(state: &State, tenant: TenantKey) -> u64 {
+    let own = state.tenants[tenant.0].workloads.iter().map(|w| &state.workloads[w.0]);
+    own.filter(|w| w.is_active()).map(|w| w.usable(state.cluster.capacity())).sum()
 }
 
 fn solve(state: &State, entitlement: &mut Entitlement) {
@@ -138,9 +140,8 @@ fn solve(state: &State, entitlement: &mut Entitlement) {
 /// The active tenants and workloads that can run somewhere. Workloads are sorted by key, tenants by their
 /// first workload; the workloads of a tenant stand together because keys of one problem are sorted so.
 fn parties(state: &State) -> (Vec<TenantKey>, Vec<WorkloadKey>) {
-    let types = state.cluster.types().len();
     let mut tenants: Vec<TenantKey> = Vec::new();
-    let runs = |w: &WorkloadKey| (0..types).any(|j| state.workloads[w.0].profile.on(j) > 0.0);
+    let runs = |w: &WorkloadKey| state.workloads[w.0].usable(state.cluster.capacity()) > 0;
     let mut of_tenant: Vec<(TenantKey, WorkloadKey)> = state
         .active
         .iter()
@@ -171,7 +172,7 @@ fn describe(state: &State, tenants: &[TenantKey], workloads: &[WorkloadKey]) -> 
         TenantSpec {
             name: tenant.name.clone(),
             weight: tenant.weight,
-            demand: Some(f64::from(wanted(state, key))),
+            demand: Some(wanted(state, key) as f64),
             workloads: mine
                 .iter()
                 .zip(weights)
@@ -188,11 +189,13 @@ fn describe(state: &State, tenants: &[TenantKey], workloads: &[WorkloadKey]) -> 
 
 fn profile(state: &State, key: WorkloadKey, weight: f64) -> WorkloadSpec {
     let workload = &state.workloads[key.0];
+    let usable = workload.usable_types(state.cluster.capacity());
+    let speed = |j: usize| if usable[j] { workload.profile.on(j) } else { 0.0 };
     let types = state.cluster.types().iter().enumerate();
     WorkloadSpec {
         name: workload.name.clone(),
         weight,
-        throughput: types.map(|(j, name)| (name.clone(), workload.profile.on(j))).collect(),
+        throughput: types.map(|(j, name)| (name.clone(), speed(j))).collect(),
     }
 }
 
@@ -214,7 +217,7 @@ fn divide(state: &State, workloads: &[WorkloadKey], equal_split: f64) -> Vec<f64
         let level = left / total;
         let mut closed = false;
         for (i, w) in workloads.iter().enumerate().filter(|&(i, _)| open[i]).collect::<Vec<_>>() {
-            let wanted = f64::from(state.workloads[w.0].wanted);
+            let wanted = state.workloads[w.0].usable(state.cluster.capacity()) as f64;
             if wanted <= level * weight(w) {
                 (parts[i], open[i], closed) = (wanted, false, true);
                 left -= wanted;

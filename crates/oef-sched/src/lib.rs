@@ -13,9 +13,11 @@
 #![forbid(unsafe_code)]
 
 mod action;
+mod class;
 mod cluster;
 mod entitlement;
 mod event;
+mod hosts;
 mod ids;
 mod job;
 mod ledger;
@@ -27,6 +29,8 @@ mod settings;
 mod state;
 mod step;
 mod tenant;
+#[cfg(test)]
+mod testing;
 mod time;
 mod why;
 
