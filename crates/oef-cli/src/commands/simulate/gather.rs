@@ -8,11 +8,13 @@ use crate::output::numbers::counted;
 use oef_sim::engine::Inputs;
 use oef_sim::generate::demo;
 use oef_sim::input::{
-    self, ClusterSpec, InputError, ProfileTable, Read, Source, Trace, TraceOptions, Work,
+    self, ClusterSpec, PrepareOptions, ProfileTable, Read, Source, Trace, TraceOptions,
 };
-use oef_sim::world;
 use std::collections::BTreeSet;
 use std::path::Path;
+
+/// Where cluster, profiles and trace came from, in words.
+pub type Origins = [(&'static str, String); 3];
 
 /// What is simulated, and where it came from.
 #[derive(Debug)]
@@ -24,7 +26,7 @@ pub struct Gathered {
     /// The jobs, each with a model that the profiles know.
     pub trace: Trace,
     /// Where each of the three came from, in words.
-    pub origins: [(&'static str, String); 3],
+    pub origins: Origins,
     /// What the user should know about the inputs, in sentences.
     pub notes: Vec<String>,
     /// Rows that were wrong and left out.
@@ -60,13 +62,8 @@ pub fn gather(args: &SimulateInput, seed: u64) -> Result<Gathered, Failure> {
                 .into(),
         );
         let demo = demo();
-        return parts.bring_together(
-            demo.cluster,
-            demo.profiles,
-            demo.trace,
-            args,
-            (seed, origins),
-        );
+        let (cluster, trace) = (demo.cluster, demo.trace);
+        return parts.bring_together(cluster, &demo.profiles, trace, args.load, (seed, origins));
     }
     let cluster = match (cluster, &profiles) {
         (Some(cluster), _) => cluster,
@@ -83,10 +80,10 @@ pub fn gather(args: &SimulateInput, seed: u64) -> Result<Gathered, Failure> {
     if made_up {
         parts.forget_unknown_models(&mut trace, &profiles);
     }
-    parts.bring_together(cluster, profiles, trace, args, (seed, origins))
+    parts.bring_together(cluster, &profiles, trace, args.load, (seed, origins))
 }
 
-fn origins(args: &SimulateInput) -> [(&'static str, String); 3] {
+fn origins(args: &SimulateInput) -> Origins {
     let from = |path: &Option<std::path::PathBuf>| {
         path.as_ref().map_or("made up".to_string(), |p| p.display().to_string())
     };
@@ -97,8 +94,7 @@ fn origins(args: &SimulateInput) -> [(&'static str, String); 3] {
     ]
 }
 
-/// Reads a trace in any form.
-pub fn read_trace_file(path: &Path, options: &TraceOptions) -> Result<Read<Trace>, Failure> {
+fn read_trace_file(path: &Path, options: &TraceOptions) -> Result<Read<Trace>, Failure> {
     let text = Text::read_data(path)?;
     Ok(input::read_trace(Source::new(&text.label, &text.text), None, options)?)
 }
@@ -158,82 +154,49 @@ impl Parts {
     fn bring_together(
         mut self,
         cluster: ClusterSpec,
-        profiles: ProfileTable,
+        profiles: &ProfileTable,
         mut trace: Trace,
-        args: &SimulateInput,
-        (seed, origins): (u64, [(&'static str, String); 3]),
+        load: Option<f64>,
+        (seed, origins): (u64, Origins),
     ) -> Result<Gathered, Failure> {
-        let drawn = input::assign_models(&mut trace, &profiles, seed);
-        if drawn > 0 {
-            let jobs = counted(drawn, "job");
-            self.notes.push(format!(
-                "{jobs} named no model: each tenant got one of the profiles, drawn from the seed"
-            ));
+        let file = origins[2].1.clone();
+        if self.skip {
+            self.drop_unknown_models(&cluster, profiles, &mut trace, &file);
         }
-        self.notes.extend(input::resolve_types(&mut trace, &profiles));
-        let matched = input::match_types(&cluster, &profiles)?;
-        if !matched.unmeasured.is_empty() {
-            let types = matched.unmeasured.join(", ");
-            self.notes.push(format!("nothing runs on {types}: the profiles do not have it"));
-        }
-        settle_work(&mut trace, &profiles, &matched.profiles);
-        let profiles = matched.profiles;
-        self.check_models(&mut trace, &profiles, &origins[2].1)?;
-        if let Some(load) = args.load {
-            let factor = input::scale_to_load(&mut trace, &profiles, cluster.gpus(), None, load)?;
-            self.notes.push(format!("every job's work was multiplied by {factor:.3} for --load"));
-        }
-        let load = input::offered_load(&trace, &profiles, cluster.gpus(), input::span_s(&trace));
+        let options = PrepareOptions { seed, load, span_s: None };
+        let prepared = input::prepare(cluster, profiles, trace, &file, &options)?;
+        self.notes.extend(prepared.notes);
+        let (gpus, span) = (prepared.cluster.gpus(), input::span_s(&prepared.trace));
+        let load = input::offered_load(&prepared.trace, &prepared.profiles, gpus, span);
         Ok(Gathered {
-            load: Some(load).filter(|load| load.is_finite()),
-            cluster,
-            profiles,
-            trace,
+            cluster: prepared.cluster,
+            profiles: prepared.profiles,
+            trace: prepared.trace,
             origins,
             notes: self.notes,
             skipped: self.skipped,
+            load: Some(load).filter(|load| load.is_finite()),
         })
     }
 
-    /// Every job needs a model that runs somewhere; those without are errors, or left out like other bad rows.
-    fn check_models(
+    /// Jobs of models that run nowhere are bad rows, too: left out where those are.
+    fn drop_unknown_models(
         &mut self,
-        trace: &mut Trace,
+        cluster: &ClusterSpec,
         profiles: &ProfileTable,
+        trace: &mut Trace,
         file: &str,
-    ) -> Result<(), InputError> {
-        let Err(error) = input::check_models(trace, profiles, file) else { return Ok(()) };
-        if !self.skip {
-            return Err(error);
-        }
+    ) {
+        let Ok(matched) = input::match_types(cluster, profiles) else { return };
+        let Err(error) = input::check_models(trace, &matched.profiles, file) else { return };
         let before = trace.jobs.len();
         trace.jobs.retain(|job| {
-            let model = job.model.as_deref().unwrap_or_default();
-            profiles.rows_of(model, job.batch_size).any(|row| row.fastest().is_some())
+            let Some(model) = job.model.as_deref() else { return true };
+            matched.profiles.rows_of(model, job.batch_size).any(|row| row.fastest().is_some())
         });
         let left_out = before - trace.jobs.len();
         self.skipped += left_out;
         let jobs = counted(left_out, "job");
         self.notes.push(format!("{file}: {jobs} of unknown models left out, the first: {error}"));
-        Ok(())
-    }
-}
-
-/// A duration on a type that this cluster does not have becomes steps, while the profiles of that type are at hand.
-fn settle_work(trace: &mut Trace, all: &ProfileTable, here: &ProfileTable) {
-    for job in &mut trace.jobs {
-        let Work::DurationOn { gpu_type, seconds } = &job.work else { continue };
-        if here.type_index(gpu_type).is_some() {
-            continue;
-        }
-        let rates = job
-            .model
-            .as_deref()
-            .and_then(|model| world::rates(all, model, job.batch_size, job.gpus));
-        let rate = rates.zip(all.type_index(gpu_type)).map(|(rates, j)| rates.together[j]);
-        job.work = match rate {
-            Some(rate) if rate > 0.0 => Work::Steps(rate * seconds),
-            _ => Work::DurationOnFastest(*seconds),
-        };
     }
 }

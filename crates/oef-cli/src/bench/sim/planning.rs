@@ -1,0 +1,168 @@
+//! One round of a large cluster, the shares and the rest measured apart.
+
+use super::measure::{Measured, Part};
+use super::memory;
+use oef_core::Mechanism;
+use oef_sched::{
+    Action, Event, EventKind, Generation, JobId, JobSpec, NodeSpec, Profile, Provenance, Settings,
+    State, TenantKey, Time, WorkloadKey, refresh_shares, step,
+};
+use oef_sim::generate::Random;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+const NODES: u64 = 1_500;
+const GPUS: u64 = 10_000;
+const TYPES: [&str; 5] = ["t4", "v100", "a10", "a100", "h100"];
+const TENANTS: usize = 500;
+const JOBS: u64 = 10_000;
+/// Rounds after the first, and jobs that end and come between two of them.
+const LATER_ROUNDS: usize = 10;
+const CHURN: usize = 200;
+
+/// The first round, in which all jobs wait, and some later ones with jobs that ended and came.
+pub fn measure(seed: u64) -> Measured {
+    let mut world = World::new(seed);
+    for _ in 0..JOBS {
+        world.submit();
+    }
+    let first = world.round();
+    let mut later = Vec::new();
+    for _ in 0..LATER_ROUNDS {
+        world.churn();
+        later.push(world.round());
+    }
+    later.sort_by(|a, b| a.planning.total_cmp(&b.planning));
+    let typical = later[later.len() / 2];
+    let slowest = later[later.len() - 1].planning.max(first.planning);
+    let part = |name, seconds, note| Part { name, seconds, rounds: 1, note };
+    let shares = format!("shares: {:.1} ms beside it", 1000.0 * first.shares);
+    let shares_later = format!("shares: {:.1} ms beside it", 1000.0 * typical.shares);
+    Measured {
+        seconds: slowest,
+        rounds: 1 + LATER_ROUNDS as u64,
+        peak: memory::peak(),
+        origin: "generated",
+        parts: vec![
+            part(
+                "first",
+                first.planning,
+                format!("all jobs wait; {} started; {shares}", first.started),
+            ),
+            part(
+                "later",
+                typical.planning,
+                format!("the median of ten; {} started; {shares_later}", typical.started),
+            ),
+        ],
+    }
+}
+
+/// What a round took.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    shares: f64,
+    planning: f64,
+    started: usize,
+}
+
+struct World {
+    state: State,
+    random: Random,
+    tenants: Vec<(TenantKey, WorkloadKey)>,
+    next: u64,
+    now: Time,
+    running: BTreeMap<JobId, Generation>,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let settings = Settings { mechanism: Mechanism::Noncooperative, ..Settings::default() };
+        let gpus = |i: u64| (GPUS * (i + 1) / NODES - GPUS * i / NODES) as u32;
+        let nodes: Vec<NodeSpec> = (0..NODES)
+            .map(|i| NodeSpec {
+                name: format!("n{i:04}"),
+                gpu_type: TYPES[(i as usize * TYPES.len()) / NODES as usize].into(),
+                gpus: gpus(i),
+            })
+            .collect();
+        let mut state = State::with_nodes(settings, &nodes);
+        let mut random = Random::named(seed, "planning");
+        let tenants = (0..TENANTS).map(|t| {
+            let tenant = state.tenant(&format!("t{t:03}"), 1.0);
+            let mut speed = 1.0;
+            let throughput = TYPES.map(|_| {
+                speed *= 1.0 + random.unit();
+                speed
+            });
+            let profile =
+                Profile { throughput: throughput.into(), provenance: Provenance::Declared };
+            let workload = state.workload(tenant, "model", 1.0, profile).unwrap_or_default();
+            (tenant, workload)
+        });
+        let tenants = tenants.collect();
+        World { state, random, tenants, next: 0, now: Time(0), running: BTreeMap::new() }
+    }
+
+    fn submit(&mut self) {
+        let sizes = [1, 2, 4, 8];
+        let workers = sizes[self.random.weighted(&[70.0, 12.0, 12.0, 6.0])];
+        let (tenant, workload) = self.tenants[self.random.below(TENANTS)];
+        let id = JobId(self.next);
+        self.next += 1;
+        let spec = JobSpec { id, tenant, workload, workers, priority: 0, types: None };
+        self.tell(EventKind::Submitted(spec));
+    }
+
+    /// Some jobs end, as many come, and it is time for the next round.
+    fn churn(&mut self) {
+        let ids: Vec<JobId> = self.running.keys().copied().collect();
+        for _ in 0..CHURN.min(ids.len()) {
+            let job = ids[self.random.below(ids.len())];
+            if let Some(generation) = self.running.remove(&job) {
+                self.tell(EventKind::Finished { job, generation });
+                self.submit();
+            }
+        }
+        self.now = self.now + self.state.settings().round;
+    }
+
+    fn round(&mut self) -> Round {
+        let start = Instant::now();
+        refresh_shares(&mut self.state);
+        let shares = start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        let actions = step(&mut self.state, Event { at: self.now, kind: EventKind::Tick });
+        let planning = start.elapsed().as_secs_f64();
+        let started = actions.iter().filter(|a| matches!(a, Action::Start { .. })).count();
+        self.perform(actions);
+        Round { shares, planning, started }
+    }
+
+    fn tell(&mut self, kind: EventKind) {
+        let actions = step(&mut self.state, Event { at: self.now, kind });
+        self.perform(actions);
+    }
+
+    /// Stops are answered at once.
+    fn perform(&mut self, mut todo: Vec<Action>) {
+        while !todo.is_empty() {
+            let mut more = Vec::new();
+            for action in todo {
+                match action {
+                    Action::Start { job, lease, .. } => {
+                        self.running.insert(job, lease.generation);
+                    }
+                    Action::Preempt { job, generation, .. }
+                    | Action::Migrate { job, generation, .. } => {
+                        self.running.remove(&job);
+                        let kind = EventKind::Preempted { job, generation };
+                        more.extend(step(&mut self.state, Event { at: self.now, kind }));
+                    }
+                    Action::Keep { .. } | Action::Refuse(_) => {}
+                }
+            }
+            todo = more;
+        }
+    }
+}
