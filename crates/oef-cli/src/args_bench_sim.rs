@@ -19,6 +19,9 @@ pub struct BenchSimArgs {
     /// Seed of what is generated
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub seed: u64,
+    /// How often each case is measured, but for the one that takes minutes; the median counts
+    #[arg(long, default_value_t = 3, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeat: u32,
     /// Print one JSON document instead of a table
     #[arg(long)]
     pub json: bool,

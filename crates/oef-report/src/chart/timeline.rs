@@ -33,6 +33,7 @@ pub struct Timeline {
     x: Axis,
     rows: Vec<Row>,
     categories: Vec<String>,
+    slots: Vec<Option<usize>>,
     row_noun: String,
     markers: Vec<Marker>,
     until: Option<f64>,
@@ -79,6 +80,7 @@ impl Timeline {
             x: Axis::time("time").without_zero(),
             rows: Vec::new(),
             categories: Vec::new(),
+            slots: Vec::new(),
             row_noun: "GPU".into(),
             markers: Vec::new(),
             until: None,
@@ -88,6 +90,13 @@ impl Timeline {
     /// The names of the categories (tenants), in the order of their indices. The order gives the colours.
     pub fn categories<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
         self.categories = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The colours of the categories by number, so that a tenant looks the same in every chart of a report; `None`:
+    /// any that is free, or grey where there are too many.
+    pub fn colours(mut self, slots: impl IntoIterator<Item = Option<usize>>) -> Self {
+        self.slots = slots.into_iter().collect();
         self
     }
 
@@ -199,7 +208,7 @@ impl Chart for Timeline {
     fn draw(&self) -> Figure {
         let groups = self.grouped();
         let held = self.held(&groups);
-        let looks = looks::choose(&held, &[]);
+        let looks = looks::choose(&held, &self.slots);
         let Some((axis, ends)) = self.axis(&groups) else {
             return Figure::without_data(
                 &self.title,

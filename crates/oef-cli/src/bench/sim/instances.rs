@@ -17,6 +17,8 @@ const JOBS: u32 = 100_000;
 const TENANTS: u32 = 500;
 /// Busy, and not without end.
 const LOAD: f64 = 0.9;
+/// Before the load is reckoned: a single job of a year would be all that is left to simulate.
+const LONGEST_S: f64 = 2.0 * 86_400.0;
 
 /// An instance, and whether it was made up for want of files.
 #[derive(Debug)]
@@ -84,6 +86,7 @@ fn large(data: Option<&Path>, seed: u64) -> Result<Instance, Failure> {
         tenants: Some(TENANTS),
         jobs: JOBS,
         days: 30.0,
+        longest_s: Some(LONGEST_S),
         load: Some(Load { gpus: cluster.gpus(), load: LOAD }),
         ..TraceSpec::new(TraceLike::Philly, seed)
     };

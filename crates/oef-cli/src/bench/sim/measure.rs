@@ -7,7 +7,7 @@ use crate::args_bench_sim::BenchSimArgs;
 use crate::failure::{Complaint, Failure};
 use oef_core::Mechanism;
 use oef_sched::{Settings, Span};
-use oef_sim::engine::{Inputs, Scenario, SimulationError, simulate};
+use oef_sim::engine::{Inputs, RunResult, Scenario, SimulationError, simulate};
 use std::time::Instant;
 
 /// What was measured.
@@ -53,7 +53,7 @@ const SIX_MINUTES: f64 = 360.0;
 pub fn measure(case: &Case, args: &BenchSimArgs) -> Result<Measured, Failure> {
     memory::forget_peak();
     if case.work == Work::Planning {
-        return Ok(planning::measure(args.seed));
+        return Ok(planning::measure(args.seed, args.repeat));
     }
     let instance = instances::instance(case.work, args.data.as_deref(), args.seed)?;
     let (mechanisms, settings) = match case.work {
@@ -61,7 +61,8 @@ pub fn measure(case: &Case, args: &BenchSimArgs) -> Result<Measured, Failure> {
         Work::SingleJobs => (&COMPARED[..1], six_minute_rounds()),
         Work::Large | Work::Planning => (&COMPARED[..1], Settings::default()),
     };
-    runs(&instance, mechanisms, &settings, args.seed)
+    let repeat = if case.quick { args.repeat } else { 1 };
+    runs(&instance, mechanisms, &settings, (args.seed, repeat))
 }
 
 fn six_minute_rounds() -> Settings {
@@ -73,20 +74,18 @@ fn runs(
     instance: &Instance,
     mechanisms: &[Mechanism],
     settings: &Settings,
-    seed: u64,
+    (seed, repeat): (u64, u32),
 ) -> Result<Measured, Failure> {
     let (cluster, trace) = (&instance.inputs.cluster, &instance.inputs.trace);
     let inputs = Inputs { cluster, profiles: &instance.inputs.profiles, trace };
     let mut parts = Vec::new();
     for &mechanism in mechanisms {
         let scenario = Scenario::new(Settings { mechanism, ..settings.clone() }, seed);
-        let start = Instant::now();
-        let result = simulate(&inputs, &scenario, &mut |_| true);
-        let seconds = start.elapsed().as_secs_f64();
-        let run = result.map_err(|error| match error {
-            SimulationError::Input(error) => Failure::from(error),
-            error => Complaint::new(format!("{mechanism}: {error}")).into(),
-        })?;
+        let (run, mut times) = timed(&inputs, &scenario)?;
+        for _ in 1..repeat {
+            times.extend(timed(&inputs, &scenario)?.1);
+        }
+        let seconds = median(&mut times);
         let unfinished = if run.unfinished > 0 {
             format!(", {} never ran", run.unfinished)
         } else {
@@ -107,4 +106,22 @@ fn runs(
         origin: instance.origin,
         parts,
     })
+}
+
+/// One run, and how long it took.
+fn timed(inputs: &Inputs<'_>, scenario: &Scenario) -> Result<(RunResult, Vec<f64>), Failure> {
+    let start = Instant::now();
+    let result = simulate(inputs, scenario, &mut |_| true);
+    let seconds = start.elapsed().as_secs_f64();
+    let run = result.map_err(|error| match error {
+        SimulationError::Input(error) => Failure::from(error),
+        error => Complaint::new(format!("{}: {error}", scenario.settings.mechanism)).into(),
+    })?;
+    Ok((run, vec![seconds]))
+}
+
+/// The median of some times.
+pub fn median(times: &mut [f64]) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or(0.0)
 }

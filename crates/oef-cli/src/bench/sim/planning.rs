@@ -1,6 +1,6 @@
 //! One round of a large cluster, the shares and the rest measured apart.
 
-use super::measure::{Measured, Part};
+use super::measure::{Measured, Part, median};
 use super::memory;
 use oef_core::Mechanism;
 use oef_sched::{
@@ -21,41 +21,39 @@ const LATER_ROUNDS: usize = 10;
 const CHURN: usize = 200;
 
 /// The first round, in which all jobs wait, and some later ones with jobs that ended and came.
-pub fn measure(seed: u64) -> Measured {
-    let mut world = World::new(seed);
-    for _ in 0..JOBS {
-        world.submit();
-    }
-    let first = world.round();
+pub fn measure(seed: u64, repeat: u32) -> Measured {
+    let mut first = Vec::new();
     let mut later = Vec::new();
-    for _ in 0..LATER_ROUNDS {
-        world.churn();
-        later.push(world.round());
+    for _ in 0..repeat {
+        let mut world = World::new(seed);
+        (0..JOBS).for_each(|_| world.submit());
+        first.push(world.round());
+        for _ in 0..LATER_ROUNDS {
+            world.churn();
+            later.push(world.round());
+        }
     }
-    later.sort_by(|a, b| a.planning.total_cmp(&b.planning));
-    let typical = later[later.len() / 2];
-    let slowest = later[later.len() - 1].planning.max(first.planning);
-    let part = |name, seconds, note| Part { name, seconds, rounds: 1, note };
-    let shares = format!("shares: {:.1} ms beside it", 1000.0 * first.shares);
-    let shares_later = format!("shares: {:.1} ms beside it", 1000.0 * typical.shares);
+    let parts =
+        vec![part("first", "all jobs wait", &first), part("later", "as jobs end and come", &later)];
     Measured {
-        seconds: slowest,
+        seconds: parts.iter().map(|p| p.seconds).fold(0.0, f64::max),
         rounds: 1 + LATER_ROUNDS as u64,
         peak: memory::peak(),
         origin: "generated",
-        parts: vec![
-            part(
-                "first",
-                first.planning,
-                format!("all jobs wait; {} started; {shares}", first.started),
-            ),
-            part(
-                "later",
-                typical.planning,
-                format!("the median of ten; {} started; {shares_later}", typical.started),
-            ),
-        ],
+        parts,
     }
+}
+
+fn part(name: &'static str, about: &str, rounds: &[Round]) -> Part {
+    let figure = |f: fn(&Round) -> f64| median(&mut rounds.iter().map(f).collect::<Vec<f64>>());
+    let slowest = rounds.iter().map(|r| r.planning).fold(0.0, f64::max);
+    let note = format!(
+        "{about}: {:.0} starts, stops and moves; at most {:.1} ms; shares {:.1} ms beside it",
+        figure(|r| r.changes as f64),
+        1000.0 * slowest,
+        1000.0 * figure(|r| r.shares)
+    );
+    Part { name, seconds: figure(|r| r.planning), rounds: rounds.len() as u64, note }
 }
 
 /// What a round took.
@@ -63,7 +61,7 @@ pub fn measure(seed: u64) -> Measured {
 struct Round {
     shares: f64,
     planning: f64,
-    started: usize,
+    changes: usize,
 }
 
 struct World {
@@ -134,9 +132,9 @@ impl World {
         let start = Instant::now();
         let actions = step(&mut self.state, Event { at: self.now, kind: EventKind::Tick });
         let planning = start.elapsed().as_secs_f64();
-        let started = actions.iter().filter(|a| matches!(a, Action::Start { .. })).count();
+        let changes = actions.iter().filter(|a| !matches!(a, Action::Keep { .. })).count();
         self.perform(actions);
-        Round { shares, planning, started }
+        Round { shares, planning, changes }
     }
 
     fn tell(&mut self, kind: EventKind) {

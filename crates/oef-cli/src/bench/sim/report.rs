@@ -81,8 +81,8 @@ pub fn render(lines: &[Line]) -> String {
             ));
         }
     }
-    let legend = "\nOne core. The time is that of the simulation alone, without reading; of `planning` that of the slowest \
-                  round, without the shares.\nReferences were measured elsewhere, on the same kind of machine.\n";
+    let legend = "\nOne core; the median of the repeats. The time is that of the simulation alone, without reading; of \
+                  `planning` that of one round\nwithout the shares. References were measured elsewhere, on the same kind of machine.\n";
     table.render() + legend
 }
 
