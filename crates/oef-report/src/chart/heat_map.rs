@@ -195,7 +195,9 @@ impl<'a> Picture<'a> {
         let left = (widest(&map.rows) + 18.0).clamp(30.0, 150.0);
         let has_text = columns <= MAX_COLUMNS_WITH_TEXT && rows <= 40 && block == 1;
         let wide = if has_text {
-            widest(&map.columns).clamp(44.0, 76.0) + 8.0
+            // A few columns have room for longer names.
+            let most = if columns <= 6 { 110.0 } else { 76.0 };
+            widest(&map.columns).clamp(44.0, most) + 8.0
         } else {
             (600.0 / columns as f64).clamp(5.0, 26.0)
         };

@@ -12,7 +12,7 @@ const SHOWN_MAX: usize = 50;
 /// An audit of more tenants takes longer than the report is worth.
 const AUDITED_MAX: usize = 1_000;
 /// Colours end here: somebody without throughput would envy without bounds.
-const RATIO_MAX: f64 = 3.0;
+const RATIO_MAX: f64 = 2.0;
 
 /// The envy of the busiest round; none where nothing was shared.
 pub fn section(run: &RunResult) -> Option<Section> {
