@@ -76,7 +76,7 @@ pub(crate) fn settle(state: &mut State, now: Time) {
             let moved = accrue(&mut workloads[w.0], gpu, rounds, contends, settings);
             ledger.carry[gpu] -= moved;
         }
-        spread(workloads, &contenders, gpu, &mut ledger.carry[gpu], settings);
+        spread(workloads, &mut contenders, gpu, &mut ledger.carry[gpu], settings);
     }
 }
 
@@ -119,25 +119,33 @@ fn accrue(
     workload.deficit[gpu] - before
 }
 
-/// Spreads what belongs to nobody over those who wait, in proportion to their shares, none below its floor.
+/// Spreads what belongs to nobody over those who wait, in proportion to their shares, none below its floor:
+/// what one cannot bear is borne by the others.
 fn spread(
     workloads: &mut [Workload],
-    contenders: &[(usize, f64)],
+    contenders: &mut Vec<(usize, f64)>,
     gpu: usize,
     carry: &mut f64,
     settings: &Settings,
 ) {
-    let total: f64 = contenders.iter().map(|(_, share)| share).sum();
-    if *carry == 0.0 || total <= 0.0 {
-        return;
-    }
-    let per_share = *carry / total;
-    for &(w, share) in contenders {
-        let before = workloads[w].deficit[gpu];
-        let least = before.min(-floor(&workloads[w], gpu, settings));
-        let after = (before + per_share * share).max(least);
-        workloads[w].deficit[gpu] = after;
-        *carry -= after - before;
+    while *carry != 0.0 {
+        let total: f64 = contenders.iter().map(|(_, share)| share).sum();
+        if total <= 0.0 {
+            return;
+        }
+        let (per_share, many) = (*carry / total, contenders.len());
+        *carry = 0.0;
+        contenders.retain(|&(w, share)| {
+            let before = workloads[w].deficit[gpu];
+            let wanted = before + per_share * share;
+            let after = wanted.max(before.min(-floor(&workloads[w], gpu, settings)));
+            workloads[w].deficit[gpu] = after;
+            *carry += wanted - after;
+            wanted == after
+        });
+        if contenders.len() == many {
+            return;
+        }
     }
 }
 
