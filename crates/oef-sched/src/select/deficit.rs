@@ -82,6 +82,15 @@ enum Candidate {
     Move(Held),
 }
 
+impl Candidate {
+    fn slot(self) -> Slot {
+        match self {
+            Candidate::Stay(held) | Candidate::Move(held) => held.slot,
+            Candidate::Start(slot) => slot,
+        }
+    }
+}
+
 impl<'a> Selection<'a> {
     fn new(state: &'a State, reach: Reach, rounds: f64) -> Self {
         let free = match reach {
@@ -203,21 +212,26 @@ impl<'a> Selection<'a> {
         let held = self.queues.held(queue, gpu).next().copied().map(Candidate::Stay);
         let start = || self.queues.next_spanning(queue).map(|key| Candidate::Start(key.3));
         let candidate = held.or_else(start)?;
-        let slot = match candidate {
-            Candidate::Stay(held) | Candidate::Move(held) => held.slot,
-            Candidate::Start(slot) => slot,
-        };
-        let workload = &self.state.workloads[q.workload.0];
-        let usable = |j: usize| {
-            let entitled = workload.share_on(j) > 0.0 || self.queues.owed(queue, j) > 0.0;
-            entitled && self.state.may_use(self.state.at(slot), j)
-        };
-        if !(0..gpu).any(usable) {
-            return None;
-        }
+        let slot = candidate.slot();
+        let (state, workload) = (self.state, &self.state.workloads[q.workload.0]);
+        let job = state.at(slot);
         let (workers, bonus) = self.weigh(candidate);
-        let urgency = self.queues.owed_in_all(queue, usable) / workers + bonus;
-        Some((Claim { urgency, queue, gpu }, candidate))
+        let spans = workload.classes[job.class].spans(&workload.profile, state.cluster.capacity());
+        let owed = if spans {
+            // It can run in no other way, so that what it is owed of one type counts for all.
+            let usable = |j: usize| {
+                let entitled = workload.share_on(j) > 0.0 || self.queues.owed(queue, j) > 0.0;
+                entitled && state.may_use(job, j)
+            };
+            (0..gpu).any(usable).then(|| self.queues.owed_in_all(queue, usable) / workers)?
+        } else {
+            // It must be owed what it holds of every type.
+            let per_gang =
+                |&(j, count): &(usize, u32)| self.queues.owed(queue, j) / f64::from(count);
+            let counts = count_types(state, slot);
+            counts.iter().map(per_gang).fold(f64::INFINITY, f64::min)
+        };
+        Some((Claim { urgency: owed + bonus, queue, gpu }, candidate))
     }
 
     fn weigh(&self, candidate: Candidate) -> (f64, f64) {
@@ -250,11 +264,7 @@ impl<'a> Selection<'a> {
 
     /// Gives a candidate its GPUs, if they are there.
     fn grant(&mut self, queue: usize, gpu: usize, candidate: Candidate) -> bool {
-        let (slot, stays) = match candidate {
-            Candidate::Stay(held) => (held.slot, true),
-            Candidate::Move(held) => (held.slot, false),
-            Candidate::Start(slot) => (slot, false),
-        };
+        let (slot, stays) = (candidate.slot(), matches!(candidate, Candidate::Stay(_)));
         let across = gpu == self.free.len();
         let (types, why) = match (across, stays) {
             (true, true) => (Types::Many(count_types(self.state, slot)), StartReason::AcrossTypes),

@@ -204,20 +204,3 @@ fn a_job_on_a_slower_type_than_its_workload_is_entitled_to_gets_there() {
     }
     assert!(fast.abs_diff(50) <= 4, "one of two fast GPUs is theirs: {fast} of 100");
 }
-
-#[test]
-#[ignore]
-fn look() {
-    let kind = Kind { gangs: &[1, 2, 3, 4, 8], stickiness: 1.0, min_run: 0, budget: true };
-    let mut fixed = Fixed::new(7394194541698139104, &kind);
-    for r in 0..60 {
-        fixed.round();
-        let state = &fixed.world.state;
-        if r == 0 { println!("{:?} {:?}", state.cluster.capacity(), state.settings.mechanism); }
-        for w in state.workloads() {
-            if r == 0 { println!("gang {} share {:.2?} speeds {:.2?}", w.gang_max, w.share, w.profile.throughput); }
-            print!("{:?} {:.2?} | ", w.used, w.deficit);
-        }
-        println!();
-    }
-}
