@@ -5,6 +5,10 @@
 //! is given back is shared by the others under the same mechanism, and so on until nobody has more than it
 //! can use. So a tenant with one job that is entitled to some fast GPUs runs it on a fast one.
 //!
+//! Under the mechanisms that promise the sharing incentive, such a tenant may instead keep the best part of
+//! its equal split, where that is worth more to it. The incentive then holds in what tenants can use: parts
+//! of equal splits fit together, and leave the others at least their own, to which the mechanism adds.
+//!
 //! A tenant's weight is divided over its workloads with live jobs. A workload that can use less than its
 //! part of the tenant's equal split leaves the rest to its siblings first.
 
@@ -72,11 +76,12 @@ impl Entitlement {
     }
 }
 
-/// Brings the shares up to date, if anything has changed that they depend on.
-pub(crate) fn refresh(state: &mut State) {
+/// Brings the shares up to date, if anything has changed that they depend on, and says whether it did.
+pub(crate) fn refresh(state: &mut State) -> bool {
     let types = state.cluster.types().len();
     let mut entitlement = std::mem::take(&mut state.entitlement);
-    if entitlement.stale || is_felt(state, &entitlement) {
+    let felt = entitlement.stale || is_felt(state, &entitlement);
+    if felt {
         solve(state, &mut entitlement);
         for workload in &mut state.workloads {
             workload.widen(types);
@@ -91,6 +96,7 @@ pub(crate) fn refresh(state: &mut State) {
         entitlement.stale = false;
     }
     state.entitlement = entitlement;
+    felt
 }
 
 /// Whether the demands have changed in a way that the shares feel. A limit that no share touches, before
@@ -254,24 +260,20 @@ fn give_back(state: &State, entitlement: &mut Entitlement, problem: Problem) -> 
         if report.is_none() {
             (report, prices) = (Some(outcome.solver.clone()), outcome.prices.clone());
         }
-        let mut still = Vec::new();
-        for (t, &tenant) in open.iter().enumerate() {
-            let demand = problem.tenants()[tenant.0].demand.unwrap_or(f64::INFINITY);
-            let kept = keep_best(&part, &outcome.shares, TenantId(t), demand);
-            let total: f64 = outcome.shares.of_tenant(&part, TenantId(t)).iter().sum();
-            if total > demand + SLACK || last {
-                take(&problem, tenant, &kept, &mut shares, &mut capacity);
-            } else {
-                still.push((tenant, kept));
+        let kept = keep(&problem, &part, &outcome, &open);
+        // Parts of equal splits fit together, and so do parts of shares, but not one beside the other.
+        let pinned = [Part::OfEqualSplit, Part::OfShare]
+            .into_iter()
+            .find(|&part| kept.iter().any(|k| k.part == part))
+            .filter(|_| !last);
+        for (&tenant, kept) in open.iter().zip(&kept) {
+            if pinned.is_none_or(|part| kept.part == part) {
+                take(&problem, tenant, &kept.gpus, &mut shares, &mut capacity);
             }
         }
-        if still.len() == open.len() || last {
-            for (tenant, kept) in &still {
-                take(&problem, *tenant, kept, &mut shares, &mut capacity);
-            }
-            break;
-        }
-        open = still.into_iter().map(|(tenant, _)| tenant).collect();
+        let Some(pinned) = pinned else { break };
+        let mut still = kept.iter().map(|k| k.part != pinned);
+        open.retain(|_| still.next().unwrap_or(false));
     }
     let solver = report.unwrap_or(SolverReport {
         status: Status::Optimal,
@@ -281,6 +283,49 @@ fn give_back(state: &State, entitlement: &mut Entitlement, problem: Problem) -> 
     });
     let mechanism = state.settings.mechanism;
     (problem, Outcome { mechanism, shares, prices, trades: Vec::new(), solver })
+}
+
+/// What a tenant would keep of one pass.
+struct Kept {
+    part: Part,
+    /// Workload after workload, type after type.
+    gpus: Vec<Vec<f64>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// It can use all of its share.
+    Whole,
+    OfShare,
+    OfEqualSplit,
+}
+
+fn keep(problem: &Problem, part: &Problem, outcome: &Outcome, open: &[TenantId]) -> Vec<Kept> {
+    let promises_incentive =
+        !matches!(outcome.mechanism, Mechanism::Noncooperative | Mechanism::Efficiency);
+    let equal = promises_incentive.then(|| equal_division(part, outcome.mechanism).shares);
+    let kept = open.iter().enumerate().map(|(t, tenant)| {
+        let demand = problem.tenants()[tenant.0].demand.unwrap_or(f64::INFINITY);
+        let total: f64 = outcome.shares.of_tenant(part, TenantId(t)).iter().sum();
+        let gpus = keep_best(part, &outcome.shares, TenantId(t), demand);
+        if total <= demand + SLACK {
+            return Kept { part: Part::Whole, gpus };
+        }
+        let other = equal.as_ref().map(|equal| keep_best(part, equal, TenantId(t), demand));
+        let worth = |gpus: &[Vec<f64>]| worth(part, TenantId(t), gpus);
+        match other {
+            Some(other) if worth(&other) > worth(&gpus) * (1.0 + SLACK) => {
+                Kept { part: Part::OfEqualSplit, gpus: other }
+            }
+            _ => Kept { part: Part::OfShare, gpus },
+        }
+    });
+    kept.collect()
+}
+
+fn worth(problem: &Problem, tenant: TenantId, gpus: &[Vec<f64>]) -> f64 {
+    let rows = problem.workloads_of(tenant).iter().zip(gpus);
+    rows.map(|(w, gpus)| w.speedup.iter().zip(gpus).map(|(s, x)| s * x).sum::<f64>()).sum()
 }
 
 fn run(

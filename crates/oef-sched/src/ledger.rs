@@ -57,7 +57,7 @@ pub(crate) fn settle(state: &mut State, now: Time) {
     for gpu in 0..types {
         contenders.clear();
         for (w, &slow) in active.iter().zip(&slowest) {
-            if contends(&workloads[w.0], gpu, slow) {
+            if contends(&workloads[w.0], gpu, slow, settings) {
                 contenders.push((w.0, workloads[w.0].share[gpu]));
             }
         }
@@ -82,13 +82,13 @@ fn slowest_overused(workload: &Workload) -> f64 {
     over.fold(f64::INFINITY, f64::min)
 }
 
-/// Whether a workload has a use for more of its share of a type: a job waits, or runs on a slower type
-/// beyond the share there.
-fn contends(workload: &Workload, gpu: usize, slowest_overused: f64) -> bool {
+/// Whether a workload has a use for more of its share of a type: a job waits, or runs beyond the share on a
+/// type so much slower that a move pays.
+fn contends(workload: &Workload, gpu: usize, slowest_overused: f64, settings: &Settings) -> bool {
     let speed = workload.profile.on(gpu);
     workload.share_on(gpu) > 0.0
         && speed > 0.0
-        && (!workload.waiting.is_empty() || speed > slowest_overused)
+        && (!workload.waiting.is_empty() || settings.move_pays(speed, slowest_overused))
 }
 
 /// Moves one account over some rounds and returns by how much.
@@ -138,6 +138,38 @@ fn spread(
         let after = (before + per_share * share).max(least);
         workloads[w].deficit[gpu] = after;
         *carry -= after - before;
+    }
+}
+
+/// Shares have changed: what a workload is owed of types on which it has no share any more moves to the
+/// types on which it has, at its own speeds. A debt stays worth what it was, and a gang that saves up does
+/// not have to begin anew because the shares went to another type.
+pub(crate) fn follow_shares(state: &mut State) {
+    let State { active, workloads, ledger, cluster, .. } = state;
+    ledger.carry.resize(cluster.types().len(), 0.0);
+    for key in active.iter() {
+        let workload = &mut workloads[key.0];
+        let speeds: Vec<f64> = (0..workload.share.len()).map(|j| workload.profile.on(j)).collect();
+        let worth = |amounts: &[f64]| amounts.iter().zip(&speeds).map(|(x, s)| x * s).sum::<f64>();
+        let share = worth(&workload.share);
+        if share <= 0.0 {
+            continue;
+        }
+        let mut stale = 0.0;
+        for j in 0..speeds.len() {
+            if workload.share[j] <= 0.0 && workload.deficit[j] != 0.0 {
+                stale += workload.deficit[j] * speeds[j];
+                ledger.carry[j] += workload.deficit[j];
+                workload.deficit[j] = 0.0;
+            }
+        }
+        if stale != 0.0 {
+            for j in 0..speeds.len() {
+                let moved = stale * workload.share[j] / share;
+                workload.deficit[j] += moved;
+                ledger.carry[j] -= moved;
+            }
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use crate::action::Action;
 use crate::entitlement;
 use crate::ids::{Generation, GpuId, JobId, RoundId, Slot, WorkloadKey};
 use crate::job::{Lease, Next, Phase};
+use crate::ledger;
 use crate::place::{Placed, place};
 use crate::reason::{StartReason, StopReason};
 use crate::select::{Reach, paper_grants, select, select_paper};
@@ -51,7 +52,9 @@ pub struct Plan {
 
 /// Begins a round: shares, selection, placement, actions.
 pub(crate) fn begin_round(state: &mut State) -> Vec<Action> {
-    entitlement::refresh(state);
+    if entitlement::refresh(state) {
+        ledger::follow_shares(state);
+    }
     let mut overcommitted = 0;
     let picks = match state.settings.rounding {
         RoundingRule::Deficit => select(state, Reach::Round, 1.0),
@@ -112,11 +115,7 @@ fn grants(state: &State) -> Vec<Grant> {
 fn placements(state: &State) -> Vec<Placement> {
     let placed = state.by_id.values().filter_map(|&slot| {
         let job = state.at(slot);
-        let why = match &job.phase {
-            Phase::Assigned { why, .. } | Phase::Running { why, .. } => *why,
-            Phase::Stopping { next: Next::Move { why, .. }, .. } => *why,
-            _ => return None,
-        };
+        let why = state.start_reason(slot)?;
         let gpus = state.target(slot)?.gpus.clone();
         Some(Placement { job: job.spec.id, gpus, why })
     });
@@ -137,7 +136,7 @@ fn carry_out(state: &mut State, placed: Vec<Placed>, reach: Reach) -> Vec<Action
     let mut to_start = Vec::new();
     for job in placed {
         match job.gpus {
-            None => keep(state, job.slot, until, reach, &mut actions),
+            None => keep(state, &job, until, reach, &mut actions),
             Some(gpus) => {
                 assign(state, job.slot, gpus, job.why, until, &mut actions);
                 to_start.push(job.slot);
@@ -166,13 +165,14 @@ fn stop_unwanted(state: &mut State, wanted: &[bool], actions: &mut Vec<Action>) 
     }
 }
 
-fn keep(state: &mut State, slot: Slot, until: Time, reach: Reach, actions: &mut Vec<Action>) {
+/// Lets a job run on. The reason is that of this round: what was an extra may be owed by now.
+fn keep(state: &mut State, kept: &Placed, until: Time, reach: Reach, actions: &mut Vec<Action>) {
     if reach == Reach::Fill {
         return;
     }
-    let job = state.at_mut(slot);
-    if let Phase::Running { lease, .. } = &mut job.phase {
-        lease.until = until;
+    let job = state.at_mut(kept.slot);
+    if let Phase::Running { lease, why, .. } = &mut job.phase {
+        (lease.until, *why) = (until, kept.why);
         let (job, generation) = (job.spec.id, lease.generation);
         actions.push(Action::Keep { job, generation, until });
     }

@@ -35,6 +35,14 @@ pub struct Settings {
     pub stickiness: f64,
 }
 
+impl Settings {
+    /// Whether a faster place wins back the restart within the horizon.
+    pub fn move_pays(&self, speed: f64, now: f64) -> bool {
+        let (cost, horizon) = (self.restart_cost.seconds(), self.horizon.seconds());
+        speed * (horizon - cost).max(0.0) > now * horizon
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         let round = Span::from_seconds(300.0);

@@ -14,7 +14,7 @@
 //! not lose more to restarts is not started there.
 
 use super::pick::{Pick, Reach, Types};
-use super::queue::{Held, Queue, pays};
+use super::queue::{Held, Queue};
 use crate::ids::Slot;
 use crate::job::Phase;
 use crate::reason::StartReason;
@@ -111,7 +111,8 @@ impl<'a> Selection<'a> {
                     Some(gpu) => Types::One(gpu),
                     None => Types::Many(count_types(state, slot)),
                 };
-                self.pick(index, slot, types, true, StartReason::Extra);
+                let why = state.start_reason(slot).unwrap_or(StartReason::Extra);
+                self.pick(index, slot, types, true, why);
                 continue;
             }
             let ran = state.running_for(job);
@@ -360,7 +361,10 @@ impl<'a> Selection<'a> {
             let now = counts.iter().map(|&(j, _)| profile.on(j)).fold(f64::INFINITY, f64::min);
             let better = (0..self.free.len())
                 .filter(|&j| self.free[j] >= job.spec.workers && job.may_use(j))
-                .filter(|&j| pays(self.state, profile.on(j), now) && self.may_start(pick.slot, j))
+                .filter(|&j| {
+                    self.state.settings.move_pays(profile.on(j), now)
+                        && self.may_start(pick.slot, j)
+                })
                 .max_by(|&a, &b| profile.on(a).total_cmp(&profile.on(b)).then(b.cmp(&a)));
             if let Some(gpu) = better {
                 for (j, n) in counts {

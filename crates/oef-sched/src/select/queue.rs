@@ -70,7 +70,7 @@ impl Queue {
             h.gpu != Some(gpu)
                 && h.workers <= capacity
                 && state.at(h.slot).may_use(gpu)
-                && pays(state, profile.on(gpu), now)
+                && state.settings.move_pays(profile.on(gpu), now)
         })
     }
 
@@ -91,10 +91,4 @@ pub(crate) fn slowest(state: &State, slot: Slot) -> f64 {
     let profile = &state.workloads[state.at(slot).spec.workload.0].profile;
     let gpus = state.target(slot).map_or(&[][..], |lease| &lease.gpus);
     gpus.iter().map(|&g| profile.on(state.cluster.type_of(g).0)).fold(f64::INFINITY, f64::min)
-}
-
-/// Whether a faster place wins back the restart within the horizon.
-pub(crate) fn pays(state: &State, speed: f64, now: f64) -> bool {
-    let (cost, horizon) = (state.settings.restart_cost.seconds(), state.settings.horizon.seconds());
-    speed * (horizon - cost).max(0.0) > now * horizon
 }

@@ -1,0 +1,270 @@
+//! The drawing of a timeline.
+
+use super::axis::Resolved;
+use super::figure::{Figure, draw_title};
+use super::frame::Marker;
+use super::legend::{self, Entry, Swatch};
+use super::palette::Look;
+use super::segments::{Segment, on_grid};
+use super::svg::{Anchor, Path, Svg};
+use super::text::{SIZE, fitted, width};
+use super::timeline::Row;
+use crate::format::{clock, duration, number};
+use std::collections::BTreeMap;
+
+/// Up to so many segments each has a tooltip; past that, one path per category holds them all.
+const MAX_TIPS: usize = 500;
+/// Past so many segments time is drawn in columns, so that the file stays small.
+const MAX_SEGMENTS: usize = 6_000;
+/// Rows times columns of that grid. In the worst case every cell is a segment of some fifteen bytes.
+const MAX_CELLS: usize = 40_000;
+const MAX_COLUMNS: usize = 480;
+const WIDTH: f64 = 860.0;
+/// The height that all rows share.
+const ROOM: f64 = 520.0;
+const GROUP_HEAD: f64 = 22.0;
+
+/// A timeline in the making.
+pub(crate) struct Picture<'a> {
+    svg: Svg,
+    axis: Resolved,
+    rows: Vec<(&'a Row, Vec<Segment>)>,
+    /// The groups with how many rows each has in all.
+    totals: Vec<(&'a str, usize)>,
+    row_noun: &'a str,
+    column_length: Option<f64>,
+    left: f64,
+    top: f64,
+    bottom: f64,
+    /// The height of a row.
+    row: f64,
+}
+
+impl<'a> Picture<'a> {
+    pub fn new(
+        axis: Resolved,
+        [low, high]: [f64; 2],
+        mut rows: Vec<(&'a Row, Vec<Segment>)>,
+        totals: Vec<(&'a str, usize)>,
+        row_noun: &'a str,
+    ) -> Self {
+        let count: usize = rows.iter().map(|(_, segments)| segments.len()).sum();
+        let mut column_length = None;
+        if count > MAX_SEGMENTS {
+            let columns = (MAX_CELLS / rows.len().max(1)).clamp(1, MAX_COLUMNS);
+            column_length = Some((high - low) / columns as f64);
+            for (_, segments) in &mut rows {
+                *segments = on_grid(segments, columns, low, high);
+            }
+        }
+        let row = (ROOM / rows.len().max(1) as f64).clamp(3.0, 18.0).floor();
+        let widest = rows.iter().map(|(r, _)| width(&r.node, 12.0)).fold(0.0, f64::max);
+        let left = (widest + 16.0).clamp(24.0, 130.0);
+        let svg = Svg::new();
+        Picture {
+            svg,
+            axis,
+            rows,
+            totals,
+            row_noun,
+            column_length,
+            left,
+            top: 0.0,
+            bottom: 0.0,
+            row,
+        }
+    }
+
+    /// How many rows are drawn.
+    pub fn shown(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The length of a column in seconds, if time is drawn in columns.
+    pub fn column_length(&self) -> Option<f64> {
+        self.column_length
+    }
+
+    pub fn draw_head(
+        &mut self,
+        title: &str,
+        names: &[String],
+        looks: &[Look],
+        held: &[f64],
+        markers: &[Marker],
+    ) {
+        self.top = draw_title(&mut self.svg, title, WIDTH);
+        let swatch = Swatch::Area;
+        let all = names.iter().zip(looks).zip(held).filter(|(_, held)| **held > 0.0);
+        let mut entries: Vec<Entry> = all
+            .filter(|((_, look), _)| **look != Look::Rest)
+            .map(|((name, look), _)| Entry { name: name.clone(), look: *look, swatch })
+            .collect();
+        let rest = looks.iter().filter(|look| **look == Look::Rest).count();
+        if rest > 0 {
+            entries.push(Entry { name: format!("{rest} others"), look: Look::Rest, swatch });
+        }
+        self.top = legend::draw(&mut self.svg, &entries, self.top, WIDTH);
+        if markers.iter().any(|m| self.axis.contains(m.at)) {
+            self.top += 16.0;
+        }
+        self.top += 4.0;
+    }
+
+    pub fn draw_rows(&mut self, names: &[String], looks: &[Look], held: &[f64]) {
+        let tops = self.place_rows();
+        let count: usize = self.rows.iter().map(|(_, segments)| segments.len()).sum();
+        let mut paths: BTreeMap<usize, Path> = BTreeMap::new();
+        for (i, y) in tops.iter().enumerate() {
+            let (row, segments) = (self.rows[i].0, self.rows[i].1.clone());
+            for segment in segments {
+                let [start, end] = [segment.start, segment.end].map(|t| self.px(t));
+                let slot = segment.category.min(looks.len().saturating_sub(1));
+                let look = looks.get(slot).copied().unwrap_or(Look::Rest);
+                let name = names.get(segment.category).map_or("unnamed", String::as_str);
+                if count <= MAX_TIPS {
+                    self.draw_segment(row, &segment, [start, *y, end - start], look, name);
+                } else {
+                    // All greys are one path.
+                    let key = if look == Look::Rest { usize::MAX } else { slot };
+                    let path = paths.entry(key).or_default();
+                    path.start([start, y + self.row / 2.0]).across_to(end);
+                }
+            }
+        }
+        for (slot, path) in paths {
+            let look = looks.get(slot).copied().unwrap_or(Look::Rest);
+            let time = held.get(slot).copied().unwrap_or(f64::NAN);
+            let name = names.get(slot).map_or("others", String::as_str);
+            let tip = match time.is_finite() {
+                true => {
+                    format!("{name}: {} {} hours in all", number(time / 3_600.0), self.row_noun)
+                }
+                false => name.to_string(),
+            };
+            self.strip(&path, look, &tip);
+        }
+    }
+
+    fn strip(&mut self, path: &Path, look: Look, tip: &str) {
+        let thickness = if self.row >= 6.0 { self.row - 1.0 } else { self.row };
+        let class = format!("{} strip crisp", look.class());
+        self.svg.wide_path(path, thickness, &class, Some(tip));
+        if look.is_second() {
+            self.svg.wide_path(path, thickness, "strip hatch", None);
+        }
+    }
+
+    fn draw_segment(
+        &mut self,
+        row: &Row,
+        segment: &Segment,
+        [x, y, w]: [f64; 3],
+        look: Look,
+        name: &str,
+    ) {
+        let (from, to) = (clock(segment.start), clock(segment.end));
+        let length = duration(segment.end - segment.start);
+        let tip = format!("{}, {}: {name}, {from} to {to} ({length})", row.node, row.name);
+        let area = [x, y, w.max(0.6), (self.row - 1.0).max(2.0)];
+        self.svg.rect(area, &format!("{} area crisp", look.class()), Some(&tip));
+        if look.is_second() {
+            self.svg.rect(area, "hatch", Some(&tip));
+        }
+    }
+
+    /// Gives each row its place, and writes the names of groups and nodes beside them.
+    fn place_rows(&mut self) -> Vec<f64> {
+        let mut tops = Vec::with_capacity(self.rows.len());
+        let mut y = self.top;
+        let mut nodes: Vec<(String, f64, f64)> = Vec::new();
+        for i in 0..self.rows.len() {
+            let row = self.rows[i].0;
+            let before = i.checked_sub(1).map(|i| self.rows[i].0);
+            let is_new_group = before.is_none_or(|before| before.group != row.group);
+            let is_new_node = is_new_group || before.is_some_and(|before| before.node != row.node);
+            if is_new_group {
+                y += GROUP_HEAD + if i > 0 { 4.0 } else { 0.0 };
+                self.draw_group_head(&row.group, y);
+            } else if is_new_node && self.row >= 6.0 {
+                y += 3.0;
+            }
+            match nodes.last_mut() {
+                Some(last) if !is_new_node => last.2 = y + self.row,
+                _ => nodes.push((row.node.clone(), y, y + self.row)),
+            }
+            self.svg.rect([self.left, y, WIDTH - 16.0 - self.left, self.row - 1.0], "panel", None);
+            tops.push(y);
+            y += self.row;
+        }
+        let mut free_from = 0.0;
+        for (node, start, end) in nodes {
+            let middle = (start + end) / 2.0;
+            if middle - 6.0 >= free_from {
+                let name = fitted(&node, self.left - 12.0, 12.0);
+                self.svg.text([self.left - 7.0, middle + 4.0], Anchor::End, "tick", &name);
+                free_from = middle + 7.0;
+            }
+        }
+        self.bottom = y + 2.0;
+        tops
+    }
+
+    fn draw_group_head(&mut self, group: &str, y: f64) {
+        let total = self.totals.iter().find(|(name, _)| *name == group).map_or(0, |(_, n)| *n);
+        let shown = self.rows.iter().filter(|(row, _)| row.group == group).count();
+        let plural = if total == 1 { "" } else { "s" };
+        let count = if shown < total {
+            format!(
+                "{shown} of {} {}{plural} shown",
+                crate::format::fixed(total as f64, 0),
+                self.row_noun
+            )
+        } else {
+            format!("{total} {}{plural}", self.row_noun)
+        };
+        let text = match group {
+            "" => count,
+            group => format!("{} · {count}", fitted(group, 400.0, SIZE)),
+        };
+        self.svg.text([self.left, y - 6.0], Anchor::Start, "head", &text);
+    }
+
+    pub fn draw_axis(&mut self, markers: &[Marker]) {
+        let bottom = self.bottom;
+        self.svg.line([self.left, bottom, WIDTH - 16.0, bottom], "base", None);
+        let mut free_from = 0.0;
+        for (at, label) in self.axis.ticks.clone() {
+            let (x, half) = (self.px(at), width(&label, 12.0) / 2.0);
+            self.svg.line([x, bottom, x, bottom + 4.0], "base", None);
+            if x - half >= free_from {
+                self.svg.text([x, bottom + 18.0], Anchor::Middle, "tick", &label);
+                free_from = x + half + 6.0;
+            }
+        }
+        let middle = (self.left + WIDTH) / 2.0;
+        self.svg.text([middle, bottom + 37.0], Anchor::Middle, "axis", &self.axis.title.clone());
+        let mut sorted: Vec<&Marker> =
+            markers.iter().filter(|m| self.axis.contains(m.at)).collect();
+        sorted.sort_by(|a, b| a.at.total_cmp(&b.at));
+        let mut free_from = 0.0;
+        for marker in sorted {
+            let x = self.px(marker.at);
+            self.svg.line([x, self.top - 2.0, x, bottom], "marker", Some(&marker.label));
+            let label = fitted(&marker.label, 260.0, SIZE);
+            let start = (x - 2.0).min(WIDTH - 4.0 - width(&label, SIZE));
+            if start >= free_from {
+                self.svg.text([start, self.top - 5.0], Anchor::Start, "halo", &label);
+                free_from = start + width(&label, SIZE) + 8.0;
+            }
+        }
+    }
+
+    fn px(&self, time: f64) -> f64 {
+        self.left + self.axis.part(time) * (WIDTH - 16.0 - self.left)
+    }
+
+    pub fn finish(self, title: &str, description: &str, notes: Vec<String>) -> Figure {
+        Figure::new(self.svg.finish(WIDTH, self.bottom + 46.0, title, description), WIDTH, notes)
+    }
+}
