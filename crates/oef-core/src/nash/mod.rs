@@ -104,30 +104,34 @@ fn open_candidates(
     candidates
 }
 
-/// With caps: the vertex that gives everybody its utility, and the point itself; first with the last
-/// digits solved for, then as the path left them.
+/// With caps: the vertices that give everybody its utility, at which nothing useful is idle, the best
+/// first, then the points themselves; with the last digits solved for, and as the path left them.
 fn capped_candidates(
     instance: &Instance,
     terms: &Terms<'_>,
     point: &Point,
     stop: &dyn Fn() -> bool,
 ) -> Vec<Candidate> {
-    let mut candidates = Vec::new();
+    let (mut vertices, mut points) = (Vec::new(), Vec::new());
     for point in finish::refine(terms, point).iter().chain([point]) {
-        let smeared = terms.scaled.to_shares(instance, &point.y);
-        let wanted = throughputs(instance, &smeared);
-        let vertex = limited::vertex(instance, &wanted, stop).ok();
-        candidates.extend(vertex.into_iter().chain([smeared]).map(|x| Candidate {
+        let candidate = |x| Candidate {
             x,
             price: point.p.clone(),
             cap: point.cap.clone(),
             floor: point.floor.clone(),
-        }));
-        if candidates.iter().any(|c| gap(terms, instance, c) <= EXACT) {
+        };
+        let smeared = terms.scaled.to_shares(instance, &point.y);
+        if let Ok(x) = limited::vertex(instance, &throughputs(instance, &smeared), stop) {
+            let vertex = candidate(x);
+            vertices.push((gap(terms, instance, &vertex), vertex));
+        }
+        points.push(candidate(smeared));
+        if vertices.iter().any(|(gap, _)| *gap <= EXACT) {
             break;
         }
     }
-    candidates
+    vertices.sort_by(|a, b| a.0.total_cmp(&b.0));
+    vertices.into_iter().map(|(_, vertex)| vertex).chain(points).collect()
 }
 
 fn throughputs(instance: &Instance, x: &[f64]) -> Vec<f64> {
@@ -150,7 +154,7 @@ fn keeps_floors(instance: &Instance, scaled: &Scaled, point: &Point) -> bool {
         && (0..instance.rows()).all(|l| capped[l] || enough(throughput[l], instance.equal_split(l)))
 }
 
-/// The first candidate that is good enough, or else the one that is nearest to the bound. The mean hardly
+/// The first candidate that is proven optimal, or else the one that is nearest to it. The mean hardly
 /// feels a row of little weight, so without caps everything has to be sold, too.
 fn best_of(
     terms: &Terms<'_>,
@@ -158,7 +162,6 @@ fn best_of(
     instance: &Instance,
     steps: usize,
 ) -> Result<Allocation, LpError> {
-    let enough = if terms.sells_out() { crate::OPTIMALITY_TOLERANCE } else { EXACT };
     let mut best: Option<(f64, Allocation)> = None;
     for mut candidate in candidates {
         instance.fit(&mut candidate.x);
@@ -172,7 +175,7 @@ fn best_of(
         let prices = candidate.price.iter().zip(&instance.capacity);
         let price = prices.map(|(p, m)| p * total / m).collect();
         best = Some((fault, Allocation { x: candidate.x, price, gap, pivots: steps }));
-        if fault <= enough {
+        if fault <= crate::OPTIMALITY_TOLERANCE {
             break;
         }
     }
