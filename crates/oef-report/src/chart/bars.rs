@@ -207,9 +207,23 @@ impl<'a> Picture<'a> {
         let count: usize = shown.iter().map(|(_, bars)| bars.len()).sum();
         let bar = if count <= 16 { 20.0 } else { 16.0 };
         let has_values = count <= MAX_VALUES;
-        // Room for the value beside the longest bar.
-        let right = WIDTH - if has_values { 62.0 } else { 16.0 };
-        Picture { chart, svg: Svg::new(), axis, left, right, bar, has_values }
+        let mut picture =
+            Picture { chart, svg: Svg::new(), axis, left, right: WIDTH - 16.0, bar, has_values };
+        picture.right = picture.right_end(shown);
+        picture
+    }
+
+    /// How far right the axis can reach so that every value still fits beside its bar.
+    fn right_end(&self, shown: &[(String, Vec<Bar>)]) -> f64 {
+        let room = |bar: &Bar| {
+            let text = self.chart.axis.quantity().show_bare(bar.value);
+            let reach = bar.extent().map(|v| self.axis.part(v)).fold(0.0, f64::max);
+            let free = WIDTH - 14.0 - self.left - width(&text, 12.0);
+            if reach > 0.0 && self.has_values { free / reach } else { f64::INFINITY }
+        };
+        let bars = shown.iter().flat_map(|(_, bars)| bars);
+        let length = bars.map(room).fold(self.right - self.left, f64::min);
+        self.left + length.max(WIDTH * 0.3)
     }
 
     fn group_height(&self, bars: &[Bar]) -> f64 {

@@ -113,34 +113,51 @@ impl<'a> Picture<'a> {
 
     pub fn draw_rows(&mut self, names: &[String], looks: &[Look], held: &[f64]) {
         let tops = self.place_rows();
-        let count: usize = self.rows.iter().map(|(_, segments)| segments.len()).sum();
-        let mut paths: BTreeMap<usize, Path> = BTreeMap::new();
-        for (i, y) in tops.iter().enumerate() {
-            let (row, segments) = (self.rows[i].0, self.rows[i].1.clone());
-            for segment in segments {
-                let [start, end] = [segment.start, segment.end].map(|t| self.px(t));
-                let slot = segment.category.min(looks.len().saturating_sub(1));
-                let look = looks.get(slot).copied().unwrap_or(Look::Rest);
-                let name = names.get(segment.category).map_or("unnamed", String::as_str);
-                if count <= MAX_TIPS {
-                    self.draw_segment(row, &segment, [start, *y, end - start], look, name);
-                } else {
-                    // All greys are one path.
-                    let key = if look == Look::Rest { usize::MAX } else { slot };
-                    let path = paths.entry(key).or_default();
-                    path.start([start, y + self.row / 2.0]).across_to(end);
+        let rows = std::mem::take(&mut self.rows);
+        let count: usize = rows.iter().map(|(_, segments)| segments.len()).sum();
+        if count <= MAX_TIPS {
+            for ((row, segments), y) in rows.iter().zip(&tops) {
+                for segment in segments {
+                    let name = names.get(segment.category).map_or("unnamed", String::as_str);
+                    self.draw_segment(row, segment, *y, look_of(segment, looks), name);
                 }
+            }
+        } else {
+            self.draw_strips(&rows, &tops, names, looks, held);
+        }
+        self.rows = rows;
+    }
+
+    /// Draws all segments of a category as one path. All greys are one, and neighbours among them one piece.
+    fn draw_strips(
+        &mut self,
+        rows: &[(&Row, Vec<Segment>)],
+        tops: &[f64],
+        names: &[String],
+        looks: &[Look],
+        held: &[f64],
+    ) {
+        let key = |segment: &Segment| match look_of(segment, looks) {
+            Look::Rest => usize::MAX,
+            Look::Slot(_) => segment.category.min(looks.len().saturating_sub(1)),
+        };
+        let is_one = |a: &Segment, b: &Segment| key(a) == key(b) && a.end >= b.start;
+        let mut paths: BTreeMap<usize, Path> = BTreeMap::new();
+        for ((_, segments), y) in rows.iter().zip(tops) {
+            for run in segments.chunk_by(is_one) {
+                let (start, end) = (run[0].start, run[run.len() - 1].end);
+                let path = paths.entry(key(&run[0])).or_default();
+                path.start([self.px(start), y + self.row / 2.0]).across_to(self.px(end));
             }
         }
         for (slot, path) in paths {
             let look = looks.get(slot).copied().unwrap_or(Look::Rest);
-            let time = held.get(slot).copied().unwrap_or(f64::NAN);
             let name = names.get(slot).map_or("others", String::as_str);
-            let tip = match time.is_finite() {
-                true => {
+            let tip = match held.get(slot) {
+                Some(time) => {
                     format!("{name}: {} {} hours in all", number(time / 3_600.0), self.row_noun)
                 }
-                false => name.to_string(),
+                None => name.to_string(),
             };
             self.strip(&path, look, &tip);
         }
@@ -155,18 +172,12 @@ impl<'a> Picture<'a> {
         }
     }
 
-    fn draw_segment(
-        &mut self,
-        row: &Row,
-        segment: &Segment,
-        [x, y, w]: [f64; 3],
-        look: Look,
-        name: &str,
-    ) {
+    fn draw_segment(&mut self, row: &Row, segment: &Segment, y: f64, look: Look, name: &str) {
         let (from, to) = (clock(segment.start), clock(segment.end));
         let length = duration(segment.end - segment.start);
         let tip = format!("{}, {}: {name}, {from} to {to} ({length})", row.node, row.name);
-        let area = [x, y, w.max(0.6), (self.row - 1.0).max(2.0)];
+        let (x, end) = (self.px(segment.start), self.px(segment.end));
+        let area = [x, y, (end - x).max(0.6), (self.row - 1.0).max(2.0)];
         self.svg.rect(area, &format!("{} area crisp", look.class()), Some(&tip));
         if look.is_second() {
             self.svg.rect(area, "hatch", Some(&tip));
@@ -267,4 +278,10 @@ impl<'a> Picture<'a> {
     pub fn finish(self, title: &str, description: &str, notes: Vec<String>) -> Figure {
         Figure::new(self.svg.finish(WIDTH, self.bottom + 46.0, title, description), WIDTH, notes)
     }
+}
+
+/// Categories without a name share the last look.
+fn look_of(segment: &Segment, looks: &[Look]) -> Look {
+    let slot = segment.category.min(looks.len().saturating_sub(1));
+    looks.get(slot).copied().unwrap_or(Look::Rest)
 }

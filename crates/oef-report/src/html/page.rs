@@ -36,9 +36,9 @@ impl Page {
         let title = escape(&report.title);
         let _ = write!(
             self.out,
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
+             <meta name=\"color-scheme\" content=\"light dark\"/>\n<title>{title}</title>\n\
              <style>\n{}{}</style>\n</head>\n<body>\n{}<header>\n<h1>{title}</h1>\n",
             Figure::style(),
             STYLE.replace("FONT", &FONT.replace("&#39;", "'")),
@@ -97,7 +97,7 @@ impl Page {
     }
 
     fn blocks(&mut self, section: &Section, id: &str, level: usize) {
-        let mut below = 0;
+        let (mut below, mut hidden) = (0, 0);
         for block in &section.blocks {
             match block {
                 Block::Section(inner) => {
@@ -107,9 +107,9 @@ impl Page {
                 Block::Details(inner) => {
                     let heading = escape(&inner.heading);
                     let _ = writeln!(self.out, "<details>\n<summary>{heading}</summary>");
-                    // Sections inside count on from where their names cannot meet those outside.
-                    below += 1;
-                    self.blocks(inner, &format!("{id}-d{below}"), level);
+                    // Counted apart, so that the contents need not know what is hidden.
+                    hidden += 1;
+                    self.blocks(inner, &format!("{id}-d{hidden}"), level);
                     self.out.push_str("</details>\n");
                 }
                 block => self.plain_block(block),
