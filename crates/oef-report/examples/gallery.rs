@@ -354,8 +354,10 @@ fn words() -> Section {
 fn extremes() -> Section {
     let nothing = LineChart::new("Nothing at all", "No data");
     let one = LineChart::new("One point", "A single dot")
+        .small()
         .series(Series::new("lonely", vec![(60.0, 3.0)]));
     let odd = LineChart::new("Odd values & <names>", "Gaps where values are not numbers")
+        .small()
         .x(Axis::new("tenants"))
         .y(Axis::new("error").unit("ppm"))
         .series(Series::new(

@@ -3,6 +3,9 @@
 use super::ticks;
 use crate::format::{self, Unit};
 
+/// The part of an axis that zero may be away from its end before it is left out.
+const NEAR_ZERO: f64 = 0.05;
+
 /// What one axis of a chart measures.
 ///
 /// ```
@@ -97,7 +100,8 @@ impl Axis {
     }
 
     fn linear(&self, (mut low, mut high): (f64, f64), count: usize, is_tight: bool) -> Resolved {
-        if self.has_zero {
+        // An axis that begins almost at zero may as well begin there.
+        if self.has_zero || (low > 0.0 && low < high * NEAR_ZERO) {
             (low, high) = (low.min(0.0), high.max(0.0));
         }
         // One value, or values that doubles hardly tell apart, still need an axis with a length.

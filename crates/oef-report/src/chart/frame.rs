@@ -43,6 +43,7 @@ pub(crate) struct Frame<'a> {
     head: Head<'a>,
     x: Resolved,
     y: Resolved,
+    markers: Vec<(&'a Marker, Option<usize>)>,
     pub left: f64,
     pub right: f64,
     pub top: f64,
@@ -60,7 +61,7 @@ impl<'a> Frame<'a> {
         entries: &[Entry],
         x: Resolved,
         y: Resolved,
-        markers: &[Marker],
+        markers: &'a [Marker],
     ) -> Self {
         let mut svg = Svg::new();
         let after_title = draw_title(&mut svg, head.title, head.width);
@@ -69,19 +70,28 @@ impl<'a> Frame<'a> {
         let widest = y.ticks.iter().map(|(_, label)| width(label, TICK_SIZE)).fold(0.0, f64::max);
         let left = (widest + 16.0).clamp(34.0, head.width / 3.0);
         let right = head.width - 16.0;
-        let mut frame =
-            Frame { svg, head, x, y, left, right, top: after_legend, bottom: after_legend };
+        let mut frame = Frame {
+            svg,
+            head,
+            x,
+            y,
+            markers: Vec::new(),
+            left,
+            right,
+            top: after_legend,
+            bottom: after_legend,
+        };
         if !frame.y.title.is_empty() {
             frame.top += 20.0;
             let title = fitted(&frame.y.title, head.width - 16.0, SIZE);
             frame.svg.text([8.0, frame.top - 6.0], Anchor::Start, "axis", &title);
         }
         let placed = frame.place_markers(markers);
-        let rows = placed.iter().filter_map(|p| p.1.map(|row| row + 1)).max().unwrap_or(0);
+        let rows = marker_rows(&placed);
         frame.top += rows as f64 * MARKER_ROW + 6.0;
         frame.bottom = frame.top + head.height;
         frame.draw_grid();
-        frame.draw_markers(&placed, rows);
+        frame.markers = placed;
         frame
     }
 
@@ -145,8 +155,11 @@ impl<'a> Frame<'a> {
         ([start, start + length], label)
     }
 
-    fn draw_markers(&mut self, placed: &[(&Marker, Option<usize>)], rows: usize) {
-        for (marker, row) in placed {
+    /// Markers come last: they must not vanish below an area.
+    fn draw_markers(&mut self) {
+        let placed = std::mem::take(&mut self.markers);
+        let rows = marker_rows(&placed);
+        for (marker, row) in &placed {
             let x = self.px(marker.at);
             let height = row.map_or(0, |row| rows - row) as f64 * MARKER_ROW - 2.0;
             let top = self.top - height.max(0.0);
@@ -183,9 +196,15 @@ impl<'a> Frame<'a> {
         }
     }
 
-    pub fn finish(self, notes: Vec<String>) -> Figure {
+    pub fn finish(mut self, notes: Vec<String>) -> Figure {
+        self.draw_markers();
         let Head { title, description, width, .. } = self.head;
         let height = self.bottom + if self.x.title.is_empty() { 26.0 } else { 46.0 };
         Figure::new(self.svg.finish(width, height, title, description), width, notes)
     }
+}
+
+/// How many rows of labels there are above the inner part.
+fn marker_rows(placed: &[(&Marker, Option<usize>)]) -> usize {
+    placed.iter().filter_map(|(_, row)| row.map(|row| row + 1)).max().unwrap_or(0)
 }

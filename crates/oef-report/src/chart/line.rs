@@ -20,6 +20,8 @@ const HIT_POINTS: usize = 200;
 const DOTS: usize = 40;
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 270.0;
+const SMALL_WIDTH: f64 = 420.0;
+const SMALL_HEIGHT: f64 = 225.0;
 
 /// A chart of series over time.
 ///
@@ -41,6 +43,7 @@ pub struct LineChart {
     y: Axis,
     form: Form,
     is_step: bool,
+    is_small: bool,
     series: Vec<Series>,
     references: Vec<Reference>,
     markers: Vec<Marker>,
@@ -105,6 +108,7 @@ impl LineChart {
             y: Axis::new(""),
             form: Form::Lines,
             is_step: false,
+            is_small: false,
             series: Vec::new(),
             references: Vec::new(),
             markers: Vec::new(),
@@ -132,6 +136,12 @@ impl LineChart {
     /// Values hold until the next point: steps rather than slopes.
     pub fn steps(mut self) -> Self {
         self.is_step = true;
+        self
+    }
+
+    /// Narrow enough for two beside each other, and for a phone.
+    pub fn small(mut self) -> Self {
+        self.is_small = true;
         self
     }
 
@@ -183,7 +193,7 @@ impl LineChart {
 
     fn axes(&self, tops: &[f64]) -> Option<(Resolved, Resolved)> {
         let points = || self.series.iter().flat_map(|s| &s.points).filter(|p| p.1.is_finite());
-        let x = self.x.resolve(points().map(|p| p.0), 8, true)?;
+        let x = self.x.resolve(points().map(|p| p.0), if self.is_small { 5 } else { 8 }, true)?;
         let references = self.references.iter().map(|r| r.at);
         let values: Vec<f64> = match self.form {
             Form::Stacked => tops.to_vec(),
@@ -326,7 +336,9 @@ impl Chart for LineChart {
             return Figure::without_data(&self.title, &self.description, notes);
         };
         let (title, description) = (&self.title, &self.description);
-        let head = Head { title, description, width: WIDTH, height: HEIGHT };
+        let (width, height) =
+            if self.is_small { (SMALL_WIDTH, SMALL_HEIGHT) } else { (WIDTH, HEIGHT) };
+        let head = Head { title, description, width, height };
         let mut frame = Frame::new(head, &self.entries(&looks), x, y, &self.markers);
         if is_stacked {
             self.draw_stacked(&mut frame, &layers);
