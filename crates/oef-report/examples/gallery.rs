@@ -241,12 +241,12 @@ fn comparisons() -> Section {
     Section::new("Comparisons")
         .figure(&gain, "Error bars span five seeds.")
         .table(table)
-        .note(
+        .verdict(
             Tone::Good,
             "The gain of the cooperative mechanism is within two points of the paper's.",
         )
         .note(Tone::Warning, "Two of the speedups are not printed in the paper; they were chosen.")
-        .note(Tone::Bad, "Gavel's actual throughput is below max-min here.")
+        .verdict(Tone::Bad, "Gavel's actual throughput is below max-min here.")
         .note(Tone::Plain, "Bars begin at zero.")
         .details(
             Section::new("All twelve series")

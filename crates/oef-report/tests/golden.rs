@@ -2,6 +2,8 @@
 //!
 //! `OEF_BLESS=1 cargo test -p oef-report --test golden` writes them anew. Look at them before you commit them.
 
+#![expect(clippy::disallowed_methods, reason = "golden files are read, and written on request")]
+
 use oef_report::chart::{
     Axis, Bar, Bars, Cdf, Chart, HeatMap, LineChart, Row, Scatter, Series, Timeline,
 };

@@ -154,7 +154,7 @@ impl Axis {
         let largest = at.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
         match self.unit {
             Unit::Seconds => {
-                let (name, length) = format::duration_unit(largest);
+                let (name, length) = time_unit(step, largest);
                 (numbers(at, step, length, largest), Some(name))
             }
             Unit::Fraction => {
@@ -172,6 +172,16 @@ impl Axis {
             None => self.label.clone(),
         }
     }
+}
+
+/// The unit of a time axis: the largest that leaves whole numbers at the ticks, unless they become long.
+fn time_unit(step: f64, largest: f64) -> (&'static str, f64) {
+    const MOST: f64 = 200.0;
+    let units = [("d", format::DAY), ("h", format::HOUR), ("min", format::MINUTE), ("s", 1.0)];
+    let whole = units.into_iter().find(|(_, length)| step >= *length * 0.999);
+    whole
+        .filter(|(_, length)| largest / length <= MOST)
+        .unwrap_or_else(|| format::duration_unit(largest))
 }
 
 /// Ticks divided by `length`, all with the decimals that the step needs.
@@ -273,7 +283,10 @@ mod tests {
             axis.title
         };
         assert_eq!(title(4_800.0), "time (min)");
+        assert_eq!(title(90.0), "time (s)");
         assert_eq!(title(86_400.0), "time (h)");
+        assert_eq!(title(3.0 * 86_400.0), "time (h)");
+        assert_eq!(title(0.02), "time (ms)");
         assert_eq!(title(30.0 * 86_400.0), "time (d)");
     }
 

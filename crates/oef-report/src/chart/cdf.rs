@@ -32,6 +32,7 @@ pub struct Cdf {
     description: String,
     x: Axis,
     curves: Vec<Curve>,
+    slots: Vec<Option<usize>>,
     quantiles: Vec<f64>,
     markers: Vec<Marker>,
 }
@@ -51,6 +52,7 @@ impl Cdf {
             description: description.into(),
             x: Axis::time("duration"),
             curves: Vec::new(),
+            slots: Vec::new(),
             quantiles: Vec::new(),
             markers: Vec::new(),
         }
@@ -69,6 +71,12 @@ impl Cdf {
         sorted.sort_by(f64::total_cmp);
         let dropped = count - sorted.len();
         self.curves.push(Curve { name: name.into(), sorted, dropped });
+        self
+    }
+
+    /// The colour numbers of the curves, so that a mechanism looks the same in every chart of a report.
+    pub fn colours(mut self, slots: impl IntoIterator<Item = usize>) -> Self {
+        self.slots = slots.into_iter().map(Some).collect();
         self
     }
 
@@ -135,7 +143,7 @@ impl Curve {
 impl Chart for Cdf {
     fn draw(&self) -> Figure {
         let importance: Vec<f64> = self.curves.iter().map(|c| c.sorted.len() as f64).collect();
-        let looks = looks::choose(&importance, &[]);
+        let looks = looks::choose(&importance, &self.slots);
         let mut notes: Vec<String> =
             left_out(self.curves.iter().map(|c| c.dropped).sum()).into_iter().collect();
         let rest = looks.iter().filter(|look| **look == Look::Rest).count();
