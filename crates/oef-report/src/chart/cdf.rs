@@ -2,9 +2,10 @@
 
 use super::axis::{Axis, drawable};
 use super::figure::{Chart, Figure, left_out};
-use super::frame::{Frame, Head, Marker, Reference, Side};
+use super::frame::{Frame, Head, Reference, Side};
 use super::legend::{Entry, Swatch, line_class};
 use super::looks;
+use super::markers::Marker;
 use super::palette::Look;
 use super::svg::Path;
 use crate::format::{fixed, percent};
@@ -159,9 +160,13 @@ impl Chart for Cdf {
         let (title, description) = (&self.title, &self.description);
         let head = Head { title, description, width: WIDTH, height: HEIGHT };
         let told_apart = self.curves.iter().zip(&looks).filter(|(_, look)| **look != Look::Rest);
-        let entries: Vec<Entry> = told_apart
+        let mut entries: Vec<Entry> = told_apart
             .map(|(c, look)| Entry { name: c.name.clone(), look: *look, swatch: Swatch::Line })
             .collect();
+        if rest > 0 {
+            let name = format!("{rest} others");
+            entries.push(Entry { name, look: Look::Rest, swatch: Swatch::Line });
+        }
         let mut frame = Frame::new(head, &entries, x, y, &self.markers);
         let lines: Vec<Reference> = self
             .quantiles

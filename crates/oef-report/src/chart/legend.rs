@@ -5,7 +5,7 @@ use super::svg::{Anchor, Path, Svg};
 use super::text::{SIZE, fitted, width};
 
 /// Longer names are cut here; the whole name is in the tooltip.
-const NAME_ROOM: f64 = 190.0;
+const NAME_ROOM: f64 = 176.0;
 /// Rows end here even in a wide chart: on a phone one sees this much of it without scrolling.
 const MAX_ROOM: f64 = 450.0;
 const ROW: f64 = 20.0;

@@ -2,8 +2,9 @@
 
 use super::axis::{Axis, Resolved};
 use super::figure::{Chart, Figure, left_out};
-use super::frame::{Frame, Head, Marker, Reference, Side};
+use super::frame::{Frame, Head, Reference, Side};
 use super::legend::{Entry, Swatch, dot, line_class};
+use super::markers::Marker;
 use super::palette::{DISTINCT, Look};
 use super::reduce::reduce;
 use super::stack;

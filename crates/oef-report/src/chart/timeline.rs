@@ -2,8 +2,8 @@
 
 use super::axis::{Axis, Resolved, drawable};
 use super::figure::{Chart, Figure, left_out};
-use super::frame::Marker;
 use super::looks;
+use super::markers::Marker;
 use super::palette::Look;
 use super::segments::{Segment, sampled, tidied};
 use super::timeline_picture::Picture;
@@ -232,7 +232,7 @@ impl Chart for Timeline {
         let mut picture = Picture::new(axis, ends, chosen, totals, &self.row_noun);
         picture.draw_head(&self.title, &self.categories, &looks, &held, &self.markers);
         picture.draw_rows(&self.categories, &looks, &held);
-        picture.draw_axis(&self.markers);
+        picture.draw_axis();
         let notes = self.notes(picture.shown(), picture.column_length(), &looks);
         picture.finish(&self.title, &self.description, notes)
     }

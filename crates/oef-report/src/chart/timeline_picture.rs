@@ -2,8 +2,8 @@
 
 use super::axis::Resolved;
 use super::figure::{Figure, draw_title};
-use super::frame::Marker;
 use super::legend::{self, Entry, Swatch};
+use super::markers::{Marker, Markers};
 use super::palette::Look;
 use super::segments::{Segment, on_grid};
 use super::svg::{Anchor, Path, Svg};
@@ -33,6 +33,7 @@ pub(crate) struct Picture<'a> {
     totals: Vec<(&'a str, usize)>,
     row_noun: &'a str,
     column_length: Option<f64>,
+    markers: Markers,
     left: f64,
     top: f64,
     bottom: f64,
@@ -68,6 +69,7 @@ impl<'a> Picture<'a> {
             totals,
             row_noun,
             column_length,
+            markers: Markers::default(),
             left,
             top: 0.0,
             bottom: 0.0,
@@ -105,9 +107,8 @@ impl<'a> Picture<'a> {
             entries.push(Entry { name: format!("{rest} others"), look: Look::Rest, swatch });
         }
         self.top = legend::draw(&mut self.svg, &entries, self.top, WIDTH);
-        if markers.iter().any(|m| self.axis.contains(m.at)) {
-            self.top += 16.0;
-        }
+        self.markers = Markers::place(markers, &self.axis, [self.left, WIDTH - 16.0]);
+        self.top += self.markers.height();
         self.top += 4.0;
     }
 
@@ -197,8 +198,8 @@ impl<'a> Picture<'a> {
             if is_new_group {
                 y += GROUP_HEAD + if i > 0 { 4.0 } else { 0.0 };
                 self.draw_group_head(&row.group, y);
-            } else if is_new_node && self.row >= 6.0 {
-                y += 3.0;
+            } else if is_new_node && self.row >= 4.0 {
+                y += if self.row >= 6.0 { 3.0 } else { 1.0 };
             }
             match nodes.last_mut() {
                 Some(last) if !is_new_node => last.2 = y + self.row,
@@ -241,7 +242,7 @@ impl<'a> Picture<'a> {
         self.svg.text([self.left, y - 6.0], Anchor::Start, "head", &text);
     }
 
-    pub fn draw_axis(&mut self, markers: &[Marker]) {
+    pub fn draw_axis(&mut self) {
         let bottom = self.bottom;
         self.svg.line([self.left, bottom, WIDTH - 16.0, bottom], "base", None);
         let mut free_from = 0.0;
@@ -255,20 +256,7 @@ impl<'a> Picture<'a> {
         }
         let middle = (self.left + WIDTH) / 2.0;
         self.svg.text([middle, bottom + 37.0], Anchor::Middle, "axis", &self.axis.title.clone());
-        let mut sorted: Vec<&Marker> =
-            markers.iter().filter(|m| self.axis.contains(m.at)).collect();
-        sorted.sort_by(|a, b| a.at.total_cmp(&b.at));
-        let mut free_from = 0.0;
-        for marker in sorted {
-            let x = self.px(marker.at);
-            self.svg.line([x, self.top - 2.0, x, bottom], "marker", Some(&marker.label));
-            let label = fitted(&marker.label, 260.0, SIZE);
-            let start = (x - 2.0).min(WIDTH - 4.0 - width(&label, SIZE));
-            if start >= free_from {
-                self.svg.text([start, self.top - 5.0], Anchor::Start, "halo", &label);
-                free_from = start + width(&label, SIZE) + 8.0;
-            }
-        }
+        self.markers.draw(&mut self.svg, self.top, bottom);
     }
 
     fn px(&self, time: f64) -> f64 {
