@@ -152,7 +152,8 @@ impl LineChart {
         self
     }
 
-    /// Areas on top of each other, so that the sum shows. What is below zero counts as zero.
+    /// Areas on top of each other, so that the sum shows. What is below zero counts as zero. A series counts from its
+    /// first point to its last; with steps the last value holds to the end, so one that leaves ends with a zero.
     pub fn stacked(mut self) -> Self {
         self.form = Form::Stacked;
         self
