@@ -1,26 +1,18 @@
 //! Who is entitled to which GPUs in this round.
 //!
-//! The shares are those of the mechanism for the tenants that have live jobs. A tenant whose jobs can use
-//! only some of its share keeps the best part of it, the fastest GPUs first, and gives the rest back; what
-//! is given back is shared by the others under the same mechanism, and so on until nobody has more than it
-//! can use. So a tenant with one job that is entitled to some fast GPUs runs it on a fast one.
+//! The shares are those of the mechanism for the tenants that have live jobs, with what they cannot use given
+//! back to the others (`give_back`).
 //!
 //! A tenant's weight is divided over its workloads with live jobs. A workload that can use less than its
 //! part of the tenant's equal split leaves the rest to its siblings first.
 
+use crate::give_back::{SLACK, equal_division, give_back};
 use crate::ids::{TenantKey, WorkloadKey};
 use crate::state::State;
 use oef_core::{
-    GpuSpec, Mechanism, Options, Outcome, Problem, ProblemSpec, Shares, SolveError, Solver,
-    SolverReport, Status, TenantId, TenantSpec, TypeId, WorkloadId, WorkloadSpec,
+    GpuSpec, Mechanism, Options, Outcome, Problem, ProblemSpec, Solver, TenantId, TenantSpec,
+    WorkloadId, WorkloadSpec,
 };
-
-/// Passes of giving back; each pins at least one tenant, and after so many what is left is little and goes
-/// to whoever can use it, GPU by GPU.
-const PASSES_MAX: usize = 24;
-
-/// Below this part of a GPU a share counts as within the demand.
-const SLACK: f64 = 1e-9;
 
 /// The shares of a round, with the problem that they answer.
 #[derive(Clone, Debug, Default)]
@@ -72,11 +64,12 @@ impl Entitlement {
     }
 }
 
-/// Brings the shares up to date, if anything has changed that they depend on.
-pub(crate) fn refresh(state: &mut State) {
+/// Brings the shares up to date, if anything has changed that they depend on, and says whether it did.
+pub(crate) fn refresh(state: &mut State) -> bool {
     let types = state.cluster.types().len();
     let mut entitlement = std::mem::take(&mut state.entitlement);
-    if entitlement.stale || is_felt(state, &entitlement) {
+    let felt = entitlement.stale || is_felt(state, &entitlement);
+    if felt {
         solve(state, &mut entitlement);
         for workload in &mut state.workloads {
             workload.widen(types);
@@ -91,6 +84,7 @@ pub(crate) fn refresh(state: &mut State) {
         entitlement.stale = false;
     }
     state.entitlement = entitlement;
+    felt
 }
 
 /// Whether the demands have changed in a way that the shares feel. A limit that no share touches, before
@@ -122,7 +116,15 @@ fn solve(state: &State, entitlement: &mut Entitlement) {
             entitlement.trouble = Some(invalid.to_string());
             None
         }
-        Ok(problem) => Some(give_back(state, entitlement, problem)),
+        Ok(problem) => {
+            let mechanism = state.settings.mechanism;
+            let usable =
+                |w: &WorkloadKey| state.workloads[w.0].usable(state.cluster.capacity()) as f64;
+            let usable: Vec<f64> = entitlement.workloads.iter().map(usable).collect();
+            let mut solve = |part: Problem| run(mechanism, entitlement, part);
+            let outcome = give_back(&problem, mechanism, &usable, &mut solve);
+            Some((problem, outcome))
+        }
     };
     if entitlement.tenants.is_empty() {
         entitlement.trouble = None;
@@ -234,63 +236,8 @@ fn divide(state: &State, workloads: &[WorkloadKey], equal_split: f64) -> Vec<f64
     parts.iter().map(|&part| part.max(1e-6 * equal_split.max(1e-6))).collect()
 }
 
-/// Solves without demands; who has more than it can use keeps the best of it; the rest is shared again.
-fn give_back(state: &State, entitlement: &mut Entitlement, problem: Problem) -> (Problem, Outcome) {
-    let mut shares = Shares::zero(&problem);
-    let mut capacity: Vec<f64> = problem.types().iter().map(|t| t.capacity).collect();
-    let mut open: Vec<TenantId> = problem.tenant_ids().collect();
-    let mut prices = Vec::new();
-    let mut report = None;
-    for pass in 0..PASSES_MAX {
-        let last = pass + 1 == PASSES_MAX;
-        if open.is_empty() || capacity.iter().all(|&c| c <= SLACK) {
-            break;
-        }
-        let Some(part) = sub_problem(&problem, &open, &capacity) else { break };
-        let outcome = match run(state.settings.mechanism, entitlement, part.clone()) {
-            Ok(outcome) => outcome,
-            Err(error) => {
-                entitlement.trouble = Some(error.to_string());
-                equal_division(&part, state.settings.mechanism)
-            }
-        };
-        if report.is_none() {
-            (report, prices) = (Some(outcome.solver.clone()), outcome.prices.clone());
-        }
-        let mut still = Vec::new();
-        for (t, &tenant) in open.iter().enumerate() {
-            let demand = problem.tenants()[tenant.0].demand.unwrap_or(f64::INFINITY);
-            let kept = keep_best(&part, &outcome.shares, TenantId(t), demand);
-            let total: f64 = outcome.shares.of_tenant(&part, TenantId(t)).iter().sum();
-            if total > demand + SLACK || last {
-                take(&problem, tenant, &kept, &mut shares, &mut capacity);
-            } else {
-                still.push((tenant, kept));
-            }
-        }
-        if still.len() == open.len() || last {
-            for (tenant, kept) in &still {
-                take(&problem, *tenant, kept, &mut shares, &mut capacity);
-            }
-            break;
-        }
-        open = still.into_iter().map(|(tenant, _)| tenant).collect();
-    }
-    let solver = report.unwrap_or(SolverReport {
-        status: Status::Optimal,
-        method: "nothing to share",
-        gap: 0.0,
-        iterations: 0,
-    });
-    let mechanism = state.settings.mechanism;
-    (problem, Outcome { mechanism, shares, prices, trades: Vec::new(), solver })
-}
-
-fn run(
-    mechanism: Mechanism,
-    entitlement: &mut Entitlement,
-    problem: Problem,
-) -> Result<Outcome, SolveError> {
+/// Solves with the memory of the last time; without an answer everything is divided by weight.
+fn run(mechanism: Mechanism, entitlement: &mut Entitlement, problem: Problem) -> Outcome {
     entitlement.solves += 1;
     let solver = match entitlement.solver.take() {
         Some(mut solver) if solver.mechanism() == mechanism => {
@@ -299,79 +246,8 @@ fn run(
         }
         _ => entitlement.solver.insert(Solver::new(problem, mechanism)),
     };
-    solver.solve(&Options::default())
-}
-
-/// The problem of some tenants, without demands, with what is left.
-fn sub_problem(problem: &Problem, open: &[TenantId], capacity: &[f64]) -> Option<Problem> {
-    let mut spec = ProblemSpec::from(problem);
-    for (gpu, &left) in spec.gpus.iter_mut().zip(capacity) {
-        gpu.count = left.max(0.0);
-    }
-    let mut keep = open.iter().peekable();
-    let mut position = 0;
-    spec.tenants.retain_mut(|tenant| {
-        tenant.demand = None;
-        let kept = keep.next_if(|t| t.0 == position).is_some();
-        position += 1;
-        kept
-    });
-    spec.validate().ok()
-}
-
-/// Everything divided by weight: what is done when a mechanism gives no answer.
-fn equal_division(problem: &Problem, mechanism: Mechanism) -> Outcome {
-    let mut shares = Shares::zero(problem);
-    for (l, workload) in problem.workloads().iter().enumerate() {
-        for (j, gpu) in
-            problem.types().iter().enumerate().filter(|(j, _)| workload.speedup[*j] > 0.0)
-        {
-            let part = gpu.capacity * workload.weight / problem.total_weight();
-            shares.set(WorkloadId(l), TypeId(j), part);
-        }
-    }
-    let solver = SolverReport {
-        status: Status::Feasible,
-        method: "division by weight",
-        gap: 1.0,
-        iterations: 0,
-    };
-    Outcome { mechanism, shares, prices: Vec::new(), trades: Vec::new(), solver }
-}
-
-/// The best GPUs of a tenant's share, at most `demand` of them: workload after workload, type after type.
-fn keep_best(problem: &Problem, shares: &Shares, tenant: TenantId, demand: f64) -> Vec<Vec<f64>> {
-    let ids: Vec<WorkloadId> = problem.workload_ids_of(tenant).collect();
-    let mut kept: Vec<Vec<f64>> = ids.iter().map(|&w| shares.of_workload(w).to_vec()).collect();
-    let total: f64 = kept.iter().flatten().sum();
-    if total <= demand {
-        return kept;
-    }
-    let mut offers: Vec<(f64, usize, usize)> = Vec::new();
-    for (i, &w) in ids.iter().enumerate() {
-        let speedup = &problem.workloads()[w.0].speedup;
-        offers.extend((0..speedup.len()).map(|j| (speedup[j], i, j)));
-    }
-    offers.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-    let mut room = demand;
-    for (_, i, j) in offers {
-        kept[i][j] = kept[i][j].min(room);
-        room -= kept[i][j];
-    }
-    kept
-}
-
-fn take(
-    problem: &Problem,
-    tenant: TenantId,
-    kept: &[Vec<f64>],
-    shares: &mut Shares,
-    capacity: &mut [f64],
-) {
-    for (w, gpus) in problem.workload_ids_of(tenant).zip(kept) {
-        for (j, &amount) in gpus.iter().enumerate() {
-            shares.set(w, TypeId(j), amount);
-            capacity[j] = (capacity[j] - amount).max(0.0);
-        }
-    }
+    solver.solve(&Options::default()).unwrap_or_else(|error| {
+        entitlement.trouble = Some(error.to_string());
+        equal_division(solver.problem(), mechanism)
+    })
 }

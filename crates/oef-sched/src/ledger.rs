@@ -149,6 +149,41 @@ fn spread(
     }
 }
 
+/// Shares have changed: what a workload is owed of types on which it has no share any more moves to the
+/// types on which it has, at its own speeds. A debt stays worth what it was, and a gang that saves up does
+/// not have to begin anew because the shares went to another type.
+pub(crate) fn follow_shares(state: &mut State) {
+    let State { active, workloads, ledger, cluster, settings, .. } = state;
+    ledger.carry.resize(cluster.types().len(), 0.0);
+    for key in active.iter() {
+        let workload = &mut workloads[key.0];
+        let speeds: Vec<f64> = (0..workload.share.len()).map(|j| workload.profile.on(j)).collect();
+        let worth = |amounts: &[f64]| amounts.iter().zip(&speeds).map(|(x, s)| x * s).sum::<f64>();
+        let share = worth(&workload.share);
+        if share <= 0.0 {
+            continue;
+        }
+        let mut stale = 0.0;
+        for j in 0..speeds.len() {
+            if workload.share[j] <= 0.0 && workload.deficit[j] != 0.0 {
+                stale += workload.deficit[j] * speeds[j];
+                ledger.carry[j] += workload.deficit[j];
+                workload.deficit[j] = 0.0;
+            }
+        }
+        if stale != 0.0 {
+            for j in 0..speeds.len() {
+                let before = workload.deficit[j];
+                // Many GPUs of a slow type are worth few of a fast one: a debt is not larger than the floor.
+                let least = before.min(-floor(workload, j, settings));
+                let after = (before + stale * workload.share[j] / share).max(least);
+                workload.deficit[j] = after;
+                ledger.carry[j] -= after - before;
+            }
+        }
+    }
+}
+
 /// A workload has jobs again: its old balance counts, and is spread over the others in time. Its extra
 /// starts no lower than the least of the others, so that absence earns nothing.
 pub(crate) fn enter(state: &mut State, key: WorkloadKey) {

@@ -17,6 +17,7 @@ mod class;
 mod cluster;
 mod entitlement;
 mod event;
+mod give_back;
 mod hosts;
 mod ids;
 mod job;

@@ -4,6 +4,7 @@ use crate::action::Action;
 use crate::entitlement;
 use crate::ids::{Generation, GpuId, JobId, RoundId, Slot, WorkloadKey};
 use crate::job::{Lease, Next, Phase};
+use crate::ledger;
 use crate::place::place;
 use crate::reason::{StartReason, StopReason};
 use crate::select::{Pick, Reach, paper_grants, select, select_paper};
@@ -52,7 +53,9 @@ pub struct Plan {
 /// Begins a round: shares, selection, placement, actions. Begun again at the same instant, it renews what
 /// there is and changes nothing: nobody is owed more than a moment ago.
 pub(crate) fn begin_round(state: &mut State, again: bool) -> Vec<Action> {
-    entitlement::refresh(state);
+    if entitlement::refresh(state) {
+        ledger::follow_shares(state);
+    }
     let mut overcommitted = 0;
     let reach = if again { Reach::Fill } else { Reach::Round };
     let picks = match state.settings.rounding {
@@ -112,11 +115,7 @@ fn grants(state: &State) -> Vec<Grant> {
 fn placements(state: &State) -> Vec<Placement> {
     let placed = state.by_id.values().filter_map(|&slot| {
         let job = state.at(slot);
-        let why = match &job.phase {
-            Phase::Assigned { why, .. } | Phase::Running { why, .. } => *why,
-            Phase::Stopping { next: Next::Move { why, .. }, .. } => *why,
-            _ => return None,
-        };
+        let why = state.start_reason(slot)?;
         let gpus = state.target(slot)?.gpus.clone();
         Some(Placement { job: job.spec.id, gpus, why })
     });
@@ -137,6 +136,7 @@ fn carry_out(state: &mut State, picks: Vec<Pick>, reach: Reach) -> Vec<Action> {
     let mut to_start = Vec::new();
     for (pick, gpus) in picks.into_iter().zip(gpus) {
         let Some(gpus) = gpus else {
+            note_reason(state, &pick);
             renew(state, pick.slot, until, &mut actions);
             continue;
         };
@@ -175,6 +175,13 @@ fn stop_unwanted(state: &mut State, picks: &[Pick], actions: &mut Vec<Action>) {
     let unwanted: Vec<Slot> = placed.copied().filter(|slot| !wanted[slot.0]).collect();
     for slot in unwanted {
         actions.extend(stop(state, slot, StopReason::Outranked));
+    }
+}
+
+/// The reason of a job that stays is that of this round: what was an extra may be owed by now.
+fn note_reason(state: &mut State, pick: &Pick) {
+    if let Phase::Running { why, .. } = &mut state.at_mut(pick.slot).phase {
+        *why = pick.why;
     }
 }
 

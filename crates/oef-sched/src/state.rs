@@ -7,6 +7,7 @@ use crate::ids::{GpuId, JobId, RoundId, Slot, TenantKey, WorkloadKey};
 use crate::job::{Job, Lease, Next, Phase};
 use crate::ledger::{self, Ledger};
 use crate::plan::Plan;
+use crate::reason::StartReason;
 use crate::settings::Settings;
 use crate::tenant::{Profile, Tenant, Workload};
 use crate::time::{Span, Time};
@@ -188,6 +189,15 @@ impl State {
         match &self.at(slot).phase {
             Phase::Assigned { lease, .. } | Phase::Running { lease, .. } => Some(lease),
             Phase::Stopping { next: Next::Move { lease, .. }, .. } => Some(lease),
+            Phase::Stopping { .. } | Phase::Queued => None,
+        }
+    }
+
+    /// Why a job has, or will have, its GPUs.
+    pub(crate) fn start_reason(&self, slot: Slot) -> Option<StartReason> {
+        match &self.at(slot).phase {
+            Phase::Assigned { why, .. } | Phase::Running { why, .. } => Some(*why),
+            Phase::Stopping { next: Next::Move { why, .. }, .. } => Some(*why),
             Phase::Stopping { .. } | Phase::Queued => None,
         }
     }

@@ -142,7 +142,8 @@ impl<'a> Selection<'a> {
                 self.free[j] = self.free[j].saturating_sub(count);
                 stays[j] += count;
             });
-            self.picks.push(Pick { slot, types: kinds, stays: true, why: StartReason::Extra });
+            let why = state.start_reason(slot).unwrap_or(StartReason::Extra);
+            self.picks.push(Pick { slot, types: kinds, stays: true, why });
         }
     }
 
