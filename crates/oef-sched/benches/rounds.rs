@@ -52,8 +52,8 @@ impl World {
         let took = begun.elapsed().as_secs_f64();
         let mut actions = actions;
         while let Some(action) = actions.pop() {
-            if let Action::Preempt { job, generation, .. } | Action::Migrate { job, generation, .. } =
-                action
+            if let Action::Preempt { job, generation, .. }
+            | Action::Migrate { job, generation, .. } = action
             {
                 let kind = EventKind::Preempted { job, generation };
                 actions.extend(step(&mut self.state, Event { at: self.now, kind }));

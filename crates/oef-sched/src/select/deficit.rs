@@ -104,28 +104,27 @@ impl<'a> Selection<'a> {
             reserved: vec![false; free.len()],
             picks: Vec::new(),
         };
-        let mut held = Vec::new();
+        let (mut held, mut stays) = (Vec::new(), vec![0; free.len()]);
         for &key in &state.active {
             let workload = &state.workloads[key.0];
             if workload.waits == 0 && (reach == Reach::Fill || workload.placed.is_empty()) {
                 continue;
             }
             held.clear();
-            let owed = |j: usize| workload.deficit_on(j) + workload.share_on(j) * rounds;
-            let mut stays = vec![0; 0];
+            stays.fill(0);
             match reach {
-                Reach::Fill => stays.extend_from_slice(&workload.used),
+                Reach::Fill => (0..free.len()).for_each(|j| stays[j] = workload.used_on(j)),
                 Reach::Round => selection.sort_placed(key, &mut held, &mut stays),
             }
-            let stays = |j: usize| f64::from(stays.get(j).copied().unwrap_or(0));
-            let owed = (0..free.len()).map(|j| owed(j) - stays(j));
+            let owed = |j: usize| workload.deficit_on(j) + workload.share_on(j) * rounds;
+            let owed = (0..free.len()).map(|j| owed(j) - f64::from(stays[j]));
             selection.queues.add(key, owed, &mut held);
         }
         selection
     }
 
     /// Stage 1: placed jobs that may not be stopped are picked; the others may stay or go.
-    fn sort_placed(&mut self, key: WorkloadKey, held: &mut Vec<Held>, stays: &mut Vec<u32>) {
+    fn sort_placed(&mut self, key: WorkloadKey, held: &mut Vec<Held>, stays: &mut [u32]) {
         let state = self.state;
         let types = self.free.len();
         for &slot in &state.workloads[key.0].placed {
@@ -137,7 +136,6 @@ impl<'a> Selection<'a> {
                 continue;
             }
             let kinds = gpu.map_or_else(|| Types::Many(count_types(state, slot)), Types::One);
-            stays.resize(types, 0);
             kinds.each(job.spec.workers, |j, count| {
                 self.free[j] = self.free[j].saturating_sub(count);
                 stays[j] += count;
@@ -150,18 +148,16 @@ impl<'a> Selection<'a> {
     /// Stage 2. Jobs that lost their place claim another one, so that it goes on until nothing is given.
     fn hand_out_owed(&mut self) {
         let types = self.free.len();
-        loop {
-            let mut claims = Vec::new();
-            for queue in 0..self.queues.all.len() {
-                if self.queues.all[queue].open > 0 {
-                    claims.extend((0..=types).filter_map(|gpu| self.claim(queue, gpu)));
-                }
+        let mut in_play: Vec<usize> = (0..self.queues.all.len()).collect();
+        while !in_play.is_empty() && !self.is_full() {
+            let mut claims = Vec::with_capacity(in_play.len() * types);
+            for &queue in &in_play {
+                claims.extend((0..=types).filter_map(|gpu| self.claim(queue, gpu)));
             }
-            let given = self.grant_in_turn(claims.into());
-            let moves = |queue| self.queues.all_held(queue).next().is_some();
-            if !given || !(0..self.queues.all.len()).any(moves) {
+            if !self.grant_in_turn(claims.into()) {
                 return;
             }
+            in_play.retain(|&queue| self.queues.all_held(queue).next().is_some());
         }
     }
 
@@ -173,11 +169,11 @@ impl<'a> Selection<'a> {
                 claims.push(now);
                 continue;
             }
-            if now.urgency < 0.0 {
-                return given;
-            }
             if self.grant(now.queue, now.gpu, candidate) {
                 given = true;
+                if self.is_full() {
+                    break;
+                }
                 claims.extend(self.claim(now.queue, now.gpu));
             }
         }
@@ -188,7 +184,8 @@ impl<'a> Selection<'a> {
         self.claim_of(queue, gpu).map(|(claim, _)| claim)
     }
 
-    /// What a workload claims of a type, and for which job: only where it has a share, or is owed something.
+    /// What a workload claims of a type, and for which job: only where it has a share, or is owed something,
+    /// and while deficits last.
     fn claim_of(&self, queue: usize, gpu: usize) -> Option<(Claim, Candidate)> {
         let q = &self.queues.all[queue];
         let workload = &self.state.workloads[q.workload.0];
@@ -201,7 +198,8 @@ impl<'a> Selection<'a> {
         }
         let candidate = self.candidate(queue, gpu)?;
         let (workers, bonus) = self.weigh(candidate);
-        Some((Claim { urgency: owed / workers + bonus, queue, gpu }, candidate))
+        let urgency = owed / workers + bonus;
+        (urgency >= 0.0).then_some((Claim { urgency, queue, gpu }, candidate))
     }
 
     /// The claim of a gang that is, or has to be, spread over types.
@@ -232,7 +230,8 @@ impl<'a> Selection<'a> {
             let counts = count_types(state, slot);
             counts.iter().map(per_gang).fold(f64::INFINITY, f64::min)
         };
-        Some((Claim { urgency: owed + bonus, queue, gpu }, candidate))
+        let urgency = owed + bonus;
+        (urgency >= 0.0).then_some((Claim { urgency, queue, gpu }, candidate))
     }
 
     fn weigh(&self, candidate: Candidate) -> (f64, f64) {
@@ -324,7 +323,7 @@ impl<'a> Selection<'a> {
             queues.charge(queue, gpu, count);
         });
         queues.remove(queue, slot);
-        let why = if borrowed && !stays { StartReason::Borrowed } else { why };
+        let why = if borrowed { StartReason::Borrowed } else { why };
         self.picks.push(Pick { slot, types, stays, why });
     }
 }

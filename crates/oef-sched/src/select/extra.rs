@@ -10,7 +10,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 impl Selection<'_> {
-    fn is_full(&self) -> bool {
+    /// Whether there is nothing left to give.
+    pub(super) fn is_full(&self) -> bool {
         self.free.iter().all(|&free| free == 0)
     }
 

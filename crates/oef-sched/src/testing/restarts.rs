@@ -44,10 +44,10 @@ proptest! {
             live_on(&mut world, dice, WILD);
         }
         world.tick();
-        let placements = world.state.plan().placements.clone();
+        let placements = world.state.placements();
         let actions = world.happen(EventKind::Tick);
         let keeps = actions.iter().all(|action| matches!(action, Action::Keep { .. }));
         prop_assert!(keeps, "{actions:?}");
-        prop_assert_eq!(placements, world.state.plan().placements.clone());
+        prop_assert_eq!(placements, world.state.placements());
     }
 }
