@@ -51,12 +51,15 @@ pub(super) struct Claim {
     pub urgency: f64,
     pub queue: usize,
     pub gpu: usize,
+    /// How fast the workload is there: of equal claims of one workload the fastest type comes first.
+    pub speed: f64,
 }
 
 impl Ord for Claim {
     fn cmp(&self, other: &Self) -> Ordering {
-        let tie = (other.queue, other.gpu).cmp(&(self.queue, self.gpu));
-        self.urgency.total_cmp(&other.urgency).then(tie)
+        let by_speed = || self.speed.total_cmp(&other.speed).then(other.gpu.cmp(&self.gpu));
+        let tie = || other.queue.cmp(&self.queue).then_with(by_speed);
+        self.urgency.total_cmp(&other.urgency).then_with(tie)
     }
 }
 
@@ -198,8 +201,8 @@ impl<'a> Selection<'a> {
         }
         let candidate = self.candidate(queue, gpu)?;
         let (workers, bonus) = self.weigh(candidate);
-        let urgency = owed / workers + bonus;
-        (urgency >= 0.0).then_some((Claim { urgency, queue, gpu }, candidate))
+        let (urgency, speed) = (owed / workers + bonus, workload.profile.on(gpu));
+        (urgency >= 0.0).then_some((Claim { urgency, queue, gpu, speed }, candidate))
     }
 
     /// The claim of a gang that is, or has to be, spread over types.
@@ -230,8 +233,8 @@ impl<'a> Selection<'a> {
             let counts = count_types(state, slot);
             counts.iter().map(per_gang).fold(f64::INFINITY, f64::min)
         };
-        let urgency = owed + bonus;
-        (urgency >= 0.0).then_some((Claim { urgency, queue, gpu }, candidate))
+        let (urgency, speed) = (owed + bonus, 0.0);
+        (urgency >= 0.0).then_some((Claim { urgency, queue, gpu, speed }, candidate))
     }
 
     fn weigh(&self, candidate: Candidate) -> (f64, f64) {
