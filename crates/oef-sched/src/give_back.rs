@@ -9,9 +9,7 @@
 //! split, where that is worth more to it. The incentive then holds in what workloads can use: parts of equal
 //! splits fit together, and leave the others at least their own, to which the mechanism adds.
 
-use oef_core::{
-    Mechanism, Outcome, Problem, ProblemSpec, Shares, SolverReport, Status, TypeId, WorkloadId,
-};
+use oef_core::{Mechanism, Outcome, Problem, Shares, SolverReport, Status, TypeId, WorkloadId};
 
 /// Passes of giving back; each pins at least one workload, and after so many what is left is little and
 /// goes to whoever can use it, GPU by GPU.
@@ -35,7 +33,8 @@ pub(crate) fn give_back(
         if open.is_empty() || capacity.iter().all(|&c| c <= SLACK) {
             break;
         }
-        let Some(part) = sub_problem(problem, &open, &capacity) else { break };
+        let still = |l: WorkloadId| open.binary_search(&l.0).is_ok();
+        let Some(part) = problem.part(still, &capacity) else { break };
         let outcome = solve(part.clone());
         let kept = keep(&part, &outcome, &open, usable);
         // Parts of equal splits fit together, and so do parts of shares, but not one beside the other.
@@ -123,30 +122,6 @@ fn equal_split(problem: &Problem, workload: usize) -> Vec<f64> {
     types.map(|(t, &s)| if s > 0.0 { t.capacity * part } else { 0.0 }).collect()
 }
 
-/// The problem of some workloads, without demands, with what is left. Everybody keeps its weight: what a
-/// tenant's other workloads have been given does not count for these.
-fn sub_problem(problem: &Problem, open: &[usize], capacity: &[f64]) -> Option<Problem> {
-    let mut spec = ProblemSpec::from(problem);
-    for (gpu, &left) in spec.gpus.iter_mut().zip(capacity) {
-        gpu.count = left.max(0.0);
-    }
-    let mut still = vec![false; problem.workloads().len()];
-    open.iter().for_each(|&l| still[l] = true);
-    let mut l = 0;
-    for tenant in &mut spec.tenants {
-        tenant.demand = None;
-        let first = l;
-        tenant.workloads.retain(|_| {
-            l += 1;
-            still[l - 1]
-        });
-        let kept = (first..l).filter(|&l| still[l]);
-        tenant.weight = kept.map(|l| problem.workloads()[l].weight).sum();
-    }
-    spec.tenants.retain(|tenant| !tenant.workloads.is_empty());
-    spec.validate().ok()
-}
-
 /// Everything divided by weight: what is done when a mechanism gives no answer.
 pub(crate) fn equal_division(problem: &Problem, mechanism: Mechanism) -> Outcome {
     let mut shares = Shares::zero(problem);
@@ -163,7 +138,7 @@ pub(crate) fn equal_division(problem: &Problem, mechanism: Mechanism) -> Outcome
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oef_core::{Options, TenantSpec, WorkloadSpec};
+    use oef_core::{Options, ProblemSpec, TenantSpec, WorkloadSpec};
 
     fn shared(problem: &Problem, mechanism: Mechanism, usable: &[f64]) -> Shares {
         let mut solve =

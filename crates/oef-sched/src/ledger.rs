@@ -52,31 +52,30 @@ pub(crate) fn settle(state: &mut State, now: Time) {
     if rounds <= 0.0 || state.active.is_empty() {
         return;
     }
-    let mut contenders: Vec<(usize, f64)> = Vec::new();
     let State { active, workloads, ledger, settings, cluster, .. } = state;
-    let slowest: Vec<f64> = active.iter().map(|w| slowest_overused(&workloads[w.0])).collect();
-    let contends = |workload: &Workload, gpu: usize, slowest: f64| {
-        workload.share_on(gpu) > 0.0
-            && (workload.waits_for(gpu, cluster.capacity())
-                || pays(settings, workload.profile.on(gpu), slowest))
-    };
+    // By workload: the slowest type of which it uses more than its share, and whether it has use for more.
+    let mut active: Vec<(usize, f64, bool)> =
+        active.iter().map(|w| (w.0, slowest_overused(&workloads[w.0]), false)).collect();
+    let mut contenders: Vec<(usize, f64)> = Vec::with_capacity(active.len());
     for gpu in 0..types {
         contenders.clear();
-        for (w, &slow) in active.iter().zip(&slowest) {
-            if contends(&workloads[w.0], gpu, slow) {
-                contenders.push((w.0, workloads[w.0].share[gpu]));
+        for (w, slowest, contends) in &mut active {
+            let workload = &workloads[*w];
+            *contends = workload.share_on(gpu) > 0.0
+                && (workload.waits_for(gpu, cluster.capacity())
+                    || pays(settings, workload.profile.on(gpu), *slowest));
+            if *contends {
+                contenders.push((*w, workload.share[gpu]));
             }
         }
         if contenders.is_empty() {
             continue;
         }
-        let mut next = contenders.iter().peekable();
-        for w in active.iter() {
-            let contends = next.next_if(|(c, _)| *c == w.0).is_some();
-            let moved = accrue(&mut workloads[w.0], gpu, rounds, contends, settings);
+        for &(w, _, contends) in &active {
+            let moved = accrue(&mut workloads[w], gpu, rounds, contends, settings);
             ledger.carry[gpu] -= moved;
         }
-        spread(workloads, &contenders, gpu, &mut ledger.carry[gpu], settings);
+        spread(workloads, &mut contenders, gpu, &mut ledger.carry[gpu], settings);
     }
 }
 
@@ -119,25 +118,33 @@ fn accrue(
     workload.deficit[gpu] - before
 }
 
-/// Spreads what belongs to nobody over those who wait, in proportion to their shares, none below its floor.
+/// Spreads what belongs to nobody over those who wait, in proportion to their shares, none below its floor:
+/// what one cannot bear is borne by the others.
 fn spread(
     workloads: &mut [Workload],
-    contenders: &[(usize, f64)],
+    contenders: &mut Vec<(usize, f64)>,
     gpu: usize,
     carry: &mut f64,
     settings: &Settings,
 ) {
-    let total: f64 = contenders.iter().map(|(_, share)| share).sum();
-    if *carry == 0.0 || total <= 0.0 {
-        return;
-    }
-    let per_share = *carry / total;
-    for &(w, share) in contenders {
-        let before = workloads[w].deficit[gpu];
-        let least = before.min(-floor(&workloads[w], gpu, settings));
-        let after = (before + per_share * share).max(least);
-        workloads[w].deficit[gpu] = after;
-        *carry -= after - before;
+    while *carry != 0.0 {
+        let total: f64 = contenders.iter().map(|(_, share)| share).sum();
+        if total <= 0.0 {
+            return;
+        }
+        let (per_share, many) = (*carry / total, contenders.len());
+        *carry = 0.0;
+        contenders.retain(|&(w, share)| {
+            let before = workloads[w].deficit[gpu];
+            let wanted = before + per_share * share;
+            let after = wanted.max(before.min(-floor(&workloads[w], gpu, settings)));
+            workloads[w].deficit[gpu] = after;
+            *carry += wanted - after;
+            wanted == after
+        });
+        if contenders.len() == many {
+            return;
+        }
     }
 }
 

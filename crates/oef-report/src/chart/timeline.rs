@@ -2,8 +2,8 @@
 
 use super::axis::{Axis, Resolved, drawable};
 use super::figure::{Chart, Figure, left_out};
-use super::frame::Marker;
 use super::looks;
+use super::markers::Marker;
 use super::palette::Look;
 use super::segments::{Segment, sampled, tidied};
 use super::timeline_picture::Picture;
@@ -62,11 +62,17 @@ impl Row {
         self
     }
 
-    /// The same, for loops.
+    /// The same, for loops. Rounds that follow each other in one category take the room of one segment.
     pub fn add(&mut self, start: f64, end: f64, category: usize) {
-        match drawable(start).zip(drawable(end)) {
-            Some((start, end)) => self.segments.push(Segment { start, end, category }),
-            None => self.dropped += 1,
+        let Some((start, end)) = drawable(start).zip(drawable(end)) else {
+            self.dropped += 1;
+            return;
+        };
+        match self.segments.last_mut() {
+            Some(last) if last.category == category && start == last.end => {
+                last.end = last.end.max(end)
+            }
+            _ => self.segments.push(Segment { start, end, category }),
         }
     }
 }
@@ -227,7 +233,7 @@ impl Chart for Timeline {
         let mut picture = Picture::new(axis, ends, chosen, totals, &self.row_noun);
         picture.draw_head(&self.title, &self.categories, &looks, &held, &self.markers);
         picture.draw_rows(&self.categories, &looks, &held);
-        picture.draw_axis(&self.markers);
+        picture.draw_axis();
         let notes = self.notes(picture.shown(), picture.column_length(), &looks);
         picture.finish(&self.title, &self.description, notes)
     }

@@ -10,7 +10,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 impl Selection<'_> {
-    fn is_full(&self) -> bool {
+    /// Whether there is nothing left to give.
+    pub(super) fn is_full(&self) -> bool {
         self.free.iter().all(|&free| free == 0)
     }
 
@@ -43,7 +44,7 @@ impl Selection<'_> {
         let weight = self.state.tenants[workload.tenant.0].weight;
         let sticks = self.queues.all_held(queue).next().map_or(0.0, |h| f64::from(h.workers));
         let had = workload.extra + q.extra - self.state.settings.stickiness * sticks;
-        Some(Claim { urgency: -had / weight, queue, gpu: 0 })
+        Some(Claim { urgency: -had / weight, queue, gpu: 0, speed: 0.0 })
     }
 
     /// The next job of a workload that fits into what is idle, and the best type for it.

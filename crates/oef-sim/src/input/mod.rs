@@ -32,7 +32,7 @@ pub use format::{
 pub use load::{offered_load, resolve_types, scale_to_load, seconds_on_fastest, span_s};
 pub use matching::{Matched, match_types};
 pub use models::{assign_models, check_models};
-pub use prepare::{Inputs, PrepareOptions, prepare};
+pub use prepare::{PrepareOptions, Prepared, prepare};
 pub use profile::{Placement, ProfileRow, ProfileTable};
 pub use read::{BadRow, InputError, Read, Source};
 pub use trace::{Trace, TraceJob, TraceOptions, Work};

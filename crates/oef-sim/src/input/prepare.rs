@@ -10,7 +10,7 @@ use super::trace::{Trace, TraceJob, Work};
 
 /// A cluster, profiles and a trace that fit together.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Inputs {
+pub struct Prepared {
     /// The cluster as it was.
     pub cluster: ClusterSpec,
     /// One column per type of the cluster, in its order.
@@ -40,7 +40,7 @@ pub fn prepare(
     mut trace: Trace,
     file: &str,
     options: &PrepareOptions,
-) -> Result<Inputs, InputError> {
+) -> Result<Prepared, InputError> {
     let Matched { profiles: matched, unmeasured, unused: _ } = match_types(&cluster, profiles)?;
     let mut notes = Vec::new();
     if !unmeasured.is_empty() {
@@ -73,7 +73,7 @@ pub fn prepare(
         let factor = scale_to_load(&mut trace, &matched, cluster.gpus(), options.span_s, load)?;
         notes.push(format!("the work of every job is scaled by {factor:.4} for a load of {load}"));
     }
-    Ok(Inputs { cluster, profiles: matched, trace, notes })
+    Ok(Prepared { cluster, profiles: matched, trace, notes })
 }
 
 /// Turns time on a type into time on the fastest type of the cluster. Whether the profiles had what it takes.

@@ -7,7 +7,8 @@ use oef_sim::generate::{
     self, ClusterLike, Load, ProfileSpec, TraceLike, TraceSpec, cluster as make_cluster,
 };
 use oef_sim::input::{
-    self, ClusterSpec, Inputs, NodeSpec, PrepareOptions, ProfileTable, Source, Trace, TraceOptions,
+    self, ClusterSpec, NodeSpec, PrepareOptions, Prepared, ProfileTable, Source, Trace,
+    TraceOptions,
 };
 use std::path::{Path, PathBuf};
 
@@ -24,7 +25,7 @@ const LONGEST_S: f64 = 2.0 * 86_400.0;
 #[derive(Debug)]
 pub struct Instance {
     /// Cluster, profiles and trace.
-    pub inputs: Inputs,
+    pub inputs: Prepared,
     /// Where they came from.
     pub origin: &'static str,
 }
