@@ -99,6 +99,8 @@ pub(super) struct Run<'a> {
     /// How scale and profile of every kind of job were found before.
     pub(super) kinds: BTreeMap<(usize, String, Option<u32>), WorkloadKey>,
     pub(super) tenant_keys: BTreeMap<String, TenantKey>,
+    /// By node: the first node of its host.
+    pub(super) hosts: Vec<usize>,
     pub(super) medians: Vec<f64>,
     pub(super) reference: usize,
 }
@@ -143,7 +145,7 @@ impl Run<'_> {
         let index = id.0 as usize;
         let cost = self.scenario.settings.restart_cost;
         let job = &mut self.jobs[index];
-        let end = job.start(lease, self.state.cluster(), self.now, cost);
+        let end = job.start(lease, (self.state.cluster(), &self.hosts), self.now, cost);
         self.agenda.add(end, Entry::Ends(index, lease.generation));
         self.running.push(index);
         if self.recorder.detail == Detail::Full {

@@ -48,6 +48,7 @@ impl<'a> Run<'a> {
             trouble: None,
             kinds: BTreeMap::new(),
             tenant_keys: BTreeMap::new(),
+            hosts: hosts(inputs),
             medians,
             reference,
         };
@@ -166,6 +167,13 @@ impl<'a> Run<'a> {
         self.pending_happenings = all.len();
         self.happenings = all;
     }
+}
+
+/// By node: the first node of its host.
+fn hosts(inputs: &Inputs<'_>) -> Vec<usize> {
+    let mut first: BTreeMap<&str, usize> = BTreeMap::new();
+    let nodes = inputs.cluster.nodes.iter().enumerate();
+    nodes.map(|(i, node)| *first.entry(&node.host).or_insert(i)).collect()
 }
 
 /// The cluster's own spelling of a type.
