@@ -19,6 +19,7 @@ use super::queue::{Held, Queues};
 use crate::ids::{Slot, WorkloadKey};
 use crate::reason::StartReason;
 use crate::state::State;
+use crate::time::Time;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -49,6 +50,8 @@ pub(super) struct Selection<'a> {
 /// A workload (by its queue) that wants GPUs of a type (one beyond the last: of several), by its urgency.
 pub(super) struct Claim {
     pub urgency: f64,
+    /// Since when its job waits: of equal claims the longest-starved job comes first.
+    pub since: Time,
     pub queue: usize,
     pub gpu: usize,
     /// How fast the workload is there: of equal claims of one workload the fastest type comes first.
@@ -59,7 +62,8 @@ impl Ord for Claim {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_speed = || self.speed.total_cmp(&other.speed).then(other.gpu.cmp(&self.gpu));
         let tie = || other.queue.cmp(&self.queue).then_with(by_speed);
-        self.urgency.total_cmp(&other.urgency).then_with(tie)
+        let by_age = || other.since.cmp(&self.since).then_with(tie);
+        self.urgency.total_cmp(&other.urgency).then_with(by_age)
     }
 }
 
@@ -201,8 +205,23 @@ impl<'a> Selection<'a> {
         }
         let candidate = self.candidate(queue, gpu)?;
         let (workers, bonus) = self.weigh(candidate);
-        let (urgency, speed) = (owed / workers + bonus, workload.profile.on(gpu));
-        (urgency >= 0.0).then_some((Claim { urgency, queue, gpu, speed }, candidate))
+        let (urgency, speed) = (self.saturate(owed / workers) + bonus, workload.profile.on(gpu));
+        let since = self.waits_since(candidate);
+        (urgency >= 0.0).then_some((Claim { urgency, since, queue, gpu, speed }, candidate))
+    }
+
+    /// What is owed per worker, as far as it counts: who has saved up for a whole gang and the stickiness of those
+    /// who run is next, and among those who have, the longest-starved. Without this end a small gang, which saves
+    /// up sooner, would go before a big one for ever where many are owed.
+    fn saturate(&self, owed: f64) -> f64 {
+        owed.min(1.0 + self.state.settings.stickiness)
+    }
+
+    fn waits_since(&self, candidate: Candidate) -> Time {
+        match candidate {
+            Candidate::Start(slot) => self.state.at(slot).waiting_since,
+            Candidate::Stay(_) | Candidate::Move(_) => Time(u64::MAX),
+        }
     }
 
     /// The claim of a gang that is, or has to be, spread over types.
@@ -233,8 +252,9 @@ impl<'a> Selection<'a> {
             let counts = count_types(state, slot);
             counts.iter().map(per_gang).fold(f64::INFINITY, f64::min)
         };
-        let (urgency, speed) = (owed + bonus, 0.0);
-        (urgency >= 0.0).then_some((Claim { urgency, queue, gpu, speed }, candidate))
+        let (urgency, speed) = (self.saturate(owed) + bonus, 0.0);
+        let since = self.waits_since(candidate);
+        (urgency >= 0.0).then_some((Claim { urgency, since, queue, gpu, speed }, candidate))
     }
 
     fn weigh(&self, candidate: Candidate) -> (f64, f64) {
