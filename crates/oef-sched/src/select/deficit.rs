@@ -160,7 +160,7 @@ impl<'a> Selection<'a> {
             if !self.grant_in_turn(claims.into()) {
                 return;
             }
-            in_play.retain(|&queue| self.queues.all_held(queue).next().is_some());
+            in_play.retain(|&queue| self.queues.all[queue].held > 0);
         }
     }
 
