@@ -50,9 +50,7 @@ pub struct Plan {
 /// Begins a round: shares, selection, placement, actions. Begun again at the same instant, it renews what
 /// there is and changes nothing: nobody is owed more than a moment ago.
 pub(crate) fn begin_round(state: &mut State, again: bool) -> Vec<Action> {
-    if entitlement::refresh(state) {
-        ledger::follow_shares(state);
-    }
+    refresh_shares(state);
     let mut overcommitted = 0;
     let reach = if again { Reach::Fill } else { Reach::Round };
     let picks = match state.settings.rounding {
@@ -91,6 +89,13 @@ pub(crate) fn fill(state: &mut State) -> Vec<Action> {
     let gone = state.now.since(state.round_began).0 as f64 / state.settings.round.0.max(1) as f64;
     let picks = select(state, Reach::Fill, (1.0 - gone).clamp(0.0, 1.0));
     carry_out(state, picks, Reach::Fill)
+}
+
+/// Computes the shares now if they have changed, as the next round would: for measuring one without the other.
+pub fn refresh_shares(state: &mut State) {
+    if entitlement::refresh(state) {
+        ledger::follow_shares(state);
+    }
 }
 
 impl State {

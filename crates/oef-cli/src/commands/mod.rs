@@ -11,6 +11,7 @@ pub mod mechanisms;
 pub mod named;
 pub mod share;
 pub mod share_table;
+pub mod simulate;
 pub mod solving;
 pub mod whatif;
 pub mod whatif_changes;
