@@ -164,7 +164,7 @@ impl<'a> Selection<'a> {
             if !self.grant_in_turn(claims.into()) {
                 return;
             }
-            in_play.retain(|&queue| self.queues.all_held(queue).next().is_some());
+            in_play.retain(|&queue| self.queues.all[queue].held > 0);
         }
     }
 
@@ -239,12 +239,12 @@ impl<'a> Selection<'a> {
         let (workers, bonus) = self.weigh(candidate);
         let spans = workload.classes[job.class].spans(&workload.profile, state.cluster.capacity());
         let owed = if spans {
-            // It can run in no other way, so that what it is owed of one type counts for all.
-            let usable = |j: usize| {
-                let entitled = workload.share_on(j) > 0.0 || self.queues.owed(queue, j) > 0.0;
-                entitled && state.may_use(job, j)
+            // It can run in no other way, so that what it is owed of one type counts for all, and what it owes, too.
+            let usable = |j: usize| state.may_use(job, j);
+            let entitled = |j: usize| {
+                usable(j) && (workload.share_on(j) > 0.0 || self.queues.owed(queue, j) > 0.0)
             };
-            (0..gpu).any(usable).then(|| self.queues.owed_in_all(queue, usable) / workers)?
+            (0..gpu).any(entitled).then(|| self.queues.owed_in_all(queue, usable) / workers)?
         } else {
             // It must be owed what it holds of every type.
             let per_gang =

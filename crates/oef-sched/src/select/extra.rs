@@ -43,7 +43,8 @@ impl Selection<'_> {
         }
         let workload = &self.state.workloads[q.workload.0];
         let weight = self.state.tenants[workload.tenant.0].weight;
-        let sticks = self.queues.all_held(queue).next().map_or(0.0, |h| f64::from(h.workers));
+        let mut held = self.queues.all_held(queue).take(q.held as usize);
+        let sticks = held.next().map_or(0.0, |h| f64::from(h.workers));
         let debts: f64 = workload.deficit.iter().map(|d| d.min(0.0)).sum();
         let had = workload.extra - debts + q.extra - self.state.settings.stickiness * sticks;
         Some(Claim { urgency: -had / weight, since: Time(0), queue, gpu: 0, speed: 0.0 })
@@ -68,6 +69,9 @@ impl Selection<'_> {
 
     /// A running job that can stay where it is.
     fn extra_stay(&self, queue: usize) -> Option<(Held, Types)> {
+        if self.queues.all[queue].held == 0 {
+            return None;
+        }
         let several = self.free.len();
         let stays = (0..=several).filter_map(|gpu| {
             let mut held = self.queues.held(queue, gpu);
