@@ -2,7 +2,11 @@
 //!
 //! One planning round of a big cluster, and rounds of a small one in a steady state, besides the share
 //! computation (the shares are computed in the first round and do not change).
-#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a benchmark has a clock and prints its figures"
+)]
 
 use oef_core::Mechanism;
 use oef_sched::{

@@ -19,6 +19,7 @@ use super::queue::{Held, Queues};
 use crate::ids::{Slot, WorkloadKey};
 use crate::reason::StartReason;
 use crate::state::State;
+use crate::time::Time;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -49,6 +50,8 @@ pub(super) struct Selection<'a> {
 /// A workload (by its queue) that wants GPUs of a type (one beyond the last: of several), by its urgency.
 pub(super) struct Claim {
     pub urgency: f64,
+    /// Since when its job waits: of equal claims the longest-starved job comes first.
+    pub since: Time,
     pub queue: usize,
     pub gpu: usize,
     /// How fast the workload is there: of equal claims of one workload the fastest type comes first.
@@ -59,7 +62,8 @@ impl Ord for Claim {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_speed = || self.speed.total_cmp(&other.speed).then(other.gpu.cmp(&self.gpu));
         let tie = || other.queue.cmp(&self.queue).then_with(by_speed);
-        self.urgency.total_cmp(&other.urgency).then_with(tie)
+        let by_age = || other.since.cmp(&self.since).then_with(tie);
+        self.urgency.total_cmp(&other.urgency).then_with(by_age)
     }
 }
 
@@ -160,7 +164,7 @@ impl<'a> Selection<'a> {
             if !self.grant_in_turn(claims.into()) {
                 return;
             }
-            in_play.retain(|&queue| self.queues.all_held(queue).next().is_some());
+            in_play.retain(|&queue| self.queues.all[queue].held > 0);
         }
     }
 
@@ -201,8 +205,23 @@ impl<'a> Selection<'a> {
         }
         let candidate = self.candidate(queue, gpu)?;
         let (workers, bonus) = self.weigh(candidate);
-        let (urgency, speed) = (owed / workers + bonus, workload.profile.on(gpu));
-        (urgency >= 0.0).then_some((Claim { urgency, queue, gpu, speed }, candidate))
+        let (urgency, speed) = (self.saturate(owed / workers) + bonus, workload.profile.on(gpu));
+        let since = self.waits_since(candidate);
+        (urgency >= 0.0).then_some((Claim { urgency, since, queue, gpu, speed }, candidate))
+    }
+
+    /// What is owed per worker, as far as it counts: who has saved up for a whole gang and the stickiness of those
+    /// who run is next, and among those who have, the longest-starved. Without this end a small gang, which saves
+    /// up sooner, would go before a big one for ever where many are owed.
+    fn saturate(&self, owed: f64) -> f64 {
+        owed.min(1.0 + self.state.settings.stickiness)
+    }
+
+    fn waits_since(&self, candidate: Candidate) -> Time {
+        match candidate {
+            Candidate::Start(slot) => self.state.at(slot).waiting_since,
+            Candidate::Stay(_) | Candidate::Move(_) => Time(u64::MAX),
+        }
     }
 
     /// The claim of a gang that is, or has to be, spread over types.
@@ -220,12 +239,12 @@ impl<'a> Selection<'a> {
         let (workers, bonus) = self.weigh(candidate);
         let spans = workload.classes[job.class].spans(&workload.profile, state.cluster.capacity());
         let owed = if spans {
-            // It can run in no other way, so that what it is owed of one type counts for all.
-            let usable = |j: usize| {
-                let entitled = workload.share_on(j) > 0.0 || self.queues.owed(queue, j) > 0.0;
-                entitled && state.may_use(job, j)
+            // It can run in no other way, so that what it is owed of one type counts for all, and what it owes, too.
+            let usable = |j: usize| state.may_use(job, j);
+            let entitled = |j: usize| {
+                usable(j) && (workload.share_on(j) > 0.0 || self.queues.owed(queue, j) > 0.0)
             };
-            (0..gpu).any(usable).then(|| self.queues.owed_in_all(queue, usable) / workers)?
+            (0..gpu).any(entitled).then(|| self.queues.owed_in_all(queue, usable) / workers)?
         } else {
             // It must be owed what it holds of every type.
             let per_gang =
@@ -233,8 +252,9 @@ impl<'a> Selection<'a> {
             let counts = count_types(state, slot);
             counts.iter().map(per_gang).fold(f64::INFINITY, f64::min)
         };
-        let (urgency, speed) = (owed + bonus, 0.0);
-        (urgency >= 0.0).then_some((Claim { urgency, queue, gpu, speed }, candidate))
+        let (urgency, speed) = (self.saturate(owed) + bonus, 0.0);
+        let since = self.waits_since(candidate);
+        (urgency >= 0.0).then_some((Claim { urgency, since, queue, gpu, speed }, candidate))
     }
 
     fn weigh(&self, candidate: Candidate) -> (f64, f64) {

@@ -2,6 +2,7 @@
 
 use super::fairness::{Fixed, Kind};
 use super::world::World;
+use crate::ledger::limit;
 use crate::*;
 use oef_core::Mechanism;
 use proptest::prelude::*;
@@ -17,7 +18,10 @@ fn patience(state: &State, workload: &Workload) -> f64 {
     let capacity = state.cluster().capacity();
     let rounds = (0..capacity.len())
         .filter(|&j| capacity[j] >= workload.gang_max && workload.share_on(j) > 1e-6)
-        .map(|j| 2.0 * deficit_bound(state, j) / workload.share_on(j));
+        .map(|j| {
+            let limits = state.workloads().iter().map(|w| limit(w, j, state.settings()));
+            2.0 * limits.sum::<f64>() / workload.share_on(j)
+        });
     rounds.fold(f64::INFINITY, f64::min) + 10.0
 }
 
