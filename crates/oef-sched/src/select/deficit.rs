@@ -205,7 +205,7 @@ impl<'a> Selection<'a> {
         }
         let candidate = self.candidate(queue, gpu)?;
         let (workers, bonus) = self.weigh(candidate);
-        let (urgency, speed) = (self.saturate(owed / workers) + bonus, workload.profile.on(gpu));
+        let (urgency, speed) = (self.saturate(owed / workers + bonus), workload.profile.on(gpu));
         let since = self.waits_since(candidate);
         (urgency >= 0.0).then_some((Claim { urgency, since, queue, gpu, speed }, candidate))
     }
@@ -252,7 +252,7 @@ impl<'a> Selection<'a> {
             let counts = count_types(state, slot);
             counts.iter().map(per_gang).fold(f64::INFINITY, f64::min)
         };
-        let (urgency, speed) = (self.saturate(owed) + bonus, 0.0);
+        let (urgency, speed) = (self.saturate(owed + bonus), 0.0);
         let since = self.waits_since(candidate);
         (urgency >= 0.0).then_some((Claim { urgency, since, queue, gpu, speed }, candidate))
     }
