@@ -1,10 +1,10 @@
 //! The busiest round: its envy matrix, and its certificate in words.
 
 use crate::args::Property;
-use crate::output::certificate::{Mark, judge, title};
+use crate::output::certificate::{Mark, judge};
 use oef_core::{Outcome, Problem, TenantId, audit, envy_matrix};
 use oef_report::chart::HeatMap;
-use oef_report::html::{Section, Tone};
+use oef_report::html::{Prose, Section, Tone};
 use oef_sim::engine::RunResult;
 
 /// More rows and columns cannot be read.
@@ -54,12 +54,20 @@ fn certificate(section: Section, problem: &Problem, outcome: &Outcome) -> Sectio
     let properties = [Property::EnvyFree, Property::SharingIncentive, Property::ParetoEfficient];
     properties.into_iter().fold(section, |section, property| {
         let (mark, text) = judge(problem, &outcome.shares, &certificate, property);
-        let tone = match mark {
-            Mark::Holds => Tone::Good,
-            Mark::Fails => Tone::Bad,
-            Mark::Open => Tone::Warning,
+        let (tone, verdict) = match mark {
+            Mark::Holds => (Tone::Good, "holds"),
+            Mark::Fails => (Tone::Bad, "does not hold"),
+            Mark::Open => (Tone::Warning, "is not decided"),
         };
         let text = text.trim_end_matches("; --json has the better shares");
-        section.note(tone, format!("{}: {text}.", title(property)))
+        section.note(tone, Prose::new().strong(noun(property)).text(format!(" {verdict}: {text}.")))
     })
+}
+
+fn noun(property: Property) -> &'static str {
+    match property {
+        Property::EnvyFree => "Envy-freeness",
+        Property::SharingIncentive => "The sharing incentive",
+        Property::ParetoEfficient => "Pareto efficiency",
+    }
 }

@@ -24,7 +24,7 @@ pub fn section(simulated: &Simulated<'_>, cast: &Cast) -> Section {
     };
     let rows = shown.iter().map(|&t| simulated.runs.iter().map(|run| cell(run, t)).collect());
     let map = HeatMap::new(
-        "Throughput over that of an equal split",
+        "Throughput over equal split",
         "A row per tenant and a column per mechanism; blue is less than an equal split, orange more",
     )
     .rows(shown.iter().map(|&t| cast.names[t].clone()), "tenant")

@@ -15,8 +15,16 @@ pub fn cards(simulated: &Simulated<'_>) -> Vec<Card> {
     let runs = &simulated.runs;
     let Some(first) = runs.first() else { return Vec::new() };
     let mut cards = vec![
-        compared(runs, &MEASURES[JCT], duration, "mean job completion time"),
-        compared(runs, &MEASURES[THROUGHPUT], number, "mean throughput"),
+        compared(runs, &MEASURES[JCT], "mean job completion time", |run| {
+            format!(
+                "Half of the jobs within {}, 99 of 100 within {}.",
+                duration(run.jct.p50),
+                duration(run.jct.p99)
+            )
+        }),
+        compared(runs, &MEASURES[THROUGHPUT], "mean throughput", |run| {
+            format!("In GPUs of the reference type; the shares promised {}.", number(run.estimated))
+        }),
         favour(runs),
     ];
     cards.push(jobs(runs, first));
@@ -45,23 +53,31 @@ fn jobs(runs: &[RunResult], first: &RunResult) -> Card {
     Card::new(value, "jobs finished", sentence).tone(tone)
 }
 
-fn compared(runs: &[RunResult], measure: &Measure, show: fn(f64) -> String, label: &str) -> Card {
-    match measure.ends(runs) {
-        Some((best, worst)) => {
-            let (a, b) = ((measure.value)(best), (measure.value)(worst));
-            let difference = percent((b / a - 1.0).abs());
-            let word = if b > a { "more" } else { "less" };
-            let sentence = format!(
-                "Under {}, the best; {} has {difference} {word}.",
-                best.mechanism, worst.mechanism
-            );
-            Card::new(show(a), label, sentence).tone(Tone::Good)
-        }
-        None => {
-            let value = runs.first().map_or(0.0, measure.value);
-            let sentence = if runs.len() > 1 { "The same under all mechanisms." } else { "" };
-            Card::new(show(value), label, sentence)
-        }
+/// The best of all and how far the worst is from it; or what there is to say about one run.
+fn compared(
+    runs: &[RunResult],
+    measure: &Measure,
+    label: &str,
+    alone: fn(&RunResult) -> String,
+) -> Card {
+    if let Some((best, worst)) = measure.ends(runs) {
+        let (a, b) = ((measure.value)(best), (measure.value)(worst));
+        let difference = percent((b / a - 1.0).abs());
+        let word = if b > a { "more" } else { "less" };
+        let sentence = format!(
+            "Under {}, the best; {} has {difference} {word}.",
+            best.mechanism, worst.mechanism
+        );
+        return Card::new((measure.show)(a), label, sentence).tone(Tone::Good);
+    }
+    match runs {
+        [first, _, ..] => Card::new(
+            (measure.show)((measure.value)(first)),
+            label,
+            "The same under all mechanisms.",
+        ),
+        [one] => Card::new((measure.show)((measure.value)(one)), label, alone(one)),
+        [] => Card::new("–", label, ""),
     }
 }
 
