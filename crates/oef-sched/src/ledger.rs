@@ -1,13 +1,15 @@
 //! The deficits: what everybody is owed, in GPU-rounds of each gpu type.
 //!
 //! While somebody waits for a type, time moves its accounts: a workload is credited its share `x` and
-//! charged the GPUs `u` that its jobs hold, `dD = (x - u) dt`. Three rules keep the accounts meaningful:
+//! charged the GPUs `u` that its jobs hold, `dD = (x - u) dt`. Four rules keep the accounts meaningful:
 //!
 //! * *Zero-sum.* What GPUs nobody could take are worth is taken back from those who wait, in proportion to
 //!   their shares, so that the accounts of a type add up to 0: what one is owed, others owe.
 //! * *A floor.* No account falls below `-F_l`, with `F_l = (1 + s) g_l + x_l` for the largest gang `g_l` of
 //!   the workload and the stickiness `s`. What is used beyond is a gift, counted in `extra`: gangs that do
 //!   not fit together must not put somebody into debt without end.
+//! * *Gangs across types pay with what they have.* A gang that fits on no single type claims other types
+//!   with what it is owed of its own, and so what it uses of types without a share is charged to those with.
 //! * *No saving by not wanting.* Whoever has nothing waiting for a type is credited no more than it uses.
 //!
 //! **The bound.** For fixed shares and gangs every deficit of a type stays, for ever, within
@@ -16,15 +18,17 @@
 //! up to 0, and none of the others is below its floor) or all of them are at their floors (and none of them
 //! is above anything); who does not contend stays where it was. [`bound`] is the sum of all `F_i`. It is a
 //! worst case. Observed over thousands of instances: with single-GPU jobs every deficit lies between -1 and
-//! 1.5 without stickiness and between -2 and 2.5 with stickiness 1; with gangs of up to 8 at most 0.7 of the
+//! 2 without stickiness and between -2 and 3 with stickiness 1; with gangs of up to 8 at most 0.7 of the
 //! bound.
 //!
 //! What a workload is short of its shares in the long run is therefore at most the bound, what gangs that
-//! do not fit together left over, and what others were given beyond their floors.
+//! do not fit together left over, what others were given beyond their floors, and what its own gangs across
+//! types used of other types instead.
 //!
 //! An account is kept while its workload has no jobs, and counts again when it comes back; meanwhile its
 //! balance stands in `carry`, to be spread over those who wait.
 
+use crate::class::Class;
 use crate::ids::WorkloadKey;
 use crate::select::pays;
 use crate::settings::Settings;
@@ -64,6 +68,8 @@ pub(crate) fn settle(state: &mut State, now: Time) {
     // By workload: the slowest type of which it uses more than its share, and whether it has use for more.
     let mut active: Vec<(usize, f64, bool)> =
         active.iter().map(|w| (w.0, slowest_overused(&workloads[w.0]), false)).collect();
+    let abroad: Vec<f64> =
+        active.iter().map(|&(w, ..)| abroad(&workloads[w], cluster.capacity())).collect();
     let mut contenders: Vec<(usize, f64)> = Vec::with_capacity(active.len());
     for gpu in 0..types {
         contenders.clear();
@@ -79,8 +85,8 @@ pub(crate) fn settle(state: &mut State, now: Time) {
         if contenders.is_empty() {
             continue;
         }
-        for &(w, _, contends) in &active {
-            let moved = accrue(&mut workloads[w], gpu, rounds, contends, settings);
+        for (&(w, _, contends), &abroad) in active.iter().zip(&abroad) {
+            let moved = accrue(&mut workloads[w], gpu, rounds, contends, abroad, settings);
             ledger.carry[gpu] -= moved;
         }
         spread(workloads, &mut contenders, gpu, &mut ledger.carry[gpu], settings);
@@ -95,18 +101,34 @@ fn slowest_overused(workload: &Workload) -> f64 {
     over.fold(f64::INFINITY, f64::min)
 }
 
+/// What the gangs of a workload that fit on no single type use of types without a share, per GPU of its share.
+fn abroad(workload: &Workload, capacity: &[u32]) -> f64 {
+    let share: f64 = workload.share.iter().sum();
+    let away = || (0..workload.used.len()).filter(|&j| workload.share_on(j) <= 0.0);
+    let used: u32 = away().map(|j| workload.used_on(j)).sum();
+    let runs = |class: &Class| class.live as usize > class.waiting.len();
+    let spans = |class: &Class| runs(class) && class.spans(&workload.profile, capacity);
+    let charged = used > 0 && share > 0.0 && workload.classes.iter().any(spans);
+    if charged { f64::from(used) / share } else { 0.0 }
+}
+
 /// Moves one account over some rounds and returns by how much.
 fn accrue(
     workload: &mut Workload,
     gpu: usize,
     rounds: f64,
     contends: bool,
+    abroad: f64,
     settings: &Settings,
 ) -> f64 {
     if workload.deficit.len() <= gpu {
         return 0.0;
     }
-    let (share, used) = (workload.share[gpu], f64::from(workload.used[gpu]));
+    let share = workload.share[gpu];
+    let used = f64::from(workload.used[gpu]) + abroad * share;
+    if share <= 0.0 && abroad > 0.0 {
+        return 0.0;
+    }
     if share <= 0.0 {
         // An old claim is paid back; what goes beyond is a gift.
         let paid = (used * rounds).min(workload.deficit[gpu].max(0.0));

@@ -118,17 +118,17 @@ proptest! {
     }
 
     #[test]
-    fn single_gpu_jobs_without_stickiness_owe_and_are_owed_at_most_about_one(seed: u64) {
+    fn single_gpu_jobs_without_stickiness_owe_at_most_one_and_are_owed_less_than_two(seed: u64) {
         let kind = Kind { gangs: &[1], stickiness: 0.0, min_run: 0, budget: false };
         let (least, most) = Fixed::new(seed, &kind).run(60);
-        prop_assert!(-1.0 - 1e-9 < least && most < 1.5, "{least} {most}");
+        prop_assert!(-1.0 - 1e-9 < least && most < 2.0, "{least} {most}");
     }
 
     #[test]
-    fn single_gpu_jobs_owe_and_are_owed_less_than_two_and_a_half(seed: u64) {
+    fn single_gpu_jobs_owe_at_most_two_and_are_owed_less_than_three(seed: u64) {
         let kind = Kind { gangs: &[1], stickiness: 1.0, min_run: 1, budget: true };
         let (least, most) = Fixed::new(seed, &kind).run(60);
-        prop_assert!(-2.0 - 1e-9 < least && most < 2.5, "{least} {most}");
+        prop_assert!(-2.0 - 1e-9 < least && most < 3.0, "{least} {most}");
     }
 }
 
@@ -143,12 +143,13 @@ proptest! {
         for (had, workload) in fixed.had.iter().zip(fixed.world.state.workloads()) {
             for (j, had) in had.iter().enumerate() {
                 let promised = workload.share_on(j) * 300.0;
-                prop_assert!(promised - had < 2.5, "promised {promised}, had {had}");
+                prop_assert!(promised - had < 3.0, "promised {promised}, had {had}");
             }
         }
     }
 
-    /// Gangs that do not fit together leave GPUs over, to nobody or as gifts; only that may be missing.
+    /// Gangs that do not fit together leave GPUs over, to nobody or as gifts, and gangs across types use other
+    /// types instead; only that may be missing.
     #[test]
     fn with_gangs_only_what_did_not_fit_is_missing(seed: u64) {
         let mut fixed = Fixed::new(seed, &GANGS);
@@ -166,9 +167,11 @@ proptest! {
         let state = &fixed.world.state;
         let gifts: f64 = state.workloads().iter().map(Workload::extra).sum();
         for (had, workload) in fixed.had.iter().zip(state.workloads()) {
+            let elsewhere = (0..had.len()).filter(|&j| workload.share_on(j) <= 0.0);
+            let instead: f64 = elsewhere.map(|j| had[j]).sum();
             for (j, had) in had.iter().enumerate() {
                 let promised = workload.share_on(j) * 300.0;
-                let most = deficit_bound(state, j) + left_over[j] + gifts;
+                let most = deficit_bound(state, j) + left_over[j] + gifts + instead;
                 prop_assert!(promised - had <= most + 1e-6, "{promised} - {had} > {most}");
             }
         }
