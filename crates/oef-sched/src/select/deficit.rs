@@ -42,7 +42,7 @@ pub(super) struct Selection<'a> {
     /// GPUs not yet given, by type.
     pub free: Vec<u32>,
     /// Types for which an owed gang waits behind jobs that stay.
-    reserved: Vec<bool>,
+    pub reserved: Vec<bool>,
     pub picks: Vec<Pick>,
 }
 
