@@ -219,19 +219,17 @@ impl<'a> Selection<'a> {
         let job = state.at(slot);
         let (workers, bonus) = self.weigh(candidate);
         let spans = workload.classes[job.class].spans(&workload.profile, state.cluster.capacity());
+        let entitled = |j: usize| workload.share_on(j) > 0.0 || self.queues.owed(queue, j) > 0.0;
         let owed = if spans {
             // It can run in no other way, so that what it is owed of one type counts for all.
-            let usable = |j: usize| {
-                let entitled = workload.share_on(j) > 0.0 || self.queues.owed(queue, j) > 0.0;
-                entitled && state.may_use(job, j)
-            };
+            let usable = |j: usize| entitled(j) && state.may_use(job, j);
             (0..gpu).any(usable).then(|| self.queues.owed_in_all(queue, usable) / workers)?
         } else {
             // It must be owed what it holds of every type.
-            let per_gang =
-                |&(j, count): &(usize, u32)| self.queues.owed(queue, j) / f64::from(count);
             let counts = count_types(state, slot);
-            counts.iter().map(per_gang).fold(f64::INFINITY, f64::min)
+            let owed = |&(j, count): &(usize, u32)| self.queues.owed(queue, j) / f64::from(count);
+            let all = counts.iter().all(|&(j, _)| entitled(j));
+            all.then(|| counts.iter().map(owed).fold(f64::INFINITY, f64::min))?
         };
         let (urgency, speed) = (owed + bonus, 0.0);
         (urgency >= 0.0).then_some((Claim { urgency, queue, gpu, speed }, candidate))
