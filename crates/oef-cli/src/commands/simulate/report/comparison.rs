@@ -12,7 +12,7 @@ pub fn section(simulated: &Simulated<'_>) -> Section {
     let runs = &simulated.runs;
     let several = runs.len() > 1;
     let heading = if several { "What each mechanism won and lost" } else { "The figures" };
-    let mut section = Section::new(heading).table(table(runs));
+    let mut section = Section::new(heading).table(speed(runs)).table(price(runs));
     if several {
         section = section.list(runs.iter().map(|run| won_and_lost(run, runs)));
     }
@@ -29,23 +29,17 @@ pub fn section(simulated: &Simulated<'_>) -> Section {
     ])
 }
 
-fn table(runs: &[RunResult]) -> Table {
-    let mut table = Table::new("Every run in figures; the best of each column has a star")
-        .column(Column::text("mechanism"))
-        .column(Column::duration("mean JCT").lowest_is_best().mark_worst())
-        .column(Column::duration("median").lowest_is_best())
-        .column(Column::duration("p99").lowest_is_best().mark_worst())
-        .column(Column::duration("mean wait").lowest_is_best())
-        .column(Column::duration("makespan").lowest_is_best())
-        .column(Column::number("throughput").highest_is_best().mark_worst())
-        .column(Column::number("promised"))
-        .column(Column::fraction("GPU time held").highest_is_best())
-        .column(Column::number("least favoured").unit("x").highest_is_best().mark_worst())
-        .column(Column::number("straggler workers").lowest_is_best())
-        .column(Column::number("moved").lowest_is_best())
-        .column(Column::number("preempted").lowest_is_best())
-        .column(Column::number("largest deficit").lowest_is_best())
-        .column(Column::number("unfinished").lowest_is_best());
+fn speed(runs: &[RunResult]) -> Table {
+    let mut table =
+        Table::new("How fast; the best of each column has a star, the worst a triangle")
+            .column(Column::text("mechanism"))
+            .column(Column::duration("mean JCT").lowest_is_best().mark_worst())
+            .column(Column::duration("median JCT").lowest_is_best().mark_worst())
+            .column(Column::duration("p99 JCT").lowest_is_best().mark_worst())
+            .column(Column::duration("mean wait").lowest_is_best().mark_worst())
+            .column(Column::duration("makespan").lowest_is_best().mark_worst())
+            .column(Column::number("throughput").highest_is_best().mark_worst())
+            .column(Column::fraction("GPU time held").highest_is_best().mark_worst());
     for run in runs {
         table.row([
             run.mechanism.name().into(),
@@ -55,13 +49,31 @@ fn table(runs: &[RunResult]) -> Table {
             run.wait.mean.into(),
             run.makespan.into(),
             run.actual.into(),
-            run.estimated.into(),
             run.utilisation.into(),
+        ]);
+    }
+    table
+}
+
+fn price(runs: &[RunResult]) -> Table {
+    let mut table = Table::new("How fair, and at what price")
+        .column(Column::text("mechanism"))
+        .column(Column::number("least favoured").unit("x").highest_is_best().mark_worst())
+        .column(Column::number("as promised").unit("x").highest_is_best().mark_worst())
+        .column(Column::number("largest deficit").lowest_is_best().mark_worst())
+        .column(Column::number("straggler workers").lowest_is_best().mark_worst())
+        .column(Column::number("moved").lowest_is_best().mark_worst())
+        .column(Column::number("preempted").lowest_is_best().mark_worst())
+        .column(Column::number("unfinished").lowest_is_best().mark_worst());
+    for run in runs {
+        table.row([
+            run.mechanism.name().into(),
             run.worst_sharing_incentive.into(),
+            run.worst_promised_incentive.into(),
+            run.deficit_max.into(),
             run.straggler_workers.into(),
             run.migrations.into(),
             run.preemptions.into(),
-            run.deficit_max.into(),
             Cell::from(run.unfinished),
         ]);
     }

@@ -7,9 +7,9 @@ use oef_report::html::Section;
 use oef_sim::engine::{RunResult, TenantRecord};
 
 /// Tenants that are shown.
-const SHOWN_MAX: usize = 40;
+const SHOWN_MAX: usize = 30;
 /// Colours end here: a tenant that was there for a few lucky rounds must not bleach the others.
-const RATIO_MAX: f64 = 4.0;
+const RATIO_MAX: f64 = 2.0;
 
 /// Throughput over that of an equal split.
 pub fn ratio(tenant: &TenantRecord) -> Option<f64> {

@@ -2,7 +2,7 @@
 
 use super::super::run::Simulated;
 use super::measures::{MEASURES, Measure};
-use oef_report::format::{clock, duration, fixed, number, percent, signed_percent};
+use oef_report::format::{clock, duration, fixed, number, percent};
 use oef_report::html::{Card, Tone};
 use oef_sim::engine::RunResult;
 
@@ -19,41 +19,41 @@ pub fn cards(simulated: &Simulated<'_>) -> Vec<Card> {
         compared(runs, &MEASURES[THROUGHPUT], number, "mean throughput"),
         favour(runs),
     ];
-    let held = runs.iter().map(|run| run.utilisation);
-    let (least, most) = (held.clone().fold(1.0, f64::min), held.fold(0.0, f64::max));
-    let range = if most - least < 5e-4 {
-        percent(most)
-    } else {
-        format!("{}–{}", fixed(100.0 * least, 0), percent((100.0 * most).round() / 100.0))
-    };
-    cards.push(Card::new(
-        range,
-        "of the GPU time held",
-        "While there were jobs, over the healthy GPUs.",
-    ));
+    cards.push(jobs(runs, first));
+    cards
+}
+
+fn jobs(runs: &[RunResult], first: &RunResult) -> Card {
     let finished = runs.iter().map(|run| run.finished).min().unwrap_or(0);
     let all = first.finished + first.unfinished;
     let last = runs.iter().map(|run| run.seconds).fold(0.0, f64::max);
-    let sentence = format!("Within {} of simulated time.", clock(last));
-    let tone = if finished == all { Tone::Good } else { Tone::Warning };
-    let jobs = if finished == all {
-        format!("all {}", number(all as f64))
+    let held = runs.iter().map(|run| run.utilisation);
+    let (least, most) = (held.clone().fold(1.0, f64::min), held.fold(0.0, f64::max));
+    let whole = |part: f64| fixed(100.0 * part, 0);
+    let held = if whole(least) == whole(most) {
+        format!("{} %", whole(most))
     } else {
-        format!("{} of {}", number(finished as f64), number(all as f64))
+        format!("{} to {} %", whole(least), whole(most))
     };
-    cards.push(Card::new(jobs, "jobs finished", sentence).tone(tone));
-    cards
+    let sentence =
+        format!("Within {} of simulated time; {held} of the GPU time was held.", clock(last));
+    let (value, tone) = if finished == all {
+        (format!("all {}", number(all as f64)), Tone::Good)
+    } else {
+        (format!("{} of {}", number(finished as f64), number(all as f64)), Tone::Warning)
+    };
+    Card::new(value, "jobs finished", sentence).tone(tone)
 }
 
 fn compared(runs: &[RunResult], measure: &Measure, show: fn(f64) -> String, label: &str) -> Card {
     match measure.ends(runs) {
         Some((best, worst)) => {
             let (a, b) = ((measure.value)(best), (measure.value)(worst));
+            let difference = percent((b / a - 1.0).abs());
+            let word = if b > a { "more" } else { "less" };
             let sentence = format!(
-                "{}, the best; {} has {}.",
-                best.mechanism,
-                worst.mechanism,
-                signed_percent(b / a - 1.0)
+                "Under {}, the best; {} has {difference} {word}.",
+                best.mechanism, worst.mechanism
             );
             Card::new(show(a), label, sentence).tone(Tone::Good)
         }
