@@ -23,7 +23,7 @@ pub fn section(simulated: &Simulated<'_>) -> Section {
         (jct(runs).draw(), "Completion time runs from submission to the last step; shorter is better."),
         (
             throughput(runs).draw(),
-            "What the shares promise and what the jobs trained. The difference is what gangs over several hosts and \
+            "What the shares promise and what the jobs trained, while there were jobs. The difference is what gangs over several hosts and \
              types, restarts and whole GPUs cost.",
         ),
     ])
@@ -110,7 +110,7 @@ fn listed(parts: &[String]) -> String {
 
 fn jct(runs: &[RunResult]) -> Bars {
     let bars = Bars::new("Job completion time", "Bars per mechanism: mean and median")
-        .axis(Axis::time("time from submission to the end"))
+        .axis(Axis::time("from submission to the end"))
         .series(["mean", "median"]);
     runs.iter().fold(bars, |bars, run| {
         bars.group(run.mechanism.name(), [Bar::new(run.jct.mean), Bar::new(run.jct.p50)])
@@ -119,7 +119,7 @@ fn jct(runs: &[RunResult]) -> Bars {
 
 fn throughput(runs: &[RunResult]) -> Bars {
     let bars = Bars::new("Throughput", "Bars per mechanism: promised and delivered")
-        .axis(Axis::new("mean throughput while there were jobs").unit("reference GPUs"))
+        .axis(Axis::new("mean throughput").unit("reference GPUs"))
         .series(["promised", "delivered"]);
     runs.iter().fold(bars, |bars, run| {
         bars.group(run.mechanism.name(), [Bar::new(run.estimated), Bar::new(run.actual)])

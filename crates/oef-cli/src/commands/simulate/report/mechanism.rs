@@ -121,8 +121,7 @@ fn tenants(run: &RunResult, cast: &Cast) -> Table {
         .column(Column::duration("mean wait"))
         .column(Column::number("throughput"))
         .column(Column::number("promised"))
-        .column(Column::number("equal split"))
-        .column(Column::number("of it").unit("x").mark_worst().highest_is_best())
+        .column(Column::number("of equal split").unit("x").mark_worst().highest_is_best())
         .column(Column::number("share").unit("GPUs"))
         .column(Column::number("held").unit("GPUs"));
     let mut jobs: Vec<Vec<&JobRecord>> = vec![Vec::new(); run.tenants.len()];
@@ -146,7 +145,6 @@ fn tenants(run: &RunResult, cast: &Cast) -> Table {
             times(|job| Some(job.start_s? - job.submit_s)).into(),
             mean(tenant.delivered).into(),
             mean(tenant.promised).into(),
-            mean(tenant.equal_split).into(),
             ratio(tenant).into(),
             mean(tenant.share_gpus).into(),
             mean(tenant.held_gpus).into(),
