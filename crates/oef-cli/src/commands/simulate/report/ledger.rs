@@ -42,9 +42,9 @@ pub fn section(run: &RunResult, cast: &Cast, round: f64) -> Section {
     };
     Section::new("Promised and delivered")
         .paragraph(format!(
-            "Shares are fractions of GPUs, and jobs run on whole ones, in gangs. What a tenant is promised and does not \
-             hold is written down as a deficit, in GPU-rounds, and decides who goes first. The largest deficit of any \
-             workload at any time was {} GPU-rounds.",
+            "Shares are fractions of GPUs, and jobs run on whole ones, in gangs. What a workload is promised and does not \
+             hold is written down as its deficit, in GPU-rounds, and decides who goes first. No deficit was further from \
+             zero than {} GPU-rounds at any time.",
             oef_report::format::number(run.deficit_max)
         ))
         .figures([
@@ -60,8 +60,8 @@ pub fn section(run: &RunResult, cast: &Cast, round: f64) -> Section {
         ])
         .figure(
             &deficits(run, cast, round),
-            "Above zero a tenant is owed GPUs, below it has had more than its share. Lines that return to zero mean that \
-             promises are kept.",
+            "Summed over a tenant's workloads. Above zero it is owed GPUs; below it has had more than its share, and gives \
+             way when others want theirs. An account cannot leave its limits, about two of the workload's largest gangs.",
         )
 }
 
