@@ -78,9 +78,31 @@ fn summarise(run: Run<'_>) -> RunResult {
 /// that saves up for its turn gets nothing at first, and all of it later.
 const COMPARED_ROUNDS_MIN: u64 = 12;
 
-/// The least ratio to the equal split among tenants that were there long enough.
+/// The least ratio to the equal split among tenants that were there long enough; among all where none was; 1 where
+/// there is nobody to compare.
 fn least(tenants: &[TenantRecord], figure: impl Fn(&TenantRecord) -> f64) -> f64 {
-    let there = tenants.iter().filter(|t| t.rounds >= COMPARED_ROUNDS_MIN && t.equal_split > 0.0);
-    let least = there.map(|t| figure(t) / t.equal_split).fold(f64::INFINITY, f64::min);
-    if least.is_finite() { least } else { 0.0 }
+    let among = |rounds: u64| {
+        let there = tenants.iter().filter(|t| t.rounds >= rounds && t.equal_split > 0.0);
+        there.map(|t| figure(t) / t.equal_split).reduce(f64::min)
+    };
+    among(COMPARED_ROUNDS_MIN).or_else(|| among(1)).unwrap_or(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_is_of_those_who_were_there_long_enough() {
+        let tenant = |rounds: u64, delivered: f64| TenantRecord {
+            rounds,
+            delivered,
+            equal_split: 2.0,
+            ..TenantRecord::default()
+        };
+        let of = |tenants: &[TenantRecord]| least(tenants, |t| t.delivered);
+        assert_eq!(of(&[tenant(20, 1.0), tenant(12, 3.0), tenant(2, 0.2)]), 0.5);
+        assert_eq!(of(&[tenant(3, 1.0), tenant(2, 0.2)]), 0.1);
+        assert_eq!(of(&[tenant(0, 0.0)]), 1.0);
+    }
 }
