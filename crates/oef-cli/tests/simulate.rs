@@ -146,6 +146,7 @@ fn bad_input_is_told_with_its_place_and_the_way_out() {
     with(TRACE, &["--lie", "a"]).fails(2, &["TENANT=TYPE:FACTOR"]);
     with(TRACE, &["--reference", "fst"]).fails(2, &["--reference", "did you mean `fast`?"]);
     with(TRACE, &["--failures", "1h"]).fails(2, &["such as 7d,2h"]);
+    with(TRACE, &["--failures", "10ms,10ms"]).fails(4, &["--failures", "less often"]);
     with(TRACE, &["--round", "0"]).fails(2, &["a time above 0"]);
     with(TRACE, &["--load", "0"]).fails(2, &["above 0"]);
     with(TRACE, &["--duration-column", "nothing"]).fails(2, &["nothing"]);

@@ -27,6 +27,9 @@ const COMPARED: [Mechanism; 5] = [
     Mechanism::MaxMin,
 ];
 
+/// Failures of nodes over the whole run: each is two events, and they are drawn before it begins.
+const OUTAGES_MAX: f64 = 1_000_000.0;
+
 /// Everything that was simulated, and what came of it.
 #[derive(Debug)]
 pub struct Simulated<'a> {
@@ -98,8 +101,7 @@ fn scenario(args: &SimulateArgs, gathered: &Gathered) -> Result<Scenario, Failur
         restart_cost: span(args.scheduler.restart_cost, defaults.restart_cost),
         ..defaults
     };
-    let failures =
-        args.world.failures.map(|(between_s, repair_s)| Failures { between_s, repair_s });
+    let failures = failures(args, gathered)?;
     let full = args.report.is_some() || args.csv.is_some();
     Ok(Scenario {
         profile_error: args.world.profile_error,
@@ -109,6 +111,20 @@ fn scenario(args: &SimulateArgs, gathered: &Gathered) -> Result<Scenario, Failur
         detail: if full { Detail::Full } else { Detail::Summary },
         ..Scenario::new(settings, args.seed)
     })
+}
+
+/// How nodes fail, if that is not more often than anybody could mean.
+fn failures(args: &SimulateArgs, gathered: &Gathered) -> Result<Option<Failures>, Failure> {
+    let Some((between_s, repair_s)) = args.world.failures else { return Ok(None) };
+    let last = gathered.trace.jobs.iter().map(|job| job.submit_s).fold(0.0, f64::max);
+    let seconds = args.world.until.unwrap_or(2.0 * last + 86_400.0);
+    let outages = gathered.cluster.nodes.len() as f64 * seconds / (between_s + repair_s);
+    if outages > OUTAGES_MAX {
+        let complaint = Complaint::new(format!("nodes would fail about {outages:.0} times"));
+        let hint = format!("at most {OUTAGES_MAX} are simulated: let them fail less often");
+        return Err(Failure::limit(complaint.at("--failures").hint(hint)));
+    }
+    Ok(Some(Failures { between_s, repair_s }))
 }
 
 fn reference(args: &SimulateArgs, gathered: &Gathered) -> Result<Option<String>, Failure> {
