@@ -78,9 +78,12 @@ fn summarise(run: Run<'_>) -> RunResult {
 /// that saves up for its turn gets nothing at first, and all of it later.
 const COMPARED_ROUNDS_MIN: u64 = 12;
 
-/// The least ratio to the equal split among tenants that were there long enough.
+/// The least ratio to the equal split among tenants that were there long enough; where none was, among all that
+/// were there for a whole round; 1 where nobody was.
 fn least(tenants: &[TenantRecord], figure: impl Fn(&TenantRecord) -> f64) -> f64 {
-    let there = tenants.iter().filter(|t| t.rounds >= COMPARED_ROUNDS_MIN && t.equal_split > 0.0);
-    let least = there.map(|t| figure(t) / t.equal_split).fold(f64::INFINITY, f64::min);
-    if least.is_finite() { least } else { 0.0 }
+    let among = |rounds: u64| {
+        let there = tenants.iter().filter(|t| t.rounds >= rounds && t.equal_split > 0.0);
+        there.map(|t| figure(t) / t.equal_split).reduce(f64::min)
+    };
+    among(COMPARED_ROUNDS_MIN).or_else(|| among(1)).unwrap_or(1.0)
 }
