@@ -78,8 +78,8 @@ fn summarise(run: Run<'_>) -> RunResult {
 /// that saves up for its turn gets nothing at first, and all of it later.
 const COMPARED_ROUNDS_MIN: u64 = 12;
 
-/// The least ratio to the equal split among tenants that were there long enough; among all where none was; 1 where
-/// there is nobody to compare.
+/// The least ratio to the equal split among tenants that were there long enough; where none was, among all that
+/// were there for a whole round; 1 where nobody was.
 fn least(tenants: &[TenantRecord], figure: impl Fn(&TenantRecord) -> f64) -> f64 {
     let among = |rounds: u64| {
         let there = tenants.iter().filter(|t| t.rounds >= rounds && t.equal_split > 0.0);
