@@ -83,8 +83,8 @@ pub fn render(lines: &[Line]) -> String {
         }
     }
     let legend = "\nThe time is that of one thread on the processor, the median of the repeats, for the simulation alone, without \
-                  reading; of `planning`\nthe mean for one round without the shares. References were measured elsewhere, on the \
-                  same kind of machine.\n";
+                  reading; of `planning`\nthe mean for one round without the shares. References are known figures, not measured in \
+                  this run.\n";
     table.render() + legend
 }
 
