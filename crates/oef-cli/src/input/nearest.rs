@@ -1,22 +1,6 @@
-//! "Did you mean".
+//! "Did you mean", as in the readers of `oef-sim`.
 
-/// The known name nearest to a wrong one, if any is near enough to be meant.
-pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let lower = wrong.to_lowercase();
-    let distance = |name: &str| {
-        let name = name.to_lowercase();
-        // A prefix is what people type when they remember half of a name.
-        if !lower.is_empty() && name.starts_with(&lower) {
-            1
-        } else {
-            strsim::osa_distance(&lower, &name)
-        }
-    };
-    let (far, near) = known.into_iter().map(|name| (distance(name), name)).min()?;
-    let length = wrong.chars().count();
-    // Most of the name must have been right: `b200` is no misspelt `a100`.
-    (far <= 1.max(length / 3) && far < length).then_some(near)
-}
+pub use oef_sim::input::nearest::nearest;
 
 /// A hint that names the nearest known name, or else some of the known ones.
 pub fn hint<'a>(
@@ -24,28 +8,5 @@ pub fn hint<'a>(
     wrong: &str,
     known: impl IntoIterator<Item = &'a str> + Clone,
 ) -> String {
-    const NAMED_MAX: usize = 8;
-    if let Some(near) = nearest(wrong, known.clone()) {
-        return format!("did you mean `{near}`?");
-    }
-    let mut names: Vec<&str> = known.into_iter().take(NAMED_MAX + 1).collect();
-    if names.len() > NAMED_MAX {
-        names[NAMED_MAX] = "...";
-    }
-    format!("known {what}: {}", names.join(", "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn near_names_are_found_and_far_ones_are_listed() {
-        assert_eq!(nearest("wieght", ["weight", "name"]), Some("weight"));
-        assert_eq!(nearest("vision", ["vision-lab", "speech"]), Some("vision-lab"));
-        assert_eq!(nearest("colour", ["weight", "name"]), None);
-        assert_eq!(nearest("xy", ["ab"]), None);
-        assert_eq!(nearest("b200", ["a100"]), None);
-        assert_eq!(hint("fields", "colour", ["weight", "name"]), "known fields: weight, name");
-    }
+    oef_sim::input::nearest::hint(&format!("known {what}"), wrong, known)
 }

@@ -13,7 +13,7 @@ pub mod limits;
 mod load;
 mod matching;
 mod models;
-mod nearest;
+pub mod nearest;
 mod node_list;
 mod prepare;
 mod profile;

@@ -1,7 +1,25 @@
 //! "Did you mean".
 
-/// A hint that names the known name nearest to a wrong one, or else some of the known ones.
-pub(crate) fn hint<'a>(
+/// The known name nearest to a wrong one, if any is near enough to be meant.
+pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = wrong.to_lowercase();
+    let distance = |name: &str| {
+        let name = name.to_lowercase();
+        // A prefix is what people type when they remember half of a name.
+        if !lower.is_empty() && name.starts_with(&lower) {
+            1
+        } else {
+            strsim::osa_distance(&lower, &name)
+        }
+    };
+    let (far, near) = known.into_iter().map(|name| (distance(name), name)).min()?;
+    let length = wrong.chars().count();
+    // Most of the name must have been right: `b200` is no misspelt `a100`.
+    (far <= 1.max(length / 3) && far < length).then_some(near)
+}
+
+/// A hint that names the nearest known name, or else some of the known ones.
+pub fn hint<'a>(
     what: &str,
     wrong: &str,
     known: impl IntoIterator<Item = &'a str> + Clone,
@@ -17,22 +35,18 @@ pub(crate) fn hint<'a>(
     format!("{what}: {}", names.join(", "))
 }
 
-fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let lower = wrong.to_lowercase();
-    let distance = |name: &str| strsim::osa_distance(&lower, &name.to_lowercase());
-    let (far, near) = known.into_iter().map(|name| (distance(name), name)).min()?;
-    let length = wrong.chars().count();
-    // Most of the name must have been right: `b200` is no misspelt `a100`.
-    (far <= 1.max(length / 3) && far < length).then_some(near)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn near_names_are_found_and_far_ones_are_listed() {
+        assert_eq!(nearest("wieght", ["weight", "name"]), Some("weight"));
+        assert_eq!(nearest("vision", ["vision-lab", "speech"]), Some("vision-lab"));
+        assert_eq!(nearest("colour", ["weight", "name"]), None);
+        assert_eq!(nearest("xy", ["ab"]), None);
+        assert_eq!(nearest("b200", ["a100"]), None);
+        assert_eq!(hint("fields", "colour", ["weight", "name"]), "fields: weight, name");
         assert_eq!(hint("columns", "gpu", ["gpus", "tenant"]), "did you mean `gpus`?");
-        assert_eq!(hint("columns", "colour", ["gpus", "tenant"]), "columns: gpus, tenant");
     }
 }
