@@ -1,5 +1,6 @@
 //! The command line as types.
 
+use crate::commands::reproduce::args::{self as reproduce, ReproduceArgs};
 use crate::exit::EXIT_CODES_HELP;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -65,6 +66,9 @@ pub enum Command {
     Whatif(WhatifArgs),
     /// Search for the false profile that would pay a tenant most
     Lie(LieArgs),
+    /// Run the paper's evaluation and set its figures beside ours
+    #[command(after_help = reproduce::EXAMPLES)]
+    Reproduce(ReproduceArgs),
     /// List the mechanisms
     Mechanisms(MechanismsArgs),
     /// Measure how fast this machine solves

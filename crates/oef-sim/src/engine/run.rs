@@ -2,7 +2,7 @@
 
 use super::agenda::{Agenda, Entry};
 use super::jobs::{SimJob, work_of};
-use super::record::{JobRecord, Recorder, Segment, TenantRecord};
+use super::record::{JobRecord, Recorder, Segment, TenantRecord, WorkloadRecord};
 use super::scenario::{Detail, Happening, Inputs, Scenario};
 use super::summary::{Quantiles, RunResult};
 use crate::input::{InputError, ProfileTable, TraceJob, check_models};
@@ -318,7 +318,7 @@ impl<'a> Run<'a> {
         let Some(before) = job.run.as_ref().map(|run| run.counted) else { return };
         let worked = job.count(self.now);
         let held = self.now.since(before).seconds() * f64::from(job.workers);
-        self.recorder.worked(job.tenant, worked);
+        self.recorder.worked(job.tenant, job.workload, worked);
         self.recorder.held(job.tenant, held);
     }
 
@@ -478,11 +478,18 @@ fn summarise(run: Run<'_>) -> RunResult {
         solves: run.state.entitlement().solves(),
         trouble: run.trouble,
         tenants: recorder.tenants,
+        workloads: workloads(&run.state),
         jobs,
         series: recorder.series,
         segments: recorder.segments,
         busiest: recorder.busiest,
     }
+}
+
+fn workloads(state: &State) -> Vec<WorkloadRecord> {
+    let record =
+        |w: &oef_sched::Workload| WorkloadRecord { name: w.name.clone(), tenant: w.tenant.0 };
+    state.workloads().iter().map(record).collect()
 }
 
 /// Rounds that a tenant must have been there before its throughput is compared with its equal split: a gang

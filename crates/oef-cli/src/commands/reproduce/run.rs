@@ -1,0 +1,93 @@
+//! From arguments to what is shown.
+
+use super::args::ReproduceArgs;
+use super::bar::Bar;
+use super::{data, page, table, timing};
+use crate::exit::Exit;
+use crate::failure::{Complaint, Failure};
+use crate::output::document::VERSION;
+use crate::printer::Printer;
+use oef_sim::experiment::{Experiment, ExperimentError, Id, Lab, Setup, Size, solver_time};
+use serde::Serialize;
+use std::fs;
+
+/// Everything that was found, for machines.
+#[derive(Serialize)]
+struct Document<'a> {
+    version: u32,
+    seed: u64,
+    quick: bool,
+    data: &'a [String],
+    rules: &'static str,
+    experiments: &'a [Experiment],
+}
+
+/// How verdicts come about, in words; the same in the report and in JSON.
+pub const RULES: &str = "Each figure is the median over several draws of models, job sizes and durations. An effect \
+     that the paper prints holds when ours has the same sign and at least half of its size, and in part from a tenth \
+     on; a direction that more than a quarter of the draws contradict holds at most in part. Equalities hold within \
+     10 % and in part within 25 %, unless the table says otherwise. An experiment holds when all figures that count \
+     hold, and does not when none does; figures marked `beside` do not count.";
+
+/// Runs the command.
+pub fn run(args: &ReproduceArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let found = data::read(args.data.as_deref(), printer)?;
+    let setup = Setup {
+        seed: args.seed,
+        size: if args.quick { Size::Quick } else { Size::Full },
+        tables: found.tables,
+        trace: found.trace,
+    };
+    let mut ids = if args.only.is_empty() { Id::ALL.to_vec() } else { args.only.clone() };
+    ids.sort();
+    ids.dedup();
+    let experiments = run_all(&ids, &setup, args, printer)?;
+    if let Some(path) = &args.report {
+        let html = page::render(&experiments, args, &found.names);
+        fs::write(path, html).map_err(|error| {
+            let complaint = Complaint::new(format!("the report could not be written: {error}"));
+            Failure::from(complaint.at(path.display().to_string()))
+        })?;
+        printer.note(&format!("the report is in {}", path.display()));
+    }
+    if args.json {
+        let (seed, quick, data) = (args.seed, args.quick, &found.names[..]);
+        let experiments = &experiments[..];
+        let rules = RULES;
+        printer.json(&Document { version: VERSION, seed, quick, data, rules, experiments })?;
+    } else {
+        printer.result(&table::render(&experiments))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn run_all(
+    ids: &[Id],
+    setup: &Setup,
+    args: &ReproduceArgs,
+    printer: &Printer,
+) -> Result<Vec<Experiment>, Failure> {
+    let bar = Bar::new(printer, ids.len());
+    let mut watch = |what: &str| bar.at(what);
+    let mut lab = Lab::new(setup, &mut watch);
+    let mut experiments = Vec::new();
+    for &id in ids {
+        experiments.push(match id {
+            Id::J => {
+                bar.at(id.title());
+                solver_time(&timing::measure(args.quick, args.seed)?)
+            }
+            _ => lab.run(id).map_err(failure)?,
+        });
+        bar.done();
+    }
+    Ok(experiments)
+}
+
+/// All inputs are ours or were checked: what goes wrong here is a limit, not the user's mistake.
+fn failure(error: ExperimentError) -> Failure {
+    match error {
+        ExperimentError::Solve(error) => error.into(),
+        other => Failure::limit(Complaint::new(other.to_string())),
+    }
+}

@@ -1,0 +1,74 @@
+//! How much is run, and on what data.
+
+use super::models::SpeedupTable;
+use crate::input::Trace;
+
+/// What all experiments share.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    /// Seed of everything random.
+    pub seed: u64,
+    /// How much is run.
+    pub size: Size,
+    /// Measured tables beside the paper's models and our own measurements.
+    pub tables: Vec<SpeedupTable>,
+    /// A real trace of about three days, whose durations are scaled to the load; else one is generated.
+    pub trace: Option<(String, Trace)>,
+}
+
+/// How much is run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Size {
+    /// For tests: seconds in an unoptimised build.
+    Tiny,
+    /// A first look: well under a minute.
+    Quick,
+    /// A few minutes.
+    #[default]
+    Full,
+}
+
+impl Size {
+    /// Draws of models, job sizes and durations for the small experiments.
+    pub(super) fn draws(self) -> u64 {
+        self.pick(2, 6, 20)
+    }
+
+    /// Draws for the runs with 20 tenants.
+    pub(super) fn twenty_draws(self) -> u64 {
+        self.pick(1, 4, 12)
+    }
+
+    /// Draws for each point of a range and each measured table.
+    pub(super) fn range_draws(self) -> u64 {
+        self.pick(1, 2, 8)
+    }
+
+    /// Draws of the three-day load.
+    pub(super) fn three_day_draws(self) -> u64 {
+        self.pick(1, 2, 6)
+    }
+
+    /// Hours that the runs with 20 tenants go on.
+    pub(super) fn hours(self) -> f64 {
+        self.pick(1.5, 4.0, 8.0)
+    }
+
+    /// Jobs of a tenant in the three-day load; the paper's is 20.
+    pub(super) fn jobs_per_tenant(self) -> u32 {
+        self.pick(2, 8, 20)
+    }
+
+    /// Days of the load; as many jobs fewer as the days are shorter.
+    pub(super) fn days(self) -> f64 {
+        self.pick(0.3, 1.2, 3.0)
+    }
+
+    fn pick<T>(self, tiny: T, quick: T, full: T) -> T {
+        match self {
+            Size::Tiny => tiny,
+            Size::Quick => quick,
+            Size::Full => full,
+        }
+    }
+}
