@@ -241,12 +241,12 @@ fn comparisons() -> Section {
     Section::new("Comparisons")
         .figure(&gain, "Error bars span five seeds.")
         .table(table)
-        .note(
+        .verdict(
             Tone::Good,
             "The gain of the cooperative mechanism is within two points of the paper's.",
         )
         .note(Tone::Warning, "Two of the speedups are not printed in the paper; they were chosen.")
-        .note(Tone::Bad, "Gavel's actual throughput is below max-min here.")
+        .verdict(Tone::Bad, "Gavel's actual throughput is below max-min here.")
         .note(Tone::Plain, "Bars begin at zero.")
         .details(
             Section::new("All twelve series")
@@ -354,8 +354,10 @@ fn words() -> Section {
 fn extremes() -> Section {
     let nothing = LineChart::new("Nothing at all", "No data");
     let one = LineChart::new("One point", "A single dot")
+        .small()
         .series(Series::new("lonely", vec![(60.0, 3.0)]));
     let odd = LineChart::new("Odd values & <names>", "Gaps where values are not numbers")
+        .small()
         .x(Axis::new("tenants"))
         .y(Axis::new("error").unit("ppm"))
         .series(Series::new(

@@ -71,8 +71,10 @@ pub enum JobState {
 pub struct Job {
     pub(crate) spec: JobSpec,
     pub(crate) phase: Phase,
-    /// By gpu type, where the job says so; `None`: any.
-    pub(crate) allowed: Option<Vec<bool>>,
+    /// Its kind, by its position in the workload's.
+    pub(crate) class: usize,
+    /// Its position among those of its workload that own GPUs.
+    pub(crate) place: Option<usize>,
     pub(crate) submitted: Time,
     /// The start of the current wait.
     pub(crate) waiting_since: Time,
@@ -84,11 +86,12 @@ pub struct Job {
 }
 
 impl Job {
-    pub(crate) fn new(spec: JobSpec, allowed: Option<Vec<bool>>, at: Time) -> Self {
+    pub(crate) fn new(spec: JobSpec, class: usize, at: Time) -> Self {
         Job {
             spec,
             phase: Phase::Queued,
-            allowed,
+            class,
+            place: None,
             submitted: at,
             waiting_since: at,
             generation: Generation(0),
@@ -142,9 +145,5 @@ impl Job {
     /// The steps that it has reported.
     pub fn steps(&self) -> f64 {
         self.steps
-    }
-
-    pub(crate) fn may_use(&self, gpu: usize) -> bool {
-        self.allowed.as_ref().is_none_or(|a| a.get(gpu).copied().unwrap_or(false))
     }
 }

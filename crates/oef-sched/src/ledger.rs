@@ -18,6 +18,7 @@
 //! balance stands in `carry`, to be spread over those who wait.
 
 use crate::ids::WorkloadKey;
+use crate::select::pays;
 use crate::settings::Settings;
 use crate::state::State;
 use crate::tenant::Workload;
@@ -28,7 +29,7 @@ use crate::time::Time;
 pub(crate) struct Ledger {
     settled: Time,
     /// By type: minus the sum of the accounts in play.
-    carry: Vec<f64>,
+    pub(crate) carry: Vec<f64>,
 }
 
 /// How far the account of a workload may fall for one gpu type, in GPU-rounds.
@@ -52,8 +53,13 @@ pub(crate) fn settle(state: &mut State, now: Time) {
         return;
     }
     let mut contenders: Vec<(usize, f64)> = Vec::new();
-    let State { active, workloads, ledger, settings, .. } = state;
+    let State { active, workloads, ledger, settings, cluster, .. } = state;
     let slowest: Vec<f64> = active.iter().map(|w| slowest_overused(&workloads[w.0])).collect();
+    let contends = |workload: &Workload, gpu: usize, slowest: f64| {
+        workload.share_on(gpu) > 0.0
+            && (workload.waits_for(gpu, cluster.capacity())
+                || pays(settings, workload.profile.on(gpu), slowest))
+    };
     for gpu in 0..types {
         contenders.clear();
         for (w, &slow) in active.iter().zip(&slowest) {
@@ -82,15 +88,6 @@ fn slowest_overused(workload: &Workload) -> f64 {
     over.fold(f64::INFINITY, f64::min)
 }
 
-/// Whether a workload has a use for more of its share of a type: a job waits, or runs on a slower type
-/// beyond the share there.
-fn contends(workload: &Workload, gpu: usize, slowest_overused: f64) -> bool {
-    let speed = workload.profile.on(gpu);
-    workload.share_on(gpu) > 0.0
-        && speed > 0.0
-        && (!workload.waiting.is_empty() || speed > slowest_overused)
-}
-
 /// Moves one account over some rounds and returns by how much.
 fn accrue(
     workload: &mut Workload,
@@ -104,8 +101,11 @@ fn accrue(
     }
     let (share, used) = (workload.share[gpu], f64::from(workload.used[gpu]));
     if share <= 0.0 {
-        workload.extra += used * rounds;
-        return 0.0;
+        // An old claim is paid back; what goes beyond is a gift.
+        let paid = (used * rounds).min(workload.deficit[gpu].max(0.0));
+        workload.deficit[gpu] -= paid;
+        workload.extra += used * rounds - paid;
+        return -paid;
     }
     if !contends && used <= share {
         return 0.0;
@@ -145,7 +145,7 @@ fn spread(
 /// types on which it has, at its own speeds. A debt stays worth what it was, and a gang that saves up does
 /// not have to begin anew because the shares went to another type.
 pub(crate) fn follow_shares(state: &mut State) {
-    let State { active, workloads, ledger, cluster, .. } = state;
+    let State { active, workloads, ledger, cluster, settings, .. } = state;
     ledger.carry.resize(cluster.types().len(), 0.0);
     for key in active.iter() {
         let workload = &mut workloads[key.0];
@@ -165,9 +165,12 @@ pub(crate) fn follow_shares(state: &mut State) {
         }
         if stale != 0.0 {
             for j in 0..speeds.len() {
-                let moved = stale * workload.share[j] / share;
-                workload.deficit[j] += moved;
-                ledger.carry[j] -= moved;
+                let before = workload.deficit[j];
+                // Many GPUs of a slow type are worth few of a fast one: a debt is not larger than the floor.
+                let least = before.min(-floor(workload, j, settings));
+                let after = (before + stale * workload.share[j] / share).max(least);
+                workload.deficit[j] = after;
+                ledger.carry[j] -= after - before;
             }
         }
     }
@@ -197,5 +200,14 @@ pub(crate) fn enter(state: &mut State, key: WorkloadKey) {
 pub(crate) fn retire(state: &mut State, key: WorkloadKey) {
     for (carry, deficit) in state.ledger.carry.iter_mut().zip(&state.workloads[key.0].deficit) {
         *carry += deficit;
+    }
+}
+
+/// Forgets all accounts.
+pub(crate) fn clear(state: &mut State) {
+    state.ledger.carry.fill(0.0);
+    for workload in &mut state.workloads {
+        workload.deficit.fill(0.0);
+        workload.extra = 0.0;
     }
 }

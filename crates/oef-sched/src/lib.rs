@@ -13,9 +13,12 @@
 #![forbid(unsafe_code)]
 
 mod action;
+mod class;
 mod cluster;
 mod entitlement;
 mod event;
+mod give_back;
+mod hosts;
 mod ids;
 mod job;
 mod ledger;
@@ -27,6 +30,8 @@ mod settings;
 mod state;
 mod step;
 mod tenant;
+#[cfg(test)]
+mod testing;
 mod time;
 mod why;
 

@@ -1,192 +1,111 @@
 //! On which GPUs of which nodes.
 //!
 //! Jobs that stay keep their GPUs. The others come by size, the biggest gang first: on the host where it
-//! leaves the fewest GPUs over, or else on the fewest hosts. GPUs that are idle now come before GPUs that
-//! somebody has yet to leave. At last, gangs that run on more hosts than they need move together where
-//! that pays.
+//! leaves the fewest GPUs over, or else on the fewest hosts. On a host, GPUs that are idle now come before
+//! GPUs that somebody has yet to leave. At last, gangs that run on more hosts than they need move together
+//! where that pays.
 
-use crate::cluster::{Cluster, Health};
-use crate::ids::{GpuId, NodeId, Slot};
-use crate::reason::StartReason;
+use crate::cluster::Cluster;
+use crate::ids::{GpuId, Slot};
 use crate::select::{Pick, Types};
 use crate::settings::PlacementRule;
 use crate::state::State;
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
 
-/// A chosen job with its GPUs.
-#[derive(Clone, Debug)]
-pub(crate) struct Placed {
-    pub slot: Slot,
-    /// `None`: those that it has.
-    pub gpus: Option<Vec<GpuId>>,
-    pub why: StartReason,
-}
-
-/// Gives every chosen job its GPUs.
-pub(crate) fn place(state: &State, picks: Vec<Pick>, may_move: bool) -> Vec<Placed> {
-    let mut room = Room::new(state, &picks);
+/// The GPUs of every chosen job, which owns them from now on; `None`: those that it has.
+pub(crate) fn place(state: &mut State, picks: &[Pick], may_move: bool) -> Vec<Option<Vec<GpuId>>> {
+    let rule = state.settings.placement;
     let mut order: Vec<usize> = (0..picks.len()).filter(|&i| !picks[i].stays).collect();
-    if state.settings.placement == PlacementRule::Packed {
-        order.sort_by_key(|&i| std::cmp::Reverse(state.at(picks[i].slot).spec.workers));
+    if rule == PlacementRule::Packed {
+        order.sort_by_key(|&i| Reverse(state.at(picks[i].slot).spec.workers));
     }
     let mut gpus: Vec<Option<Vec<GpuId>>> = vec![None; picks.len()];
     for i in order {
-        let workers = state.at(picks[i].slot).spec.workers;
-        gpus[i] = Some(match &picks[i].types {
-            Types::One(gpu) => room.take(*gpu, workers),
-            Types::Many(counts) => counts.iter().flat_map(|&(gpu, n)| room.take(gpu, n)).collect(),
-        });
+        let slot = picks[i].slot;
+        let workers = state.at(slot).spec.workers;
+        let mut own = Vec::new();
+        match &picks[i].types {
+            Types::One(gpu) => take(&mut state.cluster, rule, *gpu, workers, slot, &mut own),
+            Types::Many(counts) => {
+                for &(gpu, count) in counts {
+                    take(&mut state.cluster, rule, gpu, count, slot, &mut own);
+                }
+            }
+        }
+        gpus[i] = Some(own);
     }
-    let mut placed: Vec<Placed> = picks
-        .into_iter()
-        .zip(gpus)
-        .map(|(pick, gpus)| Placed { slot: pick.slot, gpus, why: pick.why })
-        .collect();
-    if may_move && state.settings.placement == PlacementRule::Packed {
-        bring_together(state, &mut placed, &mut room);
+    if may_move && rule == PlacementRule::Packed {
+        bring_together(state, picks, &mut gpus);
     }
-    placed
+    gpus
 }
 
-/// Moves gangs that are spread over hosts onto one, where one has room and the move pays.
-fn bring_together(state: &State, placed: &mut [Placed], room: &mut Room<'_>) {
+/// Gives a job so many GPUs of a type.
+fn take(
+    cluster: &mut Cluster,
+    rule: PlacementRule,
+    gpu: usize,
+    count: u32,
+    slot: Slot,
+    own: &mut Vec<GpuId>,
+) {
+    let mut left = count;
+    while left > 0 {
+        let hosts = cluster.hosts(gpu);
+        let host = match rule {
+            PlacementRule::FirstFree => hosts.oldest(),
+            // Where no host is large enough, the emptiest ones together.
+            PlacementRule::Packed => hosts.tightest(left).or_else(|| hosts.emptiest()),
+        };
+        let Some(host) = host else { return };
+        let given = cluster.own_on(host, left, slot);
+        left -= given.len() as u32;
+        own.extend(given);
+    }
+}
+
+/// Moves gangs that are spread over hosts onto one, where one has room and the move pays. What one leaves
+/// may make room for another, so that it goes on until nothing moves.
+fn bring_together(state: &mut State, picks: &[Pick], gpus: &mut [Option<Vec<GpuId>>]) {
     let slower = 1.0 - state.settings.spread_loss.clamp(0.0, 1.0);
     let (cost, horizon) = (state.settings.restart_cost.seconds(), state.settings.horizon.seconds());
     if horizon - cost <= slower * horizon {
         return;
     }
-    for job in placed.iter_mut().filter(|job| job.gpus.is_none()) {
-        let Some(lease) = state.target(job.slot) else { continue };
-        let one_host = lease.gpus.iter().all(|g| g.node == lease.gpus[0].node);
-        let (false, Some(gpu)) = (one_host, state.single_type(&lease.gpus)) else { continue };
-        if state.is_protected(job.slot) {
-            continue;
-        }
-        if let Some(node) = room.best_host(gpu, lease.gpus.len() as u32) {
-            job.gpus = Some(room.take_on(gpu, node, lease.gpus.len() as u32));
-            job.why = StartReason::Better;
-            for &left in &lease.gpus {
-                room.give(gpu, left);
-            }
-        }
-    }
-}
-
-/// GPUs that can be given, by type and node.
-struct Room<'a> {
-    cluster: &'a Cluster,
-    rule: PlacementRule,
-    /// Free GPUs of each node; the last is taken first.
-    gpus: Vec<Vec<GpuId>>,
-    /// By type and number of free GPUs: the nodes.
-    hosts: Vec<Vec<BTreeSet<NodeId>>>,
-}
-
-impl<'a> Room<'a> {
-    fn new(state: &'a State, picks: &[Pick]) -> Self {
-        let cluster = &state.cluster;
-        let mut taken: Vec<Vec<bool>> =
-            cluster.nodes().iter().map(|node| vec![false; node.gpus()]).collect();
-        for pick in picks.iter().filter(|pick| pick.stays) {
-            for gpu in state.target(pick.slot).into_iter().flat_map(|lease| &lease.gpus) {
-                taken[gpu.node.0][gpu.index as usize] = true;
-            }
-        }
-        let types = cluster.types().len();
-        let mut room = Room {
-            cluster,
-            rule: state.settings.placement,
-            gpus: vec![Vec::new(); taken.len()],
-            hosts: vec![Vec::new(); types],
-        };
-        for (n, taken) in taken.iter().enumerate() {
-            room.open(NodeId(n), taken);
-        }
-        room
-    }
-
-    fn open(&mut self, id: NodeId, taken: &[bool]) {
-        let node = &self.cluster.nodes()[id.0];
-        if node.health() != Health::Up {
+    let mut spread: Vec<usize> = (0..picks.len())
+        .filter(|&i| gpus[i].is_none() && is_spread(state, picks[i].slot))
+        .filter(|&i| !state.is_protected(picks[i].slot))
+        .collect();
+    spread.sort_by_key(|&i| Reverse(state.at(picks[i].slot).spec.workers));
+    loop {
+        let before = spread.len();
+        spread.retain(|&i| {
+            let moved = together(state, picks[i].slot);
+            gpus[i] = moved;
+            gpus[i].is_none()
+        });
+        if spread.len() == before {
             return;
         }
-        let mut free: Vec<GpuId> =
-            self.cluster.gpus_of(id).filter(|g| !taken[g.index as usize]).collect();
-        // Taken from the end: idle ones first, and the lower index first.
-        free.sort_by_key(|&g| (self.cluster.holder(g).is_none(), std::cmp::Reverse(g.index)));
-        self.file(node.gpu_type().0, id, free.len());
-        self.gpus[id.0] = free;
     }
+}
 
-    fn file(&mut self, gpu: usize, node: NodeId, free: usize) {
-        let hosts = &mut self.hosts[gpu];
-        if hosts.len() <= free {
-            hosts.resize(free + 1, BTreeSet::new());
-        }
-        if free > 0 {
-            hosts[free].insert(node);
-        }
-    }
+/// Whether a job's GPUs are of one type on several hosts.
+fn is_spread(state: &State, slot: Slot) -> bool {
+    let Some(lease) = state.target(slot) else { return false };
+    let Some(first) = lease.gpus.first() else { return false };
+    let one_host = lease.gpus.iter().all(|gpu| gpu.node == first.node);
+    !one_host && state.single_type(&lease.gpus).is_some()
+}
 
-    fn take(&mut self, gpu: usize, count: u32) -> Vec<GpuId> {
-        if self.rule == PlacementRule::FirstFree {
-            return self.take_first(gpu, count);
-        }
-        if let Some(node) = self.best_host(gpu, count) {
-            return self.take_on(gpu, node, count);
-        }
-        // No host is large enough: the emptiest ones together.
-        let mut taken = Vec::new();
-        while let (true, Some(node)) = ((taken.len() as u32) < count, self.emptiest(gpu)) {
-            let left = count - taken.len() as u32;
-            match self.best_host(gpu, left) {
-                Some(last) => taken.extend(self.take_on(gpu, last, left)),
-                None => taken.extend(self.take_on(gpu, node, self.gpus[node.0].len() as u32)),
-            }
-        }
-        taken
+/// Gives a job other GPUs, all on one host; its old ones are free.
+fn together(state: &mut State, slot: Slot) -> Option<Vec<GpuId>> {
+    let old = state.target(slot)?.gpus.clone();
+    let gpu = state.single_type(&old)?;
+    let host = state.cluster.hosts(gpu).tightest(old.len() as u32)?;
+    let new = state.cluster.own_on(host, old.len() as u32, slot);
+    for &left in &old {
+        state.cluster.disown(left);
     }
-
-    /// The host that has the fewest GPUs over after a gang.
-    fn best_host(&self, gpu: usize, count: u32) -> Option<NodeId> {
-        let hosts = self.hosts[gpu].get(count as usize..)?;
-        hosts.iter().find_map(|hosts| hosts.first().copied())
-    }
-
-    fn emptiest(&self, gpu: usize) -> Option<NodeId> {
-        self.hosts[gpu].iter().rev().find_map(|hosts| hosts.first().copied())
-    }
-
-    fn take_on(&mut self, gpu: usize, node: NodeId, count: u32) -> Vec<GpuId> {
-        let free = self.gpus[node.0].len();
-        self.hosts[gpu][free].remove(&node);
-        let left = free.saturating_sub(count as usize);
-        let mut taken = self.gpus[node.0].split_off(left);
-        taken.sort();
-        self.file(gpu, node, left);
-        taken
-    }
-
-    fn take_first(&mut self, gpu: usize, count: u32) -> Vec<GpuId> {
-        let mut nodes: Vec<NodeId> = self.hosts[gpu].iter().flatten().copied().collect();
-        nodes.sort();
-        let mut taken = Vec::new();
-        for node in nodes {
-            let left = count as usize - taken.len();
-            let here = left.min(self.gpus[node.0].len());
-            if here > 0 {
-                taken.extend(self.take_on(gpu, node, here as u32));
-            }
-        }
-        taken
-    }
-
-    fn give(&mut self, gpu: usize, id: GpuId) {
-        let free = self.gpus[id.node.0].len();
-        if free > 0 {
-            self.hosts[gpu][free].remove(&id.node);
-        }
-        self.gpus[id.node.0].insert(0, id);
-        self.file(gpu, id.node, free + 1);
-    }
+    Some(new)
 }

@@ -5,12 +5,12 @@ use crate::entitlement;
 use crate::ids::{Generation, GpuId, JobId, RoundId, Slot, WorkloadKey};
 use crate::job::{Lease, Next, Phase};
 use crate::ledger;
-use crate::place::{Placed, place};
+use crate::place::place;
 use crate::reason::{StartReason, StopReason};
-use crate::select::{Reach, paper_grants, select, select_paper};
+use crate::select::{Pick, Reach, paper_grants, select, select_paper};
 use crate::settings::RoundingRule;
 use crate::state::State;
-use crate::time::Time;
+use crate::time::{Span, Time};
 use oef_core::TypeId;
 
 /// Whole GPUs of a type that a workload gets.
@@ -50,14 +50,17 @@ pub struct Plan {
     pub placements: Vec<Placement>,
 }
 
-/// Begins a round: shares, selection, placement, actions.
-pub(crate) fn begin_round(state: &mut State) -> Vec<Action> {
+/// Begins a round: shares, selection, placement, actions. Begun again at the same instant, it renews what
+/// there is and changes nothing: nobody is owed more than a moment ago.
+pub(crate) fn begin_round(state: &mut State, again: bool) -> Vec<Action> {
     if entitlement::refresh(state) {
         ledger::follow_shares(state);
     }
     let mut overcommitted = 0;
+    let reach = if again { Reach::Fill } else { Reach::Round };
     let picks = match state.settings.rounding {
-        RoundingRule::Deficit => select(state, Reach::Round, 1.0),
+        _ if again && state.settings.rounding == RoundingRule::Paper => Vec::new(),
+        RoundingRule::Deficit => select(state, reach, 1.0),
         RoundingRule::Paper => {
             let grants = paper_grants(state);
             for (j, &capacity) in state.cluster.capacity().iter().enumerate() {
@@ -71,8 +74,11 @@ pub(crate) fn begin_round(state: &mut State) -> Vec<Action> {
             picks
         }
     };
-    let placed = place(state, picks, true);
-    let actions = carry_out(state, placed, Reach::Round);
+    let mut actions = carry_out(state, picks, reach);
+    if again {
+        renew_all(state, &mut actions);
+        overcommitted = state.plan.overcommitted;
+    }
     state.plan = Plan {
         round: state.round,
         began: state.now,
@@ -85,21 +91,15 @@ pub(crate) fn begin_round(state: &mut State) -> Vec<Action> {
 
 /// Hands out what is idle in mid-round. The paper's rounding waits for the next round.
 pub(crate) fn fill(state: &mut State) -> Vec<Action> {
-    let waits = state.active.iter().any(|w| !state.workloads[w.0].waiting.is_empty());
-    if !waits || state.round.0 == 0 || state.settings.rounding == RoundingRule::Paper {
-        return Vec::new();
-    }
-    let spare = |j: usize| {
-        let placed: u32 = state.active.iter().map(|w| state.workloads[w.0].used_on(j)).sum();
-        state.cluster.capacity()[j] > placed
-    };
-    if !(0..state.cluster.types().len()).any(spare) {
+    let spare = state.cluster.free().iter().any(|&free| free > 0);
+    let waits = || state.active.iter().any(|w| state.workloads[w.0].waits > 0);
+    let paper = state.settings.rounding == RoundingRule::Paper;
+    if !spare || state.round.0 == 0 || paper || !waits() {
         return Vec::new();
     }
     let gone = state.now.since(state.round_began).0 as f64 / state.settings.round.0.max(1) as f64;
     let picks = select(state, Reach::Fill, (1.0 - gone).clamp(0.0, 1.0));
-    let placed = place(state, picks, false);
-    carry_out(state, placed, Reach::Fill)
+    carry_out(state, picks, Reach::Fill)
 }
 
 fn grants(state: &State) -> Vec<Grant> {
@@ -123,25 +123,36 @@ fn placements(state: &State) -> Vec<Placement> {
 }
 
 /// Turns the wish into actions: stops first, so that GPUs come free; then what can start at once.
-fn carry_out(state: &mut State, placed: Vec<Placed>, reach: Reach) -> Vec<Action> {
+fn carry_out(state: &mut State, picks: Vec<Pick>, reach: Reach) -> Vec<Action> {
     let until = lease_end(state);
     let mut actions = Vec::new();
     if reach == Reach::Round {
-        let mut wanted = vec![false; state.jobs.len()];
-        for job in &placed {
-            wanted[job.slot.0] = true;
-        }
-        stop_unwanted(state, &wanted, &mut actions);
+        stop_unwanted(state, &picks, &mut actions);
     }
+    for pick in picks.iter().filter(|pick| !pick.stays) {
+        unplace(state, pick.slot);
+    }
+    let gpus = place(state, &picks, reach == Reach::Round);
     let mut to_start = Vec::new();
-    for job in placed {
-        match job.gpus {
-            None => keep(state, &job, until, reach, &mut actions),
-            Some(gpus) => {
-                assign(state, job.slot, gpus, job.why, until, &mut actions);
-                to_start.push(job.slot);
-            }
+    for (pick, gpus) in picks.into_iter().zip(gpus) {
+        let Some(gpus) = gpus else {
+            note_reason(state, &pick);
+            renew(state, pick.slot, until, &mut actions);
+            continue;
+        };
+        if gpus.len() != state.at(pick.slot).spec.workers as usize {
+            // The selection never chooses more than there is. Should it, nothing worse than a wait follows.
+            debug_assert!(false, "job {:?} was chosen without room", pick);
+            gpus.iter().for_each(|&gpu| state.cluster.disown(gpu));
+            actions.extend(stop(state, pick.slot, StopReason::Outranked));
+            continue;
         }
+        if !pick.stays {
+            count_in(state, pick.slot, &gpus);
+        }
+        let why = if pick.stays { StartReason::Better } else { pick.why };
+        assign(state, pick.slot, gpus, why, until, &mut actions);
+        to_start.push(pick.slot);
     }
     for slot in to_start {
         actions.extend(start_if_free(state, slot));
@@ -152,33 +163,46 @@ fn carry_out(state: &mut State, placed: Vec<Placed>, reach: Reach) -> Vec<Action
 /// A lease outlives its round by half of one, so that a late renewal stops nobody.
 fn lease_end(state: &State) -> Time {
     let round = state.settings.round;
-    state.round_began + round + crate::time::Span(round.0 / 2)
+    state.round_began + round + Span(round.0 / 2)
 }
 
-fn stop_unwanted(state: &mut State, wanted: &[bool], actions: &mut Vec<Action>) {
-    let workloads: Vec<WorkloadKey> = state.active.iter().copied().collect();
-    for w in workloads {
-        let placed = state.workloads[w.0].placed.clone();
-        for slot in placed.into_iter().filter(|s| !wanted[s.0]) {
-            actions.extend(stop(state, slot, StopReason::Outranked));
-        }
+fn stop_unwanted(state: &mut State, picks: &[Pick], actions: &mut Vec<Action>) {
+    let mut wanted = vec![false; state.jobs.len()];
+    for pick in picks {
+        wanted[pick.slot.0] = true;
+    }
+    let placed = state.active.iter().flat_map(|w| &state.workloads[w.0].placed);
+    let unwanted: Vec<Slot> = placed.copied().filter(|slot| !wanted[slot.0]).collect();
+    for slot in unwanted {
+        actions.extend(stop(state, slot, StopReason::Outranked));
     }
 }
 
-/// Lets a job run on. The reason is that of this round: what was an extra may be owed by now.
-fn keep(state: &mut State, kept: &Placed, until: Time, reach: Reach, actions: &mut Vec<Action>) {
-    if reach == Reach::Fill {
-        return;
+/// The reason of a job that stays is that of this round: what was an extra may be owed by now.
+fn note_reason(state: &mut State, pick: &Pick) {
+    if let Phase::Running { why, .. } = &mut state.at_mut(pick.slot).phase {
+        *why = pick.why;
     }
-    let job = state.at_mut(kept.slot);
-    if let Phase::Running { lease, why, .. } = &mut job.phase {
-        (lease.until, *why) = (until, kept.why);
+}
+
+fn renew(state: &mut State, slot: Slot, until: Time, actions: &mut Vec<Action>) {
+    let job = state.at_mut(slot);
+    if let Phase::Running { lease, .. } = &mut job.phase {
+        lease.until = until;
         let (job, generation) = (job.spec.id, lease.generation);
         actions.push(Action::Keep { job, generation, until });
     }
 }
 
-/// Promises GPUs to a job: it starts as soon as they are free.
+fn renew_all(state: &mut State, actions: &mut Vec<Action>) {
+    let until = lease_end(state);
+    let slots: Vec<Slot> = state.by_id.values().copied().collect();
+    for slot in slots {
+        renew(state, slot, until, actions);
+    }
+}
+
+/// Promises GPUs to a job that owns them already: it starts as soon as they are free.
 fn assign(
     state: &mut State,
     slot: Slot,
@@ -187,74 +211,74 @@ fn assign(
     until: Time,
     actions: &mut Vec<Action>,
 ) {
-    if let Some(before) = state.target(slot).map(|lease| lease.gpus.clone()) {
-        unplace(state, slot, &before);
+    if matches!(&state.at(slot).phase, Phase::Running { lease, .. } if lease.gpus == gpus) {
+        renew(state, slot, until, actions);
+        return;
     }
     let job = state.at_mut(slot);
     job.generation = Generation(job.generation.0 + 1);
     let lease = Lease { generation: job.generation, gpus, until };
-    let phase = std::mem::replace(&mut job.phase, Phase::Queued);
     let id = job.spec.id;
+    let phase = std::mem::replace(&mut job.phase, Phase::Queued);
     let next = match phase {
         Phase::Running { lease: old, since, .. } => {
-            let generation = old.generation;
-            let (to, stop) = (lease.gpus.clone(), StopReason::Moved);
-            actions.push(Action::Migrate { job: id, generation, to, why: stop });
-            let next = Next::Move { lease: lease.clone(), why };
-            Phase::Stopping { lease: old, since, why: stop, next }
+            let (generation, to) = (old.generation, lease.gpus.clone());
+            actions.push(Action::Migrate { job: id, generation, to, why: StopReason::Moved });
+            let next = Next::Move { lease, why };
+            Phase::Stopping { lease: old, since, why: StopReason::Moved, next }
         }
         Phase::Stopping { lease: old, since, why: stop, .. } => {
-            let next = Next::Move { lease: lease.clone(), why };
+            let next = Next::Move { lease, why };
             Phase::Stopping { lease: old, since, why: stop, next }
         }
         Phase::Queued => {
             state.dequeue(slot);
-            Phase::Assigned { lease: lease.clone(), why }
+            Phase::Assigned { lease, why }
         }
-        Phase::Assigned { .. } => Phase::Assigned { lease: lease.clone(), why },
+        Phase::Assigned { .. } => Phase::Assigned { lease, why },
     };
     state.at_mut(slot).phase = next;
-    replace_placed(state, slot, &lease.gpus);
 }
 
-fn replace_placed(state: &mut State, slot: Slot, gpus: &[GpuId]) {
-    for &gpu in gpus {
-        state.cluster.promise(gpu, Some(slot));
-    }
+/// Counts a job among those that own GPUs.
+fn count_in(state: &mut State, slot: Slot, gpus: &[GpuId]) {
     let types = state.cluster.types().len();
-    let workload =
-        &mut state.workloads[state.jobs[slot.0].as_ref().expect("in use").spec.workload.0];
+    let key = state.at(slot).spec.workload;
+    let workload = &mut state.workloads[key.0];
     workload.widen(types);
     for &gpu in gpus {
         workload.used[state.cluster.type_of(gpu).0] += 1;
     }
     workload.placed.push(slot);
+    let place = workload.placed.len() - 1;
+    state.at_mut(slot).place = Some(place);
 }
 
-/// Takes a job from the list of those that have GPUs, or were promised some.
-pub(crate) fn unplace(state: &mut State, slot: Slot, gpus: &[GpuId]) {
-    let workload =
-        &mut state.workloads[state.jobs[slot.0].as_ref().expect("in use").spec.workload.0];
-    for &gpu in gpus {
+/// Takes a job's GPUs from it, and it from those that own some.
+pub(crate) fn unplace(state: &mut State, slot: Slot) {
+    let Some(gpus) = state.target(slot).map(|lease| lease.gpus.clone()) else { return };
+    let Some(place) = state.at_mut(slot).place.take() else { return };
+    let key = state.at(slot).spec.workload;
+    let workload = &mut state.workloads[key.0];
+    for &gpu in &gpus {
         workload.used[state.cluster.type_of(gpu).0] -= 1;
+        state.cluster.disown(gpu);
     }
-    workload.placed.retain(|&s| s != slot);
-    for &gpu in gpus {
-        if state.cluster.heir(gpu) == Some(slot) {
-            state.cluster.promise(gpu, None);
-        }
+    workload.placed.swap_remove(place);
+    if let Some(&moved) = workload.placed.get(place) {
+        state.at_mut(moved).place = Some(place);
     }
 }
 
-/// Starts a job whose promised GPUs nobody holds any more.
+/// Starts a job whose GPUs nobody holds any more.
 pub(crate) fn start_if_free(state: &mut State, slot: Slot) -> Option<Action> {
     let Phase::Assigned { lease, why } = &state.at(slot).phase else { return None };
     if lease.gpus.iter().any(|&g| state.cluster.holder(g).is_some()) {
         return None;
     }
-    let (lease, why) = (lease.clone(), *why);
+    let (mut lease, why) = (lease.clone(), *why);
+    lease.until = lease_end(state);
     for &gpu in &lease.gpus {
-        state.cluster.promise(gpu, None);
         state.cluster.hold(gpu, slot);
     }
     let now = state.now;
@@ -267,8 +291,7 @@ pub(crate) fn start_if_free(state: &mut State, slot: Slot) -> Option<Action> {
 
 /// Tells a job to stop, or takes back a promise that it was given.
 pub(crate) fn stop(state: &mut State, slot: Slot, why: StopReason) -> Option<Action> {
-    let gpus = state.target(slot)?.gpus.clone();
-    unplace(state, slot, &gpus);
+    unplace(state, slot);
     let next = if why == StopReason::Cancelled { Next::Forget } else { Next::Queue };
     let job = state.at_mut(slot);
     let id = job.spec.id;
@@ -282,9 +305,10 @@ pub(crate) fn stop(state: &mut State, slot: Slot, why: StopReason) -> Option<Act
             job.phase = Phase::Stopping { lease, since, why, next };
             None
         }
-        Phase::Assigned { .. } | Phase::Queued => {
+        Phase::Assigned { .. } => {
             state.requeue(slot);
             None
         }
+        Phase::Queued => None,
     }
 }

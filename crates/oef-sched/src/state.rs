@@ -1,10 +1,11 @@
 //! Everything that the scheduler knows. Only [`step`](crate::step()) changes it.
 
+use crate::class::WaitingKey;
 use crate::cluster::{Cluster, Health, NodeSpec};
 use crate::entitlement::Entitlement;
 use crate::ids::{GpuId, JobId, RoundId, Slot, TenantKey, WorkloadKey};
 use crate::job::{Job, Lease, Next, Phase};
-use crate::ledger::Ledger;
+use crate::ledger::{self, Ledger};
 use crate::plan::Plan;
 use crate::reason::StartReason;
 use crate::settings::Settings;
@@ -99,7 +100,8 @@ impl State {
             deficit: Vec::new(),
             extra: 0.0,
             used: Vec::new(),
-            waiting: BTreeSet::new(),
+            classes: Vec::new(),
+            waits: 0,
             placed: Vec::new(),
             wanted: 0,
             gang_max: 0,
@@ -113,8 +115,13 @@ impl State {
         &self.settings
     }
 
-    /// Changes the settings; they count from the next round on.
+    /// Changes the settings; they count from the next round on. Another rounding begins with empty
+    /// accounts: the two do not count the same thing.
     pub fn set_settings(&mut self, settings: Settings) {
+        ledger::settle(self, self.now);
+        if settings.rounding != self.settings.rounding {
+            ledger::clear(self);
+        }
         self.settings = settings;
         self.entitlement.forget();
     }
@@ -206,10 +213,20 @@ impl State {
 
     /// Whether one more restart stays within the budget of wasted work.
     pub(crate) fn may_restart(&self, job: &Job) -> bool {
+        self.may_restart_after(job, 1)
+    }
+
+    /// Whether a waiting job could be started and stopped once more within the budget.
+    pub(crate) fn may_be_stopped_again(&self, job: &Job) -> bool {
+        self.may_restart_after(job, 1 + u32::from(job.started_before))
+    }
+
+    fn may_restart_after(&self, job: &Job, more: u32) -> bool {
         let ran = job.ran + self.running_for(job);
-        let wasted = self.settings.restart_cost.seconds()
-            * (f64::from(job.restarts) + 1.0 - f64::from(self.settings.free_restarts));
-        wasted <= self.settings.waste_budget * ran.seconds()
+        let beyond =
+            f64::from(job.restarts) + f64::from(more) - f64::from(self.settings.free_restarts);
+        let wasted = self.settings.restart_cost.seconds() * beyond;
+        beyond <= 0.0 || wasted <= self.settings.waste_budget * ran.seconds()
     }
 
     pub(crate) fn running_for(&self, job: &Job) -> Span {
@@ -225,30 +242,40 @@ impl State {
         gpus.iter().all(|&g| self.cluster.type_of(g) == first).then_some(first.0)
     }
 
+    /// Whether a job may be given GPUs of a type.
+    pub(crate) fn may_use(&self, job: &Job, gpu: usize) -> bool {
+        let workload = &self.workloads[job.spec.workload.0];
+        workload.profile.on(gpu) > 0.0 && workload.classes[job.class].may_use(gpu)
+    }
+
+    /// The place of a job in its queue.
+    pub(crate) fn waiting_key(&self, slot: Slot) -> WaitingKey {
+        waiting_key(self.at(slot), slot)
+    }
+
+    /// A job waits from now on.
     pub(crate) fn enqueue(&mut self, slot: Slot) {
         let now = self.now;
-        let job = self.at_mut(slot);
-        job.phase = Phase::Queued;
-        job.waiting_since = now;
-        let key = (Reverse(job.spec.priority), job.waiting_since, slot);
-        let workload = job.spec.workload;
-        self.workloads[workload.0].waiting.insert(key);
+        self.at_mut(slot).waiting_since = now;
+        self.requeue(slot);
     }
 
     /// Puts a job whose promise was taken back where it was in its queue: it has not run meanwhile.
     pub(crate) fn requeue(&mut self, slot: Slot) {
         let job = self.at_mut(slot);
         job.phase = Phase::Queued;
-        let key = (Reverse(job.spec.priority), job.waiting_since, slot);
+        let (key, class) = (waiting_key(job, slot), job.class);
         let workload = job.spec.workload;
-        self.workloads[workload.0].waiting.insert(key);
+        let workload = &mut self.workloads[workload.0];
+        workload.waits += u32::from(workload.classes[class].waiting.insert(key));
     }
 
     pub(crate) fn dequeue(&mut self, slot: Slot) {
         let job = self.at(slot);
-        let key = (Reverse(job.spec.priority), job.waiting_since, slot);
+        let (key, class) = (waiting_key(job, slot), job.class);
         let workload = job.spec.workload;
-        self.workloads[workload.0].waiting.remove(&key);
+        let workload = &mut self.workloads[workload.0];
+        workload.waits -= u32::from(workload.classes[class].waiting.remove(&key));
     }
 
     /// Whether a node is healthy.
@@ -257,4 +284,8 @@ impl State {
             .node_named(node)
             .is_some_and(|id| self.cluster.nodes()[id.0].health() == Health::Up)
     }
+}
+
+fn waiting_key(job: &Job, slot: Slot) -> WaitingKey {
+    (Reverse(job.spec.priority), job.waiting_since, job.spec.id, slot)
 }

@@ -1,7 +1,8 @@
 //! One event in, actions out.
 
 use crate::action::{Action, Refusal};
-use crate::cluster::{Health, NodeSpec};
+use crate::class::Class;
+use crate::cluster::{GPUS_PER_NODE_MAX, Health, NodeSpec};
 use crate::event::{Event, EventKind};
 use crate::ids::{Generation, GpuId, JobId, RoundId, Slot, TenantKey, WorkloadKey};
 use crate::job::{Job, JobSpec, Next, Phase};
@@ -12,6 +13,9 @@ use crate::settings::RoundingRule;
 use crate::state::State;
 use crate::tenant::Profile;
 use crate::time::Time;
+
+/// More workers than any gang has; a job with more is a mistake.
+const WORKERS_MAX: u32 = 100_000;
 
 /// Lets something happen to the scheduler and says what is to be done.
 ///
@@ -56,10 +60,13 @@ fn advance(state: &mut State, at: Time) {
 }
 
 fn tick(state: &mut State, at: Time) -> Result<Vec<Action>, Refusal> {
+    let again = state.round.0 > 0 && at == state.round_began;
     advance(state, at);
-    state.round = RoundId(state.round.0 + 1);
-    state.round_began = at;
-    Ok(begin_round(state))
+    if !again {
+        state.round = RoundId(state.round.0 + 1);
+        state.round_began = at;
+    }
+    Ok(begin_round(state, again))
 }
 
 fn submitted(state: &mut State, at: Time, spec: JobSpec) -> Result<Vec<Action>, Refusal> {
@@ -76,27 +83,67 @@ fn submitted(state: &mut State, at: Time, spec: JobSpec) -> Result<Vec<Action>, 
     if spec.workers == 0 {
         return Err(Refusal::BadValue("a job has at least one worker"));
     }
+    if spec.workers > WORKERS_MAX {
+        return Err(Refusal::BadValue("a job has at most 100,000 workers"));
+    }
     advance(state, at);
     state.last_job = Some(spec.id);
-    let allowed = spec.types.as_ref().map(|names| {
-        let types = state.cluster.types().iter();
-        types.map(|t| names.contains(t)).collect()
-    });
-    let (id, workload, workers) = (spec.id, spec.workload, spec.workers);
+    let (id, workload) = (spec.id, spec.workload);
+    let class = join(state, &spec);
     let slot = state.vacant.pop().unwrap_or_else(|| {
         state.jobs.push(None);
         Slot(state.jobs.len() - 1)
     });
-    state.jobs[slot.0] = Some(Job::new(spec, allowed, at));
+    state.jobs[slot.0] = Some(Job::new(spec, class, at));
     state.by_id.insert(id, slot);
-    let of = &mut state.workloads[workload.0];
-    of.wanted += workers;
-    of.gang_max = of.gang_max.max(workers);
     if state.active.insert(workload) {
         ledger::enter(state, workload);
     }
     state.enqueue(slot);
     Ok(fill(state))
+}
+
+/// Counts a new job in the class of its kind, and returns its position.
+fn join(state: &mut State, spec: &JobSpec) -> usize {
+    let State { workloads, cluster, entitlement, .. } = state;
+    let workload = &mut workloads[spec.workload.0];
+    let alike = |c: &Class| c.workers == spec.workers && c.types == spec.types;
+    let known = workload.classes.iter().position(alike);
+    let class = known.or_else(|| workload.classes.iter().position(|c| c.live == 0));
+    let class = class.unwrap_or(workload.classes.len());
+    let is_first = workload.classes.get(class).is_none_or(|c| c.live == 0);
+    let before = is_first.then(|| workload.usable_types(cluster.capacity()));
+    if known.is_none() {
+        let new = Class::new(spec.workers, spec.types.clone(), cluster.types());
+        match workload.classes.get_mut(class) {
+            Some(vacant) => *vacant = new,
+            None => workload.classes.push(new),
+        }
+    }
+    workload.classes[class].live += 1;
+    workload.wanted += u64::from(spec.workers);
+    workload.gang_max = workload.gang_max.max(spec.workers);
+    if before.is_some_and(|before| before != workload.usable_types(cluster.capacity())) {
+        entitlement.forget();
+    }
+    class
+}
+
+/// Counts a job out of its class.
+fn leave(state: &mut State, job: &Job) {
+    let State { workloads, cluster, entitlement, .. } = state;
+    let workload = &mut workloads[job.spec.workload.0];
+    let is_last = workload.classes[job.class].live == 1;
+    let before = is_last.then(|| workload.usable_types(cluster.capacity()));
+    workload.classes[job.class].live -= 1;
+    workload.wanted -= u64::from(job.spec.workers);
+    if let Some(before) = before {
+        let live = workload.classes.iter().filter(|class| class.live > 0);
+        workload.gang_max = live.map(|class| class.workers).max().unwrap_or(0);
+        if before != workload.usable_types(cluster.capacity()) {
+            entitlement.forget();
+        }
+    }
 }
 
 fn cancelled(state: &mut State, at: Time, id: JobId) -> Result<Vec<Action>, Refusal> {
@@ -105,27 +152,11 @@ fn cancelled(state: &mut State, at: Time, id: JobId) -> Result<Vec<Action>, Refu
         return Err(Refusal::WrongState { job: id, state: "being cancelled already" });
     }
     advance(state, at);
-    let action = match &state.at(slot).phase {
-        Phase::Running { .. } => stop(state, slot, StopReason::Cancelled),
-        Phase::Stopping { .. } => {
-            stop(state, slot, StopReason::Cancelled);
-            if let Phase::Stopping { next, .. } = &mut state.at_mut(slot).phase {
-                *next = Next::Forget;
-            }
-            None
-        }
-        Phase::Assigned { .. } => {
-            stop(state, slot, StopReason::Cancelled);
-            state.dequeue(slot);
-            forget(state, slot);
-            None
-        }
-        Phase::Queued => {
-            state.dequeue(slot);
-            forget(state, slot);
-            None
-        }
-    };
+    let action = stop(state, slot, StopReason::Cancelled);
+    if matches!(state.at(slot).phase, Phase::Queued) {
+        state.dequeue(slot);
+        forget(state, slot);
+    }
     let mut actions: Vec<Action> = action.into_iter().collect();
     actions.extend(fill(state));
     Ok(actions)
@@ -142,7 +173,8 @@ fn progress(
     if !steps.is_finite() || steps < 0.0 {
         return Err(Refusal::BadValue("steps are a number from 0 on"));
     }
-    advance(state, at);
+    // Nothing that the accounts depend on changes: they are settled with the next event that changes it.
+    state.now = at;
     state.at_mut(slot).steps = steps;
     Ok(Vec::new())
 }
@@ -156,10 +188,8 @@ fn ended(
 ) -> Result<Vec<Action>, Refusal> {
     let slot = leased(state, id, generation)?;
     advance(state, at);
+    unplace(state, slot);
     let gpus = vacate(state, slot);
-    if let Some(target) = state.target(slot).map(|lease| lease.gpus.clone()) {
-        unplace(state, slot, &target);
-    }
     forget(state, slot);
     let mut actions = start_heirs(state, &gpus);
     actions.extend(fill(state));
@@ -199,9 +229,16 @@ fn preempted(
 
 fn node_up(state: &mut State, at: Time, spec: &NodeSpec) -> Result<Vec<Action>, Refusal> {
     match state.cluster.node_named(&spec.name) {
+        None if spec.gpus > GPUS_PER_NODE_MAX => {
+            return Err(Refusal::BadValue("a node has at most 1024 GPUs"));
+        }
         None => {
             advance(state, at);
+            let types = state.cluster.types().len();
             state.cluster.add_node(spec);
+            if state.cluster.types().len() > types {
+                types_appeared(state);
+            }
         }
         Some(id) => {
             let node = &state.cluster.nodes()[id.0];
@@ -218,16 +255,24 @@ fn node_up(state: &mut State, at: Time, spec: &NodeSpec) -> Result<Vec<Action>, 
     Ok(fill(state))
 }
 
+/// Jobs may have named a type before there was one.
+fn types_appeared(state: &mut State) {
+    let State { workloads, cluster, .. } = state;
+    for workload in workloads {
+        workload.widen(cluster.types().len());
+        for class in &mut workload.classes {
+            class.resolve(cluster.types());
+        }
+    }
+}
+
 fn node_down(state: &mut State, at: Time, name: &str) -> Result<Vec<Action>, Refusal> {
     let id = state.cluster.node_named(name).ok_or_else(|| Refusal::UnknownNode(name.into()))?;
     advance(state, at);
     state.cluster.set_health(id, Health::Down);
     state.entitlement.forget();
     let mut hit: Vec<Slot> = Vec::new();
-    for gpu in state.cluster.gpus_of(id) {
-        hit.extend(state.cluster.holder(gpu));
-        hit.extend(state.cluster.heir(gpu));
-    }
+    hit.extend(state.cluster.gpus_of(id).filter_map(|gpu| state.cluster.owner(gpu)));
     hit.sort();
     hit.dedup();
     let mut actions: Vec<Action> =
@@ -269,7 +314,7 @@ fn profiled(
     advance(state, at);
     state.workloads[workload.0].profile = profile;
     state.entitlement.forget();
-    Ok(Vec::new())
+    Ok(fill(state))
 }
 
 fn find(state: &State, id: JobId) -> Result<Slot, Refusal> {
@@ -312,7 +357,7 @@ fn vacate(state: &mut State, slot: Slot) -> Vec<GpuId> {
 
 /// Starts whoever waited for just these GPUs.
 fn start_heirs(state: &mut State, gpus: &[GpuId]) -> Vec<Action> {
-    let mut heirs: Vec<Slot> = gpus.iter().filter_map(|&g| state.cluster.heir(g)).collect();
+    let mut heirs: Vec<Slot> = gpus.iter().filter_map(|&g| state.cluster.owner(g)).collect();
     heirs.sort();
     heirs.dedup();
     heirs.into_iter().filter_map(|slot| start_if_free(state, slot)).collect()
@@ -323,15 +368,8 @@ fn forget(state: &mut State, slot: Slot) {
     let Some(job) = state.jobs[slot.0].take() else { return };
     state.by_id.remove(&job.spec.id);
     state.vacant.push(slot);
+    leave(state, &job);
     let key = job.spec.workload;
-    let workload = &mut state.workloads[key.0];
-    workload.wanted -= job.spec.workers;
-    if job.spec.workers == workload.gang_max {
-        let live = state.by_id.values().map(|&s| state.jobs[s.0].as_ref());
-        let own = live.flatten().filter(|j| j.spec.workload == key).map(|j| j.spec.workers);
-        let most = own.max().unwrap_or(0);
-        state.workloads[key.0].gang_max = most;
-    }
     if !state.workloads[key.0].is_active() {
         ledger::retire(state, key);
         state.active.remove(&key);

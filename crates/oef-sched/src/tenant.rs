@@ -1,9 +1,7 @@
 //! Who owns jobs, and how fast their workloads run.
 
+use crate::class::Class;
 use crate::ids::{Slot, TenantKey, WorkloadKey};
-use crate::time::Time;
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
 
 /// A party that owns weight and jobs.
 #[derive(Clone, Debug)]
@@ -71,18 +69,17 @@ pub struct Workload {
     pub(crate) extra: f64,
     /// GPUs that its jobs hold now, by type.
     pub(crate) used: Vec<u32>,
-    /// Queued jobs, who is next first.
-    pub(crate) waiting: BTreeSet<WaitingKey>,
-    /// Jobs that hold GPUs or were promised some.
+    /// Its live jobs by kind. A kind without jobs is used again by the next that comes.
+    pub(crate) classes: Vec<Class>,
+    /// Jobs that wait.
+    pub(crate) waits: u32,
+    /// Jobs that own GPUs.
     pub(crate) placed: Vec<Slot>,
-    /// GPUs that its jobs could use together, running or waiting.
-    pub(crate) wanted: u32,
+    /// Workers of its live jobs together.
+    pub(crate) wanted: u64,
     /// The largest gang among its live jobs.
     pub(crate) gang_max: u32,
 }
-
-/// The order of a queue: priority class, then the longest starvation, then the older job.
-pub(crate) type WaitingKey = (Reverse<i32>, Time, Slot);
 
 impl Workload {
     /// Shares owed minus GPUs received, in GPU-rounds of each gpu type (0 beyond the end).
@@ -107,7 +104,44 @@ impl Workload {
 
     /// GPUs that its live jobs could use together.
     pub fn wanted(&self) -> u32 {
-        self.wanted
+        u32::try_from(self.wanted).unwrap_or(u32::MAX)
+    }
+
+    /// GPUs that its live jobs could use together on what there is: a gang that fits nowhere wants nothing.
+    pub(crate) fn usable(&self, capacity: &[u32]) -> u64 {
+        let fits = |class: &&Class| {
+            let first_look = capacity.first().is_some_and(|&c| {
+                class.workers <= c && self.profile.on(0) > 0.0 && class.may_use(0)
+            });
+            first_look || class.most(&self.profile, capacity) >= class.workers
+        };
+        let live = self.classes.iter().filter(|class| class.live > 0);
+        live.filter(fits).map(|class| u64::from(class.live) * u64::from(class.workers)).sum()
+    }
+
+    /// The gpu types that some live job could use, by the GPUs that there are. A job that fits on one type
+    /// counts for the types where it fits; if no job does, those count over which a gang could be spread.
+    pub(crate) fn usable_types(&self, capacity: &[u32]) -> Vec<bool> {
+        let live = || self.classes.iter().filter(|class| class.live > 0);
+        let runs = |j: usize| self.profile.on(j) > 0.0;
+        let types = 0..capacity.len();
+        let alone: Vec<bool> =
+            types.clone().map(|j| runs(j) && live().any(|c| c.fits_on(j, capacity))).collect();
+        if alone.contains(&true) {
+            return alone;
+        }
+        let spread = |j: usize| live().any(|c| c.spans(&self.profile, capacity) && c.may_use(j));
+        types.map(|j| runs(j) && spread(j)).collect()
+    }
+
+    /// Whether a job waits that could use a type.
+    pub(crate) fn waits_for(&self, gpu: usize, capacity: &[u32]) -> bool {
+        self.waits > 0
+            && self.classes.iter().any(|class| {
+                !class.waiting.is_empty()
+                    && class.may_use(gpu)
+                    && (class.workers <= capacity[gpu] || class.spans(&self.profile, capacity))
+            })
     }
 
     pub(crate) fn is_active(&self) -> bool {

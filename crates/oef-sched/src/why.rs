@@ -1,5 +1,6 @@
 //! Why a job waits, and when it can expect its turn.
 
+use crate::class::Class;
 use crate::ids::{JobId, RoundId, Slot};
 use crate::job::{JobState, Phase};
 use crate::reason::{WaitReason, sentence};
@@ -55,7 +56,7 @@ fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
     let job = state.at(slot);
     let workload = &state.workloads[job.spec.workload.0];
     let capacity = state.cluster.capacity();
-    let usable = |j: &usize| capacity[*j] > 0 && workload.profile.on(*j) > 0.0 && job.may_use(*j);
+    let usable = |j: &usize| capacity[*j] > 0 && state.may_use(job, *j);
     let types: Vec<usize> = (0..capacity.len()).filter(usable).collect();
     if types.is_empty() {
         return (WaitReason::CannotRun, None);
@@ -67,13 +68,14 @@ fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
     }
     let share: f64 = types.iter().map(|&j| workload.share_on(j)).sum();
     let owed: f64 = types.iter().map(|&j| workload.deficit_on(j)).sum();
-    let ahead: Vec<Slot> =
-        workload.waiting.iter().map(|&(_, _, s)| s).take_while(|&s| s != slot).collect();
-    let gangs: u32 = ahead.iter().map(|&s| state.at(s).spec.workers).sum();
-    let expected = expect(state, f64::from(gangs), f64::from(workers), owed, share);
-    if let Some(&next) = ahead.first() {
-        let next = state.at(next).spec.id;
-        return (WaitReason::Behind { next, ahead: ahead.len() }, expected);
+    let own = state.waiting_key(slot);
+    let ahead = |class: &Class| class.waiting.range(..own).count();
+    let gangs = workload.classes.iter().map(|c| ahead(c) as f64 * f64::from(c.workers)).sum();
+    let expected = expect(state, gangs, f64::from(workers), owed, share);
+    let next = workload.classes.iter().filter_map(|c| c.waiting.first()).min();
+    if let Some(&(_, _, next, _)) = next.filter(|&&next| next < own) {
+        let ahead = workload.classes.iter().map(ahead).sum();
+        return (WaitReason::Behind { next, ahead }, expected);
     }
     if share <= 0.0 && owed <= 0.0 {
         return (WaitReason::NextRound, Some(RoundId(state.round.0 + 1)));

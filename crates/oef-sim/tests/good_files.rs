@@ -68,7 +68,7 @@ fn a_long_table_becomes_a_wide_one() {
     assert_eq!(read.value.types, ["sm12", "sm32"]);
     assert_eq!(read.value.rows[0].throughput, [Some(1.0), Some(2.0)]);
     assert_eq!(read.value.rows[1].throughput, [Some(3.0), None]);
-    assert_eq!(read.notes, ["1 repeated figures are left out: the first counts"]);
+    assert_eq!(read.notes, ["figures that came again, of which the first counts: 1"]);
 }
 
 #[test]

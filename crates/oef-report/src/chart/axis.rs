@@ -3,6 +3,9 @@
 use super::ticks;
 use crate::format::{self, Unit};
 
+/// The part of an axis that zero may be away from its end before it is left out.
+const NEAR_ZERO: f64 = 0.05;
+
 /// What one axis of a chart measures.
 ///
 /// ```
@@ -97,7 +100,8 @@ impl Axis {
     }
 
     fn linear(&self, (mut low, mut high): (f64, f64), count: usize, is_tight: bool) -> Resolved {
-        if self.has_zero {
+        // An axis that begins almost at zero may as well begin there.
+        if self.has_zero || (low > 0.0 && low < high * NEAR_ZERO) {
             (low, high) = (low.min(0.0), high.max(0.0));
         }
         // One value, or values that doubles hardly tell apart, still need an axis with a length.
@@ -150,7 +154,7 @@ impl Axis {
         let largest = at.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
         match self.unit {
             Unit::Seconds => {
-                let (name, length) = format::duration_unit(largest);
+                let (name, length) = time_unit(step, largest);
                 (numbers(at, step, length, largest), Some(name))
             }
             Unit::Fraction => {
@@ -168,6 +172,16 @@ impl Axis {
             None => self.label.clone(),
         }
     }
+}
+
+/// The unit of a time axis: the largest that leaves whole numbers at the ticks, unless they become long.
+fn time_unit(step: f64, largest: f64) -> (&'static str, f64) {
+    const MOST: f64 = 200.0;
+    let units = [("d", format::DAY), ("h", format::HOUR), ("min", format::MINUTE), ("s", 1.0)];
+    let whole = units.into_iter().find(|(_, length)| step >= *length * 0.999);
+    whole
+        .filter(|(_, length)| largest / length <= MOST)
+        .unwrap_or_else(|| format::duration_unit(largest))
 }
 
 /// Ticks divided by `length`, all with the decimals that the step needs.
@@ -269,7 +283,10 @@ mod tests {
             axis.title
         };
         assert_eq!(title(4_800.0), "time (min)");
+        assert_eq!(title(90.0), "time (s)");
         assert_eq!(title(86_400.0), "time (h)");
+        assert_eq!(title(3.0 * 86_400.0), "time (h)");
+        assert_eq!(title(0.02), "time (ms)");
         assert_eq!(title(30.0 * 86_400.0), "time (d)");
     }
 

@@ -193,12 +193,11 @@ struct Picture<'a> {
     axis: Resolved,
     left: f64,
     right: f64,
-    /// The thickness of a bar.
+    /// The thickness of a bar, and the room between groups.
     bar: f64,
+    gap: f64,
     has_values: bool,
 }
-
-const GAP: f64 = 14.0;
 
 impl<'a> Picture<'a> {
     fn new(chart: &'a Bars, axis: Resolved, shown: &[(String, Vec<Bar>)]) -> Self {
@@ -206,10 +205,33 @@ impl<'a> Picture<'a> {
         let left = (widest + 18.0).clamp(40.0, WIDTH * 0.32);
         let count: usize = shown.iter().map(|(_, bars)| bars.len()).sum();
         let bar = if count <= 16 { 20.0 } else { 16.0 };
+        let gap = if count > shown.len() { 14.0 } else { 7.0 };
         let has_values = count <= MAX_VALUES;
-        // Room for the value beside the longest bar.
-        let right = WIDTH - if has_values { 62.0 } else { 16.0 };
-        Picture { chart, svg: Svg::new(), axis, left, right, bar, has_values }
+        let mut picture = Picture {
+            chart,
+            svg: Svg::new(),
+            axis,
+            left,
+            right: WIDTH - 16.0,
+            bar,
+            gap,
+            has_values,
+        };
+        picture.right = picture.right_end(shown);
+        picture
+    }
+
+    /// How far right the axis can reach so that every value still fits beside its bar.
+    fn right_end(&self, shown: &[(String, Vec<Bar>)]) -> f64 {
+        let room = |bar: &Bar| {
+            let text = self.chart.axis.quantity().show_bare(bar.value);
+            let reach = bar.extent().map(|v| self.axis.part(v)).fold(0.0, f64::max);
+            let free = WIDTH - 14.0 - self.left - width(&text, 12.0);
+            if reach > 0.0 && self.has_values { free / reach } else { f64::INFINITY }
+        };
+        let bars = shown.iter().flat_map(|(_, bars)| bars);
+        let length = bars.map(room).fold(self.right - self.left, f64::min);
+        self.left + length.max(WIDTH * 0.3)
     }
 
     fn group_height(&self, bars: &[Bar]) -> f64 {
@@ -217,7 +239,7 @@ impl<'a> Picture<'a> {
     }
 
     fn height(&self, shown: &[(String, Vec<Bar>)]) -> f64 {
-        shown.iter().map(|(_, bars)| self.group_height(bars) + GAP).sum()
+        shown.iter().map(|(_, bars)| self.group_height(bars) + self.gap).sum()
     }
 
     fn px(&self, value: f64) -> f64 {
@@ -242,7 +264,7 @@ impl<'a> Picture<'a> {
 
     fn draw_group(&mut self, name: &str, bars: &[Bar], looks: &[Look], top: f64) -> f64 {
         let height = self.group_height(bars);
-        let middle = top + (height + GAP) / 2.0;
+        let middle = top + (height + self.gap) / 2.0;
         let lines = if height > 32.0 { 2 } else { 1 };
         let lines = wrapped(name, self.left - 16.0, SIZE, lines);
         let first = middle + 4.5 - (lines.len().saturating_sub(1)) as f64 * 8.0;
@@ -251,11 +273,11 @@ impl<'a> Picture<'a> {
             self.svg.text(at, Anchor::End, "", line);
         }
         for (i, (bar, look)) in bars.iter().zip(looks).enumerate() {
-            let y = top + GAP / 2.0 + i as f64 * self.bar;
+            let y = top + self.gap / 2.0 + i as f64 * self.bar;
             let tip = self.tip(name, i, bar);
             self.draw_bar(bar, *look, y, &tip);
         }
-        top + height + GAP
+        top + height + self.gap
     }
 
     fn draw_bar(&mut self, bar: &Bar, look: Look, y: f64, tip: &str) {

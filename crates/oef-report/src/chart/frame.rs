@@ -3,15 +3,9 @@
 use super::axis::Resolved;
 use super::figure::{Figure, draw_title};
 use super::legend::{self, Entry};
+use super::markers::{Marker, Markers};
 use super::svg::{Anchor, Svg};
 use super::text::{SIZE, fitted, width};
-
-/// A vertical line with a label: something that happened.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Marker {
-    pub at: f64,
-    pub label: String,
-}
 
 /// A horizontal line with a label: something to compare with.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,15 +37,13 @@ pub(crate) struct Frame<'a> {
     head: Head<'a>,
     x: Resolved,
     y: Resolved,
+    markers: Markers,
     pub left: f64,
     pub right: f64,
     pub top: f64,
     pub bottom: f64,
 }
 
-/// Rows of marker labels above the inner part; more would push it off a screen.
-const MARKER_ROWS: usize = 3;
-const MARKER_ROW: f64 = 16.0;
 const TICK_SIZE: f64 = 12.0;
 
 impl<'a> Frame<'a> {
@@ -69,19 +61,26 @@ impl<'a> Frame<'a> {
         let widest = y.ticks.iter().map(|(_, label)| width(label, TICK_SIZE)).fold(0.0, f64::max);
         let left = (widest + 16.0).clamp(34.0, head.width / 3.0);
         let right = head.width - 16.0;
-        let mut frame =
-            Frame { svg, head, x, y, left, right, top: after_legend, bottom: after_legend };
+        let mut frame = Frame {
+            svg,
+            head,
+            x,
+            y,
+            markers: Markers::default(),
+            left,
+            right,
+            top: after_legend,
+            bottom: after_legend,
+        };
         if !frame.y.title.is_empty() {
             frame.top += 20.0;
             let title = fitted(&frame.y.title, head.width - 16.0, SIZE);
             frame.svg.text([8.0, frame.top - 6.0], Anchor::Start, "axis", &title);
         }
-        let placed = frame.place_markers(markers);
-        let rows = placed.iter().filter_map(|p| p.1.map(|row| row + 1)).max().unwrap_or(0);
-        frame.top += rows as f64 * MARKER_ROW + 6.0;
+        frame.markers = Markers::place(markers, &frame.x, [left, right]);
+        frame.top += frame.markers.height() + 6.0;
         frame.bottom = frame.top + head.height;
         frame.draw_grid();
-        frame.draw_markers(&placed, rows);
         frame
     }
 
@@ -120,44 +119,6 @@ impl<'a> Frame<'a> {
         self.svg.text([middle, bottom + 37.0], Anchor::Middle, "axis", &title);
     }
 
-    /// For each marker on the axis: itself, and the row its label fits into without touching another.
-    fn place_markers<'m>(&self, markers: &'m [Marker]) -> Vec<(&'m Marker, Option<usize>)> {
-        let mut sorted: Vec<&Marker> = markers.iter().filter(|m| self.x.contains(m.at)).collect();
-        sorted.sort_by(|a, b| a.at.total_cmp(&b.at));
-        let mut free_from = [0.0; MARKER_ROWS];
-        let place = |marker: &'m Marker| {
-            let [start, end] = self.marker_label(marker).0;
-            let row = free_from.iter().position(|free| *free <= start);
-            if let Some(row) = row.filter(|_| !marker.label.is_empty()) {
-                free_from[row] = end + 8.0;
-                return (marker, Some(row));
-            }
-            (marker, None)
-        };
-        sorted.into_iter().map(place).collect()
-    }
-
-    /// From where to where the label of a marker reaches, and the label.
-    fn marker_label(&self, marker: &Marker) -> ([f64; 2], String) {
-        let label = fitted(&marker.label, (self.right - self.left) * 0.6, SIZE);
-        let (at, length) = (self.px(marker.at), width(&label, SIZE));
-        let start = (at - 2.0).min(self.head.width - 4.0 - length).max(0.0);
-        ([start, start + length], label)
-    }
-
-    fn draw_markers(&mut self, placed: &[(&Marker, Option<usize>)], rows: usize) {
-        for (marker, row) in placed {
-            let x = self.px(marker.at);
-            let height = row.map_or(0, |row| rows - row) as f64 * MARKER_ROW - 2.0;
-            let top = self.top - height.max(0.0);
-            self.svg.line([x, top, x, self.bottom], "marker", Some(&marker.label));
-            if row.is_some() {
-                let ([start, _], label) = self.marker_label(marker);
-                self.svg.text([start, top - 2.0], Anchor::Start, "halo", &label);
-            }
-        }
-    }
-
     /// Draws the lines to compare with. A label that would cover another goes to the other side of its
     /// line, or away: the tooltip still has it.
     pub fn draw_references(&mut self, references: &[Reference], side: Side) {
@@ -183,7 +144,9 @@ impl<'a> Frame<'a> {
         }
     }
 
-    pub fn finish(self, notes: Vec<String>) -> Figure {
+    pub fn finish(mut self, notes: Vec<String>) -> Figure {
+        // Markers come last: they must not vanish below an area.
+        self.markers.draw(&mut self.svg, self.top, self.bottom);
         let Head { title, description, width, .. } = self.head;
         let height = self.bottom + if self.x.title.is_empty() { 26.0 } else { 46.0 };
         Figure::new(self.svg.finish(width, height, title, description), width, notes)

@@ -15,6 +15,11 @@ const MAX_TIPS: usize = 900;
 /// Up to so many columns, cells have room for their values.
 const MAX_COLUMNS_WITH_TEXT: usize = 12;
 
+/// Slanted names of columns are cut here.
+const SLANT_ROOM: f64 = 130.0;
+/// Longer names stand at a slant.
+const MAX_LEVEL: f64 = 76.0;
+
 /// A matrix with one colour per value, such as who would envy whom.
 ///
 /// ```
@@ -96,13 +101,11 @@ impl HeatMap {
         self
     }
 
-    /// The value of a block of cells: the one that is furthest from the middle, or the largest.
+    /// The value of a block of cells: the largest, so that envy does not hide behind its neighbours.
     fn block(&self, [first, last]: [usize; 2], [from, to]: [usize; 2]) -> Option<f64> {
         let rows = self.values.get(first..last.min(self.values.len()))?;
         let cells = rows.iter().filter_map(|row| row.get(from..to.min(row.len()))).flatten();
-        let weight = |v: &f64| self.middle.map_or(*v, |middle| (v - middle).abs());
-        let values = cells.copied().filter_map(drawable);
-        values.max_by(|a, b| weight(a).total_cmp(&weight(b)))
+        cells.copied().filter_map(drawable).max_by(f64::total_cmp)
     }
 
     /// How many rows and columns have values.
@@ -124,9 +127,8 @@ impl Chart for HeatMap {
         };
         let block = rows.max(columns).div_ceil(MAX_CELLS_ACROSS);
         if block > 1 {
-            let which = if self.middle.is_some() { "furthest from the middle" } else { "largest" };
             notes.push(format!(
-                "Each cell stands for {block} by {block} values and shows the one that is {which}."
+                "Each cell stands for {block} by {block} values and shows the largest."
             ));
         }
         let mut picture = Picture::new(self, scale, block);
@@ -183,6 +185,7 @@ struct Picture<'a> {
     bottom: f64,
     width: f64,
     has_text: bool,
+    is_slanted: bool,
     /// Many cells are drawn as strips by colour, without tooltips, so that the file stays small.
     is_crowd: bool,
     strips: BTreeMap<Option<usize>, Path>,
@@ -191,16 +194,19 @@ struct Picture<'a> {
 impl<'a> Picture<'a> {
     fn new(map: &'a HeatMap, scale: Scale, block: usize) -> Self {
         let [rows, columns] = map.size().map(|n| n.div_ceil(block).max(1));
-        let widest = |names: &[String]| names.iter().map(|n| width(n, SIZE)).fold(0.0, f64::max);
         let left = (widest(&map.rows) + 18.0).clamp(30.0, 150.0);
         let has_text = columns <= MAX_COLUMNS_WITH_TEXT && rows <= 40 && block == 1;
-        let wide = if has_text {
-            widest(&map.columns).clamp(44.0, 76.0) + 8.0
-        } else {
-            (600.0 / columns as f64).clamp(5.0, 26.0)
+        let longest = widest(&map.columns);
+        let wide = match has_text {
+            true if longest <= MAX_LEVEL => longest.max(44.0) + 8.0,
+            true => 58.0,
+            false => (600.0 / columns as f64).clamp(5.0, 26.0),
         };
         let tall = if has_text { 32.0 } else { wide.min((600.0 / rows as f64).max(5.0)) };
-        let needed = left + wide * columns as f64 + 16.0;
+        // Names that do not fit above their columns stand at a slant, while columns are wide enough for that.
+        let is_slanted = wide >= 14.0 && block == 1 && longest > wide - 4.0;
+        let beyond = if is_slanted { longest.min(SLANT_ROOM) * 0.6 } else { 0.0 };
+        let needed = left + wide * columns as f64 + 16.0 + beyond;
         let width = needed.max(320.0);
         let svg = Svg::new();
         let cell = [wide, tall];
@@ -218,6 +224,7 @@ impl<'a> Picture<'a> {
             bottom,
             width,
             has_text,
+            is_slanted,
             is_crowd,
             strips,
         }
@@ -237,19 +244,29 @@ impl<'a> Picture<'a> {
             let words = fitted(&words, self.width - 16.0, SIZE);
             self.svg.text([8.0, self.top - 4.0], Anchor::Start, "axis", &words);
         }
-        self.top += 22.0;
+        self.top += if self.is_slanted { self.slant_height() } else { 22.0 };
         let mut free_from = 0.0;
         for column in 0..columns {
-            let room = if self.has_text { self.cell[0] - 4.0 } else { 76.0 };
             let name = self.map.columns.get(column * self.block).map_or("", String::as_str);
-            let name = fitted(name, room, SIZE);
             let middle = self.left + (column as f64 + 0.5) * self.cell[0];
+            if self.is_slanted {
+                let name = fitted(name, SLANT_ROOM, SIZE);
+                self.svg.slanted_text([middle + 3.0, self.top - 6.0], "tick", &name);
+                continue;
+            }
+            let name = fitted(name, if self.has_text { self.cell[0] - 4.0 } else { 76.0 }, SIZE);
             let half = width(&name, SIZE) / 2.0;
             if middle - half >= free_from && middle + half <= self.width {
                 self.svg.text([middle, self.top - 6.0], Anchor::Middle, "tick", &name);
                 free_from = middle + half + 5.0;
             }
         }
+    }
+
+    /// The height of the longest slanted name.
+    fn slant_height(&self) -> f64 {
+        let longest = widest(&self.map.columns).min(SLANT_ROOM);
+        longest * std::f64::consts::FRAC_1_SQRT_2 + 18.0
     }
 
     fn draw_cells(&mut self) {
@@ -279,8 +296,9 @@ impl<'a> Picture<'a> {
         }
         let strips = std::mem::take(&mut self.strips);
         for (step, path) in strips {
-            let class = step.map_or("strip none".into(), |step| format!("h{step} heat crisp"));
-            self.svg.wide_path(&path, self.cell[1], &class, None);
+            let class = step.map_or("strip none".into(), |step| format!("h{step} heat"));
+            // A little wider than the row: between rows that only touch, the page would shine through.
+            self.svg.wide_path(&path, self.cell[1] + 0.6, &class, None);
         }
         self.bottom = self.top + rows.div_ceil(block) as f64 * self.cell[1];
     }
@@ -293,7 +311,7 @@ impl<'a> Picture<'a> {
             let x = self.left + column as f64 * self.cell[0];
             let strip = self.strips.entry(step(&run[0])).or_default();
             strip.start([x, y + self.cell[1] / 2.0]);
-            strip.across_to(x + run.len() as f64 * self.cell[0]);
+            strip.across_to(x + run.len() as f64 * self.cell[0] + 0.4);
             column += run.len();
         }
     }
@@ -340,4 +358,8 @@ impl<'a> Picture<'a> {
             self.svg.text(at, Anchor::Middle, "tick", &unit.show_bare(middle));
         }
     }
+}
+
+fn widest(names: &[String]) -> f64 {
+    names.iter().map(|name| width(name, SIZE)).fold(0.0, f64::max)
 }

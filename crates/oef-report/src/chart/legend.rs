@@ -5,7 +5,9 @@ use super::svg::{Anchor, Path, Svg};
 use super::text::{SIZE, fitted, width};
 
 /// Longer names are cut here; the whole name is in the tooltip.
-const NAME_ROOM: f64 = 190.0;
+const NAME_ROOM: f64 = 176.0;
+/// Rows end here even in a wide chart: on a phone one sees this much of it without scrolling.
+const MAX_ROOM: f64 = 450.0;
 const ROW: f64 = 20.0;
 const SWATCH: f64 = 20.0;
 
@@ -29,6 +31,7 @@ pub(crate) enum Swatch {
 
 /// Draws the entries in rows from `top` on; the answer is where the rest begins.
 pub(crate) fn draw(svg: &mut Svg, entries: &[Entry], top: f64, room: f64) -> f64 {
+    let room = room.min(MAX_ROOM);
     let (mut x, mut y) = (8.0, top);
     for entry in entries {
         let name = fitted(&entry.name, NAME_ROOM, SIZE);

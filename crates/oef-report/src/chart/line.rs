@@ -2,8 +2,9 @@
 
 use super::axis::{Axis, Resolved};
 use super::figure::{Chart, Figure, left_out};
-use super::frame::{Frame, Head, Marker, Reference, Side};
+use super::frame::{Frame, Head, Reference, Side};
 use super::legend::{Entry, Swatch, dot, line_class};
+use super::markers::Marker;
 use super::palette::{DISTINCT, Look};
 use super::reduce::reduce;
 use super::stack;
@@ -20,6 +21,8 @@ const HIT_POINTS: usize = 200;
 const DOTS: usize = 40;
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 270.0;
+const SMALL_WIDTH: f64 = 420.0;
+const SMALL_HEIGHT: f64 = 225.0;
 
 /// A chart of series over time.
 ///
@@ -41,6 +44,7 @@ pub struct LineChart {
     y: Axis,
     form: Form,
     is_step: bool,
+    is_small: bool,
     series: Vec<Series>,
     references: Vec<Reference>,
     markers: Vec<Marker>,
@@ -105,6 +109,7 @@ impl LineChart {
             y: Axis::new(""),
             form: Form::Lines,
             is_step: false,
+            is_small: false,
             series: Vec::new(),
             references: Vec::new(),
             markers: Vec::new(),
@@ -135,13 +140,20 @@ impl LineChart {
         self
     }
 
+    /// Narrow enough for two beside each other, and for a phone.
+    pub fn small(mut self) -> Self {
+        self.is_small = true;
+        self
+    }
+
     /// With the area below each line filled.
     pub fn areas(mut self) -> Self {
         self.form = Form::Areas;
         self
     }
 
-    /// Areas on top of each other, so that the sum shows. What is below zero counts as zero.
+    /// Areas on top of each other, so that the sum shows. What is below zero counts as zero. A series counts from its
+    /// first point to its last; with steps the last value holds to the end, so one that leaves ends with a zero.
     pub fn stacked(mut self) -> Self {
         self.form = Form::Stacked;
         self
@@ -183,7 +195,7 @@ impl LineChart {
 
     fn axes(&self, tops: &[f64]) -> Option<(Resolved, Resolved)> {
         let points = || self.series.iter().flat_map(|s| &s.points).filter(|p| p.1.is_finite());
-        let x = self.x.resolve(points().map(|p| p.0), 8, true)?;
+        let x = self.x.resolve(points().map(|p| p.0), if self.is_small { 5 } else { 8 }, true)?;
         let references = self.references.iter().map(|r| r.at);
         let values: Vec<f64> = match self.form {
             Form::Stacked => tops.to_vec(),
@@ -326,7 +338,9 @@ impl Chart for LineChart {
             return Figure::without_data(&self.title, &self.description, notes);
         };
         let (title, description) = (&self.title, &self.description);
-        let head = Head { title, description, width: WIDTH, height: HEIGHT };
+        let (width, height) =
+            if self.is_small { (SMALL_WIDTH, SMALL_HEIGHT) } else { (WIDTH, HEIGHT) };
+        let head = Head { title, description, width, height };
         let mut frame = Frame::new(head, &self.entries(&looks), x, y, &self.markers);
         if is_stacked {
             self.draw_stacked(&mut frame, &layers);

@@ -12,6 +12,7 @@ mod heat_map;
 mod legend;
 mod line;
 mod looks;
+mod markers;
 mod palette;
 mod reduce;
 mod scatter;

@@ -17,13 +17,13 @@ pub(crate) const HEAT_STEPS: usize = 17;
 const LIGHT: [u32; COLOURS] =
     [0x005da4, 0xc89e00, 0x049462, 0xf367a8, 0xa5320b, 0x61a4eb, 0x222222, 0x9b30f0];
 const DARK: [u32; COLOURS] =
-    [0x6f96ec, 0xf2b003, 0x0fdf98, 0xdc6c9f, 0xd63f20, 0xc2baf3, 0xe6e9ec, 0x8551fa];
+    [0x6f96ec, 0xf2b003, 0x0fdf98, 0xdc6c9f, 0xd63f20, 0xc2baf3, 0xffffff, 0x8551fa];
 
 /// Names of the colours of a page: background, panel, ink, quiet ink, grid, axis, and what is drawn in grey.
 const ROLES: [&str; 7] = ["bg", "panel", "ink", "muted", "grid", "axis", "rest"];
 const LIGHT_ROLES: [u32; 7] =
-    [0xffffff, 0xf6f8fa, 0x1b1f24, 0x57606a, 0xe3e7eb, 0x7d8590, 0xbcc2c9];
-const DARK_ROLES: [u32; 7] = [0x14181d, 0x1d2229, 0xe8ebee, 0xa3acb6, 0x2d343c, 0x7d8590, 0x5a636d];
+    [0xffffff, 0xf6f8fa, 0x1b1f24, 0x57606a, 0xe3e7eb, 0x7d8590, 0xced3d9];
+const DARK_ROLES: [u32; 7] = [0x14181d, 0x1d2229, 0xe8ebee, 0xa3acb6, 0x2d343c, 0x7d8590, 0x545c65];
 
 /// Low, middle and high end of a heat map: blue and orange, which no common form of colour-blindness confuses.
 const LIGHT_HEAT: [u32; 3] = [0x0a5c99, 0xf7f8f9, 0xb84a00];
@@ -187,6 +187,19 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn nobody_takes_a_series_for_the_rest() {
+        for (theme, roles, colours) in [("light", LIGHT_ROLES, LIGHT), ("dark", DARK_ROLES, DARK)] {
+            for (sight, matrix) in SIGHTS {
+                for (slot, colour) in colours.into_iter().enumerate() {
+                    let d = distance(seen(colour, matrix), seen(roles[6], matrix));
+                    assert!(d > 0.1, "{theme}, {sight}: colour {slot} is {d:.3} from grey");
+                }
+            }
+            assert!(contrast(roles[6], roles[0]) > 1.3, "{theme}: grey is seen");
         }
     }
 

@@ -65,6 +65,13 @@ impl Svg {
         self.out.push('\n');
     }
 
+    /// A text that rises to the right from its point.
+    pub fn slanted_text(&mut self, [x, y]: [f64; 2], class: &str, text: &str) {
+        let ([x, y], text) = ([x, y].map(coordinate), escape(text));
+        let turn = format!(r#"transform="translate({x} {y}) rotate(-45)""#);
+        let _ = writeln!(self.out, r#"<text {turn} class="{class}">{text}</text>"#);
+    }
+
     /// Everything that `inside` draws, as a group with a class.
     pub fn group(&mut self, class: &str, inside: impl FnOnce(&mut Svg)) {
         let _ = writeln!(self.out, r#"<g class="{}">"#, escape(class));

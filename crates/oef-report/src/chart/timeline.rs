@@ -2,8 +2,8 @@
 
 use super::axis::{Axis, Resolved, drawable};
 use super::figure::{Chart, Figure, left_out};
-use super::frame::Marker;
 use super::looks;
+use super::markers::Marker;
 use super::palette::Look;
 use super::segments::{Segment, sampled, tidied};
 use super::timeline_picture::Picture;
@@ -33,6 +33,7 @@ pub struct Timeline {
     x: Axis,
     rows: Vec<Row>,
     categories: Vec<String>,
+    slots: Vec<Option<usize>>,
     row_noun: String,
     markers: Vec<Marker>,
     until: Option<f64>,
@@ -61,11 +62,17 @@ impl Row {
         self
     }
 
-    /// The same, for loops.
+    /// The same, for loops. Rounds that follow each other in one category take the room of one segment.
     pub fn add(&mut self, start: f64, end: f64, category: usize) {
-        match drawable(start).zip(drawable(end)) {
-            Some((start, end)) => self.segments.push(Segment { start, end, category }),
-            None => self.dropped += 1,
+        let Some((start, end)) = drawable(start).zip(drawable(end)) else {
+            self.dropped += 1;
+            return;
+        };
+        match self.segments.last_mut() {
+            Some(last) if last.category == category && start == last.end => {
+                last.end = last.end.max(end)
+            }
+            _ => self.segments.push(Segment { start, end, category }),
         }
     }
 }
@@ -79,6 +86,7 @@ impl Timeline {
             x: Axis::time("time").without_zero(),
             rows: Vec::new(),
             categories: Vec::new(),
+            slots: Vec::new(),
             row_noun: "GPU".into(),
             markers: Vec::new(),
             until: None,
@@ -88,6 +96,12 @@ impl Timeline {
     /// The names of the categories (tenants), in the order of their indices. The order gives the colours.
     pub fn categories<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
         self.categories = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The colour numbers of the categories, so that a tenant looks the same in every chart of a report.
+    pub fn colours(mut self, slots: impl IntoIterator<Item = usize>) -> Self {
+        self.slots = slots.into_iter().map(Some).collect();
         self
     }
 
@@ -199,7 +213,7 @@ impl Chart for Timeline {
     fn draw(&self) -> Figure {
         let groups = self.grouped();
         let held = self.held(&groups);
-        let looks = looks::choose(&held, &[]);
+        let looks = looks::choose(&held, &self.slots);
         let Some((axis, ends)) = self.axis(&groups) else {
             return Figure::without_data(
                 &self.title,
@@ -218,7 +232,7 @@ impl Chart for Timeline {
         let mut picture = Picture::new(axis, ends, chosen, totals, &self.row_noun);
         picture.draw_head(&self.title, &self.categories, &looks, &held, &self.markers);
         picture.draw_rows(&self.categories, &looks, &held);
-        picture.draw_axis(&self.markers);
+        picture.draw_axis();
         let notes = self.notes(picture.shown(), picture.column_length(), &looks);
         picture.finish(&self.title, &self.description, notes)
     }

@@ -2,8 +2,8 @@
 
 use super::axis::Resolved;
 use super::figure::{Figure, draw_title};
-use super::frame::Marker;
 use super::legend::{self, Entry, Swatch};
+use super::markers::{Marker, Markers};
 use super::palette::Look;
 use super::segments::{Segment, on_grid};
 use super::svg::{Anchor, Path, Svg};
@@ -33,6 +33,7 @@ pub(crate) struct Picture<'a> {
     totals: Vec<(&'a str, usize)>,
     row_noun: &'a str,
     column_length: Option<f64>,
+    markers: Markers,
     left: f64,
     top: f64,
     bottom: f64,
@@ -68,6 +69,7 @@ impl<'a> Picture<'a> {
             totals,
             row_noun,
             column_length,
+            markers: Markers::default(),
             left,
             top: 0.0,
             bottom: 0.0,
@@ -105,42 +107,58 @@ impl<'a> Picture<'a> {
             entries.push(Entry { name: format!("{rest} others"), look: Look::Rest, swatch });
         }
         self.top = legend::draw(&mut self.svg, &entries, self.top, WIDTH);
-        if markers.iter().any(|m| self.axis.contains(m.at)) {
-            self.top += 16.0;
-        }
+        self.markers = Markers::place(markers, &self.axis, [self.left, WIDTH - 16.0]);
+        self.top += self.markers.height();
         self.top += 4.0;
     }
 
     pub fn draw_rows(&mut self, names: &[String], looks: &[Look], held: &[f64]) {
         let tops = self.place_rows();
-        let count: usize = self.rows.iter().map(|(_, segments)| segments.len()).sum();
-        let mut paths: BTreeMap<usize, Path> = BTreeMap::new();
-        for (i, y) in tops.iter().enumerate() {
-            let (row, segments) = (self.rows[i].0, self.rows[i].1.clone());
-            for segment in segments {
-                let [start, end] = [segment.start, segment.end].map(|t| self.px(t));
-                let slot = segment.category.min(looks.len().saturating_sub(1));
-                let look = looks.get(slot).copied().unwrap_or(Look::Rest);
-                let name = names.get(segment.category).map_or("unnamed", String::as_str);
-                if count <= MAX_TIPS {
-                    self.draw_segment(row, &segment, [start, *y, end - start], look, name);
-                } else {
-                    // All greys are one path.
-                    let key = if look == Look::Rest { usize::MAX } else { slot };
-                    let path = paths.entry(key).or_default();
-                    path.start([start, y + self.row / 2.0]).across_to(end);
+        let rows = std::mem::take(&mut self.rows);
+        let count: usize = rows.iter().map(|(_, segments)| segments.len()).sum();
+        if count <= MAX_TIPS {
+            for ((row, segments), y) in rows.iter().zip(&tops) {
+                for segment in segments {
+                    let name = names.get(segment.category).map_or("unnamed", String::as_str);
+                    self.draw_segment(row, segment, *y, look_of(segment, looks), name);
                 }
+            }
+        } else {
+            self.draw_strips(&rows, &tops, names, looks, held);
+        }
+        self.rows = rows;
+    }
+
+    /// Draws all segments of a category as one path. All greys are one, and neighbours among them one piece.
+    fn draw_strips(
+        &mut self,
+        rows: &[(&Row, Vec<Segment>)],
+        tops: &[f64],
+        names: &[String],
+        looks: &[Look],
+        held: &[f64],
+    ) {
+        let key = |segment: &Segment| match look_of(segment, looks) {
+            Look::Rest => usize::MAX,
+            Look::Slot(_) => segment.category.min(looks.len().saturating_sub(1)),
+        };
+        let is_one = |a: &Segment, b: &Segment| key(a) == key(b) && a.end >= b.start;
+        let mut paths: BTreeMap<usize, Path> = BTreeMap::new();
+        for ((_, segments), y) in rows.iter().zip(tops) {
+            for run in segments.chunk_by(is_one) {
+                let (start, end) = (run[0].start, run[run.len() - 1].end);
+                let path = paths.entry(key(&run[0])).or_default();
+                path.start([self.px(start), y + self.row / 2.0]).across_to(self.px(end));
             }
         }
         for (slot, path) in paths {
             let look = looks.get(slot).copied().unwrap_or(Look::Rest);
-            let time = held.get(slot).copied().unwrap_or(f64::NAN);
             let name = names.get(slot).map_or("others", String::as_str);
-            let tip = match time.is_finite() {
-                true => {
+            let tip = match held.get(slot) {
+                Some(time) => {
                     format!("{name}: {} {} hours in all", number(time / 3_600.0), self.row_noun)
                 }
-                false => name.to_string(),
+                None => name.to_string(),
             };
             self.strip(&path, look, &tip);
         }
@@ -155,18 +173,12 @@ impl<'a> Picture<'a> {
         }
     }
 
-    fn draw_segment(
-        &mut self,
-        row: &Row,
-        segment: &Segment,
-        [x, y, w]: [f64; 3],
-        look: Look,
-        name: &str,
-    ) {
+    fn draw_segment(&mut self, row: &Row, segment: &Segment, y: f64, look: Look, name: &str) {
         let (from, to) = (clock(segment.start), clock(segment.end));
         let length = duration(segment.end - segment.start);
         let tip = format!("{}, {}: {name}, {from} to {to} ({length})", row.node, row.name);
-        let area = [x, y, w.max(0.6), (self.row - 1.0).max(2.0)];
+        let (x, end) = (self.px(segment.start), self.px(segment.end));
+        let area = [x, y, (end - x).max(0.6), (self.row - 1.0).max(2.0)];
         self.svg.rect(area, &format!("{} area crisp", look.class()), Some(&tip));
         if look.is_second() {
             self.svg.rect(area, "hatch", Some(&tip));
@@ -186,8 +198,8 @@ impl<'a> Picture<'a> {
             if is_new_group {
                 y += GROUP_HEAD + if i > 0 { 4.0 } else { 0.0 };
                 self.draw_group_head(&row.group, y);
-            } else if is_new_node && self.row >= 6.0 {
-                y += 3.0;
+            } else if is_new_node && self.row >= 4.0 {
+                y += if self.row >= 6.0 { 3.0 } else { 1.0 };
             }
             match nodes.last_mut() {
                 Some(last) if !is_new_node => last.2 = y + self.row,
@@ -230,7 +242,7 @@ impl<'a> Picture<'a> {
         self.svg.text([self.left, y - 6.0], Anchor::Start, "head", &text);
     }
 
-    pub fn draw_axis(&mut self, markers: &[Marker]) {
+    pub fn draw_axis(&mut self) {
         let bottom = self.bottom;
         self.svg.line([self.left, bottom, WIDTH - 16.0, bottom], "base", None);
         let mut free_from = 0.0;
@@ -244,20 +256,7 @@ impl<'a> Picture<'a> {
         }
         let middle = (self.left + WIDTH) / 2.0;
         self.svg.text([middle, bottom + 37.0], Anchor::Middle, "axis", &self.axis.title.clone());
-        let mut sorted: Vec<&Marker> =
-            markers.iter().filter(|m| self.axis.contains(m.at)).collect();
-        sorted.sort_by(|a, b| a.at.total_cmp(&b.at));
-        let mut free_from = 0.0;
-        for marker in sorted {
-            let x = self.px(marker.at);
-            self.svg.line([x, self.top - 2.0, x, bottom], "marker", Some(&marker.label));
-            let label = fitted(&marker.label, 260.0, SIZE);
-            let start = (x - 2.0).min(WIDTH - 4.0 - width(&label, SIZE));
-            if start >= free_from {
-                self.svg.text([start, self.top - 5.0], Anchor::Start, "halo", &label);
-                free_from = start + width(&label, SIZE) + 8.0;
-            }
-        }
+        self.markers.draw(&mut self.svg, self.top, bottom);
     }
 
     fn px(&self, time: f64) -> f64 {
@@ -267,4 +266,10 @@ impl<'a> Picture<'a> {
     pub fn finish(self, title: &str, description: &str, notes: Vec<String>) -> Figure {
         Figure::new(self.svg.finish(WIDTH, self.bottom + 46.0, title, description), WIDTH, notes)
     }
+}
+
+/// Categories without a name share the last look.
+fn look_of(segment: &Segment, looks: &[Look]) -> Look {
+    let slot = segment.category.min(looks.len().saturating_sub(1));
+    looks.get(slot).copied().unwrap_or(Look::Rest)
 }

@@ -36,9 +36,9 @@ impl Page {
         let title = escape(&report.title);
         let _ = write!(
             self.out,
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
+             <meta name=\"color-scheme\" content=\"light dark\"/>\n<title>{title}</title>\n\
              <style>\n{}{}</style>\n</head>\n<body>\n{}<header>\n<h1>{title}</h1>\n",
             Figure::style(),
             STYLE.replace("FONT", &FONT.replace("&#39;", "'")),
@@ -58,8 +58,9 @@ impl Page {
     fn card(&mut self, card: &Card) {
         let _ = writeln!(
             self.out,
-            "<div class=\"card {}\"><p class=\"label\">{}</p><p class=\"value\">{}</p><p>{}</p></div>",
+            "<div class=\"card {}\"><p class=\"label\"><span class=\"mark\">{}</span>{}</p><p class=\"value\">{}</p><p>{}</p></div>",
             tone_class(card.tone),
+            tone_sign(card.tone),
             escape(&card.label),
             escape(&card.value),
             card.sentence.html()
@@ -97,7 +98,7 @@ impl Page {
     }
 
     fn blocks(&mut self, section: &Section, id: &str, level: usize) {
-        let mut below = 0;
+        let (mut below, mut hidden) = (0, 0);
         for block in &section.blocks {
             match block {
                 Block::Section(inner) => {
@@ -107,9 +108,9 @@ impl Page {
                 Block::Details(inner) => {
                     let heading = escape(&inner.heading);
                     let _ = writeln!(self.out, "<details>\n<summary>{heading}</summary>");
-                    // Sections inside count on from where their names cannot meet those outside.
-                    below += 1;
-                    self.blocks(inner, &format!("{id}-d{below}"), level);
+                    // Counted apart, so that the contents need not know what is hidden.
+                    hidden += 1;
+                    self.blocks(inner, &format!("{id}-d{hidden}"), level);
                     self.out.push_str("</details>\n");
                 }
                 block => self.plain_block(block),
@@ -132,9 +133,10 @@ impl Page {
                 writeln!(self.out, "{open}\n{}</div>", table.to_html())
             }
             Block::Note(tone, prose) => {
-                let (class, word) = (tone_class(*tone), tone_word(*tone));
-                let text = prose.html();
-                writeln!(self.out, "<p class=\"note {class}\"><strong>{word}</strong> {text}</p>")
+                writeln!(self.out, "{}", remark(*tone, note_word(*tone), prose.html()))
+            }
+            Block::Verdict(tone, prose) => {
+                writeln!(self.out, "{}", remark(*tone, verdict_word(*tone), prose.html()))
             }
             Block::Preformatted(text) => {
                 let lines: Vec<String> = text.lines().map(escape).collect();
@@ -208,11 +210,35 @@ fn tone_class(tone: Tone) -> &'static str {
     }
 }
 
-fn tone_word(tone: Tone) -> &'static str {
+/// A sign for each tone, since colour alone is not enough.
+fn tone_sign(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Plain => "",
+        Tone::Good => "✓ ",
+        Tone::Warning => "! ",
+        Tone::Bad => "✗ ",
+    }
+}
+
+fn note_word(tone: Tone) -> &'static str {
     match tone {
         Tone::Plain => "Note.",
-        Tone::Good => "✓ Holds.",
-        Tone::Warning => "! Mind this.",
-        Tone::Bad => "✗ Does not hold.",
+        Tone::Good => "Good.",
+        Tone::Warning => "Mind this.",
+        Tone::Bad => "Trouble.",
     }
+}
+
+fn verdict_word(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Plain => "Not decided.",
+        Tone::Good => "Holds.",
+        Tone::Warning => "Holds in part.",
+        Tone::Bad => "Does not hold.",
+    }
+}
+
+fn remark(tone: Tone, word: &str, text: &str) -> String {
+    let (class, sign) = (tone_class(tone), tone_sign(tone));
+    format!("<p class=\"note {class}\"><strong>{sign}{word}</strong> {text}</p>")
 }

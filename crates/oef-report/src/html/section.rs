@@ -29,6 +29,7 @@ pub(crate) enum Block {
     Figures(Vec<(Figure, Prose)>),
     Table(Table),
     Note(Tone, Prose),
+    Verdict(Tone, Prose),
     Preformatted(String),
     Details(Section),
     Section(Section),
@@ -66,7 +67,13 @@ impl Section {
         self.with(Block::Table(table))
     }
 
-    /// Adds a remark that stands out: how to read something, a warning, a verdict.
+    /// Adds whether a claim holds, and why: good is "holds", a warning is "holds in part", bad is "does not hold",
+    /// and plain is "not decided".
+    pub fn verdict(self, tone: Tone, prose: impl Into<Prose>) -> Self {
+        self.with(Block::Verdict(tone, prose.into()))
+    }
+
+    /// Adds a remark that stands out: how to read something, a warning.
     pub fn note(self, tone: Tone, prose: impl Into<Prose>) -> Self {
         self.with(Block::Note(tone, prose.into()))
     }

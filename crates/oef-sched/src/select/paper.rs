@@ -4,7 +4,8 @@
 //! gang; `deviation += share - real`. Nothing keeps the sum of the grants of a type within what there is:
 //! who comes last goes without, and its deviation forgets it. Nothing hands out what is left, either.
 
-use super::pick::{Pick, Types};
+use super::pick::{Pick, Types, count_types};
+use crate::class::WaitingKey;
 use crate::ids::{Slot, WorkloadKey};
 use crate::reason::StartReason;
 use crate::state::State;
@@ -26,8 +27,8 @@ pub(crate) fn grants(state: &State) -> Vec<PaperGrant> {
 
 fn grant(state: &State, key: WorkloadKey) -> PaperGrant {
     let workload = &state.workloads[key.0];
-    let live = workload.placed.iter().chain(workload.waiting.iter().map(|(_, _, slot)| slot));
-    let least = live.map(|&slot| state.at(slot).spec.workers).min().unwrap_or(0);
+    let live = workload.classes.iter().filter(|class| class.live > 0);
+    let least = live.map(|class| class.workers).min().unwrap_or(0);
     let ideal: Vec<f64> = (0..state.cluster.types().len())
         .map(|j| workload.share_on(j) + workload.deficit_on(j))
         .collect();
@@ -46,14 +47,13 @@ pub(crate) fn select(state: &State, grants: &[PaperGrant]) -> Vec<Pick> {
     for grant in grants {
         let mut gpus: Vec<u32> = grant.gpus.iter().zip(&free).map(|(&g, &f)| g.min(f)).collect();
         for slot in in_order(state, grant.workload) {
-            let held = state.target(slot).and_then(|lease| state.single_type(&lease.gpus));
-            let Some(types) = fit(state, slot, held, &gpus) else { continue };
-            let workers = state.at(slot).spec.workers;
-            for (j, n) in types.counts(workers) {
+            let held = held_types(state, slot);
+            let Some(types) = fit(state, slot, held.as_ref(), &gpus) else { continue };
+            types.each(state.at(slot).spec.workers, |j, n| {
                 gpus[j] -= n;
                 free[j] -= n;
-            }
-            let stays = held.is_some_and(|j| types == Types::One(j));
+            });
+            let stays = held.as_ref() == Some(&types);
             picks.push(Pick { slot, types, stays, why: StartReason::Owed { deficit: 0.0 } });
         }
     }
@@ -63,18 +63,34 @@ pub(crate) fn select(state: &State, grants: &[PaperGrant]) -> Vec<Pick> {
 /// Round robin: who has waited longest first, running jobs last.
 fn in_order(state: &State, key: WorkloadKey) -> Vec<Slot> {
     let workload = &state.workloads[key.0];
-    let waiting = workload.waiting.iter().map(|&(_, _, slot)| slot);
-    let placed = workload.placed.iter().copied().filter(|&s| state.target(s).is_some());
-    waiting.chain(placed).collect()
+    let mut waiting: Vec<WaitingKey> =
+        workload.classes.iter().flat_map(|class| class.waiting.iter().copied()).collect();
+    waiting.sort();
+    let mut placed = workload.placed.clone();
+    placed.sort_by_key(|&slot| state.at(slot).spec.id);
+    waiting.into_iter().map(|(.., slot)| slot).chain(placed).collect()
 }
 
-fn fit(state: &State, slot: Slot, held: Option<usize>, gpus: &[u32]) -> Option<Types> {
+/// The types that a placed job is on.
+fn held_types(state: &State, slot: Slot) -> Option<Types> {
+    let gpus = &state.target(slot)?.gpus;
+    Some(match state.single_type(gpus) {
+        Some(gpu) => Types::One(gpu),
+        None => Types::Many(count_types(state, slot)),
+    })
+}
+
+fn fit(state: &State, slot: Slot, held: Option<&Types>, gpus: &[u32]) -> Option<Types> {
     let job = state.at(slot);
     let profile = &state.workloads[job.spec.workload.0].profile;
     let workers = job.spec.workers;
-    let usable = |j: usize| profile.on(j) > 0.0 && job.may_use(j);
-    if let Some(j) = held.filter(|&j| gpus[j] >= workers) {
-        return Some(Types::One(j));
+    let usable = |j: usize| state.may_use(job, j);
+    if let Some(held) = held {
+        let mut stays = true;
+        held.each(workers, |j, n| stays &= n <= gpus[j] && usable(j));
+        if stays {
+            return Some(held.clone());
+        }
     }
     let mut types: Vec<usize> = (0..gpus.len()).filter(|&j| usable(j) && gpus[j] > 0).collect();
     types.sort_by(|&a, &b| profile.on(b).total_cmp(&profile.on(a)).then(a.cmp(&b)));

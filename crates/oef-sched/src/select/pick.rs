@@ -2,6 +2,7 @@
 
 use crate::ids::Slot;
 use crate::reason::StartReason;
+use crate::state::State;
 
 /// How much of the plan may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,12 +23,22 @@ pub(crate) enum Types {
 }
 
 impl Types {
-    pub fn counts(&self, workers: u32) -> Vec<(usize, u32)> {
+    /// Calls with each type and how many of the workers are there.
+    pub fn each(&self, workers: u32, mut call: impl FnMut(usize, u32)) {
         match self {
-            Types::One(gpu) => vec![(*gpu, workers)],
-            Types::Many(counts) => counts.clone(),
+            Types::One(gpu) => call(*gpu, workers),
+            Types::Many(counts) => counts.iter().for_each(|&(gpu, count)| call(gpu, count)),
         }
     }
+}
+
+/// The types of the GPUs that a job owns, with how many of each.
+pub(crate) fn count_types(state: &State, slot: Slot) -> Vec<(usize, u32)> {
+    let mut counts = vec![0; state.cluster.types().len()];
+    for &gpu in state.target(slot).map_or(&[][..], |lease| &lease.gpus) {
+        counts[state.cluster.type_of(gpu).0] += 1;
+    }
+    counts.into_iter().enumerate().filter(|&(_, n)| n > 0).collect()
 }
 
 /// A job that was chosen.

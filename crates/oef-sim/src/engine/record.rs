@@ -136,6 +136,9 @@ struct Promise {
     throughput: f64,
     equal_split: f64,
     gpus: f64,
+    /// What one unit of the problem's throughput is in ours: they differ for workloads that cannot run on
+    /// the reference type, whose speeds the problem normalises by those of the others.
+    unit: f64,
 }
 
 impl Recorder {
@@ -274,6 +277,13 @@ impl Recorder {
         }
     }
 
+    fn unit(&self, problem: &Problem, workload: usize, key: usize) -> f64 {
+        let speedups = problem.workloads()[workload].speedup.iter().zip(&self.truths[key]);
+        // The slowest type that it runs on: an error or a lie is told about the faster ones.
+        let runs = speedups.filter(|(told, truth)| **told > 0.0 && **truth > 0.0);
+        runs.min_by(|a, b| a.0.total_cmp(b.0)).map_or(1.0, |(told, truth)| truth / told)
+    }
+
     /// What the shares promise, if they have changed.
     fn refresh(&mut self, state: &State) {
         let entitlement = state.entitlement();
@@ -287,8 +297,9 @@ impl Recorder {
         let Some((problem, outcome)) = entitlement.answer() else { return };
         for (l, &key) in entitlement.workloads().iter().enumerate() {
             let tenant = state.workloads()[key.0].tenant.0;
+            let unit = self.unit(problem, l, key.0);
             let promise = &mut self.current[tenant];
-            promise.live = true;
+            (promise.live, promise.unit) = (true, unit);
             for (j, &gpus) in outcome.shares.of_workload(oef_core::WorkloadId(l)).iter().enumerate()
             {
                 promise.throughput += gpus * self.truths[key.0][j];
@@ -296,7 +307,8 @@ impl Recorder {
             }
         }
         for (t, &tenant) in entitlement.tenants().iter().enumerate() {
-            self.current[tenant.0].equal_split = equal_split(problem, oef_core::TenantId(t));
+            let split = equal_split(problem, oef_core::TenantId(t));
+            self.current[tenant.0].equal_split = split * self.current[tenant.0].unit;
         }
         self.estimated_now = self.current.iter().map(|p| p.throughput).sum();
         let most = self.busiest.as_ref().map_or(0, |(p, _)| p.tenants().len());

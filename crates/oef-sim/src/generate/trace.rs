@@ -194,8 +194,13 @@ impl<'a> Models<'a> {
             return Err(GenerateError::NoModels);
         }
         let mut random = Random::named(spec.seed, "models");
+        let mut deck: Vec<usize> = Vec::new();
         let of_tenant = (0..spec.tenants()).map(|_| {
-            let mut models = vec![kinds[random.below(kinds.len())]];
+            // Dealt like cards, so that a few tenants do not all train the same.
+            if deck.is_empty() {
+                deck.clone_from(&kinds);
+            }
+            let mut models = vec![deck.swap_remove(random.below(deck.len()))];
             if random.chance(SECOND_MODEL_CHANCE) {
                 models.push(kinds[random.below(kinds.len())]);
             }

@@ -11,6 +11,7 @@ pub(crate) struct Table<'a> {
     header: Vec<String>,
     reader: csv::Reader<&'a [u8]>,
     header_line: usize,
+    dialect: Dialect,
 }
 
 /// How a table is written.
@@ -54,7 +55,7 @@ impl<'a> Table<'a> {
         let header: Vec<String> = header.iter().map(String::from).collect();
         let before = source.text.bytes().take_while(|b| matches!(b, b'\n' | b'\r'));
         let header_line = 1 + before.filter(|b| *b == b'\n').count();
-        Ok(Table { source, header, reader, header_line })
+        Ok(Table { source, header, reader, header_line, dialect })
     }
 
     /// The names of the columns.
@@ -103,7 +104,9 @@ impl<'a> Table<'a> {
             }
             let line = lines.of(record.position().map_or(0, |p| p.byte() as usize));
             let row = Row { source: self.source, header: &self.header, record: &record, line };
-            row.check_width().and_then(|()| each(&row)).or_else(|wrong| bad.push(wrong))?;
+            row.check_width(self.dialect)
+                .and_then(|()| each(&row))
+                .or_else(|wrong| bad.push(wrong))?;
         }
     }
 }
@@ -189,13 +192,17 @@ impl Row<'_> {
         self.source.at(self.line, field, message)
     }
 
-    fn check_width(&self) -> Result<(), BadRow> {
+    fn check_width(&self, dialect: Dialect) -> Result<(), BadRow> {
         let (found, expected) = (self.record.len(), self.header.len());
         if found == expected {
             return Ok(());
         }
         let message = format!("the row has {found} cells, the header has {expected}");
-        let hint = "give every row a cell for each column, empty where there is nothing to say";
+        let hint = if dialect.quoted {
+            "give every row a cell for each column, empty where there is nothing to say"
+        } else {
+            "a name with a `|` in it splits its row: leave that column out, JobName for example"
+        };
         Err(self.source.at(self.line, "", message).hint(hint))
     }
 }

@@ -160,22 +160,22 @@ pub(crate) fn not_json(source: Source<'_>, error: &serde_json::Error) -> BadRow 
 }
 
 /// Where a part of a text begins in it.
-fn offset(whole: &str, part: &str) -> usize {
+pub(crate) fn offset(whole: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize).min(whole.len())
 }
 
 /// Where the lines of a text begin.
-struct Lines {
+pub(crate) struct Lines {
     starts: Vec<usize>,
 }
 
 impl Lines {
-    fn of(text: &str) -> Self {
+    pub fn of(text: &str) -> Self {
         let breaks = text.bytes().enumerate().filter(|&(_, b)| b == b'\n').map(|(i, _)| i + 1);
         Lines { starts: std::iter::once(0).chain(breaks).collect() }
     }
 
-    fn locate(&self, offset: usize) -> usize {
+    pub fn locate(&self, offset: usize) -> usize {
         self.starts.partition_point(|&start| start <= offset)
     }
 }

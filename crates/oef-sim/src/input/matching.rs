@@ -17,13 +17,12 @@ pub struct Matched {
 }
 
 /// Finds each type of the cluster among those of the profiles. Case does not matter, nor do `-`, `_` and
-/// blanks: `RTX-3090` is `rtx3090`. It is an error when no type is found, or when nothing runs on any.
+/// blanks: `RTX-3090` is `rtx3090`. A longer name means the type that whole
+/// words of it spell. It is an error when no type is found, or when nothing runs on any.
 pub fn match_types(cluster: &ClusterSpec, profiles: &ProfileTable) -> Result<Matched, InputError> {
     let types = cluster.types();
-    let columns: Vec<Option<usize>> = types
-        .iter()
-        .map(|name| profiles.types.iter().position(|t| plain(t) == plain(name)))
-        .collect();
+    let columns: Vec<Option<usize>> =
+        types.iter().map(|name| find_type(name, &profiles.types)).collect();
     if columns.iter().all(Option::is_none) {
         let message = format!(
             "the cluster has {}; the profiles have {}: no gpu type is in both",
@@ -49,6 +48,37 @@ pub fn match_types(cluster: &ClusterSpec, profiles: &ProfileTable) -> Result<Mat
     let unused = profiles.types.iter().enumerate();
     let unused = unused.filter(|(i, _)| !columns.contains(&Some(*i))).map(|(_, t)| t.clone());
     Ok(Matched { unused: unused.collect(), profiles: ProfileTable { types, rows }, unmeasured })
+}
+
+/// The type of this name, or the one that whole words of it spell: `nvidia_a100-sxm4-80gb` is `a100`, but no `a10`;
+/// of several the longest.
+pub(crate) fn find_type(name: &str, types: &[String]) -> Option<usize> {
+    let whole = plain(name);
+    if let Some(same) = types.iter().position(|t| plain(t) == whole) {
+        return Some(same);
+    }
+    let spelt = spelt_in(name);
+    let fitting = types.iter().enumerate().filter(|(_, t)| spelt.contains(&plain(t)));
+    fitting.max_by_key(|(_, t)| plain(t).len()).map(|(i, _)| i)
+}
+
+/// Everything that consecutive words of a name spell. A word that makes another card of it (`Ti`) belongs to
+/// the word before.
+fn spelt_in(name: &str) -> Vec<String> {
+    const WORDS_MAX: usize = 16;
+    const PART_OF_THE_CARD: [&str; 2] = ["ti", "super"];
+    let lower = name.to_lowercase();
+    let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty());
+    let words: Vec<&str> = words.take(WORDS_MAX).collect();
+    let mut spelt = Vec::new();
+    for from in 0..words.len() {
+        for to in from + 1..=words.len() {
+            if words.get(to).is_none_or(|next| !PART_OF_THE_CARD.contains(next)) {
+                spelt.push(words[from..to].concat());
+            }
+        }
+    }
+    spelt
 }
 
 /// A type's name without what people write differently.
@@ -104,6 +134,19 @@ mod tests {
         assert_eq!(matched.profiles.types, ["RTX3090", "h100", "v100"]);
         assert_eq!(matched.profiles.rows[0].throughput, [Some(3.0), None, Some(2.0)]);
         assert_eq!((matched.unmeasured, matched.unused), (vec!["h100".into()], vec!["K80".into()]));
+    }
+
+    #[test]
+    fn a_long_name_means_the_type_that_its_words_spell() {
+        let types = ["a100", "a10", "v100", "V100-32GB", "rtx3090"].map(String::from);
+        let found = |name: &str| find_type(name, &types).map(|i| types[i].as_str());
+        assert_eq!(found("nvidia_a100-sxm4-80gb"), Some("a100"));
+        assert_eq!(found("Tesla V100-32GB"), Some("V100-32GB"));
+        assert_eq!(found("tesla_v100"), Some("v100"));
+        assert_eq!(found("NVIDIA GeForce RTX 3090"), Some("rtx3090"));
+        assert_eq!(found("NVIDIA GeForce RTX 3090 Ti"), None);
+        assert_eq!(found("a1000"), None);
+        assert_eq!(found(""), None);
     }
 
     #[test]

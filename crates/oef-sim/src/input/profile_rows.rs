@@ -101,8 +101,10 @@ impl<'a> Rows<'a> {
         }
         let mut notes = Vec::new();
         if self.repeated > 0 {
-            notes
-                .push(format!("{} repeated figures are left out: the first counts", self.repeated));
+            notes.push(format!(
+                "figures that came again, of which the first counts: {}",
+                self.repeated
+            ));
         }
         let rows: Vec<ProfileRow> = self.drafts.into_iter().map(|d| d.row).collect();
         let read = bad.finish(ProfileTable { types: self.types, rows }, notes)?;

@@ -19,7 +19,7 @@ pub struct Read<T> {
     pub value: T,
     /// Rows that were wrong and left out; empty unless the caller asked to skip them.
     pub skipped: Vec<BadRow>,
-    /// What the user should know beside it, in sentences: "1,213 nodes without GPUs are left out".
+    /// What the user should know beside it, in sentences: "nodes without GPUs, left out: 310".
     pub notes: Vec<String>,
 }
 
