@@ -9,7 +9,7 @@ use crate::input::{InputError, ProfileTable, TraceJob, check_models};
 use crate::world::{JobRates, report};
 use oef_sched::{
     Action, Event, EventKind, Generation, JobId, Lease, NodeSpec, Profile, Provenance, Refusal,
-    State, StopReason, TenantKey, Time, WorkloadKey, step,
+    RoundingRule, State, StopReason, TenantKey, Time, WorkloadKey, step,
 };
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -71,6 +71,9 @@ pub fn simulate(
     Ok(run.finish())
 }
 
+/// Idle rounds after which nobody is taken to save up any more: a day of five-minute rounds.
+const IDLE_ROUNDS_MAX: u64 = 288;
+
 /// Rounds between two looks at the progress.
 const WATCHED_ROUNDS: u64 = 16;
 
@@ -89,6 +92,8 @@ struct Run<'a> {
     pending_happenings: usize,
     now: Time,
     ticking: bool,
+    /// Rounds in a row in which nothing ran.
+    idle_rounds: u64,
     recorder: Recorder,
     open_segments: BTreeMap<usize, (Time, Lease)>,
     migrations: u64,
@@ -131,6 +136,7 @@ impl<'a> Run<'a> {
             pending_happenings: 0,
             now: Time(0),
             ticking: false,
+            idle_rounds: 0,
             recorder: Recorder::new(scenario.detail),
             open_segments: BTreeMap::new(),
             migrations: 0,
@@ -408,8 +414,14 @@ impl<'a> Run<'a> {
         if let Some(trouble) = self.state.entitlement().trouble() {
             self.trouble.get_or_insert_with(|| trouble.to_string());
         }
-        // Nothing runs, and nothing can change that: only what arrives or happens makes another round.
-        let stuck = self.running.is_empty();
+        self.idle_rounds = if self.running.is_empty() { self.idle_rounds + 1 } else { 0 };
+        // Nothing runs, and nothing can change that: only what arrives or happens makes another round. The
+        // paper's rounding is the exception: tenants save up while everything is idle.
+        let patience = match self.scenario.settings.rounding {
+            RoundingRule::Deficit => 0,
+            RoundingRule::Paper => IDLE_ROUNDS_MAX,
+        };
+        let stuck = self.idle_rounds > patience;
         self.ticking = self.live > 0 && !stuck;
         if self.ticking || (stuck && self.live > 0 && self.pending_happenings > 0) {
             self.ticking = true;
