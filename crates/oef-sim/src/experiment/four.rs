@@ -2,9 +2,9 @@
 
 use super::exhibit::Line;
 use super::finding::ExperimentError;
-use super::models::SpeedupTable;
+use super::models::{ModelSpeeds, SpeedupTable};
 use super::stage::{Stack, Stage, mean_between};
-use super::tenants::{Party, backlogs, named};
+use super::tenants::{Party, backlogs, with_models};
 use crate::engine::{Detail, Happening, RunResult};
 use crate::generate::Random;
 use crate::input::Trace;
@@ -28,47 +28,47 @@ pub(super) struct Four {
 }
 
 impl Four {
-    /// Tenant 1 trains LSTM and tenant 4 VGG, as the paper says; it does not name the others, so two different
-    /// ones of the remaining models are drawn.
+    /// Tenant 1 trains the model of the table that gains most from the fastest type and tenant 4 the one that
+    /// gains least: LSTM and VGG, as the paper says. It does not name the others, so two are drawn.
     pub fn new(table: &SpeedupTable, seed: u64) -> Self {
-        let [a, b] = others(table, seed);
-        Four::of(table, &["LSTM", &a, &b, "VGG"], seed)
+        let [least, a, b, most] = models(table, seed);
+        Four::with(table, with_models([most, a, b, least], table.jitter, seed), END_S, seed)
     }
 
     /// Tenant 1 trains what gains least and tenant 4 what gains most. Where the paper speaks of the cooperative
     /// mechanism, its tenant 4 is the one with the highest speedup.
     pub fn by_speedup(table: &SpeedupTable, seed: u64) -> Self {
-        let [a, b] = others(table, seed);
-        let mut four = Four::of(table, &["VGG", &a, &b, "LSTM"], seed);
-        let gain = |p: &Party| p.speedup.last().copied().unwrap_or(1.0);
-        let names: Vec<String> = four.parties.iter().map(|p| p.name.clone()).collect();
-        four.parties.sort_by(|p, q| gain(p).total_cmp(&gain(q)));
-        for (party, name) in four.parties.iter_mut().zip(names) {
+        let mut parties = with_models(models(table, seed), table.jitter, seed);
+        let names: Vec<String> = parties.iter().map(|p| p.name.clone()).collect();
+        // Hyperparameters may have changed the order.
+        parties.sort_by(|p, q| last(&p.speedup).total_cmp(&last(&q.speedup)));
+        for (party, name) in parties.iter_mut().zip(names) {
             party.name = name;
         }
-        Four::with(table, four.parties, seed)
+        Four::with(table, parties, END_S, seed)
     }
 
-    fn of(table: &SpeedupTable, models: &[&str], seed: u64) -> Self {
-        Four::with(table, named(table, models, seed), seed)
+    /// The same tenants with jobs for so long.
+    pub fn lasting(self, table: &SpeedupTable, seconds: f64) -> Self {
+        Four::with(table, self.parties, seconds, self.seed)
     }
 
-    fn with(table: &SpeedupTable, parties: Vec<Party>, seed: u64) -> Self {
+    fn with(table: &SpeedupTable, parties: Vec<Party>, seconds: f64, seed: u64) -> Self {
         let stage = Stage::new(&table.types, &parties);
-        let trace = backlogs(&parties, GPUS, END_S / 3_600.0, seed);
+        let trace = backlogs(&parties, GPUS, seconds / 3_600.0, seed);
         Four { parties, stage, trace, seed }
     }
 
-    /// Runs the load for eighty minutes.
+    /// Runs the load for so many seconds.
     pub fn run(
         &self,
-        mechanism: Mechanism,
-        stack: Stack,
+        (mechanism, stack): (Mechanism, Stack),
+        until_s: f64,
         lies: Vec<Lie>,
         happenings: Vec<(f64, Happening)>,
     ) -> Result<RunResult, ExperimentError> {
         let mut scenario = self.stage.scenario(mechanism, stack, self.seed);
-        scenario.until_s = Some(END_S);
+        scenario.until_s = Some(until_s);
         scenario.detail = Detail::Full;
         (scenario.lies, scenario.happenings) = (lies, happenings);
         self.stage.run(&self.trace, &scenario)
@@ -82,22 +82,15 @@ impl Four {
 
     /// Mean throughput of each tenant between two instants.
     pub fn means(&self, result: &RunResult, from_s: f64, to_s: f64) -> Vec<f64> {
-        let series = &result.series;
-        let mean = |party: &Party| {
-            let index = result.tenants.iter().position(|t| t.name == party.name);
-            let values = index.and_then(|t| series.tenants.get(t));
-            values.map_or(0.0, |v| mean_between(&series.at_s, v, from_s, to_s))
-        };
+        let at = &result.series.at_s;
+        let mean = |party| mean_between(at, values(result, party), from_s, to_s);
         self.parties.iter().map(mean).collect()
     }
 
     /// The throughput of each tenant over time.
     pub fn lines(&self, result: &RunResult) -> Vec<Line> {
         let line = |party: &Party| {
-            let index = result.tenants.iter().position(|t| t.name == party.name);
-            let values = index.and_then(|t| result.series.tenants.get(t));
-            let values = values.map_or(&[][..], Vec::as_slice);
-            let points = result.series.at_s.iter().zip(values);
+            let points = result.series.at_s.iter().zip(values(result, party));
             Line {
                 name: format!("{} ({})", party.name, party.model),
                 points: points.map(|(at, v)| (*at, f64::from(*v))).collect(),
@@ -107,15 +100,31 @@ impl Four {
     }
 }
 
-/// Two different models that are neither LSTM nor VGG, by chance.
-fn others(table: &SpeedupTable, seed: u64) -> [String; 2] {
-    let named = |m: &str| !["LSTM", "VGG"].iter().any(|x| m.eq_ignore_ascii_case(x));
-    let mut names: Vec<&str> =
-        table.models.iter().map(|m| m.name.as_str()).filter(|m| named(m)).collect();
+/// The throughput of a tenant, round by round.
+fn values<'a>(result: &'a RunResult, party: &Party) -> &'a [f32] {
+    let index = result.tenants.iter().position(|t| t.name == party.name);
+    index.and_then(|t| result.series.tenants.get(t)).map_or(&[], Vec::as_slice)
+}
+
+fn last(speedup: &[f64]) -> f64 {
+    speedup.last().copied().unwrap_or(1.0)
+}
+
+/// The model that gains least, two by chance, and the one that gains most. Tables have at least one model;
+/// with fewer than four some come twice.
+fn models(table: &SpeedupTable, seed: u64) -> [ModelSpeeds; 4] {
+    let mut sorted = table.models.clone();
+    sorted.sort_by(|a, b| last(&a.speedup).total_cmp(&last(&b.speedup)));
+    let none = || ModelSpeeds { name: "none".into(), speedup: vec![1.0; table.types.len()] };
+    let least = sorted.first().cloned().unwrap_or_else(none);
+    let most = sorted.last().cloned().unwrap_or_else(none);
+    let end = sorted.len().saturating_sub(1).max(1);
+    let mut between: Vec<ModelSpeeds> = sorted.get(1..end).unwrap_or_default().to_vec();
     let mut random = Random::named(seed, "tenants two and three");
     let mut draw = || {
-        let at = random.below(names.len());
-        if names.is_empty() { String::new() } else { names.swap_remove(at).to_string() }
+        let at = random.below(between.len());
+        if between.is_empty() { least.clone() } else { between.swap_remove(at) }
     };
-    [draw(), draw()]
+    let (a, b) = (draw(), draw());
+    [least, a, b, most]
 }

@@ -23,6 +23,7 @@ mod solver_time;
 mod stage;
 mod stragglers;
 mod tenants;
+mod terms;
 mod three_days;
 mod throughput;
 mod twenty;

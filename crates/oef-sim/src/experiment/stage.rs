@@ -17,6 +17,8 @@ pub(super) enum Stack {
     Paper,
     /// Gandiva-fair and Gavel as the paper has them: the same rounding, the first free GPUs whatever the host.
     Plain,
+    /// Our rounding, and the first free GPUs.
+    Unplaced,
     /// OEF as it is here: deficits, nothing idle, gangs packed, moves that pay.
     Ours,
 }
@@ -26,6 +28,7 @@ impl Stack {
         let (rounding, placement) = match self {
             Stack::Paper => (RoundingRule::Paper, PlacementRule::Packed),
             Stack::Plain => (RoundingRule::Paper, PlacementRule::FirstFree),
+            Stack::Unplaced => (RoundingRule::Deficit, PlacementRule::FirstFree),
             Stack::Ours => (RoundingRule::Deficit, PlacementRule::Packed),
         };
         let reference = Some(reference.to_string());

@@ -35,18 +35,14 @@ pub(super) fn drawn(table: &SpeedupTable, count: usize, seed: u64) -> Vec<Party>
         .collect()
 }
 
-/// Tenants with these models, in this order; a name that the table does not have is left out.
-pub(super) fn named(table: &SpeedupTable, models: &[&str], seed: u64) -> Vec<Party> {
+/// Tenants with these models, in this order.
+pub(super) fn with_models(models: [ModelSpeeds; 4], jitter: f64, seed: u64) -> Vec<Party> {
     let mut random = Random::named(seed, "hyperparameters");
-    let models = models.iter().filter_map(|name| table.model(name));
-    let models: Vec<&ModelSpeeds> = models.collect();
-    let count = models.len();
-    (models.into_iter().enumerate())
-        .map(|(t, model)| party(tenant_name(t, count), model, table.jitter, &mut random))
-        .collect()
+    let models = models.iter().enumerate();
+    models.map(|(t, model)| party(tenant_name(t, 4), model, jitter, &mut random)).collect()
 }
 
-pub(super) fn party(name: String, model: &ModelSpeeds, jitter: f64, random: &mut Random) -> Party {
+fn party(name: String, model: &ModelSpeeds, jitter: f64, random: &mut Random) -> Party {
     let power = 1.0 + jitter * (2.0 * random.unit() - 1.0);
     let speedup = model.speedup.iter().map(|w| w.powf(power)).collect();
     Party { name, model: model.name.clone(), speedup }

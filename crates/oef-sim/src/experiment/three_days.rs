@@ -6,7 +6,7 @@ use super::models::SpeedupTable;
 use super::setup::Setup;
 use super::stage::{Stack, Stage};
 use super::tenants::{Party, drawn};
-use super::twenty::{AS_IN_PAPER, Key};
+use super::terms::{Key, compared};
 use crate::generate::{Load, TraceLike, TraceSpec, trace};
 use crate::input::{ProfileTable, Trace, Work};
 use oef_core::Mechanism;
@@ -58,19 +58,23 @@ pub(super) struct ThreeDays {
 
 impl ThreeDays {
     pub fn run(setup: &Setup, watch: &mut dyn FnMut(&str)) -> Result<Self, ExperimentError> {
-        let mut all: Vec<Key> = AS_IN_PAPER.to_vec();
+        let some = compared();
+        let mut all = some.clone();
         all.extend(Mechanism::ALL.map(|m| (m, Stack::Ours)));
-        let mut some: Vec<Key> = AS_IN_PAPER.to_vec();
-        some.extend(AS_IN_PAPER.map(|(m, _)| (m, Stack::Ours)));
-        let draws = setup.size.three_day_draws();
-        let mut plan = vec![(LOAD, draws, &all)];
-        plan.extend(LOADS.map(|load| (load, draws.div_ceil(3), &some)));
+        all.sort();
+        all.dedup();
+        let paper = SpeedupTable::paper();
+        let mut plan = vec![(LOAD, paper.clone(), setup.size.three_day_draws(), &all)];
+        let few = setup.size.three_day_range_draws();
+        plan.extend(LOADS.map(|load| (load, paper.clone(), few, &some)));
+        plan.extend(setup.other_tables().into_iter().map(|table| (LOAD, table, few, &some)));
         let (mut conditions, mut samples, mut jobs) = (Vec::new(), Vec::new(), 0);
-        for (load, draws, keys) in plan {
-            let mut condition = DayCondition { name: format!("load {load}"), draws: Vec::new() };
+        for (load, table, draws, keys) in plan {
+            let name = format!("load {load}, {}", table.name);
+            let mut condition = DayCondition { name, draws: Vec::new() };
             for draw in 0..draws {
-                watch(&format!("three days at load {load}, draw {}", draw + 1));
-                let day = Day::new(setup, load, setup.seed + draw);
+                watch(&format!("three days: {}, draw {}", condition.name, draw + 1));
+                let day = Day::new(setup, &table, load, setup.seed + draw);
                 jobs = jobs.max(day.trace.jobs.len());
                 let keep = samples.is_empty();
                 let runs = day.run(keys, if keep { Some(&mut samples) } else { None })?;
@@ -86,6 +90,13 @@ impl ThreeDays {
     }
 }
 
+impl ThreeDays {
+    /// The condition that verdicts are about.
+    pub fn main(&self) -> Option<&DayCondition> {
+        self.conditions.first()
+    }
+}
+
 /// One draw of the load.
 struct Day {
     stage: Stage,
@@ -94,13 +105,12 @@ struct Day {
 }
 
 impl Day {
-    fn new(setup: &Setup, load: f64, seed: u64) -> Self {
-        let table = SpeedupTable::paper();
+    fn new(setup: &Setup, table: &SpeedupTable, load: f64, seed: u64) -> Self {
         let mut trace = match &setup.trace {
             Some((_, trace)) => real(trace, setup.size.days(), load),
             None => generated(setup, load, seed),
         };
-        let parties = give_models(&mut trace, &table, seed);
+        let parties = give_models(&mut trace, table, seed);
         let stage = Stage::new(&table.types, &parties);
         Day { stage, trace, seed }
     }
@@ -190,11 +200,19 @@ fn give_models(trace: &mut Trace, table: &SpeedupTable, seed: u64) -> Vec<Party>
 
 impl DayCondition {
     /// How much more of a figure one has than another, over the draws.
-    pub fn change(&self, of: Key, over: Key, figure: fn(&DayFigures) -> f64) -> Spread {
+    pub fn change(&self, (of, over): (Key, Key), figure: fn(&DayFigures) -> f64) -> Spread {
         Spread::of(self.draws.iter().filter_map(|draw| {
             let (of, over) = (figure(draw.get(&of)?), figure(draw.get(&over)?));
             (over > 0.0).then(|| of / over - 1.0)
         }))
+    }
+
+    /// The runs, by what stands between shares and GPUs.
+    pub fn keys(&self) -> Vec<Key> {
+        let mut keys: Vec<Key> =
+            self.draws.first().map(|d| d.keys().copied().collect()).unwrap_or_default();
+        keys.sort_by_key(|key| (key.1, key.0));
+        keys
     }
 
     /// A figure over the draws.

@@ -4,37 +4,18 @@ use super::claim::Spread;
 use super::finding::ExperimentError;
 use super::models::SpeedupTable;
 use super::setup::Setup;
-use super::stage::{Stack, Stage};
-use super::tenants::{backlogs, drawn};
-use oef_core::Mechanism;
+use super::stage::{Stack, Stage, problem};
+use super::tenants::{Party, backlogs, drawn};
+use super::terms::{Key, compared};
+use oef_core::{Mechanism, Options, solve};
 use std::collections::BTreeMap;
 
 /// The paper's number of tenants.
 pub(super) const TENANTS: usize = 20;
 /// GPUs that a tenant could use; several times its share.
 const GPUS: f64 = 8.0;
-/// Factors by which the gains of all models are scaled.
-const SPREADS: [f64; 3] = [0.5, 1.5, 2.0];
-
-/// A mechanism, and what stands between its shares and the GPUs.
-pub(super) type Key = (Mechanism, Stack);
-
-/// What the paper compares.
-pub(super) const AS_IN_PAPER: [Key; 4] = [
-    (Mechanism::Noncooperative, Stack::Paper),
-    (Mechanism::Cooperative, Stack::Paper),
-    (Mechanism::Gavel, Stack::Plain),
-    (Mechanism::GandivaFair, Stack::Plain),
-];
-
-/// What the ranges need beside it.
-const ALIKE: [Key; 5] = [
-    (Mechanism::Noncooperative, Stack::Ours),
-    (Mechanism::Cooperative, Stack::Ours),
-    (Mechanism::Gavel, Stack::Ours),
-    (Mechanism::GandivaFair, Stack::Ours),
-    (Mechanism::Efficiency, Stack::Ours),
-];
+/// GPUs of a tenant if all had the same number.
+const GPUS_EACH: f64 = 24.0 / TENANTS as f64;
 
 /// The figures of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,14 +25,23 @@ pub(super) struct Figures {
     /// Workers in gangs across types, summed over rounds.
     pub stragglers: f64,
     pub utilisation: f64,
+    /// GPUs granted beyond what there is, per round.
+    pub overcommitted: f64,
     /// The least ratio of a tenant's promised throughput to its equal split.
     pub incentive: f64,
 }
 
-/// Runs by mechanism, draw by draw.
+/// One draw of models, job sizes and durations.
+pub(super) struct Draw {
+    pub runs: BTreeMap<Key, Figures>,
+    /// Estimated throughput of Gavel when no tenant may have more than its number of GPUs.
+    pub capped_gavel: f64,
+}
+
+/// All draws with one table of speedups.
 pub(super) struct Condition {
     pub name: String,
-    pub draws: Vec<BTreeMap<Key, Figures>>,
+    pub draws: Vec<Draw>,
 }
 
 /// All runs with 20 tenants; the first condition is the paper's models as they are.
@@ -62,24 +52,28 @@ pub(super) struct Twenty {
 
 impl Twenty {
     pub fn run(setup: &Setup, watch: &mut dyn FnMut(&str)) -> Result<Self, ExperimentError> {
-        let mut all: Vec<Key> = AS_IN_PAPER.to_vec();
+        let mut some = compared();
+        some.push((Mechanism::Efficiency, Stack::Ours));
+        let mut all = some.clone();
         all.extend(Mechanism::ALL.map(|m| (m, Stack::Ours)));
-        let mut some: Vec<Key> = AS_IN_PAPER.to_vec();
-        some.extend(ALIKE);
-        let paper = SpeedupTable::paper();
-        let mut plan = vec![(paper.clone(), setup.size.twenty_draws(), all)];
+        all.sort();
+        all.dedup();
+        let mut plan = vec![(SpeedupTable::paper(), setup.size.twenty_draws(), &all)];
         let few = setup.size.range_draws();
-        plan.extend(SPREADS.map(|s| (paper.spread(s), few, some.clone())));
-        let measured = SpeedupTable::measured().into_iter().chain(setup.tables.iter().cloned());
-        plan.extend(measured.map(|table| (table, few, some.clone())));
+        plan.extend(setup.other_tables().into_iter().map(|table| (table, few, &some)));
         let mut conditions = Vec::new();
         for (table, count, keys) in plan {
             watch(&format!("20 tenants: {}", table.name));
-            let draws = (0..count).map(|draw| run_draw(setup, &table, setup.seed + draw, &keys));
+            let draws = (0..count).map(|draw| run_draw(setup, &table, setup.seed + draw, keys));
             let draws = draws.collect::<Result<_, _>>()?;
             conditions.push(Condition { name: table.name, draws });
         }
         Ok(Twenty { conditions, hours: setup.size.hours() })
+    }
+
+    /// The condition that verdicts are about.
+    pub fn main(&self) -> Option<&Condition> {
+        self.conditions.first()
     }
 }
 
@@ -88,7 +82,7 @@ fn run_draw(
     table: &SpeedupTable,
     seed: u64,
     keys: &[Key],
-) -> Result<BTreeMap<Key, Figures>, ExperimentError> {
+) -> Result<Draw, ExperimentError> {
     let parties = drawn(table, TENANTS, seed);
     let stage = Stage::new(&table.types, &parties);
     let hours = setup.size.hours();
@@ -103,24 +97,39 @@ fn run_draw(
             actual: result.actual,
             stragglers: result.straggler_workers as f64,
             utilisation: result.utilisation,
+            overcommitted: result.overcommitted as f64 / result.rounds.max(1) as f64,
             incentive: result.worst_promised_incentive,
         };
         runs.insert((mechanism, stack), figures);
     }
-    Ok(runs)
+    Ok(Draw { runs, capped_gavel: capped_gavel(&table.types, &parties)? })
+}
+
+fn capped_gavel(types: &[String], parties: &[Party]) -> Result<f64, ExperimentError> {
+    let problem = problem(types, parties)?;
+    let options = Options { gavel_cap: Some(GPUS_EACH), ..Options::default() };
+    Ok(solve(&problem, Mechanism::Gavel, &options)?.shares.total(&problem))
 }
 
 impl Condition {
     /// How much more of a figure one has than another, over the draws.
-    pub fn change(&self, of: Key, over: Key, figure: fn(&Figures) -> f64) -> Spread {
+    pub fn change(&self, (of, over): (Key, Key), figure: fn(&Figures) -> f64) -> Spread {
         Spread::of(self.draws.iter().filter_map(|draw| {
-            let (of, over) = (figure(draw.get(&of)?), figure(draw.get(&over)?));
+            let (of, over) = (figure(draw.runs.get(&of)?), figure(draw.runs.get(&over)?));
             (over > 0.0).then(|| of / over - 1.0)
         }))
     }
 
     /// A figure over the draws.
     pub fn figure(&self, of: Key, figure: fn(&Figures) -> f64) -> Spread {
-        Spread::of(self.draws.iter().filter_map(|draw| draw.get(&of).map(figure)))
+        Spread::of(self.draws.iter().filter_map(|draw| draw.runs.get(&of).map(figure)))
+    }
+
+    /// The runs, by what stands between shares and GPUs.
+    pub fn keys(&self) -> Vec<Key> {
+        let mut keys: Vec<Key> =
+            self.draws.first().map(|d| d.runs.keys().copied().collect()).unwrap_or_default();
+        keys.sort_by_key(|key| (key.1, key.0));
+        keys
     }
 }

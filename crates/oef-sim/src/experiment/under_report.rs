@@ -66,7 +66,7 @@ fn simulated(
     let factors = said.iter().zip(truth).map(|(s, t)| s / t).collect();
     let lie = Lie { tenant: problem.tenants()[TenantId(tenant).0].name.clone(), factors };
     let mean = |lies| -> Result<f64, ExperimentError> {
-        let result = four.run(mechanism, Stack::Ours, lies, Vec::new())?;
+        let result = four.run((mechanism, Stack::Ours), END_S, lies, Vec::new())?;
         Ok(four.means(&result, 0.0, END_S)[tenant])
     };
     Ok(mean(vec![lie])? / mean(Vec::new())? - 1.0)
