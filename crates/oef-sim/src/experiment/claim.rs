@@ -221,7 +221,8 @@ impl Quantity {
             return "-".into();
         }
         match self {
-            Quantity::Change => format!("{:+.1} %", 100.0 * value),
+            // No negative nothing.
+            Quantity::Change => format!("{:+.1} %", (1000.0 * value).round() / 10.0 + 0.0),
             Quantity::Fraction => format!("{:.1} %", 100.0 * value),
             Quantity::Ratio => format!("{value:.2}x"),
             Quantity::Seconds if value < 1.0 => format!("{:.2} ms", 1000.0 * value),
@@ -235,7 +236,18 @@ impl Quantity {
         if spread.draws < 2 || spread.low == spread.high {
             return median;
         }
-        format!("{median} ({} to {})", self.show(spread.low), self.show(spread.high))
+        format!("{median} ({})", self.show_range(spread))
+    }
+
+    /// The range, with its unit once.
+    pub fn show_range(self, spread: &Spread) -> String {
+        let (low, high) = (self.show(spread.low), self.show(spread.high));
+        let bare = low.trim_end_matches([' ', '%', 'x', 's', 'm']);
+        if self == Quantity::Seconds {
+            format!("{low} to {high}")
+        } else {
+            format!("{bare} to {high}")
+        }
     }
 }
 
@@ -322,7 +334,7 @@ mod tests {
         assert!(Spread::of([]).median.is_nan());
         assert_eq!(
             Quantity::Change.show_spread(&Spread::of([0.1, 0.2])),
-            "+15.0 % (+10.0 % to +20.0 %)"
+            "+15.0 % (+10.0 to +20.0 %)"
         );
     }
 }

@@ -34,8 +34,7 @@ pub(super) fn experiment(days: &ThreeDays) -> Experiment {
     for terms in Terms::ALL {
         for oef in OEF {
             for (baseline, paper) in AGAINST {
-                let text =
-                    format!("Mean completion time, {oef} against {baseline}: {}", terms.name());
+                let text = format!("{oef} against {baseline}: {}", terms.name());
                 let ours = change(main, terms, oef, baseline);
                 let claim = Claim::effect(text, paper, Quantity::Change, ours);
                 claims.push(if terms == Terms::AsInPaper { claim } else { claim.beside() });

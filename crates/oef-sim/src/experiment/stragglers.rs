@@ -45,8 +45,7 @@ pub(super) fn experiment(twenty: Option<&Twenty>, days: Option<&ThreeDays>) -> E
         for (baseline, paper) in AGAINST {
             let changes = runs.changes(Terms::AsInPaper.keys(oef, baseline));
             for (load, ours) in ["20 tenants", "three days"].into_iter().zip(changes) {
-                let text =
-                    format!("Workers that wait for slower ones, {oef} against {baseline}, {load}");
+                let text = format!("{oef} against {baseline}, {load}");
                 claims.push(Claim::effect(text, paper, Quantity::Change, ours));
             }
             let bars = changes.map(|ours| Bar { ours, paper: Some(paper) }).into();

@@ -44,7 +44,7 @@ impl Terms {
             Terms::AsInPaper => "as in the paper",
             Terms::Placement => "our rounding for both",
             Terms::Equal => "equal terms",
-            Terms::Whole => "our whole scheduler against the paper's baseline",
+            Terms::Whole => "whole scheduler",
         }
     }
 
@@ -54,7 +54,7 @@ impl Terms {
             "as in the paper: the paper's rounding for both; OEF packs gangs on hosts, the baselines take the first free GPUs, since the paper says that they lack placement. Both baselines carry what they owe to the next round in their own publications, so they have the paper's deviations too. The verdict is about these.",
             "our rounding for both: never more than there is, nothing idle; placement still for OEF only.",
             "equal terms: our rounding and placement for both, so only the mechanisms differ.",
-            "our whole scheduler against the paper's baseline: what somebody gains who changes everything at once.",
+            "whole scheduler: ours with OEF against the paper's rounding and no placement with the baseline, what somebody gains who changes everything at once.",
         ];
         lines.into_iter().map(String::from)
     }

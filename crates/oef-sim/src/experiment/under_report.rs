@@ -87,7 +87,7 @@ pub(super) fn run(setup: &Setup) -> Result<Experiment, ExperimentError> {
         let part = |pick: &dyn Fn(&Gain) -> f64| {
             gains.iter().filter(|g| pick(g) > PAYS).count() as f64 / gains.len().max(1) as f64
         };
-        let text = format!("Gain by under-reporting under {mechanism}, over all tenants");
+        let text = format!("Gain by under-reporting under {mechanism}");
         claims.push(Claim::beyond(text, Quantity::Change, under));
         groups.push(Group {
             name: mechanism.name().into(),

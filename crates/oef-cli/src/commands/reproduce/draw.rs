@@ -41,6 +41,8 @@ fn lines(exhibit: &Exhibit) -> LineChart {
     let chart =
         LineChart::new(title, caption).x(scaled(horizontal, log.0)).y(scaled(vertical, log.1));
     let chart = lines.iter().fold(chart, |c, l| c.series(Series::new(&l.name, l.points.clone())));
+    // Over time a value holds for its whole round.
+    let chart = if x.is_none() { chart.steps() } else { chart };
     markers.iter().fold(chart, |c, (at, label)| c.marker(*at, label))
 }
 

@@ -55,26 +55,44 @@ fn cards(experiments: &[Experiment]) -> Vec<Card> {
 }
 
 fn overview(experiments: &[Experiment]) -> Section {
-    let mut table = Table::new("All claims")
+    let mut table = Table::new("All claims of the paper")
         .column(Column::text(""))
         .column(Column::text("what"))
         .column(Column::text("the paper"))
         .column(Column::text("here: median (range)"))
         .column(Column::text("verdict"));
-    for experiment in experiments {
-        for (i, claim) in experiment.claims.iter().filter(|c| c.counts).enumerate() {
-            let letter = if i == 0 { experiment.id.letter() } else { "" };
+    for experiment in experiments.iter().filter(|e| e.verdict != Verdict::Beyond) {
+        table.row([
+            experiment.id.letter().into(),
+            experiment.id.title().into(),
+            "".into(),
+            "".into(),
+            marked(experiment.verdict).into(),
+        ]);
+        for claim in experiment.claims.iter().filter(|c| c.counts) {
             let shown = claim.quantity.show_spread(&claim.ours);
             table.row([
-                letter.into(),
-                claim.text.clone().into(),
+                "".into(),
+                format!("– {}", claim.text).into(),
                 claim.said.clone().into(),
                 shown.into(),
                 claim.verdict.name().into(),
             ]);
         }
     }
-    Section::new("Overview").table(table).note(Tone::Plain, RULES)
+    let rules = Section::new("How verdicts come about").list(RULES);
+    Section::new("Overview").table(table).section(rules)
+}
+
+/// The verdict with a sign, so that it is found at a glance.
+fn marked(verdict: Verdict) -> String {
+    let sign = match verdict {
+        Verdict::Holds => "✓ ",
+        Verdict::HoldsInPart => "! ",
+        Verdict::DoesNotHold => "✗ ",
+        Verdict::Beyond => "",
+    };
+    format!("{sign}{}", verdict.name())
 }
 
 fn section(experiment: &Experiment) -> Section {
@@ -82,10 +100,17 @@ fn section(experiment: &Experiment) -> Section {
     let paper = Prose::new().strong("The paper: ").text(&experiment.paper);
     let verdict =
         Prose::new().strong(format!("{}. ", sentence(experiment.verdict))).text(&experiment.why);
+    let (counted, beside): (Vec<&Claim>, Vec<&Claim>) =
+        experiment.claims.iter().partition(|c| c.counts);
     let section = Section::new(heading)
         .paragraph(paper)
         .note(tone(experiment.verdict), verdict)
-        .table(claims(&experiment.claims));
+        .table(claims("The figures", &counted));
+    let section = if beside.is_empty() {
+        section
+    } else {
+        section.table(claims("Beside them, for comparison", &beside))
+    };
     let section = experiment.exhibits.iter().fold(section, draw::add);
     let done = Section::new("What was done").list(experiment.done.iter().map(String::as_str));
     section.details(done)
@@ -100,30 +125,18 @@ fn sentence(verdict: Verdict) -> &'static str {
     }
 }
 
-fn claims(claims: &[Claim]) -> Table {
-    let mut table = Table::new("The figures")
+fn claims(caption: &str, claims: &[&Claim]) -> Table {
+    let mut table = Table::new(caption)
         .column(Column::text("what"))
         .column(Column::text("the paper"))
-        .column(Column::text("here: median"))
-        .column(Column::text("range"))
+        .column(Column::text("here: median (range)"))
         .column(Column::text("verdict"));
     for claim in claims {
-        let show = |value: f64| claim.quantity.show(value);
-        let range = if claim.ours.draws > 1 {
-            format!("{} to {}", show(claim.ours.low), show(claim.ours.high))
-        } else {
-            String::new()
-        };
-        let verdict = match (claim.counts, claim.verdict) {
-            (_, Verdict::Beyond) => String::new(),
-            (true, verdict) => verdict.name().into(),
-            (false, verdict) => format!("{} (beside)", verdict.name()),
-        };
+        let verdict = if claim.verdict == Verdict::Beyond { "" } else { claim.verdict.name() };
         table.row([
             claim.text.clone().into(),
             claim.said.clone().into(),
-            show(claim.ours.median).into(),
-            range.into(),
+            claim.quantity.show_spread(&claim.ours).into(),
             verdict.into(),
         ]);
     }

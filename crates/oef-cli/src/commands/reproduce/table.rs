@@ -1,5 +1,6 @@
 //! The verdicts on a terminal.
 
+use crate::output::numbers::counted;
 use crate::output::table::{Cell, Table};
 use oef_sim::experiment::{Claim, Experiment, Verdict};
 use owo_colors::Style;
@@ -17,25 +18,27 @@ pub fn render(experiments: &[Experiment]) -> String {
             Cell::text(""),
             Cell::text(experiment.verdict.name()).style(style(experiment.verdict).bold()),
         ]);
-        for claim in &experiment.claims {
+        for claim in experiment.claims.iter().filter(|c| c.counts) {
             table.row(row(claim));
         }
+    }
+    let beside = experiments.iter().flat_map(|e| &e.claims).filter(|c| !c.counts).count();
+    if beside > 0 {
+        table
+            .remark(format!("{} for comparison: --report, --json", counted(beside, "more figure")));
     }
     table.render()
 }
 
 fn row(claim: &Claim) -> Vec<Cell> {
-    let (name, style) = match (claim.counts, claim.verdict) {
-        (_, Verdict::Beyond) => (String::new(), Style::new().dimmed()),
-        (true, verdict) => (verdict.name().into(), style(verdict)),
-        (false, verdict) => (format!("({})", verdict.name()), Style::new().dimmed()),
-    };
+    let beyond = claim.verdict == Verdict::Beyond;
+    let name = if beyond { "" } else { claim.verdict.name() };
     vec![
         Cell::text(""),
         Cell::text(&claim.text),
-        Cell::text(if claim.verdict == Verdict::Beyond { "" } else { &claim.said }),
+        Cell::text(if beyond { "" } else { &claim.said }),
         Cell::text(claim.quantity.show_spread(&claim.ours)),
-        Cell::text(name).style(style),
+        Cell::text(name).style(style(claim.verdict)),
     ]
 }
 
