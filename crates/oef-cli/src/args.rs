@@ -1,6 +1,8 @@
 //! The command line as types.
 
+use crate::args_bench_sim::BenchSimArgs;
 use crate::args_generate::GenerateCommand;
+use crate::args_simulate::{self, SimulateArgs};
 use crate::commands::reproduce::args::{self as reproduce, ReproduceArgs};
 use crate::exit::EXIT_CODES_HELP;
 use clap::builder::styling::{AnsiColor, Styles};
@@ -24,6 +26,7 @@ Start here:
   oef whatif lab.toml --add-gpu h100=8           what a change does to everybody
   oef lie lab.toml --tenant vision-lab           whether a false profile would pay
   oef share table.csv --counts K80=8,V100=8      a speedup table, one tenant per row
+  oef simulate --report out.html                 a trace replayed under five mechanisms, as a report
   oef bench shares --quick                       how fast this machine solves
 
 A problem file (TOML; JSON has the same fields):
@@ -72,6 +75,9 @@ pub enum Command {
     Reproduce(ReproduceArgs),
     /// List the mechanisms
     Mechanisms(MechanismsArgs),
+    /// Replay a trace on a cluster under several mechanisms, and compare
+    #[command(after_help = args_simulate::EXAMPLES)]
+    Simulate(Box<SimulateArgs>),
     /// Make traces, clusters and profiles from a seed
     #[command(subcommand)]
     Generate(GenerateCommand),
@@ -260,6 +266,8 @@ pub struct MechanismsArgs {
 pub enum BenchCommand {
     /// Measure the mechanisms on generated instances, with a reference beside them
     Shares(BenchArgs),
+    /// Measure the simulator and the scheduler on clusters of four sizes
+    Sim(BenchSimArgs),
 }
 
 /// `oef bench shares`
@@ -313,12 +321,12 @@ pub enum EffortName {
     Thorough,
 }
 
-fn mechanism() -> impl TypedValueParser<Value = Mechanism> {
+pub fn mechanism() -> impl TypedValueParser<Value = Mechanism> {
     PossibleValuesParser::new(Mechanism::ALL.map(Mechanism::name))
         .try_map(|name| name.parse::<Mechanism>())
 }
 
-fn positive(text: &str) -> Result<f64, String> {
+pub fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(x) if x.is_finite() && x > 0.0 => Ok(x),
         _ => Err("a finite number above 0 is needed".into()),

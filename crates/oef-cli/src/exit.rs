@@ -13,6 +13,8 @@ pub enum Exit {
     BadInput = 2,
     /// A limit was hit: time, size, or the precision of the arithmetic.
     Limit = 4,
+    /// Stopped by Ctrl-C: 128 and the number of the signal, as shells have it.
+    Interrupted = 130,
 }
 
 /// The same in words, for `--help` and the man page.
@@ -22,7 +24,8 @@ Exit codes:
   1  the thing asked about does not hold (a property named with --require fails)
   2  bad input or usage; the message names the file, the line, the field and what would be right
   3  the server cannot be reached or refuses (no command of this version talks to one)
-  4  a limit was hit: time, size, or the precision of the arithmetic";
+  4  a limit was hit: time, size, or the precision of the arithmetic
+  130  stopped by Ctrl-C";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {

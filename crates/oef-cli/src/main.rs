@@ -3,7 +3,9 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod args_bench_sim;
 mod args_generate;
+mod args_simulate;
 mod bench;
 mod commands;
 mod exit;
@@ -50,8 +52,10 @@ fn run(command: &Command, printer: &Printer) -> Result<Exit, Failure> {
         Command::Lie(args) => commands::lie::run(args, printer),
         Command::Reproduce(args) => commands::reproduce::run(args, printer),
         Command::Mechanisms(args) => commands::mechanisms::run(args, printer),
+        Command::Simulate(args) => commands::simulate::run(args, printer),
         Command::Generate(command) => commands::generate::run(command, printer),
         Command::Bench(BenchCommand::Shares(args)) => bench::run(args, printer),
+        Command::Bench(BenchCommand::Sim(args)) => bench::sim::run(args, printer),
         Command::Completions { shell } => commands::manual::completions(*shell, printer),
         Command::Man { dir } => commands::manual::man(dir.as_deref(), printer),
     }

@@ -1,12 +1,12 @@
 //! A sign of life for whatever takes longer than one would wait without one.
 
 use crate::printer::Printer;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Shorter work ends before anybody wonders.
 const SHOWN_AFTER: Duration = Duration::from_secs(2);
@@ -58,6 +58,42 @@ impl Progress {
     /// Tells which solve it is at.
     pub fn count(&self, solves: usize) {
         self.solves.store(solves, Ordering::Relaxed);
+    }
+}
+
+/// A bar for work whose size is known; shown after a while, gone when dropped.
+#[derive(Debug)]
+pub struct CountBar {
+    bar: ProgressBar,
+    started: Instant,
+    is_watched: bool,
+}
+
+impl CountBar {
+    /// A bar for so many steps of the work called `what`.
+    pub fn new(printer: &Printer, steps: u64, what: &str) -> CountBar {
+        let bar = ProgressBar::hidden();
+        bar.set_length(steps);
+        let form = "{msg} {bar:40.cyan/dim} {percent:>3} % ({elapsed} gone, about {eta} to go)";
+        if let Ok(style) = ProgressStyle::with_template(form) {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_string());
+        CountBar { bar, started: Instant::now(), is_watched: printer.is_watched() }
+    }
+
+    /// So many steps are done.
+    pub fn set(&self, done: u64) {
+        if self.is_watched && self.bar.is_hidden() && self.started.elapsed() >= SHOWN_AFTER {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        self.bar.set_position(done);
+    }
+}
+
+impl Drop for CountBar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
     }
 }
 

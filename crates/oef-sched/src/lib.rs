@@ -42,7 +42,7 @@ pub use event::{Event, EventKind};
 pub use ids::{Generation, GpuId, JobId, NodeId, RoundId, TenantKey, WorkloadKey};
 pub use job::{Job, JobSpec, JobState, Lease};
 pub use ledger::bound as deficit_bound;
-pub use plan::{Grant, Placement, Plan};
+pub use plan::{Grant, Placement, Plan, refresh_shares};
 pub use reason::{StartReason, StopReason, WaitReason};
 pub use settings::{PlacementRule, RoundingRule, Settings};
 pub use state::State;

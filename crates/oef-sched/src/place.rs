@@ -98,14 +98,17 @@ fn is_spread(state: &State, slot: Slot) -> bool {
     !one_host && state.single_type(&lease.gpus).is_some()
 }
 
-/// Gives a job other GPUs, all on one host; its old ones are free.
+/// Gives a job other GPUs, all on one host (some of its own may be among them); those it leaves are free.
 fn together(state: &mut State, slot: Slot) -> Option<Vec<GpuId>> {
     let old = state.target(slot)?.gpus.clone();
     let gpu = state.single_type(&old)?;
-    let host = state.cluster.hosts(gpu).tightest(old.len() as u32)?;
-    let new = state.cluster.own_on(host, old.len() as u32, slot);
-    for &left in &old {
-        state.cluster.disown(left);
+    let cluster = &mut state.cluster;
+    old.iter().for_each(|&left| cluster.disown(left));
+    match cluster.hosts(gpu).tightest(old.len() as u32) {
+        Some(host) => Some(cluster.own_on(host, old.len() as u32, slot)),
+        None => {
+            old.iter().for_each(|&kept| cluster.own(kept, slot));
+            None
+        }
     }
-    Some(new)
 }

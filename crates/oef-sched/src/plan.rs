@@ -35,27 +35,22 @@ pub struct Placement {
     pub why: StartReason,
 }
 
-/// What was decided at the begin of a round.
+/// What was decided at the begin of a round. What each workload was granted and which job is where stands in
+/// the state: [`State::grants`] and [`State::placements`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// The round.
     pub round: RoundId,
     /// When it began.
     pub began: Time,
-    /// What each workload gets.
-    pub grants: Vec<Grant>,
     /// GPUs that the paper's rounding granted beyond what there is (0 under ours).
     pub overcommitted: u32,
-    /// Which job runs where, by job.
-    pub placements: Vec<Placement>,
 }
 
 /// Begins a round: shares, selection, placement, actions. Begun again at the same instant, it renews what
 /// there is and changes nothing: nobody is owed more than a moment ago.
 pub(crate) fn begin_round(state: &mut State, again: bool) -> Vec<Action> {
-    if entitlement::refresh(state) {
-        ledger::follow_shares(state);
-    }
+    refresh_shares(state);
     let mut overcommitted = 0;
     let reach = if again { Reach::Fill } else { Reach::Round };
     let picks = match state.settings.rounding {
@@ -79,13 +74,7 @@ pub(crate) fn begin_round(state: &mut State, again: bool) -> Vec<Action> {
         renew_all(state, &mut actions);
         overcommitted = state.plan.overcommitted;
     }
-    state.plan = Plan {
-        round: state.round,
-        began: state.now,
-        grants: grants(state),
-        overcommitted,
-        placements: placements(state),
-    };
+    state.plan = Plan { round: state.round, began: state.now, overcommitted };
     actions
 }
 
@@ -102,24 +91,34 @@ pub(crate) fn fill(state: &mut State) -> Vec<Action> {
     carry_out(state, picks, Reach::Fill)
 }
 
-fn grants(state: &State) -> Vec<Grant> {
-    let mut grants = Vec::new();
-    for &workload in &state.active {
-        let used = state.workloads[workload.0].used.iter().enumerate();
-        let some = used.filter(|&(_, &gpus)| gpus > 0);
-        grants.extend(some.map(|(j, &gpus)| Grant { workload, gpu: TypeId(j), gpus }));
+/// Computes the shares now if they have changed, as the next round would: for measuring one without the other.
+pub fn refresh_shares(state: &mut State) {
+    if entitlement::refresh(state) {
+        ledger::follow_shares(state);
     }
-    grants
 }
 
-fn placements(state: &State) -> Vec<Placement> {
-    let placed = state.by_id.values().filter_map(|&slot| {
-        let job = state.at(slot);
-        let why = state.start_reason(slot)?;
-        let gpus = state.target(slot)?.gpus.clone();
-        Some(Placement { job: job.spec.id, gpus, why })
-    });
-    placed.collect()
+impl State {
+    /// The whole GPUs that each workload has now, by workload and type.
+    pub fn grants(&self) -> Vec<Grant> {
+        let mut grants = Vec::new();
+        for &workload in &self.active {
+            let used = self.workloads[workload.0].used.iter().enumerate();
+            let some = used.filter(|&(_, &gpus)| gpus > 0);
+            grants.extend(some.map(|(j, &gpus)| Grant { workload, gpu: TypeId(j), gpus }));
+        }
+        grants
+    }
+
+    /// Which job is where now, or will be as soon as its GPUs are free, and why; by job.
+    pub fn placements(&self) -> Vec<Placement> {
+        let placed = self.by_id.iter().filter_map(|(&job, &slot)| {
+            let why = self.start_reason(slot)?;
+            let gpus = self.target(slot)?.gpus.clone();
+            Some(Placement { job, gpus, why })
+        });
+        placed.collect()
+    }
 }
 
 /// Turns the wish into actions: stops first, so that GPUs come free; then what can start at once.

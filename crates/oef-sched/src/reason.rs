@@ -87,6 +87,8 @@ pub enum WaitReason {
     },
     /// Its workload has no share yet: it comes with the next round.
     NextRound,
+    /// Its workload is entitled to nothing of the types that it may use: it runs when some are idle.
+    NoShare,
     /// Its workload saves up for the gang.
     Saving {
         /// The type it saves for.
@@ -114,7 +116,13 @@ pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[
         WaitReason::TooLarge { workers, most } => {
             return format!("needs {workers} GPUs at once; it can have {most} at most");
         }
+        WaitReason::NoShare => {
+            return "its workload is entitled to no GPUs that it may use: it runs when some are idle".into();
+        }
         WaitReason::CannotRun => return "runs on no gpu type of this cluster".into(),
+        WaitReason::Behind { next, ahead: 1 } => {
+            format!("job {next} of its workload goes first")
+        }
         WaitReason::Behind { next, ahead } => {
             format!("{ahead} jobs of its workload go first, job {next} next")
         }

@@ -371,7 +371,6 @@ fn forget(state: &mut State, slot: Slot) {
     leave(state, &job);
     let key = job.spec.workload;
     if !state.workloads[key.0].is_active() {
-        ledger::retire(state, key);
         state.active.remove(&key);
     }
 }

@@ -7,6 +7,9 @@ use crate::reason::{WaitReason, sentence};
 use crate::state::State;
 use oef_core::TypeId;
 
+/// Nobody plans further ahead; 10,000 years of five-minute rounds.
+const ROUNDS_MAX: f64 = 1e9;
+
 /// What is known about a job's next steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forecast {
@@ -68,37 +71,42 @@ fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
     }
     let share: f64 = types.iter().map(|&j| workload.share_on(j)).sum();
     let owed: f64 = types.iter().map(|&j| workload.deficit_on(j)).sum();
-    let own = state.waiting_key(slot);
-    let ahead = |class: &Class| class.waiting.range(..own).count();
-    let gangs = workload.classes.iter().map(|c| ahead(c) as f64 * f64::from(c.workers)).sum();
-    let expected = expect(state, gangs, f64::from(workers), owed, share);
-    let next = workload.classes.iter().filter_map(|c| c.waiting.first()).min();
-    if let Some(&(_, _, next, _)) = next.filter(|&&next| next < own) {
-        let ahead = workload.classes.iter().map(ahead).sum();
-        return (WaitReason::Behind { next, ahead }, expected);
-    }
     if share <= 0.0 && owed <= 0.0 {
-        return (WaitReason::NextRound, Some(RoundId(state.round.0 + 1)));
+        let known = state.entitlement.workloads().contains(&job.spec.workload);
+        return match known {
+            true => (WaitReason::NoShare, None),
+            false => (WaitReason::NextRound, Some(RoundId(state.round.0 + 1))),
+        };
+    }
+    let own = state.waiting_key(slot);
+    let runs = |class: &&Class| class.most(&workload.profile, capacity) >= class.workers;
+    let lines = || workload.classes.iter().filter(runs);
+    let ahead = |class: &Class| class.waiting.range(..own).count();
+    let gangs = lines().map(|class| ahead(class) as f64 * f64::from(class.workers)).sum();
+    let expected = expect(state, gangs, f64::from(workers), owed, share);
+    let next = lines().filter_map(|class| class.waiting.first()).min();
+    if let Some(&(_, _, next, _)) = next.filter(|&&next| next < own) {
+        let ahead = lines().map(ahead).sum();
+        return (WaitReason::Behind { next, ahead }, Some(expected));
     }
     let best = types.iter().copied().max_by(|&a, &b| {
-        let per_gang = |j: usize| workload.deficit_on(j) + workload.share_on(j);
-        per_gang(a).total_cmp(&per_gang(b)).then(b.cmp(&a))
+        let owed = |j: usize| workload.deficit_on(j) + workload.share_on(j);
+        owed(a).total_cmp(&owed(b)).then(b.cmp(&a))
     });
     let gpu = TypeId(best.unwrap_or(0));
     let (deficit, share) = (workload.deficit_on(gpu.0), workload.share_on(gpu.0));
     if deficit + share >= f64::from(workers) {
         let within = state.settings.min_run;
-        return (WaitReason::Protected { gpu, within }, expected);
+        return (WaitReason::Protected { gpu, within }, Some(expected));
     }
-    (WaitReason::Saving { gpu, deficit, share, workers }, expected)
+    (WaitReason::Saving { gpu, deficit, share, workers }, Some(expected))
 }
 
 /// The round in which the workload's credit reaches the gangs ahead and half of this one: on average a
-/// gang starts when half of it is saved up, and the other half is paid back while it runs.
-fn expect(state: &State, ahead: f64, workers: f64, owed: f64, share: f64) -> Option<RoundId> {
-    if share <= 0.0 {
-        return None;
-    }
-    let rounds = ((ahead + workers / 2.0 - owed) / share).ceil().max(1.0);
-    (rounds < 1e9).then(|| RoundId(state.round.0 + rounds as u64))
+/// gang starts when half of it is saved up, and the other half is paid back while it runs. An old credit
+/// without a share counts at once.
+fn expect(state: &State, ahead: f64, workers: f64, owed: f64, share: f64) -> RoundId {
+    let rounds = ((ahead + workers / 2.0 - owed) / share).ceil().clamp(1.0, ROUNDS_MAX);
+    let rounds = if share > 0.0 { rounds as u64 } else { 1 };
+    RoundId(state.round.0.saturating_add(rounds))
 }

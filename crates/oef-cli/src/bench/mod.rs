@@ -8,5 +8,6 @@ mod prototype;
 mod reference;
 mod report;
 mod run;
+pub mod sim;
 
 pub use run::run;

@@ -12,6 +12,7 @@ pub mod named;
 pub mod reproduce;
 pub mod share;
 pub mod share_table;
+pub mod simulate;
 pub mod solving;
 pub mod whatif;
 pub mod whatif_changes;

@@ -2,6 +2,7 @@
 
 use super::lines::Lines;
 use crate::failure::{Complaint, Failure};
+use oef_sim::input::limits;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -20,14 +21,23 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads a file, or stdin for `-`.
+    /// Reads a problem file, or stdin for `-`.
     pub fn read(path: &Path) -> Result<Source, Failure> {
+        Source::read_up_to(path, MAX_FILE_BYTES)
+    }
+
+    /// Reads a trace, profiles or a cluster, which may be larger, or stdin for `-`.
+    pub fn read_data(path: &Path) -> Result<Source, Failure> {
+        Source::read_up_to(path, limits::TEXT_BYTES_MAX as u64)
+    }
+
+    fn read_up_to(path: &Path, bytes_max: u64) -> Result<Source, Failure> {
         let stdin = path.as_os_str() == "-";
         let label = if stdin { "<stdin>".into() } else { path.display().to_string() };
         let bytes = if stdin {
-            limited(io::stdin().lock(), &label)?
+            limited(io::stdin().lock(), &label, bytes_max)?
         } else {
-            open(path, &label).and_then(|file| limited(file, &label))?
+            open(path, &label, bytes_max).and_then(|file| limited(file, &label, bytes_max))?
         };
         let text = decode(bytes, &label)?;
         if text.trim().is_empty() {
@@ -43,24 +53,25 @@ impl Source {
     }
 }
 
-fn open(path: &Path, label: &str) -> Result<File, Complaint> {
+fn open(path: &Path, label: &str, bytes_max: u64) -> Result<File, Complaint> {
     let file = File::open(path).map_err(|error| cannot_read(&error, label))?;
     let meta = file.metadata().map_err(|error| cannot_read(&error, label))?;
     if meta.is_dir() {
-        return Err(Complaint::new("is a directory").at(label).hint("name a problem file in it"));
+        return Err(Complaint::new("is a directory").at(label).hint("name a file in it"));
     }
-    if meta.is_file() && meta.len() > MAX_FILE_BYTES {
-        return Err(too_large(&format!("has {:.0} MiB", meta.len() as f64 / 1048576.0), label));
+    if meta.is_file() && meta.len() > bytes_max {
+        let size = format!("has {:.0} MiB", meta.len() as f64 / 1048576.0);
+        return Err(too_large(&size, label, bytes_max));
     }
     Ok(file)
 }
 
-fn limited(reader: impl Read, label: &str) -> Result<Vec<u8>, Complaint> {
+fn limited(reader: impl Read, label: &str, bytes_max: u64) -> Result<Vec<u8>, Complaint> {
     let mut bytes = Vec::new();
-    let read = reader.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
+    let read = reader.take(bytes_max + 1).read_to_end(&mut bytes);
     read.map_err(|error| cannot_read(&error, label))?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(too_large("is too large", label));
+    if bytes.len() as u64 > bytes_max {
+        return Err(too_large("is too large", label, bytes_max));
     }
     Ok(bytes)
 }
@@ -73,7 +84,7 @@ fn decode(bytes: Vec<u8>, label: &str) -> Result<String, Complaint> {
         let (line, column) = Lines::of(&readable).locate(valid);
         Complaint::new(format!("not UTF-8: byte 0x{:02x}", bytes.get(valid).unwrap_or(&0)))
             .at(format!("{label}:{line}:{column}"))
-            .hint("problem files are text in UTF-8; save the file in that encoding")
+            .hint("files are read as text in UTF-8; save this one in that encoding")
     })?;
     Ok(text.strip_prefix('\u{feff}').map(String::from).unwrap_or(text))
 }
@@ -84,17 +95,17 @@ fn cannot_read(error: &io::Error, label: &str) -> Complaint {
         io::ErrorKind::PermissionDenied => {
             ("no permission to read it", "make the file readable for this user")
         }
-        io::ErrorKind::IsADirectory => ("is a directory", "name a problem file in it"),
+        io::ErrorKind::IsADirectory => ("is a directory", "name a file in it"),
         _ => return Complaint::new(format!("cannot be read: {error}")).at(label),
     };
     Complaint::new(message).at(label).hint(hint)
 }
 
-fn too_large(size: &str, label: &str) -> Complaint {
-    let limit = MAX_FILE_BYTES / 1048576;
+fn too_large(size: &str, label: &str, bytes_max: u64) -> Complaint {
+    let limit = bytes_max / 1048576;
     Complaint::new(format!("the file {size}, but at most {limit} MiB are read"))
         .at(label)
-        .hint("is this a problem file? 200,000 tenants of ten types fit into that")
+        .hint("is this the right file? If it is, cut it to what is needed")
 }
 
 #[cfg(test)]

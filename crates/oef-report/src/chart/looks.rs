@@ -2,12 +2,16 @@
 
 use super::palette::{DISTINCT, Look};
 
-/// The looks of series of this importance. All are told apart while they are few; past that the most important
-/// are, in their order, and the others are grey. A `slot` that was asked for is kept.
+/// The looks of series of this importance. All are told apart while they are few; past that those that asked for a
+/// slot are, then the most important, in their order; the others are grey. A slot that was asked for is kept.
 pub(crate) fn choose(importance: &[f64], slots: &[Option<usize>]) -> Vec<Look> {
     let mut order: Vec<usize> = (0..importance.len()).collect();
     if order.len() > DISTINCT {
-        order.sort_by(|a, b| importance[*b].total_cmp(&importance[*a]).then(a.cmp(b)));
+        let asked = |i: usize| slots.get(i).copied().flatten().is_some();
+        order.sort_by(|&a, &b| {
+            let first = asked(b).cmp(&asked(a));
+            first.then(importance[b].total_cmp(&importance[a])).then(a.cmp(&b))
+        });
         order.truncate(DISTINCT);
         order.sort_unstable();
     }
@@ -49,6 +53,15 @@ mod tests {
         assert!(looks[..18].iter().all(|look| *look == Look::Rest));
         assert_eq!(looks[18], Look::Slot(0));
         assert_eq!(looks[29], Look::Slot(11));
+    }
+
+    #[test]
+    fn whoever_asked_for_a_slot_is_told_apart() {
+        let importance: Vec<f64> = (0..30).map(f64::from).collect();
+        let slots: Vec<Option<usize>> = (0..30).map(|i| (i < 2).then_some(5 + i)).collect();
+        let looks = choose(&importance, &slots);
+        assert_eq!(looks[..3], [Look::Slot(5), Look::Slot(6), Look::Rest]);
+        assert_eq!(looks.iter().filter(|look| **look != Look::Rest).count(), DISTINCT);
     }
 
     #[test]

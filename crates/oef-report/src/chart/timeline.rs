@@ -99,9 +99,10 @@ impl Timeline {
         self
     }
 
-    /// The colour numbers of the categories, so that a tenant looks the same in every chart of a report.
-    pub fn colours(mut self, slots: impl IntoIterator<Item = usize>) -> Self {
-        self.slots = slots.into_iter().map(Some).collect();
+    /// The colours of the categories by number, so that a tenant looks the same in every chart of a report; `None`:
+    /// any that is free, or grey where there are too many.
+    pub fn colours(mut self, slots: impl IntoIterator<Item = Option<usize>>) -> Self {
+        self.slots = slots.into_iter().collect();
         self
     }
 

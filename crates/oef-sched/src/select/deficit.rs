@@ -19,6 +19,7 @@ use super::queue::{Held, Queues};
 use crate::ids::{Slot, WorkloadKey};
 use crate::reason::StartReason;
 use crate::state::State;
+use crate::time::Time;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -49,14 +50,20 @@ pub(super) struct Selection<'a> {
 /// A workload (by its queue) that wants GPUs of a type (one beyond the last: of several), by its urgency.
 pub(super) struct Claim {
     pub urgency: f64,
+    /// Since when its job waits: of equal claims the longest-starved job comes first.
+    pub since: Time,
     pub queue: usize,
     pub gpu: usize,
+    /// How fast the workload is there: of equal claims of one workload the fastest type comes first.
+    pub speed: f64,
 }
 
 impl Ord for Claim {
     fn cmp(&self, other: &Self) -> Ordering {
-        let tie = (other.queue, other.gpu).cmp(&(self.queue, self.gpu));
-        self.urgency.total_cmp(&other.urgency).then(tie)
+        let by_speed = || self.speed.total_cmp(&other.speed).then(other.gpu.cmp(&self.gpu));
+        let tie = || other.queue.cmp(&self.queue).then_with(by_speed);
+        let by_age = || other.since.cmp(&self.since).then_with(tie);
+        self.urgency.total_cmp(&other.urgency).then_with(by_age)
     }
 }
 
@@ -82,6 +89,15 @@ enum Candidate {
     Move(Held),
 }
 
+impl Candidate {
+    fn slot(self) -> Slot {
+        match self {
+            Candidate::Stay(held) | Candidate::Move(held) => held.slot,
+            Candidate::Start(slot) => slot,
+        }
+    }
+}
+
 impl<'a> Selection<'a> {
     fn new(state: &'a State, reach: Reach, rounds: f64) -> Self {
         let free = match reach {
@@ -95,28 +111,27 @@ impl<'a> Selection<'a> {
             reserved: vec![false; free.len()],
             picks: Vec::new(),
         };
-        let mut held = Vec::new();
+        let (mut held, mut stays) = (Vec::new(), vec![0; free.len()]);
         for &key in &state.active {
             let workload = &state.workloads[key.0];
             if workload.waits == 0 && (reach == Reach::Fill || workload.placed.is_empty()) {
                 continue;
             }
             held.clear();
-            let owed = |j: usize| workload.deficit_on(j) + workload.share_on(j) * rounds;
-            let mut stays = vec![0; 0];
+            stays.fill(0);
             match reach {
-                Reach::Fill => stays.extend_from_slice(&workload.used),
+                Reach::Fill => (0..free.len()).for_each(|j| stays[j] = workload.used_on(j)),
                 Reach::Round => selection.sort_placed(key, &mut held, &mut stays),
             }
-            let stays = |j: usize| f64::from(stays.get(j).copied().unwrap_or(0));
-            let owed = (0..free.len()).map(|j| owed(j) - stays(j));
+            let owed = |j: usize| workload.deficit_on(j) + workload.share_on(j) * rounds;
+            let owed = (0..free.len()).map(|j| owed(j) - f64::from(stays[j]));
             selection.queues.add(key, owed, &mut held);
         }
         selection
     }
 
     /// Stage 1: placed jobs that may not be stopped are picked; the others may stay or go.
-    fn sort_placed(&mut self, key: WorkloadKey, held: &mut Vec<Held>, stays: &mut Vec<u32>) {
+    fn sort_placed(&mut self, key: WorkloadKey, held: &mut Vec<Held>, stays: &mut [u32]) {
         let state = self.state;
         let types = self.free.len();
         for &slot in &state.workloads[key.0].placed {
@@ -128,7 +143,6 @@ impl<'a> Selection<'a> {
                 continue;
             }
             let kinds = gpu.map_or_else(|| Types::Many(count_types(state, slot)), Types::One);
-            stays.resize(types, 0);
             kinds.each(job.spec.workers, |j, count| {
                 self.free[j] = self.free[j].saturating_sub(count);
                 stays[j] += count;
@@ -141,18 +155,16 @@ impl<'a> Selection<'a> {
     /// Stage 2. Jobs that lost their place claim another one, so that it goes on until nothing is given.
     fn hand_out_owed(&mut self) {
         let types = self.free.len();
-        loop {
-            let mut claims = Vec::new();
-            for queue in 0..self.queues.all.len() {
-                if self.queues.all[queue].open > 0 {
-                    claims.extend((0..=types).filter_map(|gpu| self.claim(queue, gpu)));
-                }
+        let mut in_play: Vec<usize> = (0..self.queues.all.len()).collect();
+        while !in_play.is_empty() && !self.is_full() {
+            let mut claims = Vec::with_capacity(in_play.len() * types);
+            for &queue in &in_play {
+                claims.extend((0..=types).filter_map(|gpu| self.claim(queue, gpu)));
             }
-            let given = self.grant_in_turn(claims.into());
-            let moves = |queue| self.queues.all_held(queue).next().is_some();
-            if !given || !(0..self.queues.all.len()).any(moves) {
+            if !self.grant_in_turn(claims.into()) {
                 return;
             }
+            in_play.retain(|&queue| self.queues.all[queue].held > 0);
         }
     }
 
@@ -164,11 +176,11 @@ impl<'a> Selection<'a> {
                 claims.push(now);
                 continue;
             }
-            if now.urgency < 0.0 {
-                return given;
-            }
             if self.grant(now.queue, now.gpu, candidate) {
                 given = true;
+                if self.is_full() {
+                    break;
+                }
                 claims.extend(self.claim(now.queue, now.gpu));
             }
         }
@@ -179,7 +191,8 @@ impl<'a> Selection<'a> {
         self.claim_of(queue, gpu).map(|(claim, _)| claim)
     }
 
-    /// What a workload claims of a type, and for which job: only where it has a share, or is owed something.
+    /// What a workload claims of a type, and for which job: only where it has a share, or is owed something,
+    /// and while deficits last.
     fn claim_of(&self, queue: usize, gpu: usize) -> Option<(Claim, Candidate)> {
         let q = &self.queues.all[queue];
         let workload = &self.state.workloads[q.workload.0];
@@ -192,7 +205,23 @@ impl<'a> Selection<'a> {
         }
         let candidate = self.candidate(queue, gpu)?;
         let (workers, bonus) = self.weigh(candidate);
-        Some((Claim { urgency: owed / workers + bonus, queue, gpu }, candidate))
+        let (urgency, speed) = (self.saturate(owed / workers) + bonus, workload.profile.on(gpu));
+        let since = self.waits_since(candidate);
+        (urgency >= 0.0).then_some((Claim { urgency, since, queue, gpu, speed }, candidate))
+    }
+
+    /// What is owed per worker, as far as it counts: who has saved up for a whole gang and the stickiness of those
+    /// who run is next, and among those who have, the longest-starved. Without this end a small gang, which saves
+    /// up sooner, would go before a big one for ever where many are owed.
+    fn saturate(&self, owed: f64) -> f64 {
+        owed.min(1.0 + self.state.settings.stickiness)
+    }
+
+    fn waits_since(&self, candidate: Candidate) -> Time {
+        match candidate {
+            Candidate::Start(slot) => self.state.at(slot).waiting_since,
+            Candidate::Stay(_) | Candidate::Move(_) => Time(u64::MAX),
+        }
     }
 
     /// The claim of a gang that is, or has to be, spread over types.
@@ -204,21 +233,28 @@ impl<'a> Selection<'a> {
         let held = self.queues.held(queue, gpu).next().copied().map(Candidate::Stay);
         let start = || self.queues.next_spanning(queue).map(|key| Candidate::Start(key.3));
         let candidate = held.or_else(start)?;
-        let slot = match candidate {
-            Candidate::Stay(held) | Candidate::Move(held) => held.slot,
-            Candidate::Start(slot) => slot,
-        };
-        let workload = &self.state.workloads[q.workload.0];
-        let usable = |j: usize| {
-            let entitled = workload.share_on(j) > 0.0 || self.queues.owed(queue, j) > 0.0;
-            entitled && self.state.may_use(self.state.at(slot), j)
-        };
-        if !(0..gpu).any(usable) {
-            return None;
-        }
+        let slot = candidate.slot();
+        let (state, workload) = (self.state, &self.state.workloads[q.workload.0]);
+        let job = state.at(slot);
         let (workers, bonus) = self.weigh(candidate);
-        let urgency = self.queues.owed_in_all(queue, usable) / workers + bonus;
-        Some((Claim { urgency, queue, gpu }, candidate))
+        let spans = workload.classes[job.class].spans(&workload.profile, state.cluster.capacity());
+        let owed = if spans {
+            // It can run in no other way, so that what it is owed of one type counts for all, and what it owes, too.
+            let usable = |j: usize| state.may_use(job, j);
+            let entitled = |j: usize| {
+                usable(j) && (workload.share_on(j) > 0.0 || self.queues.owed(queue, j) > 0.0)
+            };
+            (0..gpu).any(entitled).then(|| self.queues.owed_in_all(queue, usable) / workers)?
+        } else {
+            // It must be owed what it holds of every type.
+            let per_gang =
+                |&(j, count): &(usize, u32)| self.queues.owed(queue, j) / f64::from(count);
+            let counts = count_types(state, slot);
+            counts.iter().map(per_gang).fold(f64::INFINITY, f64::min)
+        };
+        let (urgency, speed) = (self.saturate(owed) + bonus, 0.0);
+        let since = self.waits_since(candidate);
+        (urgency >= 0.0).then_some((Claim { urgency, since, queue, gpu, speed }, candidate))
     }
 
     fn weigh(&self, candidate: Candidate) -> (f64, f64) {
@@ -251,11 +287,7 @@ impl<'a> Selection<'a> {
 
     /// Gives a candidate its GPUs, if they are there.
     fn grant(&mut self, queue: usize, gpu: usize, candidate: Candidate) -> bool {
-        let (slot, stays) = match candidate {
-            Candidate::Stay(held) => (held.slot, true),
-            Candidate::Move(held) => (held.slot, false),
-            Candidate::Start(slot) => (slot, false),
-        };
+        let (slot, stays) = (candidate.slot(), matches!(candidate, Candidate::Stay(_)));
         let across = gpu == self.free.len();
         let (types, why) = match (across, stays) {
             (true, true) => (Types::Many(count_types(self.state, slot)), StartReason::AcrossTypes),
@@ -314,7 +346,7 @@ impl<'a> Selection<'a> {
             queues.charge(queue, gpu, count);
         });
         queues.remove(queue, slot);
-        let why = if borrowed && !stays { StartReason::Borrowed } else { why };
+        let why = if borrowed { StartReason::Borrowed } else { why };
         self.picks.push(Pick { slot, types, stays, why });
     }
 }

@@ -6,11 +6,13 @@ use super::pick::{Types, count_types};
 use super::queue::{Held, pays};
 use crate::ids::Slot;
 use crate::reason::StartReason;
+use crate::time::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 impl Selection<'_> {
-    fn is_full(&self) -> bool {
+    /// Whether there is nothing left to give.
+    pub(super) fn is_full(&self) -> bool {
         self.free.iter().all(|&free| free == 0)
     }
 
@@ -41,9 +43,11 @@ impl Selection<'_> {
         }
         let workload = &self.state.workloads[q.workload.0];
         let weight = self.state.tenants[workload.tenant.0].weight;
-        let sticks = self.queues.all_held(queue).next().map_or(0.0, |h| f64::from(h.workers));
-        let had = workload.extra + q.extra - self.state.settings.stickiness * sticks;
-        Some(Claim { urgency: -had / weight, queue, gpu: 0 })
+        let mut held = self.queues.all_held(queue).take(q.held as usize);
+        let sticks = held.next().map_or(0.0, |h| f64::from(h.workers));
+        let debts: f64 = workload.deficit.iter().map(|d| d.min(0.0)).sum();
+        let had = workload.extra - debts + q.extra - self.state.settings.stickiness * sticks;
+        Some(Claim { urgency: -had / weight, since: Time(0), queue, gpu: 0, speed: 0.0 })
     }
 
     /// The next job of a workload that fits into what is idle, and the best type for it.
@@ -65,6 +69,9 @@ impl Selection<'_> {
 
     /// A running job that can stay where it is.
     fn extra_stay(&self, queue: usize) -> Option<(Held, Types)> {
+        if self.queues.all[queue].held == 0 {
+            return None;
+        }
         let several = self.free.len();
         let stays = (0..=several).filter_map(|gpu| {
             let mut held = self.queues.held(queue, gpu);

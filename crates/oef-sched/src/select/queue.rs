@@ -66,8 +66,10 @@ pub(crate) struct Queue {
     pub extra: f64,
     /// Some gang of it is, or has to be, spread over several types.
     pub spans: bool,
-    /// Jobs of it that are neither picked nor given up.
+    /// Jobs of it that are not yet picked.
     pub open: u32,
+    /// Those of them that run.
+    pub held: u32,
 }
 
 /// All workloads of a selection with their jobs.
@@ -128,8 +130,8 @@ impl<'a> Queues<'a> {
             spans |= spans_types;
             self.lines.push(Line { class, spans: spans_types, head: Some(head), rest });
         }
-        let (lines, open) = (first..self.lines.len(), of.waits + held.len() as u32);
-        self.all.push(Queue { workload, lines, extra: 0.0, spans, open });
+        let (lines, held) = (first..self.lines.len(), held.len() as u32);
+        self.all.push(Queue { workload, lines, extra: 0.0, spans, open: of.waits + held, held });
     }
 
     pub fn owed(&self, queue: usize, gpu: usize) -> f64 {
@@ -185,6 +187,9 @@ impl<'a> Queues<'a> {
         gpu: usize,
         lost: impl Fn(&Held) -> bool,
     ) -> Option<Held> {
+        if self.all[queue].held == 0 {
+            return None;
+        }
         let state = self.state;
         let profile = &state.workloads[self.all[queue].workload.0].profile;
         let capacity = state.cluster.capacity()[gpu];
@@ -204,17 +209,20 @@ impl<'a> Queues<'a> {
     /// Takes a picked job out.
     pub fn remove(&mut self, queue: usize, slot: Slot) {
         self.picked[slot.0] = true;
-        self.all[queue].open -= 1;
-        for line in &mut self.lines[self.all[queue].lines.clone()] {
+        let q = &mut self.all[queue];
+        q.open -= 1;
+        for line in &mut self.lines[q.lines.clone()] {
             while line.head.is_some_and(|key| self.picked[key.3.0]) {
                 line.head = line.rest.next().copied();
             }
         }
-        let ranges = &mut self.ranges[queue * (self.types + 1)..][..=self.types];
-        for range in ranges {
-            let here = self.held[range.clone()].iter_mut().find(|h| h.slot == slot);
-            if let Some(held) = here {
+        if q.held == 0 {
+            return;
+        }
+        for range in &mut self.ranges[queue * (self.types + 1)..][..=self.types] {
+            if let Some(held) = self.held[range.clone()].iter_mut().find(|h| h.slot == slot) {
                 held.gone = true;
+                q.held -= 1;
             }
             while range.start < range.end && self.held[range.start].gone {
                 range.start += 1;

@@ -193,13 +193,11 @@ fn accounts(state: &State, wrong: &mut Vec<String>) {
     if state.settings.rounding == RoundingRule::Paper {
         return;
     }
-    for (gpu, carry) in state.ledger.carry.iter().enumerate() {
-        let active = state.active.iter().map(|w| &state.workloads[w.0]);
-        let (sum, size) = active.fold((0.0, 1.0), |(sum, size), w| {
-            (sum + w.deficit_on(gpu), size + w.deficit_on(gpu).abs())
-        });
-        if !(sum + carry).is_finite() || (sum + carry).abs() > 1e-6 * size {
-            wrong.push(format!("the accounts of type {gpu} add up to {sum}, carried {carry}"));
+    for workload in &state.workloads {
+        let sound = workload.deficit.iter().all(|d| d.is_finite());
+        if !sound || !workload.extra.is_finite() || workload.extra < 0.0 {
+            let (deficit, extra) = (&workload.deficit, workload.extra);
+            wrong.push(format!("{}: accounts {deficit:?}, extra {extra}", workload.name));
         }
     }
 }

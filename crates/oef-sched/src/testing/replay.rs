@@ -1,1 +1,141 @@
-//! To come.
+//! The same events give the same state; impossible ones are refused and change nothing; none panics.
+
+use super::dice::Dice;
+use super::scenario::{WILD, live_on, settings, world};
+use super::world::{Answers, World};
+use crate::*;
+use proptest::prelude::*;
+
+/// Any event, sense or nonsense.
+fn any_event(dice: &mut Dice, world: &World) -> EventKind {
+    let job = JobId(dice.below(60) as u64);
+    let generation = Generation(dice.below(4) as u64);
+    let number = dice.one_of(&[0.0, 1.0, -1.0, 1e300, f64::NAN, f64::INFINITY, 0.3]);
+    let name = dice.one_of(&["k80-0", "p100-0", "v100-1", "none", ""]).to_string();
+    match dice.below(11) {
+        0 | 1 => EventKind::Submitted(JobSpec {
+            id: JobId(dice.one_of(&[0, 5, world.log.len() as u64 + 1, u64::MAX - 7])),
+            tenant: TenantKey(dice.below(6)),
+            workload: WorkloadKey(dice.below(8)),
+            workers: dice.one_of(&[0, 1, 2, 5, 100_000, u32::MAX]),
+            priority: dice.one_of(&[0, i32::MIN, i32::MAX]),
+            types: dice.chance(0.2).then(|| vec![name]),
+        }),
+        2 => EventKind::Cancelled { job },
+        3 => EventKind::Progress { job, generation, steps: number },
+        4 => EventKind::Finished { job, generation },
+        5 => EventKind::Failed { job, generation },
+        6 => EventKind::Preempted { job, generation },
+        7 => EventKind::NodeUp(NodeSpec {
+            name,
+            gpu_type: dice.one_of(&["k80", "odd", ""]).into(),
+            gpus: dice.one_of(&[0, 2, 4, 2000, u32::MAX]),
+        }),
+        8 => EventKind::NodeDown { node: name },
+        9 => EventKind::Weight { tenant: TenantKey(dice.below(6)), weight: number },
+        _ => EventKind::Profiled {
+            workload: WorkloadKey(dice.below(8)),
+            profile: Profile {
+                throughput: vec![number, dice.one_of(&[0.0, 2.0])],
+                provenance: Provenance::Measured,
+            },
+        },
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn the_same_events_give_the_same_state_and_actions(seed: u64) {
+        let dice = &mut Dice(seed);
+        let settings = settings(dice);
+        let mut world = world(dice, settings, 4);
+        world.answers = Answers::Late;
+        let mut again = world.state.clone();
+        for _ in 0..80 {
+            live_on(&mut world, dice, WILD);
+        }
+        let mut copy = again.clone();
+        for event in &world.log {
+            let one = step(&mut again, event.clone());
+            let two = step(&mut copy, event.clone());
+            prop_assert_eq!(format!("{one:?}"), format!("{two:?}"));
+        }
+        prop_assert_eq!(format!("{:?}", world.state), format!("{again:?}"));
+    }
+
+    #[test]
+    fn nonsense_is_refused_and_changes_nothing(seed: u64) {
+        let dice = &mut Dice(seed);
+        let settings = settings(dice);
+        let mut world = world(dice, settings, 4);
+        world.answers = Answers::Late;
+        for _ in 0..150 {
+            if dice.chance(0.5) {
+                live_on(&mut world, dice, WILD);
+                continue;
+            }
+            let at = if dice.chance(0.05) { Time(world.now.0 / 2) } else { world.now };
+            let kind = any_event(dice, &world);
+            // A number near the end would make every later one a used one.
+            if matches!(&kind, EventKind::Submitted(spec) if spec.id.0 > 1 << 60 && dice.chance(0.95)) {
+                continue;
+            }
+            let before = format!("{:?}", world.state);
+            let mut state = world.state.clone();
+            let event = Event { at, kind };
+            let actions = step(&mut state, event.clone());
+            if let [Action::Refuse(refusal)] = &actions[..] {
+                prop_assert_eq!(before, format!("{state:?}"), "{:?} {}", event, refusal);
+            }
+            let wrong = super::check::broken(&state);
+            prop_assert!(wrong.is_empty(), "after {:?}: {:#?}", event, wrong);
+        }
+    }
+}
+
+#[test]
+fn impossible_events_are_refused_with_a_reason() {
+    let mut world = World::new(Settings::default(), &[("k80", 1, 2)]);
+    let workload = world.tenant("a", 1.0, &[1.0]);
+    let tenant = TenantKey(0);
+    world.wait(Span(1000));
+    world.tick();
+    let (runs, waits) = (world.submit(workload, 2), world.submit(workload, 1));
+    let lease = |generation| Generation(generation);
+    let (old, now) = (lease(0), lease(1));
+    let profile = Profile { throughput: vec![-1.0], provenance: Provenance::Measured };
+    let spec = |id, tenant, workload, workers| {
+        EventKind::Submitted(JobSpec { id, tenant, workload, workers, priority: 0, types: None })
+    };
+    let node = |gpus| NodeSpec { name: "k80-0".into(), gpu_type: "k80".into(), gpus };
+    let far = JobId(99);
+    let cases = [
+        (EventKind::Finished { job: runs, generation: old }, "job 1 runs under lease 1, not 0"),
+        (EventKind::Preempted { job: runs, generation: now }, "job 1 is running and was not told"),
+        (EventKind::Finished { job: waits, generation: now }, "job 2 is waiting"),
+        (EventKind::Progress { job: runs, generation: now, steps: -1.0 }, "steps are a number"),
+        (EventKind::Cancelled { job: far }, "there is no live job 99"),
+        (spec(runs, tenant, workload, 1), "job 1 was submitted before"),
+        (spec(far, TenantKey(7), workload, 1), "there is no such tenant"),
+        (spec(far, tenant, WorkloadKey(7), 1), "there is no such workload"),
+        (spec(far, tenant, workload, 0), "a job has at least one worker"),
+        (spec(far, tenant, workload, u32::MAX), "a job has at most"),
+        (EventKind::NodeDown { node: "x".into() }, "there is no node `x`"),
+        (EventKind::NodeUp(node(3)), "node `k80-0` is known with other GPUs"),
+        (EventKind::Weight { tenant, weight: 0.0 }, "a weight is a finite number"),
+        (EventKind::Weight { tenant: TenantKey(7), weight: 1.0 }, "there is no such tenant"),
+        (EventKind::Profiled { workload, profile }, "throughputs are finite numbers"),
+    ];
+    for (kind, reason) in cases {
+        let before = format!("{:?}", world.state);
+        let actions = world.happen(kind.clone());
+        let [Action::Refuse(refusal)] = &actions[..] else { panic!("{kind:?}: {actions:?}") };
+        assert!(refusal.to_string().starts_with(reason), "{refusal}");
+        assert_eq!(before, format!("{:?}", world.state));
+    }
+    world.now = Time(1);
+    let actions = world.happen(EventKind::Tick);
+    assert_eq!(actions, [Action::Refuse(Refusal::TimeWentBack(999))]);
+}

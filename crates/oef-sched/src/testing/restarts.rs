@@ -1,1 +1,53 @@
-//! To come.
+//! Restarts are bounded whatever is asked, and planning a planned round again changes nothing.
+
+use super::dice::Dice;
+use super::fairness::{Fixed, Kind};
+use super::scenario::{WILD, live_on, settings, world};
+use super::world::Answers;
+use crate::*;
+use proptest::prelude::*;
+
+/// What a job may have been restarted at most by now.
+fn allowed(settings: &Settings, ran: Span) -> f64 {
+    let cost = settings.restart_cost.seconds();
+    let paid =
+        if cost > 0.0 { settings.waste_budget * ran.seconds() / cost } else { f64::INFINITY };
+    f64::from(settings.free_restarts) + paid + 1.0
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn restarts_are_bounded_under_fixed_input(seed: u64, min_run in 0..4u64, stickiness in 0..3) {
+        let stickiness = f64::from(stickiness) / 2.0;
+        let gangs = &[1, 2, 4, 8];
+        let mut fixed = Fixed::new(seed, &Kind { gangs, stickiness, min_run, budget: true });
+        for _ in 0..150 {
+            fixed.round();
+        }
+        let state = &fixed.world.state;
+        for job in state.jobs() {
+            let ran = job.ran() + state.running_for(job);
+            let most = allowed(state.settings(), ran);
+            prop_assert!(f64::from(job.restarts()) <= most, "{job:?} {most}");
+        }
+    }
+
+    #[test]
+    fn planning_a_planned_round_again_changes_nothing(seed: u64, late: bool) {
+        let dice = &mut Dice(seed);
+        let settings = settings(dice);
+        let mut world = world(dice, settings, 4);
+        world.answers = if late { Answers::Late } else { Answers::AtOnce };
+        for _ in 0..60 {
+            live_on(&mut world, dice, WILD);
+        }
+        world.tick();
+        let placements = world.state.placements();
+        let actions = world.happen(EventKind::Tick);
+        let keeps = actions.iter().all(|action| matches!(action, Action::Keep { .. }));
+        prop_assert!(keeps, "{actions:?}");
+        prop_assert_eq!(placements, world.state.placements());
+    }
+}

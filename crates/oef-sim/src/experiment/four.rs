@@ -89,15 +89,19 @@ impl Four {
 
     /// The throughput of each tenant over time.
     pub fn lines(&self, result: &RunResult) -> Vec<Line> {
-        let line = |party: &Party| {
-            let points = result.series.at_s.iter().zip(values(result, party));
-            Line {
-                name: format!("{} ({})", party.name, party.model),
-                points: points.map(|(at, v)| (*at, f64::from(*v))).collect(),
-            }
+        let of = |party: &Party| {
+            line(format!("{} ({})", party.name, party.model), result, values(result, party))
         };
-        self.parties.iter().map(line).collect()
+        self.parties.iter().map(of).collect()
     }
+}
+
+/// Values round by round, the last one up to the end.
+pub(super) fn line(name: String, result: &RunResult, values: &[f32]) -> Line {
+    let points = result.series.at_s.iter().zip(values).map(|(at, v)| (*at, f64::from(*v)));
+    let mut points: Vec<(f64, f64)> = points.collect();
+    points.extend(points.last().map(|&(_, v)| (result.seconds, v)));
+    Line { name, points }
 }
 
 /// The throughput of a tenant, round by round.

@@ -4,7 +4,7 @@ use super::claim::{Claim, Quantity, Spread};
 use super::exhibit::{Bar, Cell, Column, Exhibit, Group};
 use super::finding::{Experiment, Id};
 use super::stage::Stack;
-use super::terms::{Key, OEF, Terms, run_name};
+use super::terms::{Key, OEF, Terms, pair, run_name};
 use super::three_days::{DayCondition, DayFigures, LOAD, ThreeDays};
 use oef_core::Mechanism;
 
@@ -85,7 +85,7 @@ fn bars(main: &DayCondition) -> Exhibit {
             ours: change(main, terms, oef, baseline),
             paper: (terms == Terms::AsInPaper).then_some(paper),
         });
-        Group { name: format!("{oef} against {baseline}"), bars: bars.into() }
+        Group { name: format!("{oef}: {baseline}"), bars: bars.into() }
     };
     let pairs = OEF.into_iter().flat_map(|oef| AGAINST.map(|b| (oef, b)));
     Exhibit::Bars {
@@ -99,13 +99,18 @@ fn bars(main: &DayCondition) -> Exhibit {
     }
 }
 
+/// Short enough for a legend.
+fn short_name((mechanism, stack): Key) -> String {
+    format!("{mechanism}{}", if stack == Stack::Ours { " (ours)" } else { "" })
+}
+
 fn cdf(days: &ThreeDays) -> Exhibit {
     let samples = days.samples.iter().filter(|(key, _)| DRAWN.contains(key));
     Exhibit::Cdf {
         title: "Job completion times".into(),
-        caption: "One draw. Further left is better.".into(),
+        caption: "One draw, as in the paper, and once with our rounding and placement. Further left is better.".into(),
         x: "job completion time".into(),
-        samples: samples.map(|(key, times)| (run_name(*key), times.clone())).collect(),
+        samples: samples.map(|(key, times)| (short_name(*key), times.clone())).collect(),
     }
 }
 
@@ -124,16 +129,16 @@ fn runs(main: &DayCondition) -> Exhibit {
         ]
     };
     Exhibit::Table {
-        caption: "All runs at this load, medians over the draws".into(),
+        caption: "Completion times of all runs at this load, medians over the draws".into(),
         columns: vec![
             Column::Text("run"),
-            Column::Duration("mean completion time"),
+            Column::Duration("mean"),
             Column::Duration("median"),
             Column::Duration("9 of 10 within"),
-            Column::Duration("mean wait for the first start"),
+            Column::Duration("mean wait"),
             Column::Fraction("GPU time used"),
             Column::Number("stops"),
-            Column::Number("unfinished jobs, most"),
+            Column::Number("unfinished"),
         ],
         rows: main.keys().into_iter().map(row).collect(),
     }
@@ -144,21 +149,19 @@ fn range(days: &ThreeDays) -> Exhibit {
         let mut cells: Vec<Cell> = vec![at.name.clone().into()];
         for terms in [Terms::AsInPaper, Terms::Equal] {
             for oef in OEF {
-                let pair =
-                    AGAINST.map(|(b, _)| Quantity::Change.show(change(at, terms, oef, b).median));
-                cells.push(pair.join(" / ").into());
+                cells.push(pair(AGAINST.map(|(b, _)| change(at, terms, oef, b))));
             }
         }
         cells
     };
     Exhibit::Table {
-        caption: "Change of the mean completion time at other loads and speedups: against gandiva-fair / against gavel, medians".into(),
+        caption: "Mean completion time at other loads and speedups, against gandiva-fair / gavel, medians".into(),
         columns: vec![
-            Column::Text("load and speedups"),
-            Column::Text("noncooperative, as in the paper"),
-            Column::Text("cooperative, as in the paper"),
-            Column::Text("noncooperative, equal terms"),
-            Column::Text("cooperative, equal terms"),
+            Column::Text("load or speedups"),
+            Column::Text("noncoop., as in the paper"),
+            Column::Text("coop., as in the paper"),
+            Column::Text("noncoop., equal terms"),
+            Column::Text("coop., equal terms"),
         ],
         rows: days.conditions.iter().map(row).collect(),
     }

@@ -49,7 +49,7 @@ impl SpeedupTable {
             speedup: speedup.to_vec(),
         };
         SpeedupTable {
-            name: "the paper's models, figures chosen".into(),
+            name: "the paper's models".into(),
             types: ["rtx3070", "rtx3080", "rtx3090"].map(String::from).to_vec(),
             models: PAPER_MODELS.iter().map(model).collect(),
             jitter: PAPER_JITTER,

@@ -3,7 +3,7 @@
 use super::claim::{Claim, Quantity, Rule, Spread};
 use super::exhibit::{Exhibit, Line};
 use super::finding::{Experiment, ExperimentError, Id};
-use super::four::{END_S, Four, MIDDLE_S};
+use super::four::{END_S, Four, MIDDLE_S, line};
 use super::models::SpeedupTable;
 use super::setup::Setup;
 use super::stage::{Stack, Stage, mean_between};
@@ -116,14 +116,13 @@ fn claims(found: &[Halves], how: &str) -> Vec<Claim> {
 }
 
 fn lines(four: &Four, second: &Party, result: &RunResult) -> Vec<Line> {
-    let line = |party: &Party| {
-        let values = workload_values(result, &party.workload());
-        let points = result.series.at_s.iter().zip(values).map(|(at, v)| (*at, f64::from(*v)));
-        let is_second = party.model == second.model;
-        let points = points.filter(|(at, _)| !is_second || *at >= MIDDLE_S);
-        Line { name: format!("{} ({})", party.name, party.model), points: points.collect() }
+    let of = |party: &Party| {
+        let name = format!("{} ({})", party.name, party.model);
+        line(name, result, workload_values(result, &party.workload()))
     };
-    let mut lines = vec![line(&four.parties[0]), line(second)];
-    lines.extend(four.parties[1..].iter().map(line));
+    let mut added = of(second);
+    added.points.retain(|(at, _)| *at >= MIDDLE_S);
+    let mut lines = vec![of(&four.parties[0]), added];
+    lines.extend(four.parties[1..].iter().map(of));
     lines
 }

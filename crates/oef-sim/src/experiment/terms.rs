@@ -1,5 +1,7 @@
 //! On which terms two schedulers are compared.
 
+use super::claim::{Quantity, Spread};
+use super::exhibit::Cell;
 use super::stage::Stack;
 use oef_core::Mechanism;
 
@@ -42,7 +44,7 @@ impl Terms {
     pub const fn name(self) -> &'static str {
         match self {
             Terms::AsInPaper => "as in the paper",
-            Terms::Placement => "our rounding for both",
+            Terms::Placement => "our rounding",
             Terms::Equal => "equal terms",
             Terms::Whole => "whole scheduler",
         }
@@ -52,7 +54,7 @@ impl Terms {
     pub fn explained() -> impl Iterator<Item = String> {
         let lines = [
             "as in the paper: the paper's rounding for both; OEF packs gangs on hosts, the baselines take the first free GPUs, since the paper says that they lack placement. Both baselines carry what they owe to the next round in their own publications, so they have the paper's deviations too. The verdict is about these.",
-            "our rounding for both: never more than there is, nothing idle; placement still for OEF only.",
+            "our rounding: for both, never more than there is, nothing idle; placement still for OEF only.",
             "equal terms: our rounding and placement for both, so only the mechanisms differ.",
             "whole scheduler: ours with OEF against the paper's rounding and no placement with the baseline, what somebody gains who changes everything at once.",
         ];
@@ -76,7 +78,13 @@ pub(super) fn compared() -> Vec<Key> {
     keys
 }
 
-/// The name of a run in charts and tables.
+/// A pair of changes in one cell of a table, without line breaks.
+pub(super) fn pair(changes: [Spread; 2]) -> Cell {
+    let [a, b] = changes.map(|c| Quantity::Change.show(c.median));
+    Cell::Text(format!("{} / {b}", a.trim_end_matches(" %")).replace(' ', "\u{a0}"))
+}
+
+/// The name of a run in tables.
 pub(super) fn run_name((mechanism, stack): Key) -> String {
     let how = match stack {
         Stack::Paper => "paper's rounding, packed",

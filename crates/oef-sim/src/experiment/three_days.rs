@@ -61,6 +61,7 @@ impl ThreeDays {
         let some = compared();
         let mut all = some.clone();
         all.extend(Mechanism::ALL.map(|m| (m, Stack::Ours)));
+        all.push((Mechanism::MaxMin, Stack::Plain));
         all.sort();
         all.dedup();
         let paper = SpeedupTable::paper();
@@ -70,7 +71,10 @@ impl ThreeDays {
         plan.extend(setup.other_tables().into_iter().map(|table| (LOAD, table, few, &some)));
         let (mut conditions, mut samples, mut jobs) = (Vec::new(), Vec::new(), 0);
         for (load, table, draws, keys) in plan {
-            let name = format!("load {load}, {}", table.name);
+            let name = match load {
+                LOAD => table.name.clone(),
+                _ => format!("load {load}"),
+            };
             let mut condition = DayCondition { name, draws: Vec::new() };
             for draw in 0..draws {
                 watch(&format!("three days: {}, draw {}", condition.name, draw + 1));

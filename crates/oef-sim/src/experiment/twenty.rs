@@ -56,6 +56,7 @@ impl Twenty {
         some.push((Mechanism::Efficiency, Stack::Ours));
         let mut all = some.clone();
         all.extend(Mechanism::ALL.map(|m| (m, Stack::Ours)));
+        all.push((Mechanism::MaxMin, Stack::Plain));
         all.sort();
         all.dedup();
         let mut plan = vec![(SpeedupTable::paper(), setup.size.twenty_draws(), &all)];

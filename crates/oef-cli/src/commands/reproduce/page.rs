@@ -67,16 +67,16 @@ fn overview(experiments: &[Experiment]) -> Section {
             experiment.id.title().into(),
             "".into(),
             "".into(),
-            marked(experiment.verdict).into(),
+            unbroken(&marked(experiment.verdict)).into(),
         ]);
         for claim in experiment.claims.iter().filter(|c| c.counts) {
-            let shown = claim.quantity.show_spread(&claim.ours);
+            let shown = unbroken(&claim.quantity.show_spread(&claim.ours));
             table.row([
                 "".into(),
                 format!("– {}", claim.text).into(),
                 claim.said.clone().into(),
                 shown.into(),
-                claim.verdict.name().into(),
+                unbroken(claim.verdict.name()).into(),
             ]);
         }
     }
@@ -98,14 +98,14 @@ fn marked(verdict: Verdict) -> String {
 fn section(experiment: &Experiment) -> Section {
     let heading = format!("({}) {}", experiment.id, experiment.id.title());
     let paper = Prose::new().strong("The paper: ").text(&experiment.paper);
-    let verdict =
-        Prose::new().strong(format!("{}. ", sentence(experiment.verdict))).text(&experiment.why);
     let (counted, beside): (Vec<&Claim>, Vec<&Claim>) =
         experiment.claims.iter().partition(|c| c.counts);
-    let section = Section::new(heading)
-        .paragraph(paper)
-        .note(tone(experiment.verdict), verdict)
-        .table(claims("The figures", &counted));
+    let section = Section::new(heading).paragraph(paper);
+    let section = match experiment.verdict {
+        Verdict::Beyond => section.paragraph(experiment.why.as_str()),
+        verdict => section.verdict(tone(verdict), experiment.why.as_str()),
+    };
+    let section = section.table(claims("The figures", &counted));
     let section = if beside.is_empty() {
         section
     } else {
@@ -114,15 +114,6 @@ fn section(experiment: &Experiment) -> Section {
     let section = experiment.exhibits.iter().fold(section, draw::add);
     let done = Section::new("What was done").list(experiment.done.iter().map(String::as_str));
     section.details(done)
-}
-
-fn sentence(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Holds => "Holds",
-        Verdict::HoldsInPart => "Holds in part",
-        Verdict::DoesNotHold => "Does not hold",
-        Verdict::Beyond => "Beyond the paper",
-    }
 }
 
 fn claims(caption: &str, claims: &[&Claim]) -> Table {
@@ -136,11 +127,16 @@ fn claims(caption: &str, claims: &[&Claim]) -> Table {
         table.row([
             claim.text.clone().into(),
             claim.said.clone().into(),
-            claim.quantity.show_spread(&claim.ours).into(),
-            verdict.into(),
+            unbroken(&claim.quantity.show_spread(&claim.ours)).into(),
+            unbroken(verdict).into(),
         ]);
     }
     table
+}
+
+/// Figures and verdicts stay on one line.
+fn unbroken(text: &str) -> String {
+    text.replace(' ', "\u{a0}")
 }
 
 /// What the simulated world assumes: whoever doubts a figure begins here.

@@ -1,0 +1,11 @@
+//! `oef bench sim`: how fast the simulator and the scheduler are.
+
+mod cases;
+mod instances;
+mod measure;
+mod memory;
+mod planning;
+mod report;
+mod run;
+
+pub use run::run;

@@ -1,0 +1,160 @@
+//! `oef simulate --json`. Nothing in it depends on the machine or the hour: the same seed gives the same bytes.
+
+use super::run::Simulated;
+use crate::output::document::{Object, VERSION, finite};
+use oef_sim::engine::{Quantiles, RunResult, TenantRecord};
+use serde::Serialize;
+
+/// The whole document.
+#[derive(Debug, Serialize)]
+pub struct SimulateDocument<'a> {
+    version: u32,
+    seed: u64,
+    round: f64,
+    cluster: ClusterDocument,
+    jobs: usize,
+    tenants: usize,
+    skipped_rows: usize,
+    load: Option<f64>,
+    runs: Vec<RunDocument<'a>>,
+    remarks: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+struct ClusterDocument {
+    nodes: usize,
+    gpus: u64,
+    types: std::collections::BTreeMap<String, u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct RunDocument<'a> {
+    mechanism: &'static str,
+    rounds: u64,
+    seconds: f64,
+    jobs: JobsDocument,
+    jct: QuantilesDocument,
+    makespan: f64,
+    throughput: ThroughputDocument,
+    utilisation: f64,
+    straggler_workers: u64,
+    migrations: u64,
+    worst_sharing_incentive: f64,
+    deficit_max: f64,
+    wait: QuantilesDocument,
+    preemptions: u64,
+    overcommitted: u64,
+    worst_promised_incentive: f64,
+    solves: u64,
+    trouble: Option<&'a str>,
+    tenants: Object<'a, TenantDocument>,
+}
+
+#[derive(Debug, Serialize)]
+struct JobsDocument {
+    finished: usize,
+    unfinished: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct QuantilesDocument {
+    mean: f64,
+    p50: f64,
+    p90: f64,
+    p99: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct ThroughputDocument {
+    estimated: f64,
+    actual: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct TenantDocument {
+    weight: f64,
+    rounds: u64,
+    delivered: f64,
+    promised: f64,
+    equal_split: f64,
+    share_gpus: f64,
+    held_gpus: f64,
+}
+
+impl<'a> SimulateDocument<'a> {
+    /// The document of all runs.
+    pub fn new(simulated: &'a Simulated<'_>) -> Self {
+        let gathered = &simulated.gathered;
+        let cluster = &gathered.cluster;
+        SimulateDocument {
+            version: VERSION,
+            seed: simulated.scenario.seed,
+            round: simulated.scenario.settings.round.seconds(),
+            cluster: ClusterDocument {
+                nodes: cluster.nodes.len(),
+                gpus: cluster.gpus(),
+                types: cluster
+                    .types()
+                    .into_iter()
+                    .map(|t| (t.clone(), cluster.count(&t)))
+                    .collect(),
+            },
+            jobs: gathered.trace.jobs.len(),
+            tenants: gathered.trace.tenants().len(),
+            skipped_rows: gathered.skipped,
+            load: gathered.load.map(finite),
+            runs: simulated.runs.iter().map(run).collect(),
+            remarks: &simulated.remarks,
+        }
+    }
+}
+
+fn run(run: &RunResult) -> RunDocument<'_> {
+    RunDocument {
+        mechanism: run.mechanism.name(),
+        rounds: run.rounds,
+        seconds: finite(run.seconds),
+        jobs: JobsDocument { finished: run.finished, unfinished: run.unfinished },
+        jct: quantiles(&run.jct),
+        makespan: finite(run.makespan),
+        throughput: ThroughputDocument {
+            estimated: finite(run.estimated),
+            actual: finite(run.actual),
+        },
+        utilisation: finite(run.utilisation),
+        straggler_workers: run.straggler_workers,
+        migrations: run.migrations,
+        worst_sharing_incentive: finite(run.worst_sharing_incentive),
+        deficit_max: finite(run.deficit_max),
+        wait: quantiles(&run.wait),
+        preemptions: run.preemptions,
+        overcommitted: run.overcommitted,
+        worst_promised_incentive: finite(run.worst_promised_incentive),
+        solves: run.solves,
+        trouble: run.trouble.as_deref(),
+        tenants: Object(run.tenants.iter().map(|t| (t.name.as_str(), tenant(t))).collect()),
+    }
+}
+
+fn quantiles(q: &Quantiles) -> QuantilesDocument {
+    QuantilesDocument {
+        mean: finite(q.mean),
+        p50: finite(q.p50),
+        p90: finite(q.p90),
+        p99: finite(q.p99),
+    }
+}
+
+/// Sums over the rounds become means, which say something without the number of rounds.
+fn tenant(t: &TenantRecord) -> TenantDocument {
+    let mean = |sum: f64| finite(sum / (t.rounds.max(1)) as f64);
+    TenantDocument {
+        weight: t.weight,
+        rounds: t.rounds,
+        delivered: mean(t.delivered),
+        promised: mean(t.promised),
+        equal_split: mean(t.equal_split),
+        share_gpus: mean(t.share_gpus),
+        held_gpus: mean(t.held_gpus),
+    }
+}

@@ -1,0 +1,14 @@
+//! `oef simulate`: a trace replayed on a cluster under several mechanisms.
+
+mod csv_files;
+mod document;
+mod drive;
+mod gather;
+mod lies;
+mod made_up;
+mod report;
+mod run;
+mod table;
+mod unfinished;
+
+pub use run::run;

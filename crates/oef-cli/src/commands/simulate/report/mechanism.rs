@@ -1,0 +1,161 @@
+//! One mechanism: who trained how much, where, and what was promised.
+
+use super::super::run::Simulated;
+use super::cast::Cast;
+use super::favour::ratio;
+use super::over_time::marked;
+use super::times::{last_submission, means, stretch};
+use super::{envy, ledger};
+use oef_report::chart::{Axis, LineChart, Row, Series, Timeline};
+use oef_report::html::Section;
+use oef_report::table::{Column, Table};
+use oef_sim::engine::{JobRecord, Quantiles, RunResult};
+
+/// Rows of the table of tenants; the CSV files have them all.
+const TENANTS_MAX: usize = 200;
+
+/// Everything about one run.
+pub fn section(simulated: &Simulated<'_>, run: &RunResult, cast: &Cast) -> Section {
+    let section =
+        Section::new(run.mechanism.name())
+            .paragraph(sentence(run))
+            .section(
+                Section::new("Who trained how much, and where")
+                    .figure(
+                        &throughput(run, cast),
+                        "Throughput of each tenant over time, on top of each other.",
+                    )
+                    .figure(&map(simulated, run, cast), "A GPU without colour is idle."),
+            )
+            .section(Section::new("Queue and GPUs").figure(
+                &queue(run),
+                "Jobs that run and jobs that wait, at the begin of each round.",
+            ))
+            .section(ledger::section(run, cast));
+    let section = match envy::section(run) {
+        Some(envy) => section.section(envy),
+        None => section,
+    };
+    section.section(Section::new("Every tenant").table(tenants(run, cast)))
+}
+
+fn sentence(run: &RunResult) -> String {
+    use oef_report::format::{duration, number, percent};
+    format!(
+        "{} rounds; shares were computed {} times. {} jobs finished, half of them within {} and 99 of 100 within {}. {} of \
+         the GPU time was held, {} jobs were moved and {} stopped for others.",
+        number(run.rounds as f64),
+        number(run.solves as f64),
+        number(run.finished as f64),
+        duration(run.jct.p50),
+        duration(run.jct.p99),
+        percent(run.utilisation),
+        number(run.migrations as f64),
+        number(run.preemptions as f64),
+    )
+}
+
+fn throughput(run: &RunResult, cast: &Cast) -> LineChart {
+    let stretch = stretch(&[run]);
+    let chart =
+        LineChart::new("Throughput by tenant", "Areas on top of each other, a colour per tenant")
+            .y(Axis::new("throughput").unit("reference GPUs"))
+            .stacked();
+    let chart = cast.in_order().into_iter().fold(chart, |chart, t| {
+        let Some(rates) = run.series.tenants.get(t) else { return chart };
+        let points = means(run, stretch, |i| rates.get(i).copied().map_or(0.0, f64::from));
+        let series = Series::new(cast.names[t].clone(), points);
+        chart.series(match cast.slots[t] {
+            Some(slot) => series.colour(slot),
+            None => series,
+        })
+    });
+    marked(chart, run)
+}
+
+fn map(simulated: &Simulated<'_>, run: &RunResult, cast: &Cast) -> Timeline {
+    let mut segments = run.segments.iter().peekable();
+    let mut rows = Vec::new();
+    for (n, node) in simulated.gathered.cluster.nodes.iter().enumerate() {
+        for gpu in 0..node.gpus {
+            let mut row = Row::new(node.gpu_type.clone(), node.name.clone(), format!("gpu {gpu}"));
+            // Segments are sorted by node and GPU, like the rows.
+            while let Some(s) = segments.next_if(|s| (s.node, s.gpu) <= (n, gpu)) {
+                if (s.node, s.gpu) == (n, gpu) {
+                    row.add(s.from_s, s.to_s, s.tenant);
+                }
+            }
+            rows.push(row);
+        }
+    }
+    let map = Timeline::new("Who ran where", "GPUs by time, coloured by tenant")
+        .categories(cast.names.iter().cloned())
+        .colours(cast.slots.iter().copied())
+        .rows(rows)
+        .until(run.seconds);
+    let last = last_submission(run);
+    if last > 0.0 && last < 0.98 * run.seconds { map.marker(last, "last submission") } else { map }
+}
+
+fn queue(run: &RunResult) -> LineChart {
+    let stretch = stretch(&[run]);
+    let line = |name: &str, list: &[u32]| {
+        let value = |i: usize| list.get(i).map_or(0.0, |&n| f64::from(n));
+        Series::new(name, means(run, stretch, value))
+    };
+    let chart = LineChart::new("Jobs running and waiting", "Two lines of counts over time")
+        .y(Axis::new("jobs"))
+        .series(line("running", &run.series.running))
+        .series(line("waiting", &run.series.waiting));
+    marked(chart, run)
+}
+
+fn tenants(run: &RunResult, cast: &Cast) -> Table {
+    let mut table = Table::new("Means while the tenant had jobs, by name")
+        .column(Column::text("tenant"))
+        .column(Column::number("weight"))
+        .column(Column::number("jobs"))
+        .column(Column::number("finished"))
+        .column(Column::duration("mean JCT"))
+        .column(Column::duration("mean wait"))
+        .column(Column::number("throughput"))
+        .column(Column::number("promised"))
+        .column(Column::number("equal split"))
+        .column(Column::number("of equal split").unit("x").mark_worst().highest_is_best())
+        .column(Column::number("share").unit("GPUs"))
+        .column(Column::number("held").unit("GPUs"))
+        .column(Column::number("restarts"));
+    let mut jobs: Vec<Vec<&JobRecord>> = vec![Vec::new(); run.tenants.len()];
+    for job in &run.jobs {
+        if let Some(own) = jobs.get_mut(job.tenant) {
+            own.push(job);
+        }
+    }
+    for t in cast.largest(TENANTS_MAX) {
+        let Some(tenant) = run.tenants.get(t) else { continue };
+        let own = &jobs[t];
+        let times = |f: fn(&JobRecord) -> Option<f64>| {
+            let sample: Vec<f64> = own.iter().filter_map(|job| f(job)).collect();
+            (!sample.is_empty()).then(|| Quantiles::of(&sample).mean)
+        };
+        let mean = |sum: f64| (tenant.rounds > 0).then(|| sum / tenant.rounds as f64);
+        let finished = own.iter().filter(|job| job.finish_s.is_some()).count();
+        let restarts: u64 = own.iter().map(|job| u64::from(job.restarts)).sum();
+        table.row([
+            tenant.name.as_str().into(),
+            tenant.weight.into(),
+            own.len().into(),
+            finished.into(),
+            times(|job| Some(job.finish_s? - job.submit_s)).into(),
+            times(|job| Some(job.start_s? - job.submit_s)).into(),
+            mean(tenant.delivered).into(),
+            mean(tenant.promised).into(),
+            mean(tenant.equal_split).into(),
+            ratio(tenant).into(),
+            mean(tenant.share_gpus).into(),
+            mean(tenant.held_gpus).into(),
+            restarts.into(),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,16 @@
+//! The report of a simulation: comparisons first, then a part per mechanism.
+
+mod build;
+mod cast;
+mod comparison;
+mod envy;
+mod favour;
+mod ledger;
+mod measures;
+mod mechanism;
+mod over_time;
+mod summary;
+mod times;
+mod words;
+
+pub use build::build;
