@@ -105,7 +105,7 @@ pub struct Spread {
     pub high: f64,
     /// How many draws there were.
     pub draws: usize,
-    /// The part of the draws that lies on the median's side of the figure that means no effect.
+    /// The part of the draws above 0, and above 1.
     #[serde(skip)]
     sides: [f64; 2],
 }
@@ -225,7 +225,7 @@ impl Quantity {
             Quantity::Change => format!("{:+.1} %", (1000.0 * value).round() / 10.0 + 0.0),
             Quantity::Fraction => format!("{:.1} %", 100.0 * value),
             Quantity::Ratio => format!("{value:.2}x"),
-            Quantity::Seconds if value < 1.0 => format!("{:.2} ms", 1000.0 * value),
+            Quantity::Seconds if value < 1.0 => format!("{:.1} ms", 1000.0 * value),
             Quantity::Seconds => format!("{value:.2} s"),
         }
     }

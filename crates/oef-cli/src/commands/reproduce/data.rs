@@ -4,7 +4,7 @@ use crate::failure::{Complaint, Failure};
 use crate::input::Source as File;
 use crate::printer::Printer;
 use oef_sim::experiment::SpeedupTable;
-use oef_sim::input::{InputError, Source, Trace, TraceOptions, read_profiles, read_trace};
+use oef_sim::input::{Source, Trace, TraceOptions, read_profiles, read_trace};
 use std::path::Path;
 
 /// Tables of speedups by file, with a name and three gpu types, the slowest first.
@@ -32,7 +32,7 @@ pub fn read(dir: Option<&Path>, printer: &Printer) -> Result<Found, Failure> {
     for (file, name, types) in TABLES {
         let Some(text) = text(dir, file)? else { continue };
         // Rows of such tables may repeat a model; the first of each counts.
-        let read = read_profiles(Source::new(file, &text), None, true).map_err(wrong)?;
+        let read = read_profiles(Source::new(file, &text), None, true)?;
         if let Some(table) = SpeedupTable::from_profiles(name, &read.value, &types) {
             found.tables.push(table);
             found.names.push(file.into());
@@ -41,7 +41,7 @@ pub fn read(dir: Option<&Path>, printer: &Printer) -> Result<Found, Failure> {
     if let Some(text) = text(dir, TRACE)? {
         let read = read_trace(Source::new(TRACE, &text), None, &TraceOptions::default());
         let name = "jobs and times of Microsoft's Philly trace".to_string();
-        found.trace = Some((name, read.map_err(wrong)?.value));
+        found.trace = Some((name, read?.value));
         found.names.push(TRACE.into());
     }
     if found.names.is_empty() {
@@ -60,15 +60,4 @@ fn text(dir: &Path, file: &str) -> Result<Option<String>, Failure> {
         return Ok(None);
     }
     Ok(Some(File::read(&path)?.text))
-}
-
-fn wrong(error: InputError) -> Failure {
-    let complaint = |bad: &oef_sim::input::BadRow| {
-        let complaint = Complaint::new(bad.message.clone()).at(bad.place());
-        match &bad.hint {
-            Some(hint) => complaint.hint(hint.clone()),
-            None => complaint,
-        }
-    };
-    Failure::input(error.problems.iter().map(complaint).collect())
 }

@@ -10,6 +10,7 @@ use crate::printer::Printer;
 use oef_sim::experiment::{Experiment, ExperimentError, Id, Lab, Setup, Size, solver_time};
 use serde::Serialize;
 use std::fs;
+use std::path::Path;
 
 /// Everything that was found, for machines.
 #[derive(Serialize)]
@@ -42,6 +43,9 @@ pub const RULES: [&str; 7] = [
 
 /// Runs the command.
 pub fn run(args: &ReproduceArgs, printer: &Printer) -> Result<Exit, Failure> {
+    if let Some(path) = &args.report {
+        check_folder(path)?;
+    }
     let found = data::read(args.data.as_deref(), printer)?;
     let setup = Setup {
         seed: args.seed,
@@ -55,10 +59,7 @@ pub fn run(args: &ReproduceArgs, printer: &Printer) -> Result<Exit, Failure> {
     let experiments = run_all(&ids, &setup, args, printer)?;
     if let Some(path) = &args.report {
         let html = page::render(&experiments, args, &found.names);
-        fs::write(path, html).map_err(|error| {
-            let complaint = Complaint::new(format!("the report could not be written: {error}"));
-            Failure::from(complaint.at(path.display().to_string()))
-        })?;
+        fs::write(path, html).map_err(|error| unwritable(path, &error.to_string()))?;
         printer.note(&format!("the report is in {}", path.display()));
     }
     if args.json {
@@ -70,6 +71,21 @@ pub fn run(args: &ReproduceArgs, printer: &Printer) -> Result<Exit, Failure> {
         printer.result(&table::render(&experiments))?;
     }
     Ok(Exit::Done)
+}
+
+/// Nobody wants to hear after minutes that the report has no place to go.
+fn check_folder(path: &Path) -> Result<(), Failure> {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+            Err(unwritable(path, "there is no such directory").into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn unwritable(path: &Path, why: &str) -> Complaint {
+    let complaint = Complaint::new(format!("the report cannot be written: {why}"));
+    complaint.at(path.display().to_string()).hint("name a file that can be written")
 }
 
 fn run_all(
