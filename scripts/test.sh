@@ -57,6 +57,8 @@ for problem in examples/*.toml; do
 done
 echo "examples/h200-mps.csv"
 "$target/oef" share examples/h200-mps.csv --counts sm12=4,sm32=4,sm66=2,sm132=1 --json >/dev/null
+echo "the demonstration of the simulator"
+"$target/oef" simulate --json >/dev/null 2>&1
 
 if $with_prototype; then
     step "the prototype"

@@ -8,8 +8,8 @@
 //!   gang `g_l` of the workload and the stickiness `s`. Nobody saves more than its largest gang needs to be
 //!   next; gangs that do not fit together put nobody into debt without end. What is used beyond the lower
 //!   limit is a gift, counted in `extra`.
-//! * *Debts have creditors.* Where the accounts of a type add up to less than 0, those who wait are raised, in
-//!   proportion to their shares, until they add up to 0.
+//! * *One account where gangs are one.* What is used of a type without a share is charged where the workload has
+//!   one, at its own speeds; so is, for gangs that fit on no single type, what one type owes another.
 //! * *No saving by not wanting.* Whoever has nothing waiting for a type, while others have, is credited no more
 //!   than it uses, and what it was owed before is forgotten: it would only keep others from their turn. What it
 //!   owes is not.
@@ -64,30 +64,21 @@ pub(crate) fn settle(state: &mut State, now: Time) {
         return;
     }
     let State { active, workloads, settings, cluster, .. } = state;
-    // By workload: the slowest type of which it uses more than its share, and whether it has use for more.
-    let mut active: Vec<(usize, f64, bool)> =
-        active.iter().map(|w| (w.0, slowest_overused(&workloads[w.0]), false)).collect();
-    let mut contenders: Vec<(usize, f64)> = Vec::with_capacity(active.len());
+    let contends = |workload: &Workload, gpu: usize| {
+        workload.share_on(gpu) > 0.0
+            && (workload.waits_for(gpu, cluster.capacity())
+                || pays(settings, workload.profile.on(gpu), slowest_overused(workload)))
+    };
     for gpu in 0..types {
-        contenders.clear();
-        for (w, slowest, contends) in &mut active {
-            let workload = &workloads[*w];
-            *contends = workload.share_on(gpu) > 0.0
-                && (workload.waits_for(gpu, cluster.capacity())
-                    || pays(settings, workload.profile.on(gpu), *slowest));
-            if *contends {
-                contenders.push((*w, workload.share[gpu]));
+        let wanting: Vec<bool> = active.iter().map(|w| contends(&workloads[w.0], gpu)).collect();
+        if wanting.contains(&true) {
+            for (w, &contends) in active.iter().zip(&wanting) {
+                accrue(&mut workloads[w.0], gpu, rounds, contends, settings);
             }
         }
-        if contenders.is_empty() {
-            continue;
-        }
-        let mut sum = 0.0;
-        for &(w, _, contends) in &active {
-            accrue(&mut workloads[w], gpu, rounds, contends, settings);
-            sum += workloads[w].deficit_on(gpu);
-        }
-        raise(workloads, &mut contenders, gpu, -sum, settings);
+    }
+    for w in active.iter() {
+        gather(&mut workloads[w.0], cluster.capacity(), settings);
     }
 }
 
@@ -114,58 +105,40 @@ fn accrue(workload: &mut Workload, gpu: usize, rounds: f64, contends: bool, sett
     workload.extra += (after - wanted).max(0.0);
 }
 
-/// Gives debts their creditors: those who wait share an amount in proportion to their shares, none beyond its
-/// limit; what one cannot take goes to the others.
-fn raise(
-    workloads: &mut [Workload],
-    contenders: &mut Vec<(usize, f64)>,
-    gpu: usize,
-    mut amount: f64,
-    settings: &Settings,
-) {
-    while amount > 0.0 {
-        let total: f64 = contenders.iter().map(|(_, share)| share).sum();
-        if total <= 0.0 {
-            return;
+/// Brings together what belongs together, at the workload's own speeds: what it is owed, or owes, of types on
+/// which it has no share goes to the types on which it has (it was served there instead, or the shares have
+/// moved, and a gang that saves up need not begin anew); and where its gangs fit on no single type, what it is
+/// owed of one pays for what it owes of another.
+fn gather(workload: &mut Workload, capacity: &[u32], settings: &Settings) {
+    let types = workload.share.len();
+    let spans = capacity.iter().all(|&c| c < workload.gang_max);
+    let moves = |w: &Workload, j: usize| (spans || w.share[j] <= 0.0) && w.deficit[j] != 0.0;
+    if !(0..types).any(|j| moves(workload, j)) {
+        return;
+    }
+    let speed: Vec<f64> = (0..types).map(|j| workload.profile.on(j)).collect();
+    let share: f64 = (0..types).map(|j| workload.share[j] * speed[j]).sum();
+    if share <= 0.0 {
+        return;
+    }
+    let mut worth = 0.0;
+    for j in 0..types {
+        if moves(workload, j) {
+            worth += workload.deficit[j] * speed[j];
+            workload.deficit[j] = 0.0;
         }
-        let (per_share, many) = (amount / total, contenders.len());
-        amount = 0.0;
-        contenders.retain(|&(w, share)| {
-            let wanted = workloads[w].deficit[gpu] + per_share * share;
-            let after = set(&mut workloads[w], gpu, wanted, settings);
-            amount += wanted - after;
-            wanted == after
-        });
-        if contenders.len() == many {
-            return;
-        }
+    }
+    for j in 0..types {
+        let wanted = workload.deficit[j] + worth * workload.share[j] / share;
+        set(workload, j, wanted, settings);
     }
 }
 
-/// Shares have changed: what a workload is owed of types on which it has no share any more moves to the
-/// types on which it has, at its own speeds. A debt stays worth what it was, and a gang that saves up does
-/// not have to begin anew because the shares went to another type.
+/// Shares have changed: the accounts follow them.
 pub(crate) fn follow_shares(state: &mut State) {
-    let State { active, workloads, settings, .. } = state;
+    let State { active, workloads, settings, cluster, .. } = state;
     for key in active.iter() {
-        let workload = &mut workloads[key.0];
-        let speeds: Vec<f64> = (0..workload.share.len()).map(|j| workload.profile.on(j)).collect();
-        let worth = |amounts: &[f64]| amounts.iter().zip(&speeds).map(|(x, s)| x * s).sum::<f64>();
-        let share = worth(&workload.share);
-        if share <= 0.0 {
-            continue;
-        }
-        let mut stale = 0.0;
-        for j in 0..speeds.len() {
-            if workload.share[j] <= 0.0 && workload.deficit[j] != 0.0 {
-                stale += workload.deficit[j] * speeds[j];
-                workload.deficit[j] = 0.0;
-            }
-        }
-        for j in (0..speeds.len()).filter(|_| stale != 0.0) {
-            let wanted = workload.deficit[j] + stale * workload.share[j] / share;
-            set(workload, j, wanted, settings);
-        }
+        gather(&mut workloads[key.0], cluster.capacity(), settings);
     }
 }
 

@@ -149,7 +149,8 @@ fn carry_out(state: &mut State, picks: Vec<Pick>, reach: Reach) -> Vec<Action> {
         if !pick.stays {
             count_in(state, pick.slot, &gpus);
         }
-        let why = if pick.stays { StartReason::Better } else { pick.why };
+        let comes_together = pick.stays && !pick.why.is_borrowed();
+        let why = if comes_together { StartReason::Better } else { pick.why };
         assign(state, pick.slot, gpus, why, until, &mut actions);
         to_start.push(pick.slot);
     }

@@ -43,7 +43,7 @@ pub(super) struct Selection<'a> {
     /// GPUs not yet given, by type.
     pub free: Vec<u32>,
     /// Types for which an owed gang waits behind jobs that stay.
-    reserved: Vec<bool>,
+    pub reserved: Vec<bool>,
     pub picks: Vec<Pick>,
 }
 
@@ -205,7 +205,7 @@ impl<'a> Selection<'a> {
         }
         let candidate = self.candidate(queue, gpu)?;
         let (workers, bonus) = self.weigh(candidate);
-        let (urgency, speed) = (self.saturate(owed / workers) + bonus, workload.profile.on(gpu));
+        let (urgency, speed) = (self.saturate(owed / workers + bonus), workload.profile.on(gpu));
         let since = self.waits_since(candidate);
         (urgency >= 0.0).then_some((Claim { urgency, since, queue, gpu, speed }, candidate))
     }
@@ -238,21 +238,21 @@ impl<'a> Selection<'a> {
         let job = state.at(slot);
         let (workers, bonus) = self.weigh(candidate);
         let spans = workload.classes[job.class].spans(&workload.profile, state.cluster.capacity());
+        let entitled = |j: usize| workload.share_on(j) > 0.0 || self.queues.owed(queue, j) > 0.0;
         let owed = if spans {
             // It can run in no other way, so that what it is owed of one type counts for all, and what it owes, too.
             let usable = |j: usize| state.may_use(job, j);
-            let entitled = |j: usize| {
-                usable(j) && (workload.share_on(j) > 0.0 || self.queues.owed(queue, j) > 0.0)
-            };
-            (0..gpu).any(entitled).then(|| self.queues.owed_in_all(queue, usable) / workers)?
+            (0..gpu)
+                .any(|j| usable(j) && entitled(j))
+                .then(|| self.queues.owed_in_all(queue, usable) / workers)?
         } else {
             // It must be owed what it holds of every type.
-            let per_gang =
-                |&(j, count): &(usize, u32)| self.queues.owed(queue, j) / f64::from(count);
             let counts = count_types(state, slot);
-            counts.iter().map(per_gang).fold(f64::INFINITY, f64::min)
+            let owed = |&(j, count): &(usize, u32)| self.queues.owed(queue, j) / f64::from(count);
+            let all = counts.iter().all(|&(j, _)| entitled(j));
+            all.then(|| counts.iter().map(owed).fold(f64::INFINITY, f64::min))?
         };
-        let (urgency, speed) = (self.saturate(owed) + bonus, 0.0);
+        let (urgency, speed) = (self.saturate(owed + bonus), 0.0);
         let since = self.waits_since(candidate);
         (urgency >= 0.0).then_some((Claim { urgency, since, queue, gpu, speed }, candidate))
     }

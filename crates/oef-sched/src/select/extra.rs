@@ -209,6 +209,8 @@ impl Selection<'_> {
             pick.types = Types::One(gpu);
             if stays {
                 (pick.stays, pick.why) = (false, StartReason::Better);
+            } else if self.reserved[gpu] {
+                pick.why = StartReason::Borrowed;
             }
             moved = true;
         }
@@ -229,8 +231,10 @@ impl Selection<'_> {
         let begun = state.running_for(job).0 > 0 || pick.stays;
         let gains =
             |speed: f64| if begun { pays(&state.settings, speed, now) } else { speed > now };
+        // A place that a gang waits for is not worth a restart.
         (0..self.free.len())
             .filter(|&j| self.free[j] >= job.spec.workers && gains(profile.on(j)))
+            .filter(|&j| !begun || !self.reserved[j])
             .filter(|&j| state.may_use(job, j) && self.may_start(pick.slot, j))
             .max_by(|&a, &b| profile.on(a).total_cmp(&profile.on(b)).then(b.cmp(&a)))
     }

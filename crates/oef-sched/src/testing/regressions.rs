@@ -89,3 +89,25 @@ fn numbers_have_limits() {
     let actions = world.happen(EventKind::NodeUp(node));
     assert!(matches!(&actions[..], [Action::Refuse(Refusal::BadValue(_))]));
 }
+
+/// A gang across types used a type that it had no share of for nothing, and whoever had one starved.
+#[test]
+fn a_gang_across_types_pays_for_the_types_without_a_share() {
+    let mut world = World::new(max_min(), &[("k80", 1, 6), ("v100", 1, 4)]);
+    let small = world.tenant("small", 1.0, &[0.0, 1.0]);
+    let job = world.submit(small, 1);
+    let rival = world.tenant("rival", 1.0, &[1.0, 2.0]);
+    world.submit_many(rival, 8, 2);
+    let across = world.tenant("across", 1.0, &[1.0, 2.0]);
+    world.submit_many(across, 8, 2);
+    world.tick();
+    // As a mechanism might give them.
+    for (w, share) in [(small, [0.0, 1.0]), (rival, [0.0, 3.0]), (across, [6.0, 0.0])] {
+        world.state.workloads[w.0].share = share.to_vec();
+    }
+    let ran = (0..100).filter(|_| {
+        world.tick();
+        world.runs(job)
+    });
+    assert!(ran.count() >= 40);
+}

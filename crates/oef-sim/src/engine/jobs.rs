@@ -64,8 +64,14 @@ impl SimJob {
         worked / self.unit
     }
 
-    /// Begins to run on a lease and returns the instant of the last step.
-    pub fn start(&mut self, lease: &Lease, cluster: &Cluster, now: Time, cost: Span) -> Time {
+    /// Begins to run on a lease and returns the instant of the last step. `host_of` has the host of every node.
+    pub fn start(
+        &mut self,
+        lease: &Lease,
+        (cluster, host_of): (&Cluster, &[usize]),
+        now: Time,
+        cost: Span,
+    ) -> Time {
         let mut types: Vec<usize> = Vec::new();
         let mut hosts = Vec::new();
         for gpu in &lease.gpus {
@@ -73,8 +79,10 @@ impl SimJob {
             if !types.contains(&gpu_type) {
                 types.push(gpu_type);
             }
-            if !hosts.contains(&gpu.node) {
-                hosts.push(gpu.node);
+            // A machine with several gpu types is several nodes, and no network lies between them.
+            let host = host_of.get(gpu.node.0).copied().unwrap_or(gpu.node.0);
+            if !hosts.contains(&host) {
+                hosts.push(host);
             }
         }
         let across = types.len() > 1;

@@ -1,10 +1,12 @@
 //! Discrete events in virtual time: the trace and the world on one side, the scheduler's `step` on the other.
 
 mod agenda;
+mod finish;
 mod jobs;
 mod record;
 mod run;
 mod scenario;
+mod setup;
 mod summary;
 
 pub use record::{JobRecord, Segment, Series, TenantRecord, WorkloadRecord};

@@ -10,7 +10,7 @@ use oef_sim::input::{
     self, ClusterSpec, NodeSpec, PrepareOptions, Prepared, ProfileTable, Source, Trace,
     TraceOptions,
 };
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Models of generated profiles: about as many as the measured tables have.
 const MODELS: u32 = 24;
@@ -106,7 +106,7 @@ fn prepared(
     Ok(Instance { inputs, origin })
 }
 
-fn philly(path: &PathBuf) -> Result<Trace, Failure> {
+fn philly(path: &Path) -> Result<Trace, Failure> {
     let text = Text::read_data(path)?;
     let options = TraceOptions {
         duration_column: Some("duration_load1_s".into()),

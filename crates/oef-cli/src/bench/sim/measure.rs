@@ -2,19 +2,21 @@
 
 use super::cases::{Case, Work};
 use super::instances::{self, Instance};
+use super::stopwatch::{Elapsed, Stopwatch};
 use super::{memory, planning};
 use crate::args_bench_sim::BenchSimArgs;
 use crate::failure::{Complaint, Failure};
 use oef_core::Mechanism;
 use oef_sched::{Settings, Span};
 use oef_sim::engine::{Inputs, RunResult, Scenario, SimulationError, simulate};
-use std::time::Instant;
 
 /// What was measured.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// All parts together.
+    /// All parts together, on the processor.
     pub seconds: f64,
+    /// The same on the wall.
+    pub wall: f64,
     /// Rounds that were simulated.
     pub rounds: u64,
     /// The peak of the memory in bytes.
@@ -79,13 +81,16 @@ fn runs(
     let (cluster, trace) = (&instance.inputs.cluster, &instance.inputs.trace);
     let inputs = Inputs { cluster, profiles: &instance.inputs.profiles, trace };
     let mut parts = Vec::new();
+    let mut wall = 0.0;
     for &mechanism in mechanisms {
         let scenario = Scenario::new(Settings { mechanism, ..settings.clone() }, seed);
-        let (run, mut times) = timed(&inputs, &scenario)?;
+        let (run, first) = timed(&inputs, &scenario)?;
+        let mut times = vec![first];
         for _ in 1..repeat {
-            times.extend(timed(&inputs, &scenario)?.1);
+            times.push(timed(&inputs, &scenario)?.1);
         }
-        let seconds = median(&mut times);
+        let seconds = median(times.iter().map(|t| t.cpu));
+        wall += median(times.iter().map(|t| t.wall));
         let unfinished = if run.unfinished > 0 {
             format!(", {} never ran", run.unfinished)
         } else {
@@ -101,6 +106,7 @@ fn runs(
     }
     Ok(Measured {
         seconds: parts.iter().map(|p| p.seconds).sum(),
+        wall,
         rounds: parts.iter().map(|p| p.rounds).sum(),
         peak: memory::peak(),
         origin: instance.origin,
@@ -109,19 +115,20 @@ fn runs(
 }
 
 /// One run, and how long it took.
-fn timed(inputs: &Inputs<'_>, scenario: &Scenario) -> Result<(RunResult, Vec<f64>), Failure> {
-    let start = Instant::now();
+fn timed(inputs: &Inputs<'_>, scenario: &Scenario) -> Result<(RunResult, Elapsed), Failure> {
+    let watch = Stopwatch::start();
     let result = simulate(inputs, scenario, &mut |_| true);
-    let seconds = start.elapsed().as_secs_f64();
+    let elapsed = watch.elapsed();
     let run = result.map_err(|error| match error {
         SimulationError::Input(error) => Failure::from(error),
         error => Complaint::new(format!("{}: {error}", scenario.settings.mechanism)).into(),
     })?;
-    Ok((run, vec![seconds]))
+    Ok((run, elapsed))
 }
 
 /// The median of some times.
-pub fn median(times: &mut [f64]) -> f64 {
+fn median(times: impl Iterator<Item = f64>) -> f64 {
+    let mut times: Vec<f64> = times.collect();
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied().unwrap_or(0.0)
 }

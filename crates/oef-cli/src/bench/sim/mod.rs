@@ -7,5 +7,6 @@ mod memory;
 mod planning;
 mod report;
 mod run;
+mod stopwatch;
 
 pub use run::run;

@@ -55,7 +55,7 @@ fn memory(bytes: u64) -> String {
 /// The table for people.
 pub fn render(lines: &[Line]) -> String {
     let mut header = vec![Cell::text("case")];
-    header.extend(["time", "rounds", "rounds/s", "peak memory"].map(Cell::number));
+    header.extend(["time", "on the wall", "rounds", "rounds/s", "peak memory"].map(Cell::number));
     header.extend(["bar", "", ""].map(Cell::text));
     let mut table = Table::new(header);
     for line in lines {
@@ -64,6 +64,7 @@ pub fn render(lines: &[Line]) -> String {
         table.row(vec![
             Cell::text(line.case.name).style(Style::new().bold()),
             Cell::number(seconds(measured.seconds)),
+            Cell::number(seconds(measured.wall)),
             Cell::number(number(measured.rounds as f64)),
             Cell::number(number(line.rate())),
             Cell::number(measured.peak.map_or("".into(), memory)),
@@ -81,8 +82,9 @@ pub fn render(lines: &[Line]) -> String {
             ));
         }
     }
-    let legend = "\nOne core; the median of the repeats. The time is that of the simulation alone, without reading; of \
-                  `planning` that of one round\nwithout the shares. References were measured elsewhere, on the same kind of machine.\n";
+    let legend = "\nThe time is that of one thread on the processor, the median of the repeats, for the simulation alone, without \
+                  reading; of `planning`\nthe mean for one round without the shares. References were measured elsewhere, on the \
+                  same kind of machine.\n";
     table.render() + legend
 }
 
@@ -100,6 +102,7 @@ struct CaseDocument {
     about: &'static str,
     origin: &'static str,
     seconds: f64,
+    wall_seconds: f64,
     rounds: u64,
     rounds_per_second: f64,
     peak_bytes: Option<u64>,
@@ -137,6 +140,7 @@ fn case(line: &Line) -> CaseDocument {
         about: line.case.about,
         origin: measured.origin,
         seconds: finite(measured.seconds),
+        wall_seconds: finite(measured.wall),
         rounds: measured.rounds,
         rounds_per_second: finite(line.rate()),
         peak_bytes: measured.peak,

@@ -3,6 +3,9 @@
 use oef_report::chart::DISTINCT;
 use oef_sim::engine::RunResult;
 
+/// Past so many, colours come again with hatching.
+const PLAIN: usize = 8;
+
 /// The tenants of all runs.
 #[derive(Debug)]
 pub struct Cast {
@@ -27,8 +30,10 @@ impl Cast {
         let mut by_size: Vec<usize> = (0..names.len()).collect();
         by_size.sort_by(|&a, &b| held[b].total_cmp(&held[a]).then(a.cmp(&b)));
         let mut coloured: Vec<usize> = by_size.iter().copied().take(DISTINCT).collect();
-        // By name, so that the legend reads well.
-        coloured.sort_by(|&a, &b| names[a].cmp(&names[b]));
+        if names.len() <= PLAIN {
+            // By name, so that the legend reads well; of more, the largest have the plain colours.
+            coloured.sort_by(|&a, &b| names[a].cmp(&names[b]));
+        }
         let mut slots = vec![None; names.len()];
         for (slot, tenant) in coloured.into_iter().enumerate() {
             slots[tenant] = Some(slot);

@@ -12,7 +12,7 @@ pub fn section(simulated: &Simulated<'_>) -> Section {
     let runs = &simulated.runs;
     let several = runs.len() > 1;
     let heading = if several { "What each mechanism won and lost" } else { "The figures" };
-    let mut section = Section::new(heading).table(table(runs));
+    let mut section = Section::new(heading).table(speed(runs)).table(price(runs));
     if several {
         section = section.list(runs.iter().map(|run| won_and_lost(run, runs)));
     }
@@ -23,29 +23,23 @@ pub fn section(simulated: &Simulated<'_>) -> Section {
         (jct(runs).draw(), "Completion time runs from submission to the last step; shorter is better."),
         (
             throughput(runs).draw(),
-            "What the shares promise and what the jobs trained. The difference is what gangs over several hosts and \
+            "What the shares promise and what the jobs trained, while there were jobs. The difference is what gangs over several hosts and \
              types, restarts and whole GPUs cost.",
         ),
     ])
 }
 
-fn table(runs: &[RunResult]) -> Table {
-    let mut table = Table::new("Every run in figures; the best of each column has a star")
-        .column(Column::text("mechanism"))
-        .column(Column::duration("mean JCT").lowest_is_best().mark_worst())
-        .column(Column::duration("median").lowest_is_best())
-        .column(Column::duration("p99").lowest_is_best().mark_worst())
-        .column(Column::duration("mean wait").lowest_is_best())
-        .column(Column::duration("makespan").lowest_is_best())
-        .column(Column::number("throughput").highest_is_best().mark_worst())
-        .column(Column::number("promised"))
-        .column(Column::fraction("GPU time held").highest_is_best())
-        .column(Column::number("least favoured").unit("x").highest_is_best().mark_worst())
-        .column(Column::number("straggler workers").lowest_is_best())
-        .column(Column::number("moved").lowest_is_best())
-        .column(Column::number("preempted").lowest_is_best())
-        .column(Column::number("largest deficit").lowest_is_best())
-        .column(Column::number("unfinished").lowest_is_best());
+fn speed(runs: &[RunResult]) -> Table {
+    let mut table =
+        Table::new("How fast; the best of each column has a star, the worst a triangle")
+            .column(Column::text("mechanism"))
+            .column(Column::duration("mean JCT").lowest_is_best().mark_worst())
+            .column(Column::duration("median JCT").lowest_is_best().mark_worst())
+            .column(Column::duration("p99 JCT").lowest_is_best().mark_worst())
+            .column(Column::duration("mean wait").lowest_is_best().mark_worst())
+            .column(Column::duration("makespan").lowest_is_best().mark_worst())
+            .column(Column::number("throughput").highest_is_best().mark_worst())
+            .column(Column::fraction("GPU time held").highest_is_best().mark_worst());
     for run in runs {
         table.row([
             run.mechanism.name().into(),
@@ -55,13 +49,31 @@ fn table(runs: &[RunResult]) -> Table {
             run.wait.mean.into(),
             run.makespan.into(),
             run.actual.into(),
-            run.estimated.into(),
             run.utilisation.into(),
+        ]);
+    }
+    table
+}
+
+fn price(runs: &[RunResult]) -> Table {
+    let mut table = Table::new("How fair, and at what price")
+        .column(Column::text("mechanism"))
+        .column(Column::number("least favoured").unit("x").highest_is_best().mark_worst())
+        .column(Column::number("as promised").unit("x").highest_is_best().mark_worst())
+        .column(Column::number("largest deficit").lowest_is_best().mark_worst())
+        .column(Column::number("straggler workers").lowest_is_best().mark_worst())
+        .column(Column::number("moved").lowest_is_best().mark_worst())
+        .column(Column::number("preempted").lowest_is_best().mark_worst())
+        .column(Column::number("unfinished").lowest_is_best().mark_worst());
+    for run in runs {
+        table.row([
+            run.mechanism.name().into(),
             run.worst_sharing_incentive.into(),
+            run.worst_promised_incentive.into(),
+            run.deficit_max.into(),
             run.straggler_workers.into(),
             run.migrations.into(),
             run.preemptions.into(),
-            run.deficit_max.into(),
             Cell::from(run.unfinished),
         ]);
     }
@@ -98,7 +110,7 @@ fn listed(parts: &[String]) -> String {
 
 fn jct(runs: &[RunResult]) -> Bars {
     let bars = Bars::new("Job completion time", "Bars per mechanism: mean and median")
-        .axis(Axis::time("time from submission to the end"))
+        .axis(Axis::time("from submission to the end"))
         .series(["mean", "median"]);
     runs.iter().fold(bars, |bars, run| {
         bars.group(run.mechanism.name(), [Bar::new(run.jct.mean), Bar::new(run.jct.p50)])
@@ -107,7 +119,7 @@ fn jct(runs: &[RunResult]) -> Bars {
 
 fn throughput(runs: &[RunResult]) -> Bars {
     let bars = Bars::new("Throughput", "Bars per mechanism: promised and delivered")
-        .axis(Axis::new("mean throughput while there were jobs").unit("reference GPUs"))
+        .axis(Axis::new("mean throughput").unit("reference GPUs"))
         .series(["promised", "delivered"]);
     runs.iter().fold(bars, |bars, run| {
         bars.group(run.mechanism.name(), [Bar::new(run.estimated), Bar::new(run.actual)])

@@ -1,10 +1,10 @@
 //! The busiest round: its envy matrix, and its certificate in words.
 
 use crate::args::Property;
-use crate::output::certificate::{Mark, judge, title};
+use crate::output::certificate::{Mark, judge};
 use oef_core::{Outcome, Problem, TenantId, audit, envy_matrix};
 use oef_report::chart::HeatMap;
-use oef_report::html::{Section, Tone};
+use oef_report::html::{Prose, Section, Tone};
 use oef_sim::engine::RunResult;
 
 /// More rows and columns cannot be read.
@@ -12,14 +12,16 @@ const SHOWN_MAX: usize = 50;
 /// An audit of more tenants takes longer than the report is worth.
 const AUDITED_MAX: usize = 1_000;
 /// Colours end here: somebody without throughput would envy without bounds.
-const RATIO_MAX: f64 = 3.0;
+const RATIO_MAX: f64 = 2.0;
 
 /// The envy of the busiest round; none where nothing was shared.
 pub fn section(run: &RunResult) -> Option<Section> {
     let (problem, outcome) = run.busiest.as_ref()?;
     let section = Section::new("Envy in the busiest round").paragraph(format!(
         "The round with the most tenants at once had {}. Each row says what a tenant would make of another's share \
-         (scaled to its own weight), relative to its own: above 1 it would rather have the other's.",
+         (scaled to its own weight), relative to its own: above 1 it would rather have the other's. Tenants give back what \
+         their jobs cannot use, so a round may lack what the mechanism promises for jobs without end, and the other way \
+         round.",
         problem.tenants().len()
     ));
     let section = certificate(section, problem, outcome);
@@ -32,7 +34,8 @@ pub fn section(run: &RunResult) -> Option<Section> {
 }
 
 fn matrix(problem: &Problem, outcome: &Outcome) -> HeatMap {
-    let shown: Vec<TenantId> = problem.tenant_ids().take(SHOWN_MAX).collect();
+    let mut shown: Vec<TenantId> = problem.tenant_ids().take(SHOWN_MAX).collect();
+    shown.sort_by(|a, b| problem.tenants()[a.0].name.cmp(&problem.tenants()[b.0].name));
     let all = envy_matrix(problem, &outcome.shares);
     let name = |t: &TenantId| problem.tenants()[t.0].name.clone();
     let row = |a: &TenantId| shown.iter().map(|b| all.ratio(*a, *b).min(RATIO_MAX)).collect();
@@ -51,11 +54,21 @@ fn certificate(section: Section, problem: &Problem, outcome: &Outcome) -> Sectio
     let properties = [Property::EnvyFree, Property::SharingIncentive, Property::ParetoEfficient];
     properties.into_iter().fold(section, |section, property| {
         let (mark, text) = judge(problem, &outcome.shares, &certificate, property);
-        let tone = match mark {
-            Mark::Holds => Tone::Good,
-            Mark::Fails => Tone::Bad,
-            Mark::Open => Tone::Warning,
+        let (tone, verdict) = match mark {
+            Mark::Holds => (Tone::Good, "holds"),
+            // Not every mechanism promises every property: nothing went wrong.
+            Mark::Fails => (Tone::Warning, "does not hold"),
+            Mark::Open => (Tone::Warning, "is not decided"),
         };
-        section.note(tone, format!("{}: {text}.", title(property)))
+        let text = text.trim_end_matches("; --json has the better shares");
+        section.note(tone, Prose::new().strong(noun(property)).text(format!(" {verdict}: {text}.")))
     })
+}
+
+fn noun(property: Property) -> &'static str {
+    match property {
+        Property::EnvyFree => "Envy-freeness",
+        Property::SharingIncentive => "The sharing incentive",
+        Property::ParetoEfficient => "Pareto efficiency",
+    }
 }

@@ -7,9 +7,9 @@ use oef_report::html::Section;
 use oef_sim::engine::{RunResult, TenantRecord};
 
 /// Tenants that are shown.
-const SHOWN_MAX: usize = 40;
+const SHOWN_MAX: usize = 30;
 /// Colours end here: a tenant that was there for a few lucky rounds must not bleach the others.
-const RATIO_MAX: f64 = 4.0;
+const RATIO_MAX: f64 = 2.0;
 
 /// Throughput over that of an equal split.
 pub fn ratio(tenant: &TenantRecord) -> Option<f64> {
@@ -24,7 +24,7 @@ pub fn section(simulated: &Simulated<'_>, cast: &Cast) -> Section {
     };
     let rows = shown.iter().map(|&t| simulated.runs.iter().map(|run| cell(run, t)).collect());
     let map = HeatMap::new(
-        "Throughput over that of an equal split",
+        "Throughput over equal split",
         "A row per tenant and a column per mechanism; blue is less than an equal split, orange more",
     )
     .rows(shown.iter().map(|&t| cast.names[t].clone()), "tenant")

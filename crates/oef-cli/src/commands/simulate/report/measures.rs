@@ -31,8 +31,8 @@ pub const MEASURES: [Measure; 7] = [
         value: |run| run.jct.p99,
         show: duration,
         least_is_best: true,
-        won: "the shortest tail (99 of 100 jobs)",
-        lost: "the longest tail (99 of 100 jobs)",
+        won: "the shortest tail of 99 in 100 jobs",
+        lost: "the longest tail of 99 in 100 jobs",
     },
     Measure {
         value: |run| run.wait.mean,

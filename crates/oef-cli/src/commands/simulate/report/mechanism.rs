@@ -16,22 +16,22 @@ const TENANTS_MAX: usize = 200;
 
 /// Everything about one run.
 pub fn section(simulated: &Simulated<'_>, run: &RunResult, cast: &Cast) -> Section {
-    let section =
-        Section::new(run.mechanism.name())
-            .paragraph(sentence(run))
-            .section(
-                Section::new("Who trained how much, and where")
-                    .figure(
-                        &throughput(run, cast),
-                        "Throughput of each tenant over time, on top of each other.",
-                    )
-                    .figure(&map(simulated, run, cast), "A GPU without colour is idle."),
-            )
-            .section(Section::new("Queue and GPUs").figure(
-                &queue(run),
-                "Jobs that run and jobs that wait, at the begin of each round.",
-            ))
-            .section(ledger::section(run, cast));
+    let round = simulated.scenario.settings.round.seconds();
+    let section = Section::new(run.mechanism.name())
+        .paragraph(sentence(run))
+        .section(
+            Section::new("Who trained how much, and where")
+                .figure(
+                    &throughput(run, cast, round),
+                    "Throughput of each tenant over time, on top of each other.",
+                )
+                .figure(&map(simulated, run, cast), "A GPU without colour is idle."),
+        )
+        .section(Section::new("Queue and GPUs").figure(
+            &queue(run, round),
+            "Jobs that run and jobs that wait, at the begin of each round.",
+        ))
+        .section(ledger::section(run, cast, round));
     let section = match envy::section(run) {
         Some(envy) => section.section(envy),
         None => section,
@@ -55,8 +55,8 @@ fn sentence(run: &RunResult) -> String {
     )
 }
 
-fn throughput(run: &RunResult, cast: &Cast) -> LineChart {
-    let stretch = stretch(&[run]);
+fn throughput(run: &RunResult, cast: &Cast, round: f64) -> LineChart {
+    let stretch = stretch(&[run], round);
     let chart =
         LineChart::new("Throughput by tenant", "Areas on top of each other, a colour per tenant")
             .y(Axis::new("throughput").unit("reference GPUs"))
@@ -74,6 +74,9 @@ fn throughput(run: &RunResult, cast: &Cast) -> LineChart {
 }
 
 fn map(simulated: &Simulated<'_>, run: &RunResult, cast: &Cast) -> Timeline {
+    let order = cast.in_order();
+    let mut place = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(i, &t)| place[t] = i);
     let mut segments = run.segments.iter().peekable();
     let mut rows = Vec::new();
     for (n, node) in simulated.gathered.cluster.nodes.iter().enumerate() {
@@ -82,23 +85,23 @@ fn map(simulated: &Simulated<'_>, run: &RunResult, cast: &Cast) -> Timeline {
             // Segments are sorted by node and GPU, like the rows.
             while let Some(s) = segments.next_if(|s| (s.node, s.gpu) <= (n, gpu)) {
                 if (s.node, s.gpu) == (n, gpu) {
-                    row.add(s.from_s, s.to_s, s.tenant);
+                    row.add(s.from_s, s.to_s, place.get(s.tenant).copied().unwrap_or(usize::MAX));
                 }
             }
             rows.push(row);
         }
     }
     let map = Timeline::new("Who ran where", "GPUs by time, coloured by tenant")
-        .categories(cast.names.iter().cloned())
-        .colours(cast.slots.iter().copied())
+        .categories(order.iter().map(|&t| cast.names[t].clone()))
+        .colours(order.iter().map(|&t| cast.slots[t]))
         .rows(rows)
         .until(run.seconds);
     let last = last_submission(run);
     if last > 0.0 && last < 0.98 * run.seconds { map.marker(last, "last submission") } else { map }
 }
 
-fn queue(run: &RunResult) -> LineChart {
-    let stretch = stretch(&[run]);
+fn queue(run: &RunResult, round: f64) -> LineChart {
+    let stretch = stretch(&[run], round);
     let line = |name: &str, list: &[u32]| {
         let value = |i: usize| list.get(i).map_or(0.0, |&n| f64::from(n));
         Series::new(name, means(run, stretch, value))
@@ -113,18 +116,14 @@ fn queue(run: &RunResult) -> LineChart {
 fn tenants(run: &RunResult, cast: &Cast) -> Table {
     let mut table = Table::new("Means while the tenant had jobs, by name")
         .column(Column::text("tenant"))
-        .column(Column::number("weight"))
         .column(Column::number("jobs"))
-        .column(Column::number("finished"))
         .column(Column::duration("mean JCT"))
         .column(Column::duration("mean wait"))
         .column(Column::number("throughput"))
         .column(Column::number("promised"))
-        .column(Column::number("equal split"))
         .column(Column::number("of equal split").unit("x").mark_worst().highest_is_best())
         .column(Column::number("share").unit("GPUs"))
-        .column(Column::number("held").unit("GPUs"))
-        .column(Column::number("restarts"));
+        .column(Column::number("held").unit("GPUs"));
     let mut jobs: Vec<Vec<&JobRecord>> = vec![Vec::new(); run.tenants.len()];
     for job in &run.jobs {
         if let Some(own) = jobs.get_mut(job.tenant) {
@@ -139,22 +138,16 @@ fn tenants(run: &RunResult, cast: &Cast) -> Table {
             (!sample.is_empty()).then(|| Quantiles::of(&sample).mean)
         };
         let mean = |sum: f64| (tenant.rounds > 0).then(|| sum / tenant.rounds as f64);
-        let finished = own.iter().filter(|job| job.finish_s.is_some()).count();
-        let restarts: u64 = own.iter().map(|job| u64::from(job.restarts)).sum();
         table.row([
             tenant.name.as_str().into(),
-            tenant.weight.into(),
             own.len().into(),
-            finished.into(),
             times(|job| Some(job.finish_s? - job.submit_s)).into(),
             times(|job| Some(job.start_s? - job.submit_s)).into(),
             mean(tenant.delivered).into(),
             mean(tenant.promised).into(),
-            mean(tenant.equal_split).into(),
             ratio(tenant).into(),
             mean(tenant.share_gpus).into(),
             mean(tenant.held_gpus).into(),
-            restarts.into(),
         ]);
     }
     table

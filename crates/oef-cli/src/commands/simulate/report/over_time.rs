@@ -29,15 +29,15 @@ pub fn completion(simulated: &Simulated<'_>) -> Section {
              logarithmic: most jobs are short, and the few long ones count most for the mean.",
         )
         .figures([
-            (jct.quantile(0.5).quantile(0.99).draw(), "Of the jobs that finished."),
-            (wait.quantile(0.5).draw(), "Of the jobs that started; below a second counts as one."),
+            (jct.quantile(0.5).quantile(0.9).draw(), "Of the jobs that finished."),
+            (wait.quantile(0.5).quantile(0.9).draw(), "Of the jobs that started; below a second counts as one."),
         ])
 }
 
 /// Throughput, queue and GPU time, a line per mechanism.
 pub fn section(simulated: &Simulated<'_>) -> Section {
     let runs: Vec<&RunResult> = simulated.runs.iter().collect();
-    let stretch = stretch(&runs);
+    let stretch = stretch(&runs, simulated.scenario.settings.round.seconds());
     let every = oef_report::format::clock(stretch);
     let chart = |title: &str, about: &str, axis: Axis, value: fn(&RunResult, usize) -> f64| {
         let chart = LineChart::new(title, about).y(axis);

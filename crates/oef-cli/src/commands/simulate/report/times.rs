@@ -5,11 +5,10 @@ use oef_sim::engine::RunResult;
 /// Points of a line over time.
 const POINTS: f64 = 150.0;
 
-/// The length of a stretch that suits all runs.
-pub fn stretch(runs: &[&RunResult]) -> f64 {
+/// The length of a stretch that suits all runs, in whole rounds.
+pub fn stretch(runs: &[&RunResult], round: f64) -> f64 {
     let end = runs.iter().map(|run| run.seconds).fold(0.0, f64::max);
-    let round = runs.iter().filter_map(|run| Some(run.series.at_s.get(1)? - run.series.at_s[0]));
-    (end / POINTS).max(round.fold(f64::INFINITY, f64::min).min(end)).max(1e-3)
+    (end / POINTS / round.max(1e-3)).ceil().max(1.0) * round.max(1e-3)
 }
 
 /// The mean of a figure in each stretch of a run, as points in the middle of it. A round counts by the time that it

@@ -29,7 +29,7 @@ pub fn meaning(simulated: &Simulated<'_>) -> Section {
         ),
         entry(
             "Deficit",
-            "GPU-rounds that a workload was promised and has not held yet; a GPU-round is one GPU for one round.".into(),
+            "GPU-rounds that a workload was promised and has not held yet (below zero: held beyond its share); a GPU-round is one GPU for one round. The largest counts in either direction.".into(),
         ),
         entry(
             "Straggler workers",
