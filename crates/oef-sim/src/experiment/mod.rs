@@ -2,7 +2,7 @@
 //!
 //! A [`Lab`] runs an experiment by its [`Id`] and gives an [`Experiment`]: what was done, [`Claim`]s with a
 //! [`Verdict`] that a stated [`Rule`] computes from the figures, and [`Exhibit`]s to draw. Nothing is tuned to a
-//! verdict: the rules and the workloads were written down before the figures were seen.
+//! verdict: the thresholds were written down before the figures were seen.
 
 mod beyond;
 mod cheating;
