@@ -3,6 +3,7 @@
 use crate::args_bench_sim::BenchSimArgs;
 use crate::args_generate::GenerateCommand;
 use crate::args_simulate::{self, SimulateArgs};
+use crate::commands::reproduce::args::{self as reproduce, ReproduceArgs};
 use crate::exit::EXIT_CODES_HELP;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -69,6 +70,9 @@ pub enum Command {
     Whatif(WhatifArgs),
     /// Search for the false profile that would pay a tenant most
     Lie(LieArgs),
+    /// Run the paper's evaluation and set its figures beside ours
+    #[command(after_help = reproduce::EXAMPLES)]
+    Reproduce(ReproduceArgs),
     /// List the mechanisms
     Mechanisms(MechanismsArgs),
     /// Replay a trace on a cluster under several mechanisms, and compare

@@ -50,6 +50,7 @@ fn run(command: &Command, printer: &Printer) -> Result<Exit, Failure> {
         Command::Explain(args) => commands::explain::run(args, printer),
         Command::Whatif(args) => commands::whatif::run(args, printer),
         Command::Lie(args) => commands::lie::run(args, printer),
+        Command::Reproduce(args) => commands::reproduce::run(args, printer),
         Command::Mechanisms(args) => commands::mechanisms::run(args, printer),
         Command::Simulate(args) => commands::simulate::run(args, printer),
         Command::Generate(command) => commands::generate::run(command, printer),

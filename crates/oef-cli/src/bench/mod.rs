@@ -2,7 +2,7 @@
 
 mod again;
 mod cases;
-mod instances;
+pub mod instances;
 mod measure;
 mod prototype;
 mod reference;

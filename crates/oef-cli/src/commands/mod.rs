@@ -9,6 +9,7 @@ pub mod lie;
 pub mod manual;
 pub mod mechanisms;
 pub mod named;
+pub mod reproduce;
 pub mod share;
 pub mod share_table;
 pub mod simulate;

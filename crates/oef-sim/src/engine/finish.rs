@@ -1,9 +1,9 @@
 //! The end of a run, and what is told of it.
 
-use super::record::{JobRecord, TenantRecord};
+use super::record::{JobRecord, TenantRecord, WorkloadRecord};
 use super::run::Run;
 use super::summary::{Quantiles, RunResult};
-use oef_sched::Time;
+use oef_sched::{State, Time, Workload};
 
 impl Run<'_> {
     /// Counts what still runs, and sums up.
@@ -67,11 +67,17 @@ fn summarise(run: Run<'_>) -> RunResult {
         solves: run.state.entitlement().solves(),
         trouble: run.trouble,
         tenants: recorder.tenants,
+        workloads: workloads(&run.state),
         jobs,
         series: recorder.series,
         segments: recorder.segments,
         busiest: recorder.busiest,
     }
+}
+
+fn workloads(state: &State) -> Vec<WorkloadRecord> {
+    let record = |w: &Workload| WorkloadRecord { name: w.name.clone(), tenant: w.tenant.0 };
+    state.workloads().iter().map(record).collect()
 }
 
 /// Rounds that a tenant must have been there before its throughput is compared with its equal split: a gang

@@ -9,7 +9,7 @@ mod scenario;
 mod setup;
 mod summary;
 
-pub use record::{JobRecord, Segment, Series, TenantRecord};
+pub use record::{JobRecord, Segment, Series, TenantRecord, WorkloadRecord};
 pub use run::{Progress, SimulationError, simulate};
 pub use scenario::{Detail, Happening, Inputs, Scenario};
 pub use summary::{Quantiles, RunResult};

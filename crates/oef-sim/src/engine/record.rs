@@ -3,7 +3,7 @@
 use super::jobs::SimJob;
 use super::scenario::Detail;
 use oef_core::{Outcome, Problem, equal_split};
-use oef_sched::{State, TenantKey, Time};
+use oef_sched::{State, TenantKey, Time, WorkloadKey};
 
 /// The end of one job.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,10 +58,21 @@ pub struct Series {
     pub deficit_max: Vec<f64>,
     /// By tenant: normalised throughput in each round (empty without full detail).
     pub tenants: Vec<Vec<f32>>,
+    /// By workload of the result: normalised throughput in each round.
+    pub workloads: Vec<Vec<f32>>,
     /// By tenant: normalised throughput that its share promises.
     pub promised: Vec<Vec<f32>>,
     /// By tenant: its deficits summed over types and workloads, in GPU-rounds.
     pub deficits: Vec<Vec<f32>>,
+}
+
+/// A kind of job of a tenant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkloadRecord {
+    /// Its name.
+    pub name: String,
+    /// Whose it is, by its position among the tenants of the result.
+    pub tenant: usize,
 }
 
 /// One tenant over the whole run.
@@ -113,6 +124,8 @@ pub(crate) struct Recorder {
     solves_seen: u64,
     /// Since the begin of the round, by tenant.
     worked: Vec<f64>,
+    /// The same by workload.
+    workload_worked: Vec<f64>,
     gpu_seconds: Vec<f64>,
     round_began: Time,
 }
@@ -149,15 +162,18 @@ impl Recorder {
             estimated_now: 0.0,
             solves_seen: u64::MAX,
             worked: Vec::new(),
+            workload_worked: Vec::new(),
             gpu_seconds: Vec::new(),
             round_began: Time(0),
         }
     }
 
     /// A job has worked.
-    pub fn worked(&mut self, tenant: TenantKey, amount: f64) {
+    pub fn worked(&mut self, tenant: TenantKey, workload: WorkloadKey, amount: f64) {
         widen(&mut self.worked, tenant.0);
         self.worked[tenant.0] += amount;
+        widen(&mut self.workload_worked, workload.0);
+        self.workload_worked[workload.0] += amount;
     }
 
     /// A job has held GPUs.
@@ -206,6 +222,7 @@ impl Recorder {
         }
         self.push_series(state, seconds, actual, held, there);
         self.worked.fill(0.0);
+        self.workload_worked.fill(0.0);
         self.gpu_seconds.fill(0.0);
     }
 
@@ -224,6 +241,12 @@ impl Recorder {
             for list in lists {
                 list.resize(rounds, 0.0);
             }
+        }
+        self.workload_worked.resize(state.workloads().len(), 0.0);
+        series.workloads.resize(state.workloads().len(), Vec::new());
+        for (list, worked) in series.workloads.iter_mut().zip(&self.workload_worked) {
+            list.resize(rounds - 1, 0.0);
+            list.push((worked / seconds) as f32);
         }
         for t in 0..self.tenants.len() {
             series.tenants[t][rounds - 1] = (self.worked[t] / seconds) as f32;

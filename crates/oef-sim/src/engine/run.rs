@@ -8,8 +8,8 @@ use super::setup::canonical;
 use super::summary::RunResult;
 use crate::input::{InputError, check_models};
 use oef_sched::{
-    Action, Event, EventKind, Generation, JobId, Lease, NodeSpec, Refusal, State, StopReason,
-    TenantKey, Time, WorkloadKey, step,
+    Action, Event, EventKind, Generation, JobId, Lease, NodeSpec, Refusal, RoundingRule, State,
+    StopReason, TenantKey, Time, WorkloadKey, step,
 };
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -71,6 +71,9 @@ pub fn simulate(
     Ok(run.finish())
 }
 
+/// Idle rounds after which nobody is taken to save up any more: a day of five-minute rounds.
+const IDLE_ROUNDS_MAX: u64 = 288;
+
 /// Rounds between two looks at the progress.
 const WATCHED_ROUNDS: u64 = 16;
 
@@ -90,6 +93,8 @@ pub(super) struct Run<'a> {
     pub(super) pending_happenings: usize,
     pub(super) now: Time,
     pub(super) ticking: bool,
+    /// Rounds in a row in which nothing ran.
+    pub(super) idle_rounds: u64,
     pub(super) recorder: Recorder,
     pub(super) open_segments: BTreeMap<usize, (Time, Lease)>,
     pub(super) migrations: u64,
@@ -167,7 +172,7 @@ impl Run<'_> {
         let Some(before) = job.run.as_ref().map(|run| run.counted) else { return };
         let worked = job.count(self.now);
         let held = self.now.since(before).seconds() * f64::from(job.workers);
-        self.recorder.worked(job.tenant, worked);
+        self.recorder.worked(job.tenant, job.workload, worked);
         self.recorder.held(job.tenant, held);
     }
 
@@ -257,8 +262,14 @@ impl Run<'_> {
         if let Some(trouble) = self.state.entitlement().trouble() {
             self.trouble.get_or_insert_with(|| trouble.to_string());
         }
-        // Nothing runs, and nothing can change that: only what arrives or happens makes another round.
-        let stuck = self.running.is_empty();
+        self.idle_rounds = if self.running.is_empty() { self.idle_rounds + 1 } else { 0 };
+        // Nothing runs, and nothing can change that: only what arrives or happens makes another round. The
+        // paper's rounding is the exception: tenants save up while everything is idle.
+        let patience = match self.scenario.settings.rounding {
+            RoundingRule::Deficit => 0,
+            RoundingRule::Paper => IDLE_ROUNDS_MAX,
+        };
+        let stuck = self.idle_rounds > patience;
         self.ticking = self.live > 0 && !stuck;
         if self.ticking || (stuck && self.live > 0 && self.pending_happenings > 0) {
             self.ticking = true;

@@ -40,6 +40,7 @@ impl<'a> Run<'a> {
             pending_happenings: 0,
             now: Time(0),
             ticking: false,
+            idle_rounds: 0,
             recorder: Recorder::new(scenario.detail),
             open_segments: BTreeMap::new(),
             migrations: 0,

@@ -1,6 +1,6 @@
 //! The result of one run.
 
-use super::record::{JobRecord, Segment, Series, TenantRecord};
+use super::record::{JobRecord, Segment, Series, TenantRecord, WorkloadRecord};
 use oef_core::{Mechanism, Outcome, Problem};
 
 /// Mean and quantiles of a sample.
@@ -79,6 +79,8 @@ pub struct RunResult {
     pub trouble: Option<String>,
     /// By tenant.
     pub tenants: Vec<TenantRecord>,
+    /// Every workload, in the order of its first job.
+    pub workloads: Vec<WorkloadRecord>,
     /// By job of the trace.
     pub jobs: Vec<JobRecord>,
     /// By round; as much as the detail asks for.

@@ -1,0 +1,12 @@
+//! `oef reproduce`: the paper's evaluation, its figures beside ours.
+
+pub mod args;
+mod bar;
+mod data;
+mod draw;
+mod page;
+mod run;
+mod table;
+mod timing;
+
+pub use run::run;

@@ -1,0 +1,96 @@
+//! On which terms two schedulers are compared.
+
+use super::claim::{Quantity, Spread};
+use super::exhibit::Cell;
+use super::stage::Stack;
+use oef_core::Mechanism;
+
+/// A mechanism, and what stands between its shares and the GPUs.
+pub(super) type Key = (Mechanism, Stack);
+
+/// The baselines of the paper.
+pub(super) const BASELINES: [Mechanism; 2] = [Mechanism::Gavel, Mechanism::GandivaFair];
+/// The mechanisms of the paper.
+pub(super) const OEF: [Mechanism; 2] = [Mechanism::Noncooperative, Mechanism::Cooperative];
+
+/// What OEF and a baseline are given besides their shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Terms {
+    /// The paper's rounding for both, placement for OEF only. Verdicts are about this.
+    AsInPaper,
+    /// Our rounding for both, placement for OEF only.
+    Placement,
+    /// Our rounding and placement for both: only the mechanisms differ.
+    Equal,
+    /// Our rounding and placement for OEF, the paper's rounding and no placement for the baseline.
+    Whole,
+}
+
+impl Terms {
+    pub const ALL: [Terms; 4] = [Terms::AsInPaper, Terms::Placement, Terms::Equal, Terms::Whole];
+
+    /// What is compared with what.
+    pub fn keys(self, oef: Mechanism, baseline: Mechanism) -> (Key, Key) {
+        let (of, over) = match self {
+            Terms::AsInPaper => (Stack::Paper, Stack::Plain),
+            Terms::Placement => (Stack::Ours, Stack::Unplaced),
+            Terms::Equal => (Stack::Ours, Stack::Ours),
+            Terms::Whole => (Stack::Ours, Stack::Plain),
+        };
+        ((oef, of), (baseline, over))
+    }
+
+    /// In a few words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Terms::AsInPaper => "as in the paper",
+            Terms::Placement => "our rounding",
+            Terms::Equal => "equal terms",
+            Terms::Whole => "whole scheduler",
+        }
+    }
+
+    /// What the words mean.
+    pub fn explained() -> impl Iterator<Item = String> {
+        let lines = [
+            "as in the paper: the paper's rounding for both; OEF packs gangs on hosts, the baselines take the first free GPUs, since the paper says that they lack placement. Both baselines carry what they owe to the next round in their own publications, so they have the paper's deviations too. The verdict is about these.",
+            "our rounding: for both, never more than there is, nothing idle; placement still for OEF only.",
+            "equal terms: our rounding and placement for both, so only the mechanisms differ.",
+            "whole scheduler: ours with OEF against the paper's rounding and no placement with the baseline, what somebody gains who changes everything at once.",
+        ];
+        lines.into_iter().map(String::from)
+    }
+}
+
+/// Every run that a comparison of OEF with the baselines on all terms needs.
+pub(super) fn compared() -> Vec<Key> {
+    let mut keys: Vec<Key> = Vec::new();
+    for oef in OEF {
+        for baseline in BASELINES {
+            for terms in Terms::ALL {
+                let (of, over) = terms.keys(oef, baseline);
+                keys.extend([of, over]);
+            }
+        }
+    }
+    keys.sort();
+    keys.dedup();
+    keys
+}
+
+/// A pair of changes in one cell of a table, without line breaks.
+pub(super) fn pair(changes: [Spread; 2]) -> Cell {
+    let [a, b] = changes.map(|c| Quantity::Change.show(c.median));
+    Cell::Text(format!("{} / {b}", a.trim_end_matches(" %")).replace(' ', "\u{a0}"))
+}
+
+/// The name of a run in tables.
+pub(super) fn run_name((mechanism, stack): Key) -> String {
+    let how = match stack {
+        Stack::Paper => "paper's rounding, packed",
+        Stack::Plain => "paper's rounding, first free GPUs",
+        Stack::Unplaced => "our rounding, first free GPUs",
+        Stack::Ours => "our rounding, packed",
+    };
+    format!("{mechanism}: {how}")
+}
