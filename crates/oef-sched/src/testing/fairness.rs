@@ -108,7 +108,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(3000))]
 
     #[test]
     fn deficits_are_bounded_for_any_instance(seed: u64, stickiness in 0..3, min_run in 0..4u64) {
