@@ -12,11 +12,14 @@
 //! violated. The vertex is canonical: among the optima the one whose throughputs over equal split are
 //! lexicographically greatest.
 
+mod again;
 mod envy_program;
 mod interior;
 mod menu;
 mod newton;
 mod parties;
+mod proof;
+mod vertex;
 
 use crate::OPTIMALITY_TOLERANCE;
 use crate::instance::Instance;
@@ -40,16 +43,41 @@ const OWN_BUNDLES_MAX: usize = 120;
 /// Nearest rows whose envy is looked at from the start.
 const NEIGHBOURS: usize = 8;
 
+/// What a solve leaves for the next one of a similar instance.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
+    kept: Option<again::Kept>,
+}
+
+/// An answer with the optimal vertex that it was made from.
+struct Finished {
+    allocation: Allocation,
+    vertex: vertex::Vertex,
+    bundles: Vec<f64>,
+}
+
 /// Computes the shares of the rows of an instance without caps.
 ///
 /// An interior-point method finds the optimum to ten digits and proves a bound; from there a simplex
 /// walks the last step to the canonical vertex, with one bundle for all rows that hold the same. If
 /// that vertex does not meet the bound, every row gets its own bundle again. When there is no time for
 /// all that, the bundles at hand become a menu, which is free of envy, with the gap to the bound.
-pub(crate) fn solve(instance: &Instance, stop: &dyn Fn() -> bool) -> Result<Allocation, LpError> {
+///
+/// An instance that is like the last one is solved from where that ended, if it can be.
+pub(crate) fn solve(
+    instance: &Instance,
+    state: &mut State,
+    stop: &dyn Fn() -> bool,
+) -> Result<Allocation, LpError> {
     let scaled = Scaled::new(instance);
     if scaled.n <= SIMPLEX_MAX {
         return from_scratch(instance, &scaled, stop);
+    }
+    if let Some(kept) = state.kept.take()
+        && let Some(found) = again::solve(&kept, instance, &scaled, stop)
+    {
+        state.kept = Some(found.kept);
+        return Ok(found.allocation);
     }
     let data = interior::Data::new(&scaled);
     let start = interior::Point::start(&data, &scaled.neighbours(NEIGHBOURS));
@@ -57,8 +85,13 @@ pub(crate) fn solve(instance: &Instance, stop: &dyn Fn() -> bool) -> Result<Allo
     let bound = run.point.bound(&data);
     let vertex = best_vertex(instance, &scaled, &run, bound, stop);
     let mut allocation = match vertex {
-        Some(vertex) if vertex.gap <= OPTIMALITY_TOLERANCE => vertex,
+        Some(found) if found.allocation.gap <= OPTIMALITY_TOLERANCE => {
+            let (vertex, bundles) = (found.vertex, found.bundles);
+            state.kept = Some(again::Kept::new(instance, vertex, bundles, &run.point));
+            found.allocation
+        }
         other => {
+            let other = other.map(|found| found.allocation);
             let thorough = with_own_bundles(instance, &scaled, &run, stop);
             let menu = from_menu(instance, &scaled, &run.point, bound);
             let answers = [other, thorough, Some(menu)].into_iter().flatten();
@@ -77,19 +110,19 @@ fn best_vertex(
     run: &interior::Run,
     bound: f64,
     stop: &dyn Fn() -> bool,
-) -> Option<Allocation> {
-    let mut best: Option<Allocation> = None;
+) -> Option<Finished> {
+    let mut best: Option<Finished> = None;
     for same in SAME {
         if stop() {
             break;
         }
         let program = EnvyProgram::near(scaled, &run.point, same);
         if let Ok(found) = finish(instance, scaled, program, Some(bound), stop)
-            && best.as_ref().is_none_or(|best| found.gap < best.gap)
+            && best.as_ref().is_none_or(|best| found.allocation.gap < best.allocation.gap)
         {
             best = Some(found);
         }
-        if best.as_ref().is_some_and(|best| best.gap <= EXACT) {
+        if best.as_ref().is_some_and(|best| best.allocation.gap <= EXACT) {
             break;
         }
     }
@@ -108,7 +141,7 @@ fn with_own_bundles(
         return None;
     }
     let program = EnvyProgram::near(scaled, &run.point, 0.0);
-    finish(instance, scaled, program, None, stop).ok()
+    finish(instance, scaled, program, None, stop).ok().map(|found| found.allocation)
 }
 
 /// The simplex method alone, with a bundle for every row.
@@ -118,7 +151,7 @@ fn from_scratch(
     stop: &dyn Fn() -> bool,
 ) -> Result<Allocation, LpError> {
     let program = EnvyProgram::new(scaled, &scaled.neighbours(3));
-    finish(instance, scaled, program, None, stop)
+    finish(instance, scaled, program, None, stop).map(|found| found.allocation)
 }
 
 /// Walks to the optimal vertex and on to the canonical one. The bound is that of the path, or that of
@@ -129,19 +162,21 @@ fn finish(
     mut program: EnvyProgram<'_>,
     bound: Option<f64>,
     stop: &dyn Fn() -> bool,
-) -> Result<Allocation, LpError> {
+) -> Result<Finished, LpError> {
     program.optimise(stop)?;
+    let (vertex, bundles) = (program.vertex(), program.held());
     let bound = bound.unwrap_or_else(|| program.bound());
     let price = program.prices();
     program.make_canonical(stop)?;
     let y = program.bundles();
     let total = scaled.total(&y);
-    Ok(Allocation {
+    let allocation = Allocation {
         x: scaled.to_shares(instance, &y),
         price: scaled.to_prices(instance, &price),
         gap: ((bound - total) / bound).abs(),
         pivots: program.pivots(),
-    })
+    };
+    Ok(Finished { allocation, vertex, bundles })
 }
 
 /// An envy-free answer from an unfinished path.

@@ -212,7 +212,6 @@ impl Simplex {
     }
 
     /// The value of `A x` on a row.
-    #[cfg(test)]
     pub fn activity(&self, row: RowId) -> f64 {
         self.value_of(self.program.vars() + row)
     }
@@ -656,5 +655,6 @@ fn column<'a>(
     if v < vars { &program.columns[v] } else { &logical[v - vars] }
 }
 
+mod parametric;
 #[cfg(test)]
 mod tests;

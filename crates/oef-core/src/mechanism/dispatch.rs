@@ -29,6 +29,7 @@ pub fn solve(
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
     market: MarketState,
+    cooperative: cooperative::State,
 }
 
 /// Like [`solve`], starting from what an earlier solve left.
@@ -145,7 +146,7 @@ fn unlimited(
         Mechanism::Noncooperative => level(&instance.weight),
         Mechanism::Efficiency => market::efficiency(instance, stop),
         Mechanism::Incentive => market::incentive(instance, stop),
-        Mechanism::Cooperative => cooperative::solve(instance, stop),
+        Mechanism::Cooperative => cooperative::solve(instance, &mut memory.cooperative, stop),
         Mechanism::Nash => nash::solve(instance, stop),
         _ => level(&instance.equal_splits()),
     }
