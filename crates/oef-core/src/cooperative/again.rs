@@ -25,10 +25,10 @@ use std::collections::BTreeMap;
 const CHANGED_MAX: usize = 8;
 /// Rounds of splitting groups; two or three are usual.
 const ROUNDS_MAX: usize = 8;
-/// Pivots per round, besides one per row, before a fresh start is better.
-const PIVOTS_MAX: usize = 300;
+/// Pivots per round before a fresh start is better.
+const PIVOTS_MAX: usize = 400;
 /// Pairs whose slack was less than this part of the utility go into the program at once.
-const NEAR: f64 = 0.005;
+const NEAR: f64 = 0.003;
 /// The same for the pairs of a newcomer with the bundles it would choose from.
 const NEAR_NEWCOMER: f64 = 0.02;
 /// Bundles of a vertex that agree to this are the same.
@@ -199,7 +199,7 @@ pub(super) fn solve(
     for _ in 0..ROUNDS_MAX {
         let ghost: Vec<bool> = (0..extended.n).map(|l| l >= scaled.n).collect();
         let mut program = EnvyProgram::resume(&extended, &vertex, &ghost);
-        program.track(PIVOTS_MAX + scaled.n, stop).ok()?;
+        program.track(PIVOTS_MAX, stop).ok()?;
         pivots += program.pivots();
         let y = program.bundles();
         let y = &y[..scaled.n * scaled.k];
@@ -208,11 +208,13 @@ pub(super) fn solve(
         let groups = Groups::new(&data, y, &vertex, &multipliers, &mut last);
         match groups.prove(&data, y, &price, &last) {
             Outcome::Open => return None,
-            Outcome::Split(label) => {
+            Outcome::Split(label, proven) => {
                 vertex = vertex.regrouped(&label);
                 extended = scaled.clone();
                 last.truncate(scaled.n);
                 last.iter_mut().for_each(|list| list.retain(|e| e.0 < scaled.n));
+                proven.iter().for_each(|e| last[e.envied].clear());
+                proven.iter().for_each(|e| last[e.envied].push((e.envious, e.z)));
             }
             Outcome::Proven(z) => {
                 let bound = proof::bound(&data, &z);
@@ -256,8 +258,8 @@ enum Outcome {
     Proven(Vec<Envy>),
     /// Whether the same rows share bundles in every optimum is not known.
     Open,
-    /// Labels by which groups should be split.
-    Split(Vec<usize>),
+    /// Labels by which groups should be split, and multipliers towards the rows of the others.
+    Split(Vec<usize>, Vec<Envy>),
 }
 
 impl Groups {
@@ -330,7 +332,7 @@ impl Groups {
             }
         }
         match (whole, open) {
-            (false, _) => Outcome::Split(label),
+            (false, _) => Outcome::Split(label, proof),
             (true, true) => Outcome::Open,
             (true, false) => Outcome::Proven(proof),
         }

@@ -20,7 +20,7 @@ use crate::linalg::{Cholesky, dot};
 use ndarray::Array2;
 
 /// Newton steps per group.
-const STEPS_MAX: usize = 25;
+const STEPS_MAX: usize = 16;
 /// A multiplier changes at most by this power of e per step.
 const STRETCH: f64 = 2.5;
 /// What is left of an equation that holds.
@@ -29,6 +29,8 @@ const SOLVED: f64 = 1e-13;
 const SEED: f64 = 1e-3;
 /// An inequality is violated by more than this part of its terms.
 const VIOLATED: f64 = 1e-12;
+/// Inequalities with less room than this part of their terms are taken into account at once.
+const NARROW: f64 = 0.01;
 /// A multiplier or a room that is certainly positive.
 const POSITIVE: f64 = 1e-8;
 /// Part of a pivot that must be left for a matrix to have full rank.
@@ -104,7 +106,7 @@ pub(super) fn disaggregate(data: &Data<'_>, group: &Group<'_>, price: &[f64]) ->
             return Verdict::Split(system.directions());
         }
         let room = system.room();
-        if !system.add_violated(&room) {
+        if !system.add_narrow(&room, -VIOLATED) {
             if !system.is_rigid(&room) {
                 return Verdict::Open;
             }
@@ -132,6 +134,8 @@ impl<'a> System<'a> {
         let mut system =
             System { data, group, price, pairs: Vec::new(), equations, at, lambda: Vec::new() };
         system.seed();
+        let room = system.room();
+        system.add_narrow(&room, NARROW);
         system
     }
 
@@ -273,17 +277,18 @@ impl<'a> System<'a> {
         counts.then(|| self.data.weight[l] * self.price[e % k])
     }
 
-    /// Takes inequalities into account that the multipliers violate.
-    fn add_violated(&mut self, room: &[f64]) -> bool {
+    /// Takes inequalities into account that have less room than this part of their terms.
+    fn add_narrow(&mut self, room: &[f64], part: f64) -> bool {
         let mut found = false;
         for e in 0..room.len() {
             if let Some(scale) = self.inequality(e)
                 && self.at[e].is_none()
-                && room[e] < -VIOLATED * scale
+                && room[e] < part * scale
             {
                 self.at[e] = Some(self.equations.len());
                 let (member, gpu) = (e / self.data.k, e % self.data.k);
-                self.equations.push(Equation { member, gpu, slack: Some(SLACK * scale) });
+                let slack = Some(room[e].max(SLACK * scale));
+                self.equations.push(Equation { member, gpu, slack });
                 found = true;
             }
         }

@@ -66,6 +66,8 @@ struct Path {
     /// How far the bounds of each variable are moved out, and what is added to its cost.
     bound: Vec<f64>,
     cost: Vec<f64>,
+    /// The program's entries (variable, coefficient) by row.
+    by_row: Vec<Vec<(usize, f64)>>,
     /// Values of the basic variables by position, reduced costs of all.
     value: Vec<Line>,
     reduced: Vec<Line>,
@@ -106,7 +108,7 @@ impl Simplex {
             self.follow(&mut path, event)?;
         }
         // The path's own tolerances are coarse: the vertex is checked like any other.
-        self.fresh = false;
+        self.fresh &= !self.factors.is_updated();
         let size = self.program.rows();
         self.run(COARSE, CHECK_MAX + size / 10, stop)
     }
@@ -114,10 +116,17 @@ impl Simplex {
     /// The path on which the current basis is optimal at `mu = 1`.
     fn shifted(&mut self) -> Path {
         let size = self.place.len();
+        let mut by_row = vec![Vec::new(); self.program.rows()];
+        for (v, column) in self.data().columns.iter().enumerate() {
+            for &(row, a) in column {
+                by_row[row].push((v, a));
+            }
+        }
         let mut path = Path {
             mu: 1.0,
             bound: vec![0.0; size],
             cost: vec![0.0; size],
+            by_row,
             value: Vec::new(),
             reduced: Vec::new(),
         };
@@ -242,7 +251,6 @@ impl Simplex {
     }
 
     fn follow(&mut self, path: &mut Path, event: Event) -> Result<(), LpError> {
-        let rows = self.program.rows();
         let (enter, at, to_upper, column, row) = match event {
             Event::Enters(enter) => {
                 let column = self.image(enter);
@@ -250,10 +258,10 @@ impl Simplex {
                 let (at, to_upper) = self
                     .blocking(path, &column, if rise { 1.0 } else { -1.0 })
                     .ok_or(LpError::Unbounded)?;
-                (enter, at, to_upper, column, self.row_image(rows, at))
+                (enter, at, to_upper, column, self.row_image(path, at))
             }
             Event::Leaves(at, to_upper) => {
-                let row = self.row_image(rows, at);
+                let row = self.row_image(path, at);
                 let enter = self.replacing(path, &row, to_upper).ok_or(LpError::Infeasible)?;
                 (enter, at, to_upper, self.image(enter), row)
             }
@@ -305,15 +313,22 @@ impl Simplex {
     }
 
     /// The row of a basic variable in terms of the nonbasic ones.
-    fn row_image(&mut self, rows: usize, at: usize) -> Vec<f64> {
-        let mut unit = vec![0.0; rows];
+    fn row_image(&mut self, path: &Path, at: usize) -> Vec<f64> {
+        let mut unit = vec![0.0; self.program.rows()];
         unit[at] = 1.0;
         self.factors.btran(&mut unit);
-        let entry = |v: usize| match self.place[v] {
-            Place::Basic(_) => 0.0,
-            _ => self.column(v).iter().map(|&(row, a)| a * unit[row]).sum(),
-        };
-        (0..self.place.len()).map(entry).collect()
+        let vars = self.program.vars();
+        let mut image = vec![0.0; self.place.len()];
+        for (row, &u) in unit.iter().enumerate() {
+            if u != 0.0 {
+                image[vars + row] = -u;
+                for &(v, a) in &path.by_row[row] {
+                    image[v] += a * u;
+                }
+            }
+        }
+        self.basis.iter().for_each(|&v| image[v] = 0.0);
+        image
     }
 
     /// Which basic variable blocks an entering one first, at the current `mu`: among those within
