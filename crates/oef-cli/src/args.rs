@@ -1,5 +1,6 @@
 //! The command line as types.
 
+use crate::args_generate::GenerateCommand;
 use crate::exit::EXIT_CODES_HELP;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -67,6 +68,9 @@ pub enum Command {
     Lie(LieArgs),
     /// List the mechanisms
     Mechanisms(MechanismsArgs),
+    /// Make traces, clusters and profiles from a seed
+    #[command(subcommand)]
+    Generate(GenerateCommand),
     /// Measure how fast this machine solves
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -318,7 +322,7 @@ fn positive(text: &str) -> Result<f64, String> {
 }
 
 /// A time with a unit (`1s`, `500ms`, `2min`), or plain seconds.
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || "write a time such as 1s, 500ms or 2min".to_string();
     match text.parse::<f64>() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|_| wrong()),

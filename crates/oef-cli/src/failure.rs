@@ -2,6 +2,7 @@
 
 use crate::exit::Exit;
 use oef_core::SolveError;
+use oef_sim::input::InputError;
 use std::io;
 
 /// Why a command stopped.
@@ -69,6 +70,18 @@ impl From<Complaint> for Failure {
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Failure::Output(error)
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Self {
+        let exit = if error.is_limit { Exit::Limit } else { Exit::BadInput };
+        let complaint = |bad: oef_sim::input::BadRow| Complaint {
+            place: Some(bad.place()),
+            message: bad.message,
+            hint: bad.hint,
+        };
+        Failure::Said { exit, complaints: error.problems.into_iter().map(complaint).collect() }
     }
 }
 

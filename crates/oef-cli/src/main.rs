@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod args_generate;
 mod bench;
 mod commands;
 mod exit;
@@ -48,6 +49,7 @@ fn run(command: &Command, printer: &Printer) -> Result<Exit, Failure> {
         Command::Whatif(args) => commands::whatif::run(args, printer),
         Command::Lie(args) => commands::lie::run(args, printer),
         Command::Mechanisms(args) => commands::mechanisms::run(args, printer),
+        Command::Generate(command) => commands::generate::run(command, printer),
         Command::Bench(BenchCommand::Shares(args)) => bench::run(args, printer),
         Command::Completions { shell } => commands::manual::completions(*shell, printer),
         Command::Man { dir } => commands::manual::man(dir.as_deref(), printer),

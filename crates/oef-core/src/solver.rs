@@ -72,6 +72,11 @@ impl Solver {
         solve_again(&self.problem, self.mechanism, options, &mut self.memory)
     }
 
+    /// Takes another problem; what was learned from the last one is where the next solve starts.
+    pub fn replace(&mut self, problem: Problem) {
+        self.problem = problem;
+    }
+
     /// Makes a change; on an error nothing has changed.
     pub fn apply(&mut self, change: &Change) -> Result<(), ApplyError> {
         match change {

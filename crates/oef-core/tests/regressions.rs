@@ -111,6 +111,56 @@ fn cooperative_leaves_nothing_useful_idle_beside_a_demand() {
 }
 
 #[test]
+fn cooperative_hands_out_what_is_idle_without_envy() {
+    check(
+        Cooperative,
+        "8 3 | 2: 1 7 | 1 2.9375 | 1 6: 1 6.375 | 0.5 5.25: 1 2.4375 | 1 0.5: 1 5.8125 | 2 4: 1 1.6875",
+    );
+    check(Cooperative, "5 2 | 1 1 | 2 3: 1 0 | 1 8");
+    check(Cooperative, "6 1 | 1 7 & 2 3 | 1 3.25: 2 1");
+    check(Cooperative, "1 2 3 4 | 1 8 0 1 | 1 4: 0 3 5.625 7 | 0.5: 1 3.5 3.125 6.3125");
+}
+
+#[test]
+fn cooperative_where_two_tenants_end_with_the_very_same_bundle() {
+    let rows = "2.5 1 3 | 1.5 2.5 7 | 3 3 6 | 0.5 2.5 0 | 0 3 3 | 0 4 3 & 1.5 2 3 | 2.5 2 1 | 3.5 2 0 | 2.5 2.5 2 \
+                | 1.5 4 0 | 3.5 3.5 4 & 2 0.5 7 | 0.5 0.5 7 | 1 0.5 5 | 2.5 2 1 | 1.5 2 8 | 1 0 1 | 0 4 8";
+    let mut spec = problem(&format!("5 1 0 | {rows}"));
+    spec.reference = None;
+    let (problem, outcome) = outcome(&spec, Cooperative);
+    let envy = oef_oracle::check::envy(&problem, &outcome.shares);
+    assert!(envy < 1e-8, "an envy of {envy}");
+}
+
+#[test]
+fn incentive_for_equal_tenants_with_a_demand() {
+    let twin = "2 4: 1 1.375 7.375 0.6875 & 1 0.5 3 0.9375";
+    check(Incentive, &format!("3 2 5 1 | {twin} | 1 2.25: 1 5.8125 0.8125 7.9375 | {twin}"));
+}
+
+#[test]
+fn nash_where_a_type_is_just_sold_out_under_a_demand() {
+    check(Nash, "1 0.5 2 | 1 1.5: 1 1 6 & 1 1 2 & 1 6 2.5");
+    check(Nash, "2 2 1 | 1 3.25: 1 1 0 & 1 1.25 0.875 & 1 2 1");
+    check(Nash, "7 | 1 6: 1 & 1");
+    check(Nash, "1 | 1 0: 1");
+}
+
+#[test]
+fn nash_under_demands_does_not_depend_on_the_unit_of_the_counts() {
+    let text = "7 8 2 3 3 | 0.5: 1 3.125 5.1875 3.5 2.5625 | 0.5 4.25: 1 5.5625 7.9375 0 6.8125 \
+                | 1 1.5: 1 2.4375 3.5 3.625 7.625 | 1 4.75: 1 4.1875 0 0 6.75 | 0.5: 1 3.875 1.6875 0.5 0.375 \
+                | 1 5.25: 1 3.75 5.875 0 4.625 | 0.5 2.5: 1 0 3.5 2.1875 3.1875";
+    let plain = problem(text);
+    let mut scaled = plain.clone();
+    scaled.gpus.iter_mut().for_each(|gpu| gpu.count *= 0.37);
+    scaled.tenants.iter_mut().for_each(|t| t.demand = t.demand.map(|d| d * 0.37));
+    for (before, after) in by_name(&plain, Nash).iter().zip(by_name(&scaled, Nash)) {
+        assert!(near(0.37 * before.1, after.1, 1e-9), "{before:?}, then {after:?}");
+    }
+}
+
+#[test]
 fn gavel_where_a_type_is_worth_next_to_nothing() {
     check_capped(Gavel, Some(3.5), "2 1 1 | 1 1 22 | 1 1 0 | 1 526000 0.000671");
 }

@@ -45,10 +45,16 @@ pub fn cooperative(instance: &Instance) -> Matrix {
 /// `u >= a D + sum_l sum_j max(w_lj - a, 0) z_lj`, where `z_l` is anybody else's bundle by the weight
 /// of its workload `l`, which implies it. The threshold is the speed of the slowest GPU that the tenant
 /// takes of the max-min shares if these fill its demand, and 0 if they do not. All keep what they can
-/// use of their equal split.
-pub fn cooperative_with_demand(instance: &Instance, thresholds: &[Q]) -> Matrix {
+/// use of their equal split, and a type that the max-min shares use up is used up.
+pub fn cooperative_with_demand(instance: &Instance, thresholds: &[Q], used_up: &[bool]) -> Matrix {
     let mut program = shared(instance);
     let (met, stage) = demand_floors(&mut program, instance);
+    for j in (0..instance.types()).filter(|&j| used_up[j]) {
+        // By those who can use it: a GPU that somebody cannot use is idle.
+        let able = (0..instance.rows()).filter(|&l| !instance.speedup[l][j].is_zero());
+        let used = able.map(|l| (column(instance, l, j), -Q::one()));
+        program.at_most(used.chain([(met, instance.count[j].clone())]).collect(), Q::zero());
+    }
     for party in instance.parties() {
         let tenant = instance.tenant[party[0]];
         let (threshold, base) = match instance.cap(tenant) {

@@ -9,7 +9,7 @@ use crate::plain;
 use crate::program::Q;
 use crate::trade;
 use num_traits::{ToPrimitive, Zero};
-use oef_core::{Mechanism, Options, Problem, Shares, WorkloadId, solve};
+use oef_core::{Mechanism, Options, Problem, Shares, TypeId, WorkloadId, solve};
 
 /// What an oracle says.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,9 +32,8 @@ pub const TOLERANCE: f64 = 1e-6;
 /// What the sum of logarithms may lack. The throughputs are within the square root of it; the other
 /// solver, which measures it, reaches no less.
 const NASH_GAP: f64 = 1e-9;
-/// The same for small ones, where the bound is exact: the solver's own tolerance for an optimum is 1e-9,
-/// and a tenant that is pinned to its floor may miss it by rounding.
-const EXACT_NASH_GAP: f64 = 2e-10;
+/// The same for small ones, where the bound is exact: a little more than the 1e-12 that a vertex may leave.
+const EXACT_NASH_GAP: f64 = 1e-11;
 /// Rows times types up to which a program is solved exactly.
 const SMALL: usize = 24;
 
@@ -163,16 +162,14 @@ fn cooperative_with_demand(problem: &Problem, instance: &Instance, shares: &Shar
     let split = check::tenant_sharing_incentive(problem, shares);
     let idle = check::useful_idle(problem, shares);
     // Written so that a NaN is wrong.
-    let Some(first) = first_with_demand(problem, instance) else {
-        return Verdict::NoOpinion;
-    };
-    let (least, idle_first) = first;
-    // Where envy-freeness alone would leave GPUs idle they are handed out all the same.
-    let fair = (envy <= TOLERANCE || idle_first) && split >= 1.0 - TOLERANCE && idle <= TOLERANCE;
+    let fair = envy <= TOLERANCE && split >= 1.0 - TOLERANCE && idle <= TOLERANCE;
     if !fair {
         let fault = format!("envy {envy:e}, equal split {split}, idle {idle:e}");
         return Verdict::Wrong(fault);
     }
+    let Some(least) = first_with_demand(problem, instance) else {
+        return Verdict::NoOpinion;
+    };
     let total = shares.total(problem);
     if total >= least * (1.0 - TOLERANCE) {
         Verdict::Right
@@ -181,34 +178,36 @@ fn cooperative_with_demand(problem: &Problem, instance: &Instance, shares: &Shar
     }
 }
 
-/// The total of the program with the first thresholds, and whether it leaves any GPU idle.
-fn first_with_demand(problem: &Problem, instance: &Instance) -> Option<(f64, bool)> {
+/// The total of the program with the first thresholds.
+fn first_with_demand(problem: &Problem, instance: &Instance) -> Option<f64> {
+    // The division is checked by itself; here only its support is used, and what it uses up.
     let division = solve(problem, Mechanism::MaxMin, &Options::default()).ok()?.shares;
-    // The division is checked by itself; here only its support is used.
-    let threshold = |tenant: usize| {
-        let Some(demand) = instance.cap(tenant).and_then(Q::to_f64) else {
-            return Q::zero();
-        };
-        let rows = instance.rows_of(tenant);
-        let cells = rows.flat_map(|l| {
-            let gpus = division.of_workload(WorkloadId(l)).iter().enumerate();
-            gpus.map(move |(j, gpus)| (l, j, *gpus))
-        });
-        let cells: Vec<(usize, usize, f64)> = cells.collect();
-        if cells.iter().map(|cell| cell.2).sum::<f64>() < demand * (1.0 - 1e-9) {
-            return Q::zero();
-        }
-        let taken = cells.iter().filter(|cell| cell.2 > 1e-9 * demand);
-        let speeds = taken.map(|&(l, j, _)| instance.speedup[l][j].clone());
-        speeds.min().unwrap_or_else(Q::zero)
-    };
-    let thresholds: Vec<Q> = (0..instance.demand.len()).map(threshold).collect();
-    let right = exact::cooperative_with_demand(instance, &thresholds);
-    let idle = (0..instance.types()).any(|j| {
-        let used: Q = right.iter().map(|row| row[j].clone()).sum();
-        used < instance.count[j]
+    let thresholds: Vec<Q> =
+        (0..instance.demand.len()).map(|t| threshold(instance, &division, t)).collect();
+    let used_up = problem.types().iter().enumerate().map(|(j, gpu)| {
+        let useful = instance.speedup.iter().any(|row| !row[j].is_zero());
+        useful && division.used(TypeId(j)) >= gpu.capacity * (1.0 - 1e-9)
     });
-    Some((instance.throughputs(&right).iter().sum::<Q>().to_f64()?, idle))
+    let used_up: Vec<bool> = used_up.collect();
+    let right = exact::cooperative_with_demand(instance, &thresholds, &used_up);
+    instance.throughputs(&right).iter().sum::<Q>().to_f64()
+}
+
+/// The speed of the slowest GPU that a tenant with a demand takes of a division that fills it, else 0.
+fn threshold(instance: &Instance, division: &Shares, tenant: usize) -> Q {
+    let Some(demand) = instance.cap(tenant).and_then(Q::to_f64) else {
+        return Q::zero();
+    };
+    let cells = instance.rows_of(tenant).flat_map(|l| {
+        let gpus = division.of_workload(WorkloadId(l)).iter().enumerate();
+        gpus.map(move |(j, gpus)| (l, j, *gpus))
+    });
+    let cells: Vec<(usize, usize, f64)> = cells.collect();
+    if cells.iter().map(|cell| cell.2).sum::<f64>() < demand * (1.0 - 1e-9) {
+        return Q::zero();
+    }
+    let taken = cells.iter().filter(|cell| cell.2 > 1e-9 * demand);
+    taken.map(|&(l, j, _)| instance.speedup[l][j].clone()).min().unwrap_or_else(Q::zero)
 }
 
 fn has_demand(problem: &Problem) -> bool {
@@ -249,6 +248,9 @@ fn nash_by_gap(problem: &Problem, instance: &Instance, shares: &Shares) -> Verdi
     let found = check::throughputs(problem, shares);
     let able: Vec<usize> =
         plain::able(problem).into_iter().filter(|&l| !is_shut(problem, l)).collect();
+    if able.is_empty() {
+        return Verdict::Right;
+    }
     if let Some(&l) = able.iter().find(|&&l| found[l] <= 0.0) {
         let owner = problem.workloads()[l].tenant;
         // What a tenant can use of its equal split may all be one workload's: then another has nothing,

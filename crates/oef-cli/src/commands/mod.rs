@@ -4,6 +4,7 @@ pub mod compare;
 pub mod compare_table;
 pub mod explain;
 pub mod explain_document;
+pub mod generate;
 pub mod lie;
 pub mod manual;
 pub mod mechanisms;

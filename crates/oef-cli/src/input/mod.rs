@@ -15,6 +15,7 @@ mod tree;
 
 pub use counts::parse as parse_counts;
 pub use load::{Loaded, load, load_tenants};
+pub use source::Source;
 
 /// One thing that is wrong with a file, by byte offset.
 #[derive(Clone, Debug, PartialEq)]

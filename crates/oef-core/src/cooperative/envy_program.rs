@@ -195,6 +195,14 @@ impl<'a> EnvyProgram<'a> {
         envy
     }
 
+    /// Asks for at least this part of each type to be handed out.
+    pub fn use_at_least(&mut self, parts: &[f64]) {
+        let rows = &mut self.simplex.program.row_lower;
+        for (lower, part) in rows.iter_mut().zip(parts).filter(|(_, part)| **part > 0.0) {
+            *lower = part * self.scaled.n as f64;
+        }
+    }
+
     fn add_limits(&self, program: &mut Program, gpus: &[f64]) {
         let k = self.scaled.k;
         for party in self.parties.iter() {
@@ -428,7 +436,8 @@ fn columns(
     (program, column)
 }
 
-/// Numbers for the distinct bundles: rows whose bundles agree within `same` get the same number.
+/// Numbers for the distinct bundles: rows whose bundles agree within `same` get the same number; with
+/// `same = 0` every row gets its own, also of two that are equal.
 pub(super) fn clusters(scaled: &Scaled, y: &[f64], same: f64) -> Vec<usize> {
     let k = scaled.k;
     let bundle = |l: usize| &y[l * k..][..k];
@@ -439,7 +448,7 @@ pub(super) fn clusters(scaled: &Scaled, y: &[f64], same: f64) -> Vec<usize> {
                 bundle(l)
                     .iter()
                     .zip(bundle(lead))
-                    .all(|(a, b)| (a - b).abs() <= same * (1.0 + a.max(*b)))
+                    .all(|(a, b)| (a - b).abs() < same * (1.0 + a.max(*b)))
             };
             leaders.iter().position(alike).unwrap_or_else(|| {
                 leaders.push(l);

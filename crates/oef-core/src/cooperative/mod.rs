@@ -193,7 +193,8 @@ fn from_menu(
 }
 
 /// Computes the shares under caps. `division` are the shares of the plain division of every type
-/// (`max-min` with demands), from which the constraints of capped tenants are made.
+/// (`max-min` with demands): the constraints of capped tenants are made from it, and a type that it
+/// uses up is used up here. It satisfies all of that itself, so there always is an answer.
 pub(crate) fn solve_limited(
     instance: &Instance,
     division: &[f64],
@@ -201,6 +202,7 @@ pub(crate) fn solve_limited(
 ) -> Result<Allocation, LpError> {
     let scaled = Scaled::new(instance);
     let mut parties = parties::with_caps(instance, &scaled, division);
+    let used = parties::used_up(instance, division);
     let mut shut = vec![false; scaled.n];
     for cap in instance.caps.iter().filter(|cap| cap.limit <= 0.0) {
         for &l in &cap.rows {
@@ -211,6 +213,7 @@ pub(crate) fn solve_limited(
     for _ in 0..THRESHOLDS_MAX {
         let mut program =
             EnvyProgram::with_parties(&scaled, parties.clone(), &instance.capacity, &shut);
+        program.use_at_least(&used);
         program.optimise(stop)?;
         let gap = program.gap();
         let price = program.prices();
@@ -226,44 +229,5 @@ pub(crate) fn solve_limited(
             break;
         }
     }
-    let mut allocation = found.ok_or(LpError::NotConverged)?;
-    fill(instance, &mut allocation.x);
-    Ok(allocation)
-}
-
-/// Hands out what is left: a tenant at its limit that could only be kept from envy by an idle GPU does
-/// not keep it idle. Whoever has room and can use it takes it by weight.
-fn fill(instance: &Instance, x: &mut [f64]) {
-    let k = instance.width();
-    // Each round uses up a type or brings a tenant to its limit.
-    for _ in 0..k + instance.caps.len() {
-        let mut room = vec![f64::INFINITY; instance.rows()];
-        for cap in &instance.caps {
-            let used: f64 = cap.rows.iter().flat_map(|&l| &x[l * k..][..k]).sum();
-            for &l in &cap.rows {
-                room[l] = (cap.limit - used).max(0.0) / cap.rows.len() as f64;
-            }
-        }
-        let mut given = false;
-        for j in 0..k {
-            let used: f64 = x.iter().skip(j).step_by(k).sum();
-            let idle = instance.capacity[j] - used;
-            let takers: Vec<usize> = (0..instance.rows())
-                .filter(|&l| instance.profile(l)[j] > 0.0 && room[l] > 1e-12 * instance.capacity[j])
-                .collect();
-            let weight: f64 = takers.iter().map(|&l| instance.weight[l]).sum();
-            if idle <= 1e-12 * instance.capacity[j] || takers.is_empty() {
-                continue;
-            }
-            for l in takers {
-                let take = (idle * instance.weight[l] / weight).min(room[l]);
-                x[l * k + j] += take;
-                room[l] -= take;
-                given = true;
-            }
-        }
-        if !given {
-            break;
-        }
-    }
+    found.ok_or(LpError::NotConverged)
 }

@@ -7,10 +7,21 @@
 //! For `a` we take the speed of the slowest GPU that the tenant would take of a plain division of
 //! every type (`max-min` with demands). That division satisfies all these constraints, so together
 //! with the caps they always have a solution, and any solution is free of envy in what can be used.
+//!
+//! Envy alone could keep GPUs idle that somebody could use: a tenant at its limit, with many slow GPUs,
+//! may forbid another to have one more fast GPU than it has. So a type that the division uses up
+//! has to be used up. Of any other type `j` nothing useful is idle at an optimum anyway: the division
+//! left some of it because everybody who can use it was at its limit with GPUs at least as fast, hence
+//! `a >= w_j` for all of them, and none would envy more of it.
 
 use crate::instance::{Cap, Instance};
 use crate::limited::usable_equal_split;
 use crate::scaled::Scaled;
+
+/// A type of which the division leaves no greater part is used up; the division itself is better.
+const USED_UP: f64 = 1e-6;
+/// Room for rounding where everything has to be handed out.
+const HAIR: f64 = 1e-12;
 
 /// One side of the comparison, in scaled units: it asks for
 /// `sum_l part_l v_l.y_l >= base + value.y_i` for every row `i` that is not its own.
@@ -26,6 +37,15 @@ pub(super) struct Party {
     pub floor: f64,
     /// The greatest number of GPUs, if it has a cap.
     pub limit: Option<f64>,
+}
+
+/// The part of each type that has to be handed out: what the division uses of it if that is (but for
+/// rounding) everything, else nothing.
+pub(super) fn used_up(instance: &Instance, division: &[f64]) -> Vec<f64> {
+    let k = instance.width();
+    let part = |j: usize| division.iter().skip(j).step_by(k).sum::<f64>() / instance.capacity[j];
+    let asked = |part: f64| if part >= 1.0 - USED_UP { part.min(1.0) - HAIR } else { 0.0 };
+    (0..k).map(|j| asked(part(j))).collect()
 }
 
 /// Every row for itself: the parties of an instance without caps.

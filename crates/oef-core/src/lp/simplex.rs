@@ -234,18 +234,30 @@ impl Simplex {
     }
 
     /// The duals, with zero for those that may be nothing but rounding.
+    pub fn certain_duals(&mut self) -> Vec<f64> {
+        let y = self.working_duals();
+        let errors = self.dual_errors(&y);
+        let mut certain = self.duals();
+        for ((certain, y), error) in certain.iter_mut().zip(&y).zip(&errors) {
+            if y.abs() <= CERTAIN * error {
+                *certain = 0.0;
+            }
+        }
+        certain
+    }
+
+    /// What rounding can do to each dual.
     ///
     /// Each equation `B' y = c` holds up to the rounding of its terms. What that can do to `y` is
     /// seen by solving for errors of that size, with signs that do not conspire: a dual that is
     /// much greater than its own errors is not zero, however small it is beside the others.
-    pub fn certain_duals(&mut self) -> Vec<f64> {
-        let y = self.working_duals();
-        let mut certain = self.duals();
+    fn dual_errors(&mut self, y: &[f64]) -> Vec<f64> {
         let size = |at: usize| -> f64 {
             let terms = self.column(self.basis[at]).iter().map(|&(row, a)| (a * y[row]).abs());
             f64::EPSILON * (self.cost_of(self.basis[at]).abs() + terms.sum::<f64>())
         };
         let sizes: Vec<f64> = (0..self.basis.len()).map(size).collect();
+        let mut worst = vec![0.0_f64; sizes.len()];
         for pattern in [0x9e37_79b9_u64, 0x85eb_ca6b] {
             let sign = |at: usize| {
                 let mixed = (at as u64 + 1).wrapping_mul(pattern) >> 7;
@@ -254,13 +266,11 @@ impl Simplex {
             let mut errors: Vec<f64> =
                 sizes.iter().enumerate().map(|(at, s)| s * sign(at)).collect();
             self.factors.btran(&mut errors);
-            for ((certain, y), error) in certain.iter_mut().zip(&y).zip(&errors) {
-                if y.abs() <= CERTAIN * error.abs() {
-                    *certain = 0.0;
-                }
+            for (worst, error) in worst.iter_mut().zip(&errors) {
+                *worst = worst.max(error.abs());
             }
         }
-        certain
+        worst
     }
 
     /// What the duals prove: no feasible point has a greater objective, up to rounding in the reduced
@@ -360,6 +370,7 @@ impl Simplex {
     /// Returns whether anything is left that could move.
     pub fn restrict_to_optimal_face(&mut self) -> bool {
         let y = self.working_duals();
+        let errors = self.dual_errors(&y);
         let mut movable = false;
         for v in 0..self.place.len() {
             if matches!(self.place[v], Place::Basic(_)) {
@@ -367,7 +378,10 @@ impl Simplex {
             }
             let (lower, upper) = self.program.bounds(v);
             let (reduced, scale) = self.reduced_cost(v, &y, false);
-            if reduced.abs() > 10.0 * COARSE.optimal * scale {
+            // A reduced cost made of nothing but the errors of its duals ties nothing.
+            let terms = self.column(v).iter().map(|&(row, a)| (a * errors[row]).abs());
+            let noise = CERTAIN * terms.sum::<f64>();
+            if reduced.abs() > noise.max(10.0 * COARSE.optimal * scale) {
                 let at = if self.place[v] == Place::Upper { upper } else { lower };
                 self.program.set_bounds(v, at, at);
             } else if upper > lower {

@@ -11,9 +11,10 @@
 //! An interior-point method ([`point`], [`newton`]) finds utilities and prices: each row is a `k x k`
 //! block (diagonal plus rank one), each group of rows with a cap or a floor adds two equations, and
 //! what couples them is one `k x k` system for the prices. Without caps the prices are then made exact
-//! ([`exact`]). The shares are a vertex among those that give the rows these utilities.
+//! ([`exact`]); with caps purchases and prices are ([`finish`]). The shares are a vertex among those that give the rows these utilities.
 
 mod exact;
+mod finish;
 mod newton;
 mod point;
 mod terms;
@@ -24,27 +25,30 @@ use crate::lp::LpError;
 use crate::market::{Allocation, Levelling, MarketState, lexicographic};
 use crate::scaled::Scaled;
 use point::Point;
-use terms::Terms;
+use terms::{Floors, Terms};
 
 /// Types whose value for money is this near to the best are bought too.
 const TIED: f64 = 1e-9;
+/// Under caps: a gap that is nothing but the rounding of the vertex.
+const EXACT: f64 = 1e-12;
 /// An answer farther than this from the bound is none.
 const GAP_MAX: f64 = 0.1;
 
 /// Computes the shares of the rows of an instance, within its caps.
 pub(crate) fn solve(instance: &Instance, stop: &dyn Fn() -> bool) -> Result<Allocation, LpError> {
     let scaled = Scaled::new(instance);
-    let mut terms = Terms::new(instance, &scaled, false);
+    let mut terms = Terms::new(instance, &scaled, Floors::None);
     let (mut point, mut steps) = point::follow(&terms, stop).ok_or(LpError::Stopped)?;
     if instance.caps.is_empty() {
         return best_of(&terms, open_candidates(instance, &terms, &point, stop), instance, steps);
     }
     if !keeps_floors(instance, &scaled, &point) {
-        terms = Terms::new(instance, &scaled, true);
+        terms = Terms::new(instance, &scaled, Floors::WithRoom);
         let (again, more) = point::follow(&terms, stop).ok_or(LpError::Stopped)?;
         (point, steps) = (again, steps + more);
+        terms = Terms::new(instance, &scaled, Floors::Exact);
     }
-    best_of(&terms, capped_candidates(instance, &scaled, &point, stop), instance, steps)
+    best_of(&terms, capped_candidates(instance, &terms, &point, stop), instance, steps)
 }
 
 /// Shares with the prices that are to prove them.
@@ -100,23 +104,34 @@ fn open_candidates(
     candidates
 }
 
-/// With caps: the vertex that gives everybody its utility, and the point itself.
+/// With caps: the vertices that give everybody its utility, at which nothing useful is idle, the best
+/// first, then the points themselves; with the last digits solved for, and as the path left them.
 fn capped_candidates(
     instance: &Instance,
-    scaled: &Scaled,
+    terms: &Terms<'_>,
     point: &Point,
     stop: &dyn Fn() -> bool,
 ) -> Vec<Candidate> {
-    let smeared = scaled.to_shares(instance, &point.y);
-    let wanted = throughputs(instance, &smeared);
-    let vertex = limited::vertex(instance, &wanted, stop).ok();
-    let candidate = |x| Candidate {
-        x,
-        price: point.p.clone(),
-        cap: point.cap.clone(),
-        floor: point.floor.clone(),
-    };
-    vertex.into_iter().chain([smeared]).map(candidate).collect()
+    let (mut vertices, mut points) = (Vec::new(), Vec::new());
+    for point in finish::refine(terms, point).iter().chain([point]) {
+        let candidate = |x| Candidate {
+            x,
+            price: point.p.clone(),
+            cap: point.cap.clone(),
+            floor: point.floor.clone(),
+        };
+        let smeared = terms.scaled.to_shares(instance, &point.y);
+        if let Ok(x) = limited::vertex(instance, &throughputs(instance, &smeared), stop) {
+            let vertex = candidate(x);
+            vertices.push((gap(terms, instance, &vertex), vertex));
+        }
+        points.push(candidate(smeared));
+        if vertices.iter().any(|(gap, _)| *gap <= EXACT) {
+            break;
+        }
+    }
+    vertices.sort_by(|a, b| a.0.total_cmp(&b.0));
+    vertices.into_iter().map(|(_, vertex)| vertex).chain(points).collect()
 }
 
 fn throughputs(instance: &Instance, x: &[f64]) -> Vec<f64> {

@@ -9,6 +9,17 @@ const ROOM: f64 = 1e-10;
 /// A floor this near to what the cap allows at best leaves nothing but the fastest GPUs.
 const PINNED: f64 = 1e-7;
 
+/// Whether nobody may be below what it can use of its equal split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Floors {
+    /// Not asked for.
+    None,
+    /// With a little room below, for the interior path.
+    WithRoom,
+    /// As they are.
+    Exact,
+}
+
 /// `max sum_l weight_l log u_l` with `u_l = v_l.y_l`, `sum_l weight_l y_l <= 1` and the groups' limits.
 pub(super) struct Terms<'a> {
     pub scaled: &'a Scaled,
@@ -47,8 +58,10 @@ impl<'a> Terms<'a> {
     /// all: the tenant is *pinned*. It fills its cap with GPUs of that speed, whichever type they are,
     /// which takes the place of the floor; a workload of it that is slower everywhere gets nothing and
     /// takes no part in the sum.
-    pub fn new(instance: &Instance, scaled: &'a Scaled, floors: bool) -> Self {
+    pub fn new(instance: &Instance, scaled: &'a Scaled, floors: Floors) -> Self {
         let (n, k) = (scaled.n, scaled.k);
+        let room = if floors == Floors::WithRoom { ROOM } else { 0.0 };
+        let floors = floors != Floors::None;
         let mut terms = Terms {
             scaled,
             groups: Vec::new(),
@@ -70,11 +83,17 @@ impl<'a> Terms<'a> {
                 }
             }
             let floor = if pinned { 0.0 } else { floor };
-            terms.add(instance, cap.rows.clone(), load, floor, pinned);
+            terms.add(instance, cap.rows.clone(), load, floor * (1.0 - room), pinned);
         }
         for l in (0..n).filter(|_| floors) {
             if terms.group_of[l].is_none() {
-                terms.add(instance, vec![l], Vec::new(), instance.equal_split(l), false);
+                terms.add(
+                    instance,
+                    vec![l],
+                    Vec::new(),
+                    instance.equal_split(l) * (1.0 - room),
+                    false,
+                );
             }
         }
         for e in (0..n * k).filter(|&e| terms.usable[e]) {
@@ -104,7 +123,7 @@ impl<'a> Terms<'a> {
             if floor > 0.0 {
                 // A row's utility 1 is the throughput of its weight's part of everything.
                 let unit = instance.equal_split(l) * instance.total_weight / all;
-                self.lift[l] = unit / self.scaled.weight[l] / (floor * (1.0 - ROOM));
+                self.lift[l] = unit / self.scaled.weight[l] / floor;
             }
         }
         let weight = rows.iter().map(|&l| self.scaled.weight[l]).sum();

@@ -1,0 +1,134 @@
+//! `oef generate`: traces, clusters and profiles from a seed.
+
+use crate::args_generate::{
+    GenerateClusterArgs, GenerateCommand, GenerateProfilesArgs, GenerateTraceArgs, OutputArgs,
+};
+use crate::exit::Exit;
+use crate::failure::{Complaint, Failure};
+use crate::input::Source;
+use crate::printer::Printer;
+use oef_sim::generate::{
+    GenerateError, Load, ProfileSpec, TraceSpec, cluster, demo, measured_profiles, profiles, trace,
+    write_cluster, write_profiles, write_trace,
+};
+use oef_sim::input::{self, ProfileTable, Read, span_s};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Runs the command.
+pub fn run(command: &GenerateCommand, printer: &Printer) -> Result<Exit, Failure> {
+    match command {
+        GenerateCommand::Trace(args) => make_trace(args, printer),
+        GenerateCommand::Cluster(args) => make_cluster(args, printer),
+        GenerateCommand::Profiles(args) => make_profiles(args, printer),
+    }
+}
+
+fn make_trace(args: &GenerateTraceArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let table = match &args.profiles {
+        Some(path) => read_profiles(path, printer)?,
+        None => demo().profiles,
+    };
+    let spec = TraceSpec {
+        tenants: args.tenants,
+        jobs: args.jobs,
+        days: args.days,
+        gpus: Some(args.job_gpus.clone()).filter(|sizes| !sizes.is_empty()),
+        load: args.load.zip(args.gpus).map(|(load, gpus)| Load { gpus, load }),
+        longest_s: args.longest,
+        at_once: args.at_once,
+        ..TraceSpec::new(args.like.into(), args.seed)
+    };
+    let made = trace(&spec, &table)?;
+    let hours = made.jobs.iter().filter_map(|job| {
+        input::seconds_on_fastest(job, &table).map(|s| s * f64::from(job.gpus) / 3600.0)
+    });
+    let about = json!({
+        "jobs": made.jobs.len(),
+        "tenants": made.tenants().len(),
+        "last_submit_s": span_s(&made),
+        "gpu_hours": hours.sum::<f64>(),
+        "seed": args.seed,
+    });
+    write(&write_trace(&made), about, &args.output, printer)
+}
+
+fn make_cluster(args: &GenerateClusterArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let made = cluster(args.like.into());
+    let types: serde_json::Map<String, Value> =
+        made.types().into_iter().map(|t| (t.clone(), made.count(&t).into())).collect();
+    let about = json!({"nodes": made.nodes.len(), "gpus": made.gpus(), "types": types});
+    write(&write_cluster(&made), about, &args.output, printer)
+}
+
+fn make_profiles(args: &GenerateProfilesArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let made = if args.measured {
+        measured_profiles()
+    } else {
+        let spec = ProfileSpec {
+            types: types(args, printer)?,
+            models: args.models,
+            scale_factors: args.scale_factors.clone(),
+            empty: args.empty,
+            seed: args.seed,
+        };
+        profiles(&spec)?
+    };
+    let about = json!({"rows": made.rows.len(), "types": made.types});
+    write(&write_profiles(&made), about, &args.output, printer)
+}
+
+/// The types that were asked for, or those of the demonstration.
+fn types(args: &GenerateProfilesArgs, printer: &Printer) -> Result<Vec<String>, Failure> {
+    if let Some(path) = &args.cluster {
+        let source = Source::read(path)?;
+        let read =
+            input::read_cluster(input::Source::new(&source.label, &source.text), None, false);
+        return read.map(|read| taken(read, printer).types()).map_err(Failure::from);
+    }
+    let named = args.types.iter().map(|name| name.trim().to_string());
+    let named: Vec<String> = named.filter(|name| !name.is_empty()).collect();
+    Ok(if named.is_empty() { demo().cluster.types() } else { named })
+}
+
+fn read_profiles(path: &Path, printer: &Printer) -> Result<ProfileTable, Failure> {
+    let source = Source::read(path)?;
+    let read = input::read_profiles(input::Source::new(&source.label, &source.text), None, false)?;
+    Ok(taken(read, printer))
+}
+
+/// The value; what is to be known beside it is said.
+fn taken<T>(read: Read<T>, printer: &Printer) -> T {
+    read.notes.iter().for_each(|note| printer.note(note));
+    read.value
+}
+
+fn write(
+    text: &str,
+    mut about: Value,
+    output: &OutputArgs,
+    printer: &Printer,
+) -> Result<Exit, Failure> {
+    let Some(path) = &output.output else {
+        printer.raw(text.as_bytes())?;
+        return Ok(Exit::Done);
+    };
+    std::fs::write(path, text).map_err(|error| {
+        let complaint = Complaint::new(format!("cannot be written: {error}"));
+        complaint.at(path.display().to_string()).hint("name a file in a directory that is there")
+    })?;
+    if output.json {
+        about["version"] = 1.into();
+        about["file"] = path.display().to_string().into();
+        printer.json(&about)?;
+    } else {
+        printer.note(&format!("written to {}", path.display()));
+    }
+    Ok(Exit::Done)
+}
+
+impl From<GenerateError> for Failure {
+    fn from(error: GenerateError) -> Self {
+        Complaint::new(error.to_string()).into()
+    }
+}

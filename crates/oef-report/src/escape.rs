@@ -1,0 +1,34 @@
+//! Text made safe for HTML and SVG, in elements and in attributes alike.
+
+/// Escapes markup, and leaves out the characters that XML does not know.
+pub(crate) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\n' | '\t' | '\r' => out.push(' '),
+            // Control characters and non-characters; a parser would refuse the whole file.
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escape;
+
+    #[test]
+    fn markup_becomes_text() {
+        assert_eq!(
+            escape(r#"<a href="x">R&D's</a>"#),
+            "&lt;a href=&quot;x&quot;&gt;R&amp;D&#39;s&lt;/a&gt;"
+        );
+        assert_eq!(escape("bell\u{7} nul\0 two\nlines"), "bell nul two lines");
+    }
+}

@@ -1,0 +1,103 @@
+//! What the scheduler wants done. The executor has nothing left to decide.
+
+use crate::ids::{Generation, GpuId, JobId, RoundId};
+use crate::job::Lease;
+use crate::reason::{StartReason, StopReason};
+use crate::time::Time;
+use thiserror::Error;
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Start a job on these GPUs, which are free.
+    Start {
+        /// The job.
+        job: JobId,
+        /// Its right to the GPUs.
+        lease: Lease,
+        /// Why now and there.
+        why: StartReason,
+    },
+    /// Let a job run on: its lease is longer now.
+    Keep {
+        /// The job.
+        job: JobId,
+        /// Of its lease.
+        generation: Generation,
+        /// The new end.
+        until: Time,
+    },
+    /// Checkpoint and stop a job; answer with [`Preempted`](crate::EventKind::Preempted).
+    Preempt {
+        /// The job.
+        job: JobId,
+        /// Of its lease.
+        generation: Generation,
+        /// Why.
+        why: StopReason,
+    },
+    /// Checkpoint and stop a job that will go on elsewhere; answer with
+    /// [`Preempted`](crate::EventKind::Preempted), and a [`Start`](Action::Start) follows when its new GPUs are free.
+    Migrate {
+        /// The job.
+        job: JobId,
+        /// Of the lease that ends.
+        generation: Generation,
+        /// Where it will go on.
+        to: Vec<GpuId>,
+        /// Why.
+        why: StopReason,
+    },
+    /// The event was not taken: nothing has changed.
+    Refuse(Refusal),
+}
+
+/// Why an event was not taken.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum Refusal {
+    /// Time went back.
+    #[error("the event's time lies {0} ms before the last one")]
+    TimeWentBack(u64),
+    /// Nobody knows the job.
+    #[error("there is no live job {0}")]
+    UnknownJob(JobId),
+    /// The number is not greater than that of all jobs before.
+    #[error("job {0} was submitted before, or its number is not the greatest so far")]
+    UsedJob(JobId),
+    /// Nobody knows the tenant.
+    #[error("there is no such tenant")]
+    UnknownTenant,
+    /// Nobody knows the workload, or it is another tenant's.
+    #[error("there is no such workload of that tenant")]
+    UnknownWorkload,
+    /// Nobody knows the node.
+    #[error("there is no node `{0}`")]
+    UnknownNode(String),
+    /// The node came back with other GPUs.
+    #[error("node `{0}` is known with other GPUs; give a changed machine another name")]
+    ChangedNode(String),
+    /// The lease is not the job's current one.
+    #[error("job {job} runs under lease {current}, not {given}")]
+    StaleLease {
+        /// The job.
+        job: JobId,
+        /// Its generation.
+        current: Generation,
+        /// What the event said.
+        given: Generation,
+    },
+    /// The job is in a state in which this cannot happen.
+    #[error("job {job} is {state}, so that cannot have happened")]
+    WrongState {
+        /// The job.
+        job: JobId,
+        /// Its state, in a word.
+        state: &'static str,
+    },
+    /// A number makes no sense.
+    #[error("{0}")]
+    BadValue(&'static str),
+    /// A round that was planned cannot begin again.
+    #[error("round {0} has begun already")]
+    RoundBegun(RoundId),
+}

@@ -1,0 +1,67 @@
+//! Jobs of a workload that are alike to the scheduler: as many workers, the same gpu types.
+//!
+//! Where one of them fits, all do, so that who is next is the first of each class and no queue is ever
+//! searched.
+
+use crate::ids::{JobId, Slot};
+use crate::tenant::Profile;
+use crate::time::Time;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+/// The order of a queue: priority class, then the longest starvation, then the older job.
+pub(crate) type WaitingKey = (Reverse<i32>, Time, JobId, Slot);
+
+/// The live jobs of one kind.
+#[derive(Clone, Debug)]
+pub(crate) struct Class {
+    /// Workers of each job.
+    pub workers: u32,
+    /// The gpu types that the jobs may use, by name; `None`: any.
+    pub types: Option<Vec<String>>,
+    /// The same by gpu type.
+    allowed: Option<Vec<bool>>,
+    /// How many jobs there are, running or waiting.
+    pub live: u32,
+    /// Those that wait, who is next first.
+    pub waiting: BTreeSet<WaitingKey>,
+}
+
+impl Class {
+    pub fn new(workers: u32, types: Option<Vec<String>>, known: &[String]) -> Self {
+        let waiting = BTreeSet::new();
+        let mut class = Class { workers, types, allowed: None, live: 0, waiting };
+        class.resolve(known);
+        class
+    }
+
+    /// Looks the names of the types up; to be done again when types appear.
+    pub fn resolve(&mut self, known: &[String]) {
+        let names = self.types.as_ref();
+        self.allowed = names.map(|names| known.iter().map(|t| names.contains(t)).collect());
+    }
+
+    /// Whether the jobs may use a type, as far as they say so themselves.
+    pub fn may_use(&self, gpu: usize) -> bool {
+        self.allowed.as_ref().is_none_or(|a| a.get(gpu).copied().unwrap_or(false))
+    }
+
+    /// Whether a gang of it fits on one type.
+    pub fn fits_on(&self, gpu: usize, capacity: &[u32]) -> bool {
+        self.workers <= capacity[gpu] && self.may_use(gpu)
+    }
+
+    /// The most GPUs that a gang could be given.
+    pub fn most(&self, profile: &Profile, capacity: &[u32]) -> u32 {
+        let usable = (0..capacity.len()).filter(|&j| profile.on(j) > 0.0 && self.may_use(j));
+        usable.map(|j| capacity[j]).fold(0, u32::saturating_add)
+    }
+
+    /// Whether a gang of it fits on no single type that its workload runs on, but on several together.
+    pub fn spans(&self, profile: &Profile, capacity: &[u32]) -> bool {
+        let alone = |j: usize| profile.on(j) > 0.0 && self.fits_on(j, capacity);
+        self.workers > 1
+            && !(0..capacity.len()).any(alone)
+            && self.most(profile, capacity) >= self.workers
+    }
+}

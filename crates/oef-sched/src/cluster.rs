@@ -1,0 +1,262 @@
+//! The machines: which GPUs there are, which are healthy, who holds them and who owns them.
+//!
+//! A GPU's *holder* computes on it now, or is being stopped there. Its *owner* is the job whose lease it is
+//! in: the holder itself, or the one that starts as soon as the holder is gone. GPUs without an owner are
+//! *free*: they can be given away.
+
+use crate::hosts::Hosts;
+use crate::ids::{GpuId, NodeId, Slot};
+use oef_core::TypeId;
+use std::collections::BTreeMap;
+
+/// More GPUs than any machine has; a description with more is a mistake.
+pub(crate) const GPUS_PER_NODE_MAX: u32 = 1024;
+
+/// A machine as somebody describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeSpec {
+    /// Unique name.
+    pub name: String,
+    /// The name of the type of all its GPUs.
+    pub gpu_type: String,
+    /// How many there are.
+    pub gpus: u32,
+}
+
+/// Whether a node may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// It may.
+    Up,
+    /// It may not: its GPUs do not count, and what ran there has to go elsewhere.
+    Down,
+}
+
+/// One machine with its GPUs, all of one type.
+#[derive(Clone, Debug)]
+pub struct Node {
+    name: String,
+    gpu: TypeId,
+    health: Health,
+    holders: Vec<Option<Slot>>,
+    owners: Vec<Option<Slot>>,
+    /// GPUs without an owner.
+    free: u32,
+}
+
+impl Node {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The type of its GPUs.
+    pub fn gpu_type(&self) -> TypeId {
+        self.gpu
+    }
+
+    /// Whether it may be used.
+    pub fn health(&self) -> Health {
+        self.health
+    }
+
+    /// How many GPUs it has.
+    pub fn gpus(&self) -> usize {
+        self.holders.len()
+    }
+}
+
+/// All machines.
+#[derive(Clone, Debug, Default)]
+pub struct Cluster {
+    types: Vec<String>,
+    nodes: Vec<Node>,
+    by_name: BTreeMap<String, NodeId>,
+    capacity: Vec<u32>,
+    /// GPUs that nobody holds on healthy nodes, by type.
+    idle: Vec<u32>,
+    /// GPUs that nobody owns on healthy nodes, by type.
+    free: Vec<u32>,
+    /// Healthy nodes by type and number of free GPUs.
+    hosts: Vec<Hosts>,
+}
+
+impl Cluster {
+    /// The gpu types, in the order in which they appeared. Types never disappear.
+    pub fn types(&self) -> &[String] {
+        &self.types
+    }
+
+    /// The nodes, in the order in which they appeared.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Healthy GPUs of each type.
+    pub fn capacity(&self) -> &[u32] {
+        &self.capacity
+    }
+
+    /// Healthy GPUs of all types.
+    pub fn total(&self) -> u32 {
+        self.capacity.iter().sum()
+    }
+
+    /// Healthy GPUs of a type that nobody holds.
+    pub fn idle(&self) -> &[u32] {
+        &self.idle
+    }
+
+    /// The type of that name.
+    pub fn type_named(&self, name: &str) -> Option<TypeId> {
+        self.types.iter().position(|t| t == name).map(TypeId)
+    }
+
+    /// The node of that name.
+    pub fn node_named(&self, name: &str) -> Option<NodeId> {
+        self.by_name.get(name).copied()
+    }
+
+    pub(crate) fn type_of(&self, gpu: GpuId) -> TypeId {
+        self.nodes[gpu.node.0].gpu
+    }
+
+    /// Adds a gpu type if it is new.
+    pub(crate) fn add_type(&mut self, name: &str) -> TypeId {
+        self.type_named(name).unwrap_or_else(|| {
+            self.types.push(name.into());
+            self.capacity.push(0);
+            self.idle.push(0);
+            self.free.push(0);
+            self.hosts.push(Hosts::default());
+            TypeId(self.types.len() - 1)
+        })
+    }
+
+    /// Adds a healthy node.
+    pub(crate) fn add_node(&mut self, spec: &NodeSpec) -> NodeId {
+        let gpu = self.add_type(&spec.gpu_type);
+        let count = spec.gpus.min(GPUS_PER_NODE_MAX);
+        let (name, none) = (spec.name.clone(), vec![None; count as usize]);
+        let (health, owners) = (Health::Up, none.clone());
+        self.nodes.push(Node { name, gpu, health, owners, holders: none, free: count });
+        let id = NodeId(self.nodes.len() - 1);
+        self.by_name.entry(spec.name.clone()).or_insert(id);
+        self.capacity[gpu.0] += count;
+        self.idle[gpu.0] += count;
+        self.free[gpu.0] += count;
+        self.hosts[gpu.0].insert(id, count);
+        id
+    }
+
+    /// Marks a node as usable or not. Who holds or owns its GPUs goes on doing so until told otherwise.
+    pub(crate) fn set_health(&mut self, id: NodeId, health: Health) {
+        let node = &mut self.nodes[id.0];
+        if node.health == health {
+            return;
+        }
+        node.health = health;
+        let (j, all) = (node.gpu.0, node.holders.len() as u32);
+        let idle = node.holders.iter().filter(|h| h.is_none()).count() as u32;
+        match health {
+            Health::Up => {
+                self.capacity[j] += all;
+                self.idle[j] += idle;
+                self.free[j] += node.free;
+                self.hosts[j].insert(id, node.free);
+            }
+            Health::Down => {
+                self.capacity[j] -= all;
+                self.idle[j] -= idle;
+                self.free[j] -= node.free;
+                self.hosts[j].remove(id, node.free);
+            }
+        }
+    }
+
+    pub(crate) fn holder(&self, gpu: GpuId) -> Option<Slot> {
+        self.nodes[gpu.node.0].holders[gpu.index as usize]
+    }
+
+    pub(crate) fn owner(&self, gpu: GpuId) -> Option<Slot> {
+        self.nodes[gpu.node.0].owners[gpu.index as usize]
+    }
+
+    /// Healthy GPUs that nobody owns, by type.
+    pub(crate) fn free(&self) -> &[u32] {
+        &self.free
+    }
+
+    pub(crate) fn hosts(&self, gpu: usize) -> &Hosts {
+        &self.hosts[gpu]
+    }
+
+    #[cfg(test)]
+    pub(crate) fn free_on(&self, node: NodeId) -> u32 {
+        self.nodes[node.0].free
+    }
+
+    pub(crate) fn hold(&mut self, gpu: GpuId, slot: Slot) {
+        let node = &mut self.nodes[gpu.node.0];
+        debug_assert!(node.holders[gpu.index as usize].is_none(), "a GPU has one holder");
+        let before = node.holders[gpu.index as usize].replace(slot);
+        if before.is_none() && node.health == Health::Up {
+            self.idle[node.gpu.0] -= 1;
+        }
+    }
+
+    pub(crate) fn release(&mut self, gpu: GpuId) {
+        let node = &mut self.nodes[gpu.node.0];
+        if node.holders[gpu.index as usize].take().is_some() && node.health == Health::Up {
+            self.idle[node.gpu.0] += 1;
+        }
+    }
+
+    /// Gives a GPU to a job.
+    pub(crate) fn own(&mut self, gpu: GpuId, slot: Slot) {
+        debug_assert!(self.owner(gpu).is_none(), "a GPU has one owner");
+        if self.nodes[gpu.node.0].owners[gpu.index as usize].replace(slot).is_none() {
+            self.refile(gpu.node, |free| free - 1);
+        }
+    }
+
+    /// Takes a GPU back from its owner.
+    pub(crate) fn disown(&mut self, gpu: GpuId) {
+        if self.nodes[gpu.node.0].owners[gpu.index as usize].take().is_some() {
+            self.refile(gpu.node, |free| free + 1);
+        }
+    }
+
+    fn refile(&mut self, id: NodeId, change: impl Fn(u32) -> u32) {
+        let node = &mut self.nodes[id.0];
+        let (before, after) = (node.free, change(node.free));
+        node.free = after;
+        if node.health == Health::Up {
+            let j = node.gpu.0;
+            self.hosts[j].remove(id, before);
+            self.hosts[j].insert(id, after);
+            self.free[j] = self.free[j] + after - before;
+        }
+    }
+
+    /// Gives a job free GPUs of one node, those that nobody holds first; as many as asked for, or as
+    /// there are.
+    pub(crate) fn own_on(&mut self, node: NodeId, count: u32, slot: Slot) -> Vec<GpuId> {
+        let mut gpus: Vec<GpuId> =
+            self.gpus_of(node).filter(|&gpu| self.owner(gpu).is_none()).collect();
+        if gpus.len() > count as usize {
+            gpus.sort_by_key(|&gpu| (self.holder(gpu).is_some(), gpu));
+            gpus.truncate(count as usize);
+            gpus.sort();
+        }
+        for &gpu in &gpus {
+            self.own(gpu, slot);
+        }
+        gpus
+    }
+
+    /// The GPUs of a node.
+    pub(crate) fn gpus_of(&self, node: NodeId) -> impl Iterator<Item = GpuId> + use<> {
+        (0..self.nodes[node.0].holders.len() as u32).map(move |index| GpuId { node, index })
+    }
+}

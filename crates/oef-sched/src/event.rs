@@ -1,0 +1,81 @@
+//! What happens to the scheduler.
+
+use crate::cluster::NodeSpec;
+use crate::ids::{Generation, JobId, TenantKey, WorkloadKey};
+use crate::job::JobSpec;
+use crate::tenant::Profile;
+use crate::time::Time;
+
+/// Something that happened, and when. Times never go back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// The instant, read from the driver's clock once.
+    pub at: Time,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EventKind {
+    /// A job was submitted.
+    Submitted(JobSpec),
+    /// Its owner no longer wants it.
+    Cancelled {
+        /// The job.
+        job: JobId,
+    },
+    /// A running job told how far it is.
+    Progress {
+        /// The job.
+        job: JobId,
+        /// Of the lease under which it runs.
+        generation: Generation,
+        /// Steps since its first start.
+        steps: f64,
+    },
+    /// A job did all its work.
+    Finished {
+        /// The job.
+        job: JobId,
+        /// Of the lease under which it ran.
+        generation: Generation,
+    },
+    /// A job ended with an error; whether it is tried again is the driver's decision (by submitting it again).
+    Failed {
+        /// The job.
+        job: JobId,
+        /// Of the lease under which it ran.
+        generation: Generation,
+    },
+    /// A job that was told to stop has stopped, and its GPUs are free.
+    Preempted {
+        /// The job.
+        job: JobId,
+        /// Of the lease that ended.
+        generation: Generation,
+    },
+    /// A node joined the cluster or came back.
+    NodeUp(NodeSpec),
+    /// A node went away; what ran there is lost.
+    NodeDown {
+        /// Its name.
+        node: String,
+    },
+    /// A tenant's weight changed.
+    Weight {
+        /// The tenant.
+        tenant: TenantKey,
+        /// Its new weight.
+        weight: f64,
+    },
+    /// A workload's profile became known, or better known.
+    Profiled {
+        /// The workload.
+        workload: WorkloadKey,
+        /// How fast it runs.
+        profile: Profile,
+    },
+    /// A round begins.
+    Tick,
+}

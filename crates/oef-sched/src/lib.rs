@@ -1,0 +1,52 @@
+//! From fair shares to jobs on GPUs.
+//!
+//! The scheduler is one pure function, [`step`]: a [`State`] and an [`Event`] in, [`Action`]s out. It has
+//! no clock, does no I/O and never asks which world it is in; a simulator and a daemon drive the same
+//! code, and replaying the same events gives the same state.
+//!
+//! A round goes through four stages, one module each:
+//!
+//! 1. `entitlement`: who is entitled to which GPUs (by `oef-core`), given what tenants can use;
+//! 2. `select`: which jobs run on which gpu types this round, by the deficits of the `ledger`;
+//! 3. `place`: on which GPUs of which nodes;
+//! 4. `plan`: the difference to what runs now, as actions with reasons.
+#![forbid(unsafe_code)]
+
+mod action;
+mod class;
+mod cluster;
+mod entitlement;
+mod event;
+mod give_back;
+mod hosts;
+mod ids;
+mod job;
+mod ledger;
+mod place;
+mod plan;
+mod reason;
+mod select;
+mod settings;
+mod state;
+mod step;
+mod tenant;
+#[cfg(test)]
+mod testing;
+mod time;
+mod why;
+
+pub use action::{Action, Refusal};
+pub use cluster::{Cluster, Health, Node, NodeSpec};
+pub use entitlement::Entitlement;
+pub use event::{Event, EventKind};
+pub use ids::{Generation, GpuId, JobId, NodeId, RoundId, TenantKey, WorkloadKey};
+pub use job::{Job, JobSpec, JobState, Lease};
+pub use ledger::bound as deficit_bound;
+pub use plan::{Grant, Placement, Plan};
+pub use reason::{StartReason, StopReason, WaitReason};
+pub use settings::{PlacementRule, RoundingRule, Settings};
+pub use state::State;
+pub use step::step;
+pub use tenant::{Profile, Provenance, Tenant, Workload};
+pub use time::{Span, Time};
+pub use why::{Forecast, why};

@@ -1,0 +1,111 @@
+//! On which GPUs of which nodes.
+//!
+//! Jobs that stay keep their GPUs. The others come by size, the biggest gang first: on the host where it
+//! leaves the fewest GPUs over, or else on the fewest hosts. On a host, GPUs that are idle now come before
+//! GPUs that somebody has yet to leave. At last, gangs that run on more hosts than they need move together
+//! where that pays.
+
+use crate::cluster::Cluster;
+use crate::ids::{GpuId, Slot};
+use crate::select::{Pick, Types};
+use crate::settings::PlacementRule;
+use crate::state::State;
+use std::cmp::Reverse;
+
+/// The GPUs of every chosen job, which owns them from now on; `None`: those that it has.
+pub(crate) fn place(state: &mut State, picks: &[Pick], may_move: bool) -> Vec<Option<Vec<GpuId>>> {
+    let rule = state.settings.placement;
+    let mut order: Vec<usize> = (0..picks.len()).filter(|&i| !picks[i].stays).collect();
+    if rule == PlacementRule::Packed {
+        order.sort_by_key(|&i| Reverse(state.at(picks[i].slot).spec.workers));
+    }
+    let mut gpus: Vec<Option<Vec<GpuId>>> = vec![None; picks.len()];
+    for i in order {
+        let slot = picks[i].slot;
+        let workers = state.at(slot).spec.workers;
+        let mut own = Vec::new();
+        match &picks[i].types {
+            Types::One(gpu) => take(&mut state.cluster, rule, *gpu, workers, slot, &mut own),
+            Types::Many(counts) => {
+                for &(gpu, count) in counts {
+                    take(&mut state.cluster, rule, gpu, count, slot, &mut own);
+                }
+            }
+        }
+        gpus[i] = Some(own);
+    }
+    if may_move && rule == PlacementRule::Packed {
+        bring_together(state, picks, &mut gpus);
+    }
+    gpus
+}
+
+/// Gives a job so many GPUs of a type.
+fn take(
+    cluster: &mut Cluster,
+    rule: PlacementRule,
+    gpu: usize,
+    count: u32,
+    slot: Slot,
+    own: &mut Vec<GpuId>,
+) {
+    let mut left = count;
+    while left > 0 {
+        let hosts = cluster.hosts(gpu);
+        let host = match rule {
+            PlacementRule::FirstFree => hosts.oldest(),
+            // Where no host is large enough, the emptiest ones together.
+            PlacementRule::Packed => hosts.tightest(left).or_else(|| hosts.emptiest()),
+        };
+        let Some(host) = host else { return };
+        let given = cluster.own_on(host, left, slot);
+        left -= given.len() as u32;
+        own.extend(given);
+    }
+}
+
+/// Moves gangs that are spread over hosts onto one, where one has room and the move pays. What one leaves
+/// may make room for another, so that it goes on until nothing moves.
+fn bring_together(state: &mut State, picks: &[Pick], gpus: &mut [Option<Vec<GpuId>>]) {
+    let slower = 1.0 - state.settings.spread_loss.clamp(0.0, 1.0);
+    let (cost, horizon) = (state.settings.restart_cost.seconds(), state.settings.horizon.seconds());
+    if horizon - cost <= slower * horizon {
+        return;
+    }
+    let mut spread: Vec<usize> = (0..picks.len())
+        .filter(|&i| gpus[i].is_none() && is_spread(state, picks[i].slot))
+        .filter(|&i| !state.is_protected(picks[i].slot))
+        .collect();
+    spread.sort_by_key(|&i| Reverse(state.at(picks[i].slot).spec.workers));
+    loop {
+        let before = spread.len();
+        spread.retain(|&i| {
+            let moved = together(state, picks[i].slot);
+            gpus[i] = moved;
+            gpus[i].is_none()
+        });
+        if spread.len() == before {
+            return;
+        }
+    }
+}
+
+/// Whether a job's GPUs are of one type on several hosts.
+fn is_spread(state: &State, slot: Slot) -> bool {
+    let Some(lease) = state.target(slot) else { return false };
+    let Some(first) = lease.gpus.first() else { return false };
+    let one_host = lease.gpus.iter().all(|gpu| gpu.node == first.node);
+    !one_host && state.single_type(&lease.gpus).is_some()
+}
+
+/// Gives a job other GPUs, all on one host; its old ones are free.
+fn together(state: &mut State, slot: Slot) -> Option<Vec<GpuId>> {
+    let old = state.target(slot)?.gpus.clone();
+    let gpu = state.single_type(&old)?;
+    let host = state.cluster.hosts(gpu).tightest(old.len() as u32)?;
+    let new = state.cluster.own_on(host, old.len() as u32, slot);
+    for &left in &old {
+        state.cluster.disown(left);
+    }
+    Some(new)
+}

@@ -1,0 +1,136 @@
+//! Why a job runs, stops or waits, as data; the sentences are made from it.
+
+use crate::ids::{JobId, RoundId};
+use crate::time::Span;
+use oef_core::TypeId;
+use std::fmt;
+
+/// Why a job was given its GPUs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum StartReason {
+    /// Its workload was owed GPUs of the type.
+    Owed {
+        /// GPU-rounds owed of the type, with this round's share.
+        deficit: f64,
+    },
+    /// The GPUs would have been idle.
+    Extra,
+    /// The GPUs are kept for a bigger gang that is owed them: it may be stopped at any round.
+    Borrowed,
+    /// The gang fits on no single type: it runs at the pace of the slowest.
+    AcrossTypes,
+    /// Idle GPUs of a better type or on one host pay for the restart.
+    Better,
+}
+
+impl StartReason {
+    /// Whether the job may be stopped before its minimum run time.
+    pub(crate) fn is_borrowed(self) -> bool {
+        matches!(self, StartReason::Borrowed)
+    }
+}
+
+impl fmt::Display for StartReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartReason::Owed { deficit } => write!(f, "it was owed {deficit:.2} GPU-rounds"),
+            StartReason::Extra => f.write_str("the GPUs would have been idle"),
+            StartReason::Borrowed => f.write_str("it borrows GPUs that a bigger job waits for"),
+            StartReason::AcrossTypes => f.write_str("no single gpu type had room for the gang"),
+            StartReason::Better => f.write_str("a better place pays for the restart"),
+        }
+    }
+}
+
+/// Why a job was stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// Others are owed its GPUs.
+    Outranked,
+    /// It moves: its workload is owed GPUs elsewhere, or a better place pays for the restart.
+    Moved,
+    /// A node that it ran on is gone.
+    NodeDown,
+    /// Its owner cancelled it.
+    Cancelled,
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            StopReason::Outranked => "others are owed its GPUs",
+            StopReason::Moved => "it goes on elsewhere",
+            StopReason::NodeDown => "a node that it ran on is gone",
+            StopReason::Cancelled => "its owner cancelled it",
+        })
+    }
+}
+
+/// Why a job waits.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WaitReason {
+    /// No type that it may use has so many GPUs, and they cannot be put together.
+    TooLarge {
+        /// Workers of the gang.
+        workers: u32,
+        /// The most GPUs it could ever have.
+        most: u32,
+    },
+    /// Its workload runs on no gpu type of the cluster.
+    CannotRun,
+    /// Jobs of the same workload go first.
+    Behind {
+        /// The job that is next.
+        next: JobId,
+        /// How many are ahead.
+        ahead: usize,
+    },
+    /// Its workload has no share yet: it comes with the next round.
+    NextRound,
+    /// Its workload saves up for the gang.
+    Saving {
+        /// The type it saves for.
+        gpu: TypeId,
+        /// GPU-rounds owed so far.
+        deficit: f64,
+        /// GPUs it is entitled to in each round.
+        share: f64,
+        /// Workers of the gang.
+        workers: u32,
+    },
+    /// It is owed GPUs, and those who hold them may not yet be stopped.
+    Protected {
+        /// The type.
+        gpu: TypeId,
+        /// The longest that it can take.
+        within: Span,
+    },
+}
+
+/// A reason with the round to expect.
+pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[String]) -> String {
+    let name = |gpu: &TypeId| types.get(gpu.0).map_or("?", String::as_str);
+    let why = match reason {
+        WaitReason::TooLarge { workers, most } => {
+            return format!("needs {workers} GPUs at once; it can have {most} at most");
+        }
+        WaitReason::CannotRun => return "runs on no gpu type of this cluster".into(),
+        WaitReason::Behind { next, ahead } => {
+            format!("{ahead} jobs of its workload go first, job {next} next")
+        }
+        WaitReason::NextRound => "its workload has its first share in the next round".into(),
+        WaitReason::Saving { gpu, deficit, share, workers } => format!(
+            "its workload saves up for {workers} GPUs: {share:.2} of {} in each round, {deficit:.2} \
+             GPU-rounds so far",
+            name(gpu)
+        ),
+        WaitReason::Protected { gpu, within } => format!(
+            "it is next on {}; who runs there may not be stopped for up to {within}",
+            name(gpu)
+        ),
+    };
+    match expected {
+        Some(round) => format!("{why}; expected in round {round}"),
+        None => why,
+    }
+}

@@ -1,0 +1,12 @@
+//! Which jobs run on which gpu types.
+
+mod deficit;
+mod extra;
+mod paper;
+mod pick;
+mod queue;
+
+pub(crate) use deficit::select;
+pub(crate) use paper::{grants as paper_grants, select as select_paper};
+pub(crate) use pick::{Pick, Reach, Types};
+pub(crate) use queue::pays;

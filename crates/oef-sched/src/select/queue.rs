@@ -1,0 +1,238 @@
+//! The candidates of all workloads during a selection, in a few flat tables.
+
+use crate::class::{Class, WaitingKey};
+use crate::ids::{JobId, Slot, WorkloadKey};
+use crate::job::Job;
+use crate::settings::Settings;
+use crate::state::State;
+use crate::time::Span;
+use std::cmp::Reverse;
+use std::collections::btree_set;
+use std::ops::Range;
+
+/// A running job that may stay or go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub slot: Slot,
+    /// The type of its GPUs; one beyond the last: several.
+    pub gpu: usize,
+    pub workers: u32,
+    pub priority: i32,
+    pub ran: Span,
+    /// It has had its turn: a waiting job of the same priority goes first.
+    pub had_its_turn: bool,
+    id: JobId,
+    gone: bool,
+}
+
+impl Held {
+    pub fn new(state: &State, slot: Slot, job: &Job, gpu: usize) -> Self {
+        let ran = state.running_for(job);
+        Held {
+            slot,
+            gpu,
+            workers: job.spec.workers,
+            priority: job.spec.priority,
+            ran,
+            had_its_turn: ran >= state.settings.turn,
+            id: job.spec.id,
+            gone: false,
+        }
+    }
+
+    /// Who should stay longest is first.
+    fn order(&self) -> (Reverse<i32>, Span, JobId) {
+        (Reverse(self.priority), self.ran, self.id)
+    }
+}
+
+/// The waiting jobs of one class that are not yet picked.
+#[derive(Debug)]
+pub(crate) struct Line<'a> {
+    pub class: &'a Class,
+    /// A gang of it fits on no single type.
+    pub spans: bool,
+    /// Who is next.
+    pub head: Option<WaitingKey>,
+    rest: btree_set::Iter<'a, WaitingKey>,
+}
+
+/// One workload of a selection.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    pub workload: WorkloadKey,
+    lines: Range<usize>,
+    /// GPUs given beyond any entitlement in this selection.
+    pub extra: f64,
+    /// Some gang of it is, or has to be, spread over several types.
+    pub spans: bool,
+    /// Jobs of it that are neither picked nor given up.
+    pub open: u32,
+}
+
+/// All workloads of a selection with their jobs.
+#[derive(Debug)]
+pub(crate) struct Queues<'a> {
+    state: &'a State,
+    types: usize,
+    pub all: Vec<Queue>,
+    lines: Vec<Line<'a>>,
+    held: Vec<Held>,
+    /// By queue and type: where the running jobs stand.
+    ranges: Vec<Range<usize>>,
+    /// What each queue is owed of each type, with the share of the round and without what it was given.
+    owed: Vec<f64>,
+    /// By slot.
+    picked: Vec<bool>,
+}
+
+impl<'a> Queues<'a> {
+    pub fn new(state: &'a State) -> Self {
+        let (types, most) = (state.cluster.types().len(), state.active.len());
+        Queues {
+            state,
+            types,
+            all: Vec::with_capacity(most),
+            lines: Vec::with_capacity(most),
+            held: Vec::new(),
+            ranges: Vec::with_capacity(most * (types + 1)),
+            owed: Vec::with_capacity(most * types),
+            picked: vec![false; state.jobs.len()],
+        }
+    }
+
+    /// Adds a workload with its running jobs that may be stopped.
+    pub fn add(
+        &mut self,
+        workload: WorkloadKey,
+        owed: impl Iterator<Item = f64>,
+        held: &mut [Held],
+    ) {
+        let of = &self.state.workloads[workload.0];
+        let capacity = self.state.cluster.capacity();
+        self.owed.extend(owed);
+        held.sort_unstable_by_key(|h| (h.gpu, h.order()));
+        let mut rest = &*held;
+        for gpu in 0..=self.types {
+            let here = rest.iter().take_while(|h| h.gpu == gpu).count();
+            self.ranges.push(self.held.len()..self.held.len() + here);
+            self.held.extend(&rest[..here]);
+            rest = &rest[here..];
+        }
+        let first = self.lines.len();
+        let mut spans = held.last().is_some_and(|h| h.gpu == self.types);
+        for class in of.classes.iter().filter(|_| of.waits > 0) {
+            let mut rest = class.waiting.iter();
+            let Some(&head) = rest.next() else { continue };
+            let spans_types = class.workers > 1 && class.spans(&of.profile, capacity);
+            spans |= spans_types;
+            self.lines.push(Line { class, spans: spans_types, head: Some(head), rest });
+        }
+        let (lines, open) = (first..self.lines.len(), of.waits + held.len() as u32);
+        self.all.push(Queue { workload, lines, extra: 0.0, spans, open });
+    }
+
+    pub fn owed(&self, queue: usize, gpu: usize) -> f64 {
+        self.owed[queue * self.types + gpu]
+    }
+
+    /// What a queue is owed over some types together.
+    pub fn owed_in_all(&self, queue: usize, usable: impl Fn(usize) -> bool) -> f64 {
+        (0..self.types).filter(|&j| usable(j)).map(|j| self.owed(queue, j)).sum()
+    }
+
+    pub fn charge(&mut self, queue: usize, gpu: usize, gpus: u32) {
+        self.owed[queue * self.types + gpu] -= f64::from(gpus);
+    }
+
+    pub fn lines(&self, queue: usize) -> &[Line<'a>] {
+        &self.lines[self.all[queue].lines.clone()]
+    }
+
+    /// The running jobs on a type that are not yet picked, who should stay longest first.
+    pub fn held(&self, queue: usize, gpu: usize) -> impl DoubleEndedIterator<Item = &Held> {
+        self.held[self.ranges[queue * (self.types + 1) + gpu].clone()].iter().filter(|h| !h.gone)
+    }
+
+    /// The running jobs that are not yet picked.
+    pub fn all_held(&self, queue: usize) -> impl Iterator<Item = &Held> {
+        (0..=self.types).flat_map(move |gpu| self.held(queue, gpu))
+    }
+
+    /// The next waiting job that may use a type and could fit there.
+    pub fn next_waiting(&self, queue: usize, gpu: usize) -> Option<WaitingKey> {
+        let capacity = self.state.cluster.capacity();
+        let lines = self.lines(queue).iter().filter(|line| line.class.fits_on(gpu, capacity));
+        lines.filter_map(|line| line.head).min()
+    }
+
+    /// The next waiting job that has to be spread over types.
+    pub fn next_spanning(&self, queue: usize) -> Option<WaitingKey> {
+        self.lines(queue).iter().filter(|line| line.spans).filter_map(|line| line.head).min()
+    }
+
+    /// The next job of a line that can afford to be stopped once more.
+    pub fn next_affordable(&self, line: &Line<'_>) -> Option<WaitingKey> {
+        let head = line.head?;
+        let rest = line.class.waiting.range(head..).filter(|key| !self.picked[key.3.0]);
+        rest.copied().find(|key| self.state.may_be_stopped_again(self.state.at(key.3)))
+    }
+
+    /// A running job elsewhere that should move to a type: the move pays, or it loses its place (`lost`).
+    pub fn next_mover(
+        &self,
+        queue: usize,
+        gpu: usize,
+        lost: impl Fn(&Held) -> bool,
+    ) -> Option<Held> {
+        let state = self.state;
+        let profile = &state.workloads[self.all[queue].workload.0].profile;
+        let capacity = state.cluster.capacity()[gpu];
+        let movers = self.all_held(queue).filter(|h| {
+            let now = || match h.gpu < self.types {
+                true => profile.on(h.gpu),
+                false => pace(state, h.slot),
+            };
+            h.gpu != gpu
+                && h.workers <= capacity
+                && (lost(h) || pays(&state.settings, profile.on(gpu), now()))
+                && state.may_use(state.at(h.slot), gpu)
+        });
+        movers.max_by_key(|h| (h.priority, h.ran, Reverse(h.id))).copied()
+    }
+
+    /// Takes a picked job out.
+    pub fn remove(&mut self, queue: usize, slot: Slot) {
+        self.picked[slot.0] = true;
+        self.all[queue].open -= 1;
+        for line in &mut self.lines[self.all[queue].lines.clone()] {
+            while line.head.is_some_and(|key| self.picked[key.3.0]) {
+                line.head = line.rest.next().copied();
+            }
+        }
+        let ranges = &mut self.ranges[queue * (self.types + 1)..][..=self.types];
+        for range in ranges {
+            let here = self.held[range.clone()].iter_mut().find(|h| h.slot == slot);
+            if let Some(held) = here {
+                held.gone = true;
+            }
+            while range.start < range.end && self.held[range.start].gone {
+                range.start += 1;
+            }
+        }
+    }
+}
+
+/// The pace of a gang across types: that of the slowest, and what it loses by being spread.
+pub(crate) fn pace(state: &State, slot: Slot) -> f64 {
+    let profile = &state.workloads[state.at(slot).spec.workload.0].profile;
+    let gpus = state.target(slot).map_or(&[][..], |lease| &lease.gpus);
+    let on = gpus.iter().map(|&g| profile.on(state.cluster.type_of(g).0));
+    on.fold(f64::INFINITY, f64::min) * (1.0 - state.settings.spread_loss.clamp(0.0, 1.0))
+}
+
+/// Whether a faster place wins back the restart within the horizon.
+pub(crate) fn pays(settings: &Settings, speed: f64, now: f64) -> bool {
+    let (cost, horizon) = (settings.restart_cost.seconds(), settings.horizon.seconds());
+    speed * (horizon - cost).max(0.0) > now * horizon
+}

@@ -1,0 +1,79 @@
+//! What an operator decides about the scheduler.
+
+use crate::time::Span;
+use oef_core::Mechanism;
+
+/// How the scheduler works; may be changed between two steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// How shares are computed.
+    pub mechanism: Mechanism,
+    /// The reference gpu type by name; derived from the profiles where there is none.
+    pub reference: Option<String>,
+    /// The length of a round.
+    pub round: Span,
+    /// How shares become grants.
+    pub rounding: RoundingRule,
+    /// How grants become GPUs.
+    pub placement: PlacementRule,
+    /// A job that was started runs at least so long, unless it was told that it runs on borrowed GPUs.
+    pub min_run: Span,
+    /// After so long a run, a waiting job of the same workload has its turn.
+    pub turn: Span,
+    /// What a restart costs: the checkpoint, and the start until the first new step.
+    pub restart_cost: Span,
+    /// The part of a job's running time that restarts may waste...
+    pub waste_budget: f64,
+    /// ... beyond so many restarts that are free.
+    pub free_restarts: u32,
+    /// How long a better place is expected to last; a move must win back its restart within it.
+    pub horizon: Span,
+    /// The speed that a gang is taken to lose on more hosts than it needs, when moves are weighed.
+    pub spread_loss: f64,
+    /// How strongly a running job holds its GPUs, in its own gangs of deficit: somebody must be owed
+    /// that much more before it is preempted.
+    pub stickiness: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let round = Span::from_seconds(300.0);
+        Settings {
+            mechanism: Mechanism::Cooperative,
+            reference: None,
+            round,
+            rounding: RoundingRule::Deficit,
+            placement: PlacementRule::Packed,
+            min_run: round,
+            turn: round.times(4),
+            // Measured: 9-14 s to start a PyTorch process again, 0.1-1.9 s to write a checkpoint,
+            // 0.1-0.7 s to read it.
+            restart_cost: Span::from_seconds(14.0),
+            waste_budget: 0.1,
+            free_restarts: 3,
+            horizon: Span::from_seconds(3600.0),
+            spread_loss: 0.1,
+            stickiness: 1.0,
+        }
+    }
+}
+
+/// How shares become grants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoundingRule {
+    /// By deficits: never more than there is, nothing idle that somebody could use, every deficit bounded.
+    Deficit,
+    /// The paper's: `round(share + deviation)` for each tenant on its own. It may hand out more than there
+    /// is (the last ones then go without) or less; kept for comparison.
+    Paper,
+}
+
+/// How grants become GPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlacementRule {
+    /// Big gangs first, on one host where one fits; running jobs stay.
+    Packed,
+    /// The first free GPUs in the order of the nodes, whatever the host; running jobs stay. Kept for
+    /// comparison with schedulers that do not look at hosts.
+    FirstFree,
+}

@@ -1,0 +1,291 @@
+//! Everything that the scheduler knows. Only [`step`](crate::step()) changes it.
+
+use crate::class::WaitingKey;
+use crate::cluster::{Cluster, Health, NodeSpec};
+use crate::entitlement::Entitlement;
+use crate::ids::{GpuId, JobId, RoundId, Slot, TenantKey, WorkloadKey};
+use crate::job::{Job, Lease, Next, Phase};
+use crate::ledger::{self, Ledger};
+use crate::plan::Plan;
+use crate::reason::StartReason;
+use crate::settings::Settings;
+use crate::tenant::{Profile, Tenant, Workload};
+use crate::time::{Span, Time};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The scheduler's state: a value, to be cloned, compared by replay, and handed to [`step`](crate::step()).
+#[derive(Clone, Debug)]
+pub struct State {
+    pub(crate) settings: Settings,
+    pub(crate) cluster: Cluster,
+    pub(crate) tenants: Vec<Tenant>,
+    pub(crate) workloads: Vec<Workload>,
+    pub(crate) jobs: Vec<Option<Job>>,
+    pub(crate) vacant: Vec<Slot>,
+    pub(crate) by_id: BTreeMap<JobId, Slot>,
+    pub(crate) last_job: Option<JobId>,
+    /// Workloads with live jobs.
+    pub(crate) active: BTreeSet<WorkloadKey>,
+    pub(crate) ledger: Ledger,
+    pub(crate) entitlement: Entitlement,
+    pub(crate) now: Time,
+    pub(crate) round: RoundId,
+    pub(crate) round_began: Time,
+    pub(crate) plan: Plan,
+}
+
+impl State {
+    /// An empty cluster.
+    pub fn new(settings: Settings) -> Self {
+        State {
+            settings,
+            cluster: Cluster::default(),
+            tenants: Vec::new(),
+            workloads: Vec::new(),
+            jobs: Vec::new(),
+            vacant: Vec::new(),
+            by_id: BTreeMap::new(),
+            last_job: None,
+            active: BTreeSet::new(),
+            ledger: Ledger::default(),
+            entitlement: Entitlement::default(),
+            now: Time(0),
+            round: RoundId(0),
+            round_began: Time(0),
+            plan: Plan::default(),
+        }
+    }
+
+    /// A cluster of these nodes. Names that occur twice are counted as one machine each.
+    pub fn with_nodes(settings: Settings, nodes: &[NodeSpec]) -> Self {
+        let mut state = State::new(settings);
+        for node in nodes {
+            state.cluster.add_node(node);
+        }
+        state
+    }
+
+    /// Adds a tenant, or finds the one of that name.
+    pub fn tenant(&mut self, name: &str, weight: f64) -> TenantKey {
+        if let Some(known) = self.tenants.iter().position(|t| t.name == name) {
+            return TenantKey(known);
+        }
+        let weight = if weight.is_finite() && weight > 0.0 { weight } else { 1.0 };
+        self.tenants.push(Tenant { name: name.into(), weight, workloads: Vec::new() });
+        TenantKey(self.tenants.len() - 1)
+    }
+
+    /// Adds a workload to a tenant, or finds the one of that name. `None`: there is no such tenant.
+    pub fn workload(
+        &mut self,
+        tenant: TenantKey,
+        name: &str,
+        weight: f64,
+        profile: Profile,
+    ) -> Option<WorkloadKey> {
+        let owner = self.tenants.get(tenant.0)?;
+        let known = owner.workloads.iter().copied().find(|w| self.workloads[w.0].name == name);
+        if known.is_some() {
+            return known;
+        }
+        let key = WorkloadKey(self.workloads.len());
+        let weight = if weight.is_finite() && weight > 0.0 { weight } else { 1.0 };
+        self.workloads.push(Workload {
+            name: name.into(),
+            tenant,
+            weight,
+            profile: profile.checked(),
+            share: Vec::new(),
+            deficit: Vec::new(),
+            extra: 0.0,
+            used: Vec::new(),
+            classes: Vec::new(),
+            waits: 0,
+            placed: Vec::new(),
+            wanted: 0,
+            gang_max: 0,
+        });
+        self.tenants[tenant.0].workloads.push(key);
+        Some(key)
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Changes the settings; they count from the next round on. Another rounding begins with empty
+    /// accounts: the two do not count the same thing.
+    pub fn set_settings(&mut self, settings: Settings) {
+        ledger::settle(self, self.now);
+        if settings.rounding != self.settings.rounding {
+            ledger::clear(self);
+        }
+        self.settings = settings;
+        self.entitlement.forget();
+    }
+
+    /// The machines.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// All tenants that were ever added.
+    pub fn tenants(&self) -> &[Tenant] {
+        &self.tenants
+    }
+
+    /// All workloads that were ever added.
+    pub fn workloads(&self) -> &[Workload] {
+        &self.workloads
+    }
+
+    /// The workloads with live jobs.
+    pub fn active(&self) -> impl Iterator<Item = WorkloadKey> + '_ {
+        self.active.iter().copied()
+    }
+
+    /// A live job.
+    pub fn job(&self, id: JobId) -> Option<&Job> {
+        self.by_id.get(&id).map(|&slot| self.at(slot))
+    }
+
+    /// All live jobs, the oldest first.
+    pub fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.by_id.values().map(|&slot| self.at(slot))
+    }
+
+    /// The shares of the current round.
+    pub fn entitlement(&self) -> &Entitlement {
+        &self.entitlement
+    }
+
+    /// The last plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The current round.
+    pub fn round(&self) -> RoundId {
+        self.round
+    }
+
+    /// The time of the last event.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    pub(crate) fn at(&self, slot: Slot) -> &Job {
+        self.jobs[slot.0].as_ref().expect("slots in use hold a job")
+    }
+
+    pub(crate) fn at_mut(&mut self, slot: Slot) -> &mut Job {
+        self.jobs[slot.0].as_mut().expect("slots in use hold a job")
+    }
+
+    /// The GPUs that a job holds or will go to: none for one that waits or is on its way out.
+    pub(crate) fn target(&self, slot: Slot) -> Option<&Lease> {
+        match &self.at(slot).phase {
+            Phase::Assigned { lease, .. } | Phase::Running { lease, .. } => Some(lease),
+            Phase::Stopping { next: Next::Move { lease, .. }, .. } => Some(lease),
+            Phase::Stopping { .. } | Phase::Queued => None,
+        }
+    }
+
+    /// Why a job has, or will have, its GPUs.
+    pub(crate) fn start_reason(&self, slot: Slot) -> Option<StartReason> {
+        match &self.at(slot).phase {
+            Phase::Assigned { why, .. } | Phase::Running { why, .. } => Some(*why),
+            Phase::Stopping { next: Next::Move { why, .. }, .. } => Some(*why),
+            Phase::Stopping { .. } | Phase::Queued => None,
+        }
+    }
+
+    /// Whether a placed job may not be stopped now: it is on its way, has just begun, or has been
+    /// stopped so often that it may not lose more.
+    pub(crate) fn is_protected(&self, slot: Slot) -> bool {
+        let job = self.at(slot);
+        let Phase::Running { since, why, .. } = &job.phase else { return true };
+        let young = !why.is_borrowed() && self.now.since(*since) < self.settings.min_run;
+        young || !self.may_restart(job)
+    }
+
+    /// Whether one more restart stays within the budget of wasted work.
+    pub(crate) fn may_restart(&self, job: &Job) -> bool {
+        self.may_restart_after(job, 1)
+    }
+
+    /// Whether a waiting job could be started and stopped once more within the budget.
+    pub(crate) fn may_be_stopped_again(&self, job: &Job) -> bool {
+        self.may_restart_after(job, 1 + u32::from(job.started_before))
+    }
+
+    fn may_restart_after(&self, job: &Job, more: u32) -> bool {
+        let ran = job.ran + self.running_for(job);
+        let beyond =
+            f64::from(job.restarts) + f64::from(more) - f64::from(self.settings.free_restarts);
+        let wasted = self.settings.restart_cost.seconds() * beyond;
+        beyond <= 0.0 || wasted <= self.settings.waste_budget * ran.seconds()
+    }
+
+    pub(crate) fn running_for(&self, job: &Job) -> Span {
+        match job.phase {
+            Phase::Running { since, .. } => self.now.since(since),
+            _ => Span(0),
+        }
+    }
+
+    /// The type of a gang's GPUs, if they are of one.
+    pub(crate) fn single_type(&self, gpus: &[GpuId]) -> Option<usize> {
+        let first = self.cluster.type_of(*gpus.first()?);
+        gpus.iter().all(|&g| self.cluster.type_of(g) == first).then_some(first.0)
+    }
+
+    /// Whether a job may be given GPUs of a type.
+    pub(crate) fn may_use(&self, job: &Job, gpu: usize) -> bool {
+        let workload = &self.workloads[job.spec.workload.0];
+        workload.profile.on(gpu) > 0.0 && workload.classes[job.class].may_use(gpu)
+    }
+
+    /// The place of a job in its queue.
+    pub(crate) fn waiting_key(&self, slot: Slot) -> WaitingKey {
+        waiting_key(self.at(slot), slot)
+    }
+
+    /// A job waits from now on.
+    pub(crate) fn enqueue(&mut self, slot: Slot) {
+        let now = self.now;
+        self.at_mut(slot).waiting_since = now;
+        self.requeue(slot);
+    }
+
+    /// Puts a job whose promise was taken back where it was in its queue: it has not run meanwhile.
+    pub(crate) fn requeue(&mut self, slot: Slot) {
+        let job = self.at_mut(slot);
+        job.phase = Phase::Queued;
+        let (key, class) = (waiting_key(job, slot), job.class);
+        let workload = job.spec.workload;
+        let workload = &mut self.workloads[workload.0];
+        workload.waits += u32::from(workload.classes[class].waiting.insert(key));
+    }
+
+    pub(crate) fn dequeue(&mut self, slot: Slot) {
+        let job = self.at(slot);
+        let (key, class) = (waiting_key(job, slot), job.class);
+        let workload = job.spec.workload;
+        let workload = &mut self.workloads[workload.0];
+        workload.waits -= u32::from(workload.classes[class].waiting.remove(&key));
+    }
+
+    /// Whether a node is healthy.
+    pub fn is_up(&self, node: &str) -> bool {
+        self.cluster
+            .node_named(node)
+            .is_some_and(|id| self.cluster.nodes()[id.0].health() == Health::Up)
+    }
+}
+
+fn waiting_key(job: &Job, slot: Slot) -> WaitingKey {
+    (Reverse(job.spec.priority), job.waiting_since, job.spec.id, slot)
+}

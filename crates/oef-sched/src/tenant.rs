@@ -1,0 +1,164 @@
+//! Who owns jobs, and how fast their workloads run.
+
+use crate::class::Class;
+use crate::ids::{Slot, TenantKey, WorkloadKey};
+
+/// A party that owns weight and jobs.
+#[derive(Clone, Debug)]
+pub struct Tenant {
+    /// Unique name.
+    pub name: String,
+    /// What it counts, `> 0`.
+    pub weight: f64,
+    pub(crate) workloads: Vec<WorkloadKey>,
+}
+
+/// Where a profile comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provenance {
+    /// Told by the tenant.
+    Declared,
+    /// Observed while its jobs ran.
+    Measured,
+    /// Taken from similar workloads until there is something better.
+    Estimated,
+}
+
+/// Throughput of a workload on each gpu type, per GPU, in any unit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// By gpu type, in the cluster's order; 0 (or beyond the end): cannot run there.
+    pub throughput: Vec<f64>,
+    /// Where it comes from.
+    pub provenance: Provenance,
+}
+
+impl Profile {
+    /// Throughput on a type; 0: cannot run there.
+    pub fn on(&self, gpu: usize) -> f64 {
+        self.throughput.get(gpu).copied().unwrap_or(0.0)
+    }
+
+    /// The same with entries that make no sense (negative, undefined, infinite) as 0.
+    pub(crate) fn checked(mut self) -> Self {
+        for entry in &mut self.throughput {
+            if !entry.is_finite() || *entry < 0.0 {
+                *entry = 0.0;
+            }
+        }
+        self
+    }
+}
+
+/// A kind of job of one tenant with one profile.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// Unique within its tenant.
+    pub name: String,
+    /// Who owns it.
+    pub tenant: TenantKey,
+    /// Its part in the tenant's weight, relative to the tenant's other workloads.
+    pub weight: f64,
+    /// How fast it runs.
+    pub profile: Profile,
+    /// GPUs that it is entitled to in this round, by type.
+    pub(crate) share: Vec<f64>,
+    /// Shares owed minus GPUs received, in GPU-rounds, by type.
+    pub(crate) deficit: Vec<f64>,
+    /// GPU-rounds received beyond any entitlement.
+    pub(crate) extra: f64,
+    /// GPUs that its jobs hold now, by type.
+    pub(crate) used: Vec<u32>,
+    /// Its live jobs by kind. A kind without jobs is used again by the next that comes.
+    pub(crate) classes: Vec<Class>,
+    /// Jobs that wait.
+    pub(crate) waits: u32,
+    /// Jobs that own GPUs.
+    pub(crate) placed: Vec<Slot>,
+    /// Workers of its live jobs together.
+    pub(crate) wanted: u64,
+    /// The largest gang among its live jobs.
+    pub(crate) gang_max: u32,
+}
+
+impl Workload {
+    /// Shares owed minus GPUs received, in GPU-rounds of each gpu type (0 beyond the end).
+    pub fn deficits(&self) -> &[f64] {
+        &self.deficit
+    }
+
+    /// GPUs of a type that it is entitled to in this round.
+    pub fn share_on(&self, gpu: usize) -> f64 {
+        self.share.get(gpu).copied().unwrap_or(0.0)
+    }
+
+    /// GPUs of a type that its jobs hold now.
+    pub fn used_on(&self, gpu: usize) -> u32 {
+        self.used.get(gpu).copied().unwrap_or(0)
+    }
+
+    /// GPU-rounds received beyond any entitlement.
+    pub fn extra(&self) -> f64 {
+        self.extra
+    }
+
+    /// GPUs that its live jobs could use together.
+    pub fn wanted(&self) -> u32 {
+        u32::try_from(self.wanted).unwrap_or(u32::MAX)
+    }
+
+    /// GPUs that its live jobs could use together on what there is: a gang that fits nowhere wants nothing.
+    pub(crate) fn usable(&self, capacity: &[u32]) -> u64 {
+        let fits = |class: &&Class| {
+            let first_look = capacity.first().is_some_and(|&c| {
+                class.workers <= c && self.profile.on(0) > 0.0 && class.may_use(0)
+            });
+            first_look || class.most(&self.profile, capacity) >= class.workers
+        };
+        let live = self.classes.iter().filter(|class| class.live > 0);
+        live.filter(fits).map(|class| u64::from(class.live) * u64::from(class.workers)).sum()
+    }
+
+    /// The gpu types that some live job could use, by the GPUs that there are. A job that fits on one type
+    /// counts for the types where it fits; if no job does, those count over which a gang could be spread.
+    pub(crate) fn usable_types(&self, capacity: &[u32]) -> Vec<bool> {
+        let live = || self.classes.iter().filter(|class| class.live > 0);
+        let runs = |j: usize| self.profile.on(j) > 0.0;
+        let types = 0..capacity.len();
+        let alone: Vec<bool> =
+            types.clone().map(|j| runs(j) && live().any(|c| c.fits_on(j, capacity))).collect();
+        if alone.contains(&true) {
+            return alone;
+        }
+        let spread = |j: usize| live().any(|c| c.spans(&self.profile, capacity) && c.may_use(j));
+        types.map(|j| runs(j) && spread(j)).collect()
+    }
+
+    /// Whether a job waits that could use a type.
+    pub(crate) fn waits_for(&self, gpu: usize, capacity: &[u32]) -> bool {
+        self.waits > 0
+            && self.classes.iter().any(|class| {
+                !class.waiting.is_empty()
+                    && class.may_use(gpu)
+                    && (class.workers <= capacity[gpu] || class.spans(&self.profile, capacity))
+            })
+    }
+
+    pub(crate) fn is_active(&self) -> bool {
+        self.wanted > 0
+    }
+
+    /// Shares owed minus GPUs received of a type, in GPU-rounds.
+    pub fn deficit_on(&self, gpu: usize) -> f64 {
+        self.deficit.get(gpu).copied().unwrap_or(0.0)
+    }
+
+    /// Makes room for types that appeared since.
+    pub(crate) fn widen(&mut self, types: usize) {
+        if self.deficit.len() < types {
+            self.deficit.resize(types, 0.0);
+            self.share.resize(types, 0.0);
+            self.used.resize(types, 0);
+        }
+    }
+}

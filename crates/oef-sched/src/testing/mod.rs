@@ -1,0 +1,16 @@
+//! A world to test the scheduler in, a checker that knows nothing of how it decides, and the properties.
+
+mod check;
+mod dice;
+mod fairness;
+mod faults;
+mod forecast;
+mod paper;
+mod placement;
+mod regressions;
+mod replay;
+mod restarts;
+mod scenario;
+mod turns;
+mod work;
+mod world;

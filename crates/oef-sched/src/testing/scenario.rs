@@ -1,0 +1,146 @@
+//! Random clusters, tenants and lives.
+
+use super::dice::Dice;
+use super::world::{Answers, World};
+use crate::*;
+use oef_core::Mechanism;
+
+/// What may happen in a life.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turmoil {
+    pub faults: bool,
+    pub changes: bool,
+    pub gangs: &'static [u32],
+    pub restricted: bool,
+}
+
+pub(crate) const CALM: Turmoil =
+    Turmoil { faults: false, changes: false, gangs: &[1], restricted: false };
+pub(crate) const WILD: Turmoil =
+    Turmoil { faults: true, changes: true, gangs: &[1, 1, 2, 3, 4, 8], restricted: true };
+
+const NAMES: [&str; 4] = ["k80", "p100", "v100", "a100"];
+
+pub(crate) fn settings(dice: &mut Dice) -> Settings {
+    let round = Span::from_seconds(300.0);
+    let mechanisms =
+        [Mechanism::MaxMin, Mechanism::MaxMin, Mechanism::Noncooperative, Mechanism::Cooperative];
+    Settings {
+        mechanism: dice.one_of(&mechanisms),
+        round,
+        min_run: dice.one_of(&[Span(0), round, round.times(3), Span(round.0 / 2)]),
+        turn: dice.one_of(&[Span(0), round, round.times(4)]),
+        free_restarts: dice.one_of(&[0, 1, 3, 1000]),
+        waste_budget: dice.one_of(&[0.0, 0.1, 1.0]),
+        stickiness: dice.one_of(&[0.0, 0.5, 1.0]),
+        restart_cost: dice.one_of(&[Span(0), Span::from_seconds(14.0), Span::from_seconds(300.0)]),
+        placement: dice.one_of(&[PlacementRule::Packed, PlacementRule::FirstFree]),
+        ..Settings::default()
+    }
+}
+
+/// A cluster of one to three types, and tenants with profiles.
+pub(crate) fn world(dice: &mut Dice, settings: Settings, tenants: usize) -> World {
+    let types = dice.between(1, 3) as usize;
+    let nodes: Vec<(&str, u32, u32)> = NAMES[..types]
+        .iter()
+        .map(|name| (*name, dice.between(1, 3), dice.one_of(&[1, 2, 4, 8])))
+        .collect();
+    let mut world = World::new(settings, &nodes);
+    for t in 0..tenants {
+        let weight = dice.one_of(&[1.0, 1.0, 2.0, 0.5]);
+        let tenant = world.state.tenant(&format!("t{t}"), weight);
+        for w in 0..dice.one_of(&[1, 1, 1, 2, 3]) {
+            let profile = profile(dice, types);
+            world.workload(tenant, &format!("w{w}"), dice.one_of(&[1.0, 2.0]), &profile);
+        }
+    }
+    world
+}
+
+pub(crate) fn profile(dice: &mut Dice, types: usize) -> Vec<f64> {
+    let mut speed = 1.0;
+    let mut profile: Vec<f64> = (0..types)
+        .map(|_| {
+            let here = if dice.chance(0.1) { 0.0 } else { speed };
+            speed *= 1.0 + dice.real() * 1.5;
+            here
+        })
+        .collect();
+    if profile.iter().all(|&p| p == 0.0) {
+        profile[0] = 1.0;
+    }
+    profile
+}
+
+pub(crate) fn submit(world: &mut World, dice: &mut Dice, turmoil: Turmoil) -> JobId {
+    let workload = WorkloadKey(dice.below(world.state.workloads().len()));
+    let mut spec = world.spec(workload, dice.one_of(turmoil.gangs));
+    spec.priority = dice.one_of(&[0, 0, 0, 1, -1]);
+    if turmoil.restricted && dice.chance(0.15) {
+        let types = NAMES.iter().filter(|_| dice.chance(0.5)).map(|t| (*t).into()).collect();
+        spec.types = Some(types);
+    }
+    world.submit_spec(spec)
+}
+
+/// One random event; ticks come at their time.
+pub(crate) fn live_on(world: &mut World, dice: &mut Dice, turmoil: Turmoil) {
+    let round = world.state.settings().round;
+    let due = world.state.plan().began + round;
+    if world.answers == Answers::Late && !world.stopping.is_empty() && dice.chance(0.4) {
+        let which = dice.below(world.stopping.len());
+        world.answer(which);
+        return;
+    }
+    match dice.below(20) {
+        0..=5 => {
+            submit(world, dice, turmoil);
+        }
+        6..=8 => {
+            if let Some(job) = world.any_running(dice) {
+                world.finish(job);
+            }
+        }
+        9 => {
+            let ids: Vec<JobId> = world.state.jobs().map(|job| job.spec().id).collect();
+            if !ids.is_empty() {
+                let job = ids[dice.below(ids.len())];
+                world.happen(EventKind::Cancelled { job });
+            }
+        }
+        10 if turmoil.faults => {
+            let nodes = world.state.cluster().nodes();
+            let node = nodes[dice.below(nodes.len())].name().to_string();
+            world.happen(EventKind::NodeDown { node });
+        }
+        11 | 12 if turmoil.faults => {
+            let nodes = world.state.cluster().nodes();
+            let node = &nodes[dice.below(nodes.len())];
+            let gpu_type = world.state.cluster().types()[node.gpu_type().0].clone();
+            let (name, gpus) = (node.name().to_string(), node.gpus() as u32);
+            world.happen(EventKind::NodeUp(NodeSpec { name, gpu_type, gpus }));
+        }
+        13 if turmoil.changes => {
+            let tenant = TenantKey(dice.below(world.state.tenants().len()));
+            world.happen(EventKind::Weight { tenant, weight: 0.5 + dice.real() });
+        }
+        14 if turmoil.changes => {
+            let workload = WorkloadKey(dice.below(world.state.workloads().len()));
+            let throughput = profile(dice, world.state.cluster().types().len());
+            let profile = Profile { throughput, provenance: Provenance::Measured };
+            world.happen(EventKind::Profiled { workload, profile });
+        }
+        15 if turmoil.faults && dice.chance(0.1) => {
+            let name = format!("new-{}", world.now.0);
+            let gpu_type = dice.one_of(&NAMES).into();
+            world.happen(EventKind::NodeUp(NodeSpec { name, gpu_type, gpus: 4 }));
+        }
+        _ => {
+            world.wait(Span(dice.next() % round.0));
+            if world.now >= due || world.state.round().0 == 0 {
+                world.happen(EventKind::Tick);
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! A world around the scheduler: an executor that answers, and a clock.
+
+use super::check::{broken, idle_in_vain};
+use super::dice::Dice;
+use crate::*;
+
+/// When jobs that are told to stop have stopped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Answers {
+    /// Within the same instant.
+    AtOnce,
+    /// Somewhen; each is as likely to be the next event as any other.
+    Late,
+}
+
+/// The scheduler with its executor.
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    pub state: State,
+    pub now: Time,
+    pub answers: Answers,
+    /// Jobs that were told to stop.
+    pub stopping: Vec<(JobId, Generation)>,
+    /// Everything that happened, to be replayed.
+    pub log: Vec<Event>,
+    /// Every step is checked.
+    pub checked: bool,
+    next_job: u64,
+}
+
+impl World {
+    pub fn new(settings: Settings, nodes: &[(&str, u32, u32)]) -> Self {
+        let mut specs = Vec::new();
+        for &(gpu_type, hosts, gpus) in nodes {
+            for host in 0..hosts {
+                let name = format!("{gpu_type}-{host}");
+                specs.push(NodeSpec { name, gpu_type: gpu_type.into(), gpus });
+            }
+        }
+        World {
+            state: State::with_nodes(settings, &specs),
+            now: Time(0),
+            answers: Answers::AtOnce,
+            stopping: Vec::new(),
+            log: Vec::new(),
+            checked: true,
+            next_job: 0,
+        }
+    }
+
+    /// A tenant with one workload.
+    pub fn tenant(&mut self, name: &str, weight: f64, speeds: &[f64]) -> WorkloadKey {
+        let tenant = self.state.tenant(name, weight);
+        self.workload(tenant, "w", 1.0, speeds)
+    }
+
+    pub fn workload(
+        &mut self,
+        tenant: TenantKey,
+        name: &str,
+        weight: f64,
+        speeds: &[f64],
+    ) -> WorkloadKey {
+        let profile = Profile { throughput: speeds.to_vec(), provenance: Provenance::Declared };
+        self.state.workload(tenant, name, weight, profile).expect("the tenant is there")
+    }
+
+    /// What a new job would be.
+    pub fn spec(&mut self, workload: WorkloadKey, workers: u32) -> JobSpec {
+        self.next_job += 1;
+        let tenant = self.state.workloads()[workload.0].tenant;
+        let id = JobId(self.next_job);
+        JobSpec { id, tenant, workload, workers, priority: 0, types: None }
+    }
+
+    pub fn submit(&mut self, workload: WorkloadKey, workers: u32) -> JobId {
+        let spec = self.spec(workload, workers);
+        self.submit_spec(spec)
+    }
+
+    pub fn submit_many(&mut self, workload: WorkloadKey, workers: u32, count: u32) {
+        for _ in 0..count {
+            self.submit(workload, workers);
+        }
+    }
+
+    pub fn submit_spec(&mut self, spec: JobSpec) -> JobId {
+        let id = spec.id;
+        self.happen(EventKind::Submitted(spec));
+        id
+    }
+
+    /// Lets something happen now, answers for the executor, and checks the state.
+    pub fn happen(&mut self, kind: EventKind) -> Vec<Action> {
+        let mut all = self.just(kind);
+        while self.answers == Answers::AtOnce && !self.stopping.is_empty() {
+            all.extend(self.answer(0));
+        }
+        all
+    }
+
+    /// The same without answers.
+    fn just(&mut self, kind: EventKind) -> Vec<Action> {
+        let event = Event { at: self.now, kind };
+        self.log.push(event.clone());
+        let actions = step(&mut self.state, event.clone());
+        for action in &actions {
+            if let Action::Preempt { job, generation, .. }
+            | Action::Migrate { job, generation, .. } = action
+            {
+                self.stopping.push((*job, *generation));
+            }
+        }
+        if self.checked {
+            self.check(&event);
+        }
+        actions
+    }
+
+    fn check(&self, event: &Event) {
+        let wrong = broken(&self.state);
+        assert!(wrong.is_empty(), "after {event:?}: {wrong:#?}");
+        let deficit = self.state.settings().rounding == RoundingRule::Deficit;
+        if deficit && self.state.round().0 > 0 {
+            let idle = idle_in_vain(&self.state);
+            assert!(idle.is_empty(), "after {event:?}: {idle:#?}");
+        }
+    }
+
+    /// A job that was told to stop has stopped.
+    pub fn answer(&mut self, which: usize) -> Vec<Action> {
+        let (job, generation) = self.stopping.remove(which);
+        // It may have ended meanwhile.
+        if self.state.job(job).is_none() {
+            return Vec::new();
+        }
+        self.just(EventKind::Preempted { job, generation })
+    }
+
+    pub fn finish(&mut self, job: JobId) -> Vec<Action> {
+        let lease = self.state.job(job).and_then(|job| job.lease());
+        let generation = lease.map_or(Generation(0), |lease| lease.generation);
+        self.happen(EventKind::Finished { job, generation })
+    }
+
+    pub fn wait(&mut self, span: Span) {
+        self.now = self.now + span;
+    }
+
+    /// A round begins: the first now, each other one round after the last.
+    pub fn tick(&mut self) -> Vec<Action> {
+        if self.state.round().0 > 0 {
+            let round = self.state.settings().round;
+            self.now = (self.state.plan().began + round).max(self.now);
+        }
+        self.happen(EventKind::Tick)
+    }
+
+    pub fn ticks(&mut self, count: u32) {
+        for _ in 0..count {
+            self.tick();
+        }
+    }
+
+    pub fn runs(&self, job: JobId) -> bool {
+        self.state.job(job).is_some_and(|job| job.state() == JobState::Running)
+    }
+
+    /// The name of the type that a job runs on; `-`: it does not; `+`: several.
+    pub fn runs_on(&self, job: JobId) -> &str {
+        let Some(lease) = self.state.job(job).filter(|_| self.runs(job)).and_then(|j| j.lease())
+        else {
+            return "-";
+        };
+        match self.state.single_type(&lease.gpus) {
+            Some(gpu) => &self.state.cluster().types()[gpu],
+            None => "+",
+        }
+    }
+
+    /// The hosts that a job runs on.
+    pub fn hosts(&self, job: JobId) -> Vec<usize> {
+        let lease = self.state.job(job).filter(|_| self.runs(job)).and_then(|job| job.lease());
+        let mut hosts: Vec<usize> =
+            lease.map_or(Vec::new(), |lease| lease.gpus.iter().map(|g| g.node.0).collect());
+        hosts.sort();
+        hosts.dedup();
+        hosts
+    }
+
+    /// A job of those that run.
+    pub fn any_running(&self, dice: &mut Dice) -> Option<JobId> {
+        let running: Vec<JobId> =
+            self.state.jobs().filter(|j| j.lease().is_some()).map(|j| j.spec().id).collect();
+        (!running.is_empty()).then(|| running[dice.below(running.len())])
+    }
+}

@@ -1,0 +1,104 @@
+//! Why a job waits, and when it can expect its turn.
+
+use crate::class::Class;
+use crate::ids::{JobId, RoundId, Slot};
+use crate::job::{JobState, Phase};
+use crate::reason::{WaitReason, sentence};
+use crate::state::State;
+use oef_core::TypeId;
+
+/// What is known about a job's next steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Forecast {
+    /// What it is doing.
+    pub state: JobState,
+    /// Why it waits; `None`: it does not.
+    pub waits: Option<WaitReason>,
+    /// The round in which it can expect to start, as things are.
+    pub expected: Option<RoundId>,
+    /// All of that in a sentence.
+    pub sentence: String,
+}
+
+/// Says what a job waits for, or why it runs.
+pub fn why(state: &State, job: JobId) -> Option<Forecast> {
+    let slot = *state.by_id.get(&job)?;
+    let job = state.at(slot);
+    let types = state.cluster.types();
+    Some(match &job.phase {
+        Phase::Queued => {
+            let (reason, expected) = waiting(state, slot);
+            let sentence = sentence(&reason, expected, types);
+            Forecast { state: job.state(), waits: Some(reason), expected, sentence }
+        }
+        Phase::Assigned { why, .. } => Forecast {
+            state: job.state(),
+            waits: None,
+            expected: Some(state.round),
+            sentence: format!("starts as soon as its GPUs are free: {why}"),
+        },
+        Phase::Running { why, .. } => Forecast {
+            state: job.state(),
+            waits: None,
+            expected: None,
+            sentence: format!("runs: {why}"),
+        },
+        Phase::Stopping { why, .. } => Forecast {
+            state: job.state(),
+            waits: None,
+            expected: None,
+            sentence: format!("is being stopped: {why}"),
+        },
+    })
+}
+
+fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
+    let job = state.at(slot);
+    let workload = &state.workloads[job.spec.workload.0];
+    let capacity = state.cluster.capacity();
+    let usable = |j: &usize| capacity[*j] > 0 && state.may_use(job, *j);
+    let types: Vec<usize> = (0..capacity.len()).filter(usable).collect();
+    if types.is_empty() {
+        return (WaitReason::CannotRun, None);
+    }
+    let most: u32 = types.iter().map(|&j| capacity[j]).sum();
+    let workers = job.spec.workers;
+    if most < workers {
+        return (WaitReason::TooLarge { workers, most }, None);
+    }
+    let share: f64 = types.iter().map(|&j| workload.share_on(j)).sum();
+    let owed: f64 = types.iter().map(|&j| workload.deficit_on(j)).sum();
+    let own = state.waiting_key(slot);
+    let ahead = |class: &Class| class.waiting.range(..own).count();
+    let gangs = workload.classes.iter().map(|c| ahead(c) as f64 * f64::from(c.workers)).sum();
+    let expected = expect(state, gangs, f64::from(workers), owed, share);
+    let next = workload.classes.iter().filter_map(|c| c.waiting.first()).min();
+    if let Some(&(_, _, next, _)) = next.filter(|&&next| next < own) {
+        let ahead = workload.classes.iter().map(ahead).sum();
+        return (WaitReason::Behind { next, ahead }, expected);
+    }
+    if share <= 0.0 && owed <= 0.0 {
+        return (WaitReason::NextRound, Some(RoundId(state.round.0 + 1)));
+    }
+    let best = types.iter().copied().max_by(|&a, &b| {
+        let per_gang = |j: usize| workload.deficit_on(j) + workload.share_on(j);
+        per_gang(a).total_cmp(&per_gang(b)).then(b.cmp(&a))
+    });
+    let gpu = TypeId(best.unwrap_or(0));
+    let (deficit, share) = (workload.deficit_on(gpu.0), workload.share_on(gpu.0));
+    if deficit + share >= f64::from(workers) {
+        let within = state.settings.min_run;
+        return (WaitReason::Protected { gpu, within }, expected);
+    }
+    (WaitReason::Saving { gpu, deficit, share, workers }, expected)
+}
+
+/// The round in which the workload's credit reaches the gangs ahead and half of this one: on average a
+/// gang starts when half of it is saved up, and the other half is paid back while it runs.
+fn expect(state: &State, ahead: f64, workers: f64, owed: f64, share: f64) -> Option<RoundId> {
+    if share <= 0.0 {
+        return None;
+    }
+    let rounds = ((ahead + workers / 2.0 - owed) / share).ceil().max(1.0);
+    (rounds < 1e9).then(|| RoundId(state.round.0 + rounds as u64))
+}

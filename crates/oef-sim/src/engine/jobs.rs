@@ -1,0 +1,110 @@
+//! The trace's jobs in the simulated world: how much is left, and how fast it goes.
+
+use crate::input::{ProfileTable, TraceJob, Work};
+use crate::world::{JobRates, rates};
+use oef_sched::{Cluster, Generation, JobId, JobSpec, Lease, Span, TenantKey, Time, WorkloadKey};
+use std::rc::Rc;
+
+/// One job of the trace.
+#[derive(Debug)]
+pub(crate) struct SimJob {
+    /// Its place in the trace.
+    pub index: usize,
+    pub tenant: TenantKey,
+    pub workload: WorkloadKey,
+    pub workers: u32,
+    pub priority: i32,
+    pub submit: Time,
+    pub rates: Rc<JobRates>,
+    /// Units of work in all, and done.
+    pub work: f64,
+    pub done: f64,
+    /// Units of work per normalised unit of throughput and second.
+    pub unit: f64,
+    pub run: Option<RunState>,
+    pub first_start: Option<Time>,
+    pub finish: Option<Time>,
+    pub starts: u32,
+    pub cancelled: bool,
+}
+
+/// A job that holds GPUs.
+#[derive(Clone, Debug)]
+pub(crate) struct RunState {
+    pub generation: Generation,
+    /// Since when work is done: the start, and what a restart costs.
+    pub from: Time,
+    /// Up to when the work is counted.
+    pub counted: Time,
+    /// Units of work per second.
+    pub rate: f64,
+    /// Workers on gangs across types.
+    pub across: bool,
+}
+
+impl SimJob {
+    pub fn spec(&self, id: JobId) -> JobSpec {
+        JobSpec {
+            id,
+            tenant: self.tenant,
+            workload: self.workload,
+            workers: self.workers,
+            priority: self.priority,
+            types: None,
+        }
+    }
+
+    /// Counts the work done up to now and returns it, in normalised units times seconds.
+    pub fn count(&mut self, now: Time) -> f64 {
+        let Some(run) = &mut self.run else { return 0.0 };
+        let from = run.counted.max(run.from);
+        run.counted = now.max(run.counted);
+        let worked = (now.since(from).seconds() * run.rate).min(self.work - self.done).max(0.0);
+        self.done += worked;
+        worked / self.unit
+    }
+
+    /// Begins to run on a lease and returns the instant of the last step.
+    pub fn start(&mut self, lease: &Lease, cluster: &Cluster, now: Time, cost: Span) -> Time {
+        let mut types: Vec<usize> = Vec::new();
+        let mut hosts = Vec::new();
+        for gpu in &lease.gpus {
+            let gpu_type = cluster.nodes()[gpu.node.0].gpu_type().0;
+            if !types.contains(&gpu_type) {
+                types.push(gpu_type);
+            }
+            if !hosts.contains(&gpu.node) {
+                hosts.push(gpu.node);
+            }
+        }
+        let across = types.len() > 1;
+        let rate = self.rates.on(types, hosts.len());
+        // The first start is part of the job; a later one is what preemption costs.
+        let from = if self.starts == 0 { now } else { now + cost };
+        self.starts += 1;
+        self.first_start = self.first_start.or(Some(now));
+        self.run =
+            Some(RunState { generation: lease.generation, from, counted: now, rate, across });
+        let seconds = (self.work - self.done) / rate;
+        let left = Span(((seconds * 1000.0).ceil().min(1e15)) as u64);
+        from + left.max(Span(1))
+    }
+}
+
+/// Units of work of a job of the trace, and its speeds.
+pub(crate) fn work_of(job: &TraceJob, profiles: &ProfileTable) -> Option<(Rc<JobRates>, f64)> {
+    let model = job.model.as_deref()?;
+    let rates = rates(profiles, model, job.batch_size, job.gpus)?;
+    let work = match &job.work {
+        Work::Steps(steps) => *steps,
+        Work::DurationOnFastest(s) => s * rates.together.iter().copied().fold(0.0, f64::max),
+        Work::DurationOn { gpu_type, seconds } => {
+            let column = profiles.type_index(gpu_type);
+            let rate = column.map_or(0.0, |j| rates.together[j]);
+            let rate =
+                if rate > 0.0 { rate } else { rates.together.iter().copied().fold(0.0, f64::max) };
+            seconds * rate
+        }
+    };
+    Some((Rc::new(rates), work))
+}

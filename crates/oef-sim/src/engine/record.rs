@@ -1,0 +1,302 @@
+//! What is written down while a simulation runs.
+
+use super::jobs::SimJob;
+use super::scenario::Detail;
+use oef_core::{Outcome, Problem, equal_split};
+use oef_sched::{State, TenantKey, Time};
+
+/// The end of one job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobRecord {
+    /// Its number in the trace, from 0.
+    pub job: usize,
+    /// Who owned it, by its position among the tenants of the result.
+    pub tenant: usize,
+    /// Its gang.
+    pub workers: u32,
+    /// When it was submitted, in seconds.
+    pub submit_s: f64,
+    /// When it first ran.
+    pub start_s: Option<f64>,
+    /// When it did its last step.
+    pub finish_s: Option<f64>,
+    /// How often it was stopped and started again.
+    pub restarts: u32,
+}
+
+/// Somebody held a GPU for a while.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Segment {
+    /// The node, by its position in the cluster.
+    pub node: usize,
+    /// The GPU's index on it.
+    pub gpu: u32,
+    /// From when, in seconds.
+    pub from_s: f64,
+    /// Until when.
+    pub to_s: f64,
+    /// Who, by its position among the tenants of the result.
+    pub tenant: usize,
+}
+
+/// Figures of each round, as far as they are kept.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// Begin of each round, in seconds.
+    pub at_s: Vec<f64>,
+    /// Normalised throughput of all jobs in the round.
+    pub actual: Vec<f64>,
+    /// Normalised throughput that the shares promise.
+    pub estimated: Vec<f64>,
+    /// The part of the healthy GPUs that somebody held.
+    pub utilisation: Vec<f64>,
+    /// Jobs waiting at the begin of the round.
+    pub waiting: Vec<u32>,
+    /// Jobs running at the begin of the round.
+    pub running: Vec<u32>,
+    /// The greatest deficit of any workload, in GPU-rounds.
+    pub deficit_max: Vec<f64>,
+    /// By tenant: normalised throughput in each round (empty without full detail).
+    pub tenants: Vec<Vec<f32>>,
+    /// By tenant: normalised throughput that its share promises.
+    pub promised: Vec<Vec<f32>>,
+    /// By tenant: its deficits summed over types and workloads, in GPU-rounds.
+    pub deficits: Vec<Vec<f32>>,
+}
+
+/// One tenant over the whole run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TenantRecord {
+    /// Its name.
+    pub name: String,
+    /// Its weight at the end.
+    pub weight: f64,
+    /// Rounds in which it had live jobs from begin to end.
+    pub rounds: u64,
+    /// Sums over those rounds of normalised throughput: what it had, what its share promised, and what an equal
+    /// split would have promised.
+    pub delivered: f64,
+    /// See `delivered`.
+    pub promised: f64,
+    /// See `delivered`.
+    pub equal_split: f64,
+    /// Sums over the rounds of GPUs: of its share, and held.
+    pub share_gpus: f64,
+    /// See `share_gpus`.
+    pub held_gpus: f64,
+}
+
+/// Collects figures round by round.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    pub detail: Detail,
+    /// True normalised speeds of every workload, by type: promises are counted in the truth, whatever was told.
+    pub truths: Vec<Vec<f64>>,
+    pub series: Series,
+    pub tenants: Vec<TenantRecord>,
+    pub segments: Vec<Segment>,
+    pub deficit_max: f64,
+    pub straggler_workers: u64,
+    pub overcommitted: u64,
+    /// GPU-seconds held, and there, while there were live jobs.
+    pub held: f64,
+    pub capacity: f64,
+    /// Normalised throughput times seconds, while there were live jobs.
+    pub actual: f64,
+    pub estimated: f64,
+    pub live_seconds: f64,
+    /// The round with the most tenants at once.
+    pub busiest: Option<(Problem, Outcome)>,
+    /// Figures of the current round, by tenant: promised, equal split, GPUs of the share.
+    current: Vec<Promise>,
+    estimated_now: f64,
+    solves_seen: u64,
+    /// Since the begin of the round, by tenant.
+    worked: Vec<f64>,
+    gpu_seconds: Vec<f64>,
+    round_began: Time,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Promise {
+    live: bool,
+    throughput: f64,
+    equal_split: f64,
+    gpus: f64,
+    /// What one unit of the problem's throughput is in ours: they differ for workloads that cannot run on
+    /// the reference type, whose speeds the problem normalises by those of the others.
+    unit: f64,
+}
+
+impl Recorder {
+    pub fn new(detail: Detail) -> Self {
+        Recorder {
+            detail,
+            truths: Vec::new(),
+            series: Series::default(),
+            tenants: Vec::new(),
+            segments: Vec::new(),
+            deficit_max: 0.0,
+            straggler_workers: 0,
+            overcommitted: 0,
+            held: 0.0,
+            capacity: 0.0,
+            actual: 0.0,
+            estimated: 0.0,
+            live_seconds: 0.0,
+            busiest: None,
+            current: Vec::new(),
+            estimated_now: 0.0,
+            solves_seen: u64::MAX,
+            worked: Vec::new(),
+            gpu_seconds: Vec::new(),
+            round_began: Time(0),
+        }
+    }
+
+    /// A job has worked.
+    pub fn worked(&mut self, tenant: TenantKey, amount: f64) {
+        widen(&mut self.worked, tenant.0);
+        self.worked[tenant.0] += amount;
+    }
+
+    /// A job has held GPUs.
+    pub fn held(&mut self, tenant: TenantKey, gpu_seconds: f64) {
+        widen(&mut self.gpu_seconds, tenant.0);
+        self.gpu_seconds[tenant.0] += gpu_seconds;
+    }
+
+    /// A round is over, at `now`; its jobs' work has been counted.
+    pub fn end_round(&mut self, state: &State, now: Time) {
+        let seconds = now.since(self.round_began).seconds();
+        if seconds <= 0.0 {
+            return;
+        }
+        let round = state.settings().round.seconds().max(1e-3);
+        self.tenants.resize(state.tenants().len(), TenantRecord::default());
+        self.current.resize(self.tenants.len(), Promise::default());
+        self.worked.resize(self.tenants.len(), 0.0);
+        self.gpu_seconds.resize(self.tenants.len(), 0.0);
+        let any_live = self.current.iter().any(|p| p.live);
+        let actual: f64 = self.worked.iter().sum();
+        let held: f64 = self.gpu_seconds.iter().sum();
+        let there = f64::from(state.cluster().total()) * seconds;
+        if any_live || actual > 0.0 {
+            self.actual += actual;
+            self.estimated += self.estimated_now * seconds;
+            self.held += held;
+            self.capacity += there;
+            self.live_seconds += seconds;
+        }
+        // Only whole rounds count: a job that ends in mid-round would make its tenant look short of GPUs.
+        let mut still = vec![false; self.tenants.len()];
+        for w in state.active() {
+            still[state.workloads()[w.0].tenant.0] = true;
+        }
+        for (t, record) in self.tenants.iter_mut().enumerate() {
+            let promise = self.current[t];
+            if promise.live && still[t] {
+                record.rounds += 1;
+                record.delivered += self.worked[t] / round;
+                record.promised += promise.throughput * seconds / round;
+                record.equal_split += promise.equal_split * seconds / round;
+                record.share_gpus += promise.gpus * seconds / round;
+                record.held_gpus += self.gpu_seconds[t] / round;
+            }
+        }
+        self.push_series(state, seconds, actual, held, there);
+        self.worked.fill(0.0);
+        self.gpu_seconds.fill(0.0);
+    }
+
+    fn push_series(&mut self, state: &State, seconds: f64, actual: f64, held: f64, there: f64) {
+        if self.detail != Detail::Full {
+            return;
+        }
+        let series = &mut self.series;
+        series.at_s.push(self.round_began.seconds());
+        series.actual.push(actual / seconds);
+        series.estimated.push(self.estimated_now);
+        series.utilisation.push(if there > 0.0 { held / there } else { 0.0 });
+        let rounds = series.at_s.len();
+        for lists in [&mut series.tenants, &mut series.promised, &mut series.deficits] {
+            lists.resize(self.tenants.len(), Vec::new());
+            for list in lists {
+                list.resize(rounds, 0.0);
+            }
+        }
+        for t in 0..self.tenants.len() {
+            series.tenants[t][rounds - 1] = (self.worked[t] / seconds) as f32;
+            series.promised[t][rounds - 1] = self.current[t].throughput as f32;
+        }
+        for w in state.active() {
+            let workload = &state.workloads()[w.0];
+            let owed: f64 = workload.deficits().iter().sum();
+            series.deficits[workload.tenant.0][rounds - 1] += owed as f32;
+        }
+    }
+
+    /// A round has begun and is planned.
+    pub fn begin_round(&mut self, state: &State, jobs: &[SimJob], waiting: u32, running: &[usize]) {
+        self.round_began = state.now();
+        self.refresh(state);
+        let owed = state.active().flat_map(|w| state.workloads()[w.0].deficits().iter());
+        let deficit = owed.fold(0.0, |most: f64, d| most.max(d.abs()));
+        self.deficit_max = self.deficit_max.max(deficit);
+        self.overcommitted += u64::from(state.plan().overcommitted);
+        let across = |&&job: &&usize| jobs[job].run.as_ref().is_some_and(|run| run.across);
+        let stragglers = running.iter().filter(across).map(|&job| u64::from(jobs[job].workers));
+        self.straggler_workers += stragglers.sum::<u64>();
+        if self.detail == Detail::Full {
+            self.series.waiting.push(waiting);
+            self.series.running.push(running.len() as u32);
+            self.series.deficit_max.push(deficit);
+        }
+    }
+
+    fn unit(&self, problem: &Problem, workload: usize, key: usize) -> f64 {
+        let speedups = problem.workloads()[workload].speedup.iter().zip(&self.truths[key]);
+        // The slowest type that it runs on: an error or a lie is told about the faster ones.
+        let runs = speedups.filter(|(told, truth)| **told > 0.0 && **truth > 0.0);
+        runs.min_by(|a, b| a.0.total_cmp(b.0)).map_or(1.0, |(told, truth)| truth / told)
+    }
+
+    /// What the shares promise, if they have changed.
+    fn refresh(&mut self, state: &State) {
+        let entitlement = state.entitlement();
+        if entitlement.solves() == self.solves_seen {
+            return;
+        }
+        self.solves_seen = entitlement.solves();
+        self.current.clear();
+        self.current.resize(state.tenants().len(), Promise::default());
+        self.estimated_now = 0.0;
+        let Some((problem, outcome)) = entitlement.answer() else { return };
+        for (l, &key) in entitlement.workloads().iter().enumerate() {
+            let tenant = state.workloads()[key.0].tenant.0;
+            let unit = self.unit(problem, l, key.0);
+            let promise = &mut self.current[tenant];
+            (promise.live, promise.unit) = (true, unit);
+            for (j, &gpus) in outcome.shares.of_workload(oef_core::WorkloadId(l)).iter().enumerate()
+            {
+                promise.throughput += gpus * self.truths[key.0][j];
+                promise.gpus += gpus;
+            }
+        }
+        for (t, &tenant) in entitlement.tenants().iter().enumerate() {
+            let split = equal_split(problem, oef_core::TenantId(t));
+            self.current[tenant.0].equal_split = split * self.current[tenant.0].unit;
+        }
+        self.estimated_now = self.current.iter().map(|p| p.throughput).sum();
+        let most = self.busiest.as_ref().map_or(0, |(p, _)| p.tenants().len());
+        if problem.tenants().len() > most {
+            self.busiest = Some((problem.clone(), outcome.clone()));
+        }
+    }
+}
+
+fn widen(list: &mut Vec<f64>, index: usize) {
+    if list.len() <= index {
+        list.resize(index + 1, 0.0);
+    }
+}
