@@ -20,7 +20,7 @@ use crate::linalg::{Cholesky, dot};
 use ndarray::Array2;
 
 /// Newton steps per group.
-const STEPS_MAX: usize = 16;
+const STEPS_MAX: usize = 24;
 /// A multiplier changes at most by this power of e per step.
 const STRETCH: f64 = 2.5;
 /// What is left of an equation that holds.
@@ -324,6 +324,24 @@ impl<'a> System<'a> {
             for &(a, x) in &row {
                 for &(b, y) in &row {
                     gram[a * size + b] += x * y;
+                }
+            }
+        }
+        // A row outside that is tight with several members values their bundles alike.
+        for outside in 0..self.group.outside.len() {
+            let tight = self.pairs.iter().filter(|p| p.member.is_none() && p.outside == outside);
+            let tight: Vec<&Pair> = tight.filter(|p| p.z > POSITIVE).collect();
+            for pair in tight.windows(2) {
+                let value = self.data.value(pair[0].envious);
+                row.clear();
+                for (member, sign) in [(pair[0].envied, 1.0), (pair[1].envied, -1.0)] {
+                    let entries = unknown[member * k..][..k].iter().zip(value);
+                    row.extend(entries.filter_map(|(at, v)| Some(((*at)?, sign * v))));
+                }
+                for &(a, x) in &row {
+                    for &(b, y) in &row {
+                        gram[a * size + b] += x * y;
+                    }
                 }
             }
         }
