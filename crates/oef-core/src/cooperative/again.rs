@@ -12,7 +12,7 @@
 use super::EXACT;
 use super::envy_program::{EnvyProgram, clusters};
 use super::interior::{Data, Point};
-use super::proof::{self, Envy, Group, Verdict};
+use super::proof::{self, Attempt, Envy, Group, Verdict};
 use super::vertex::{Vertex, in_order};
 use crate::ids::TypeId;
 use crate::instance::Instance;
@@ -303,32 +303,38 @@ impl Groups {
         price: &[f64],
         last: &[Vec<(usize, f64)>],
     ) -> Outcome {
-        let k = data.k;
-        let mut proof = Vec::new();
-        let mut label = self.of.clone();
+        let (mut proof, mut label) = (Vec::new(), self.of.clone());
         let mut labels = self.members.len();
-        let (mut whole, mut open) = (true, false);
-        for (members, outside) in self.members.iter().zip(&self.outside) {
-            if let [only] = members[..] {
-                proof.extend(outside.iter().map(|&(l, z)| Envy { envious: l, envied: only, z }));
-                continue;
+        let groups = self.described(data, y, last);
+        let mut attempts = Vec::new();
+        let mut whole = true;
+        for group in &groups {
+            match Attempt::new(data, group, price) {
+                Ok(attempt) => attempts.push((group, attempt)),
+                Err(directions) => {
+                    whole = false;
+                    relabel(&mut label, &mut labels, group, &directions, data.k);
+                }
             }
-            let held: Vec<usize> = (0..k).filter(|&j| y[members[0] * k + j] > SAME).collect();
-            let alpha: Vec<f64> = members.iter().map(|&l| self.alpha[l]).collect();
-            let last: Vec<&[(usize, f64)]> = members.iter().map(|&l| &last[l][..]).collect();
-            let group = Group { members, held: &held, alpha: &alpha, outside, last: &last };
-            match proof::disaggregate(data, &group, price) {
+        }
+        if !whole {
+            proof.extend(attempts.iter().flat_map(|(_, attempt)| attempt.multipliers()));
+            return Outcome::Split(label, proof);
+        }
+        let mut open = false;
+        for (group, attempt) in attempts {
+            match attempt.finish() {
                 Verdict::Proven(z) => proof.extend(z),
                 Verdict::Open => open = true,
                 Verdict::Split(directions) => {
                     whole = false;
-                    for (&l, part) in members.iter().zip(split(&directions, k)) {
-                        if part > 0 {
-                            label[l] = labels + part;
-                        }
-                    }
-                    labels += members.len();
+                    relabel(&mut label, &mut labels, group, &directions, data.k);
                 }
+            }
+        }
+        for (members, outside) in self.members.iter().zip(&self.outside) {
+            if let [only] = members[..] {
+                proof.extend(outside.iter().map(|&(l, z)| Envy { envious: l, envied: only, z }));
             }
         }
         match (whole, open) {
@@ -337,6 +343,41 @@ impl Groups {
             (true, false) => Outcome::Proven(proof),
         }
     }
+
+    /// The groups of more than one row.
+    fn described<'a>(
+        &'a self,
+        data: &Data<'_>,
+        y: &[f64],
+        last: &'a [Vec<(usize, f64)>],
+    ) -> Vec<Group<'a>> {
+        let k = data.k;
+        let several = self.members.iter().zip(&self.outside).filter(|(m, _)| m.len() > 1);
+        let describe = |(members, outside): (&'a Vec<usize>, &'a Vec<(usize, f64)>)| Group {
+            members,
+            held: (0..k).filter(|&j| y[members[0] * k + j] > SAME).collect(),
+            alpha: members.iter().map(|&l| self.alpha[l]).collect(),
+            outside,
+            last: members.iter().map(|&l| &last[l][..]).collect(),
+        };
+        several.map(describe).collect()
+    }
+}
+
+/// Gives the parts into which a group falls labels of their own, but for the largest.
+fn relabel(
+    label: &mut [usize],
+    labels: &mut usize,
+    group: &Group<'_>,
+    directions: &[f64],
+    k: usize,
+) {
+    for (&l, part) in group.members.iter().zip(split(directions, k)) {
+        if part > 0 {
+            label[l] = *labels + part;
+        }
+    }
+    *labels += group.members.len() + 1;
 }
 
 /// Numbers the parts into which directions fall; the largest part has number 0.

@@ -23,8 +23,13 @@ use ndarray::Array2;
 const STEPS_MAX: usize = 24;
 /// A multiplier changes at most by this power of e per step.
 const STRETCH: f64 = 2.5;
-/// What is left of an equation that holds.
+/// What is left of an equation that roughly holds, and of one that does.
+const ROUGH: f64 = 1e-4;
 const SOLVED: f64 = 1e-13;
+/// Solutions with more than this many times what the multipliers add up to are not looked for.
+const MOST: f64 = 20.0;
+/// Groups up to this size have few pairs anyway.
+const FEW: usize = 12;
 /// Multipliers that were not there before, relative to a row's worth.
 const SEED: f64 = 1e-3;
 /// An inequality is violated by more than this part of its terms.
@@ -52,13 +57,13 @@ pub(super) struct Envy {
 pub(super) struct Group<'a> {
     pub members: &'a [usize],
     /// Types that the bundle holds.
-    pub held: &'a [usize],
+    pub held: Vec<usize>,
     /// `worth_i` and the multipliers of its envy towards other bundles, by member.
-    pub alpha: &'a [f64],
+    pub alpha: Vec<f64>,
     /// Rows outside with the multiplier of their envy towards the bundle.
     pub outside: &'a [(usize, f64)],
     /// The last multipliers towards members, by member: (envious row, z).
-    pub last: &'a [&'a [(usize, f64)]],
+    pub last: Vec<&'a [(usize, f64)]>,
 }
 
 /// An unknown: a pair, with the place of the envious row among the members, or else outside.
@@ -98,56 +103,113 @@ pub(super) enum Verdict {
     Split(Vec<f64>),
 }
 
-/// Tries to prove that no member of a group wants a bundle of its own.
-pub(super) fn disaggregate(data: &Data<'_>, group: &Group<'_>, price: &[f64]) -> Verdict {
-    let mut system = System::new(data, group, price);
-    for _ in 0..ROUNDS_MAX {
-        if !system.solve() {
+/// The columns of the pairs: (equation, coefficient).
+#[derive(Default)]
+struct Columns {
+    start: Vec<usize>,
+    entries: Vec<(usize, f64)>,
+}
+
+impl Columns {
+    fn of(&self, pair: usize) -> &[(usize, f64)] {
+        &self.entries[self.start[pair]..self.start[pair + 1]]
+    }
+}
+
+/// A proof that is being worked on.
+pub(super) struct Attempt<'a>(System<'a>);
+
+impl<'a> Attempt<'a> {
+    /// Looks for multipliers that nearly prove that no member of a group wants a bundle of its own:
+    /// among those that were there before, then among all. Where there are none, tells where the
+    /// members want to go, member after member.
+    pub fn new(
+        data: &'a Data<'a>,
+        group: &'a Group<'a>,
+        price: &'a [f64],
+    ) -> Result<Self, Vec<f64>> {
+        for pairs in [Seed::Known, Seed::All] {
+            let mut system = System::new(data, group, price, pairs);
+            if system.settle(ROUGH) {
+                return Ok(Attempt(system));
+            }
+            if pairs == Seed::All || group.members.len() <= FEW {
+                return Err(system.directions());
+            }
+        }
+        Err(Vec::new())
+    }
+
+    /// Finishes the proof.
+    pub fn finish(mut self) -> Verdict {
+        let system = &mut self.0;
+        if !system.settle(SOLVED) {
             return Verdict::Split(system.directions());
         }
         let room = system.room();
-        if !system.add_narrow(&room, -VIOLATED) {
-            if !system.is_rigid(&room) {
-                return Verdict::Open;
-            }
-            let z = system.pairs.iter().filter(|p| p.z > 0.0);
-            let envied = |p: &Pair| group.members[p.envied];
-            let z = z.map(|p| Envy { envious: p.envious, envied: envied(p), z: p.z });
-            return Verdict::Proven(z.collect());
+        if !system.is_rigid(&room) {
+            return Verdict::Open;
         }
+        Verdict::Proven(system.multipliers())
     }
-    Verdict::Split(system.directions())
+
+    /// The multipliers so far.
+    pub fn multipliers(&self) -> Vec<Envy> {
+        self.0.multipliers()
+    }
+}
+
+/// Which pairs of members a proof starts with.
+#[derive(Clone, Copy, PartialEq)]
+enum Seed {
+    Known,
+    All,
 }
 
 impl<'a> System<'a> {
-    fn new(data: &'a Data<'a>, group: &'a Group<'a>, price: &'a [f64]) -> Self {
+    fn new(
+        data: &'a Data<'a>,
+        group: &'a Group<'a>,
+        price: &'a [f64],
+        seed: Seed,
+    ) -> Self {
         let (g, k) = (group.members.len(), data.k);
         let mut equations = Vec::new();
         let mut at = vec![None; g * k];
         // The equations of the first member follow from the others.
         for member in 1..g {
-            for &gpu in group.held {
+            for &gpu in &group.held {
                 at[member * k + gpu] = Some(equations.len());
                 equations.push(Equation { member, gpu, slack: None });
             }
         }
         let mut system =
             System { data, group, price, pairs: Vec::new(), equations, at, lambda: Vec::new() };
-        system.seed();
+        system.seed(seed == Seed::All || g <= FEW);
         let room = system.room();
         system.add_narrow(&room, NARROW);
         system
     }
 
-    fn seed(&mut self) {
+    fn seed(&mut self, all: bool) {
         let g = self.group.members.len();
+        let mut place = vec![None; self.data.n];
+        for (m, &l) in self.group.members.iter().enumerate() {
+            place[l] = Some(m);
+        }
+        let mut known = vec![0.0; g];
         for envied in 0..g {
-            let last = self.group.last[envied];
-            let known = |l: usize| last.iter().find(|e| e.0 == l).map_or(0.0, |e| e.1);
+            known.fill(0.0);
+            for &(l, z) in self.group.last[envied] {
+                if let Some(m) = place.get(l).copied().flatten() {
+                    known[m] = z;
+                }
+            }
             for (m, &l) in self.group.members.iter().enumerate() {
-                if m != envied {
-                    let z = known(l).max(SEED * self.data.worth[l] / g as f64);
-                    self.pairs.push(Pair { envious: l, member: Some(m), outside: 0, envied, z });
+                let least = SEED * self.data.worth[l] / g as f64;
+                if m != envied && (all || known[m] > least) {
+                    let (z, member) = (known[m].max(least), Some(m));
+                    self.pairs.push(Pair { envious: l, member, outside: 0, envied, z });
                 }
             }
         }
@@ -164,20 +226,45 @@ impl<'a> System<'a> {
         }
     }
 
-    /// The entries of a pair's column: (equation, coefficient).
-    fn column(&self, pair: &Pair, entries: &mut Vec<(usize, f64)>) {
+    /// The columns of all pairs.
+    fn columns(&self) -> Columns {
         let k = self.data.k;
-        let value = self.data.value(pair.envious);
-        entries.clear();
-        match pair.member {
-            Some(m) => {
-                let own = self.at[m * k..][..k].iter().zip(value);
-                entries.extend(own.filter_map(|(at, v)| Some(((*at)?, *v))));
+        let mut columns = Columns::default();
+        columns.start.push(0);
+        for pair in &self.pairs {
+            let value = self.data.value(pair.envious);
+            match pair.member {
+                Some(m) => {
+                    let own = self.at[m * k..][..k].iter().zip(value);
+                    columns.entries.extend(own.filter_map(|(at, v)| Some(((*at)?, *v))));
+                }
+                None => columns.entries.push((self.equations.len() + pair.outside, 1.0)),
             }
-            None => entries.push((self.equations.len() + pair.outside, 1.0)),
+            let other = self.at[pair.envied * k..][..k].iter().zip(value);
+            columns.entries.extend(other.filter_map(|(at, v)| Some(((*at)?, -v))));
+            columns.start.push(columns.entries.len());
         }
-        let other = self.at[pair.envied * k..][..k].iter().zip(value);
-        entries.extend(other.filter_map(|(at, v)| Some(((*at)?, -v))));
+        columns
+    }
+
+    /// Solves, with more inequalities as long as some are violated; returns whether that worked.
+    fn settle(&mut self, solved: f64) -> bool {
+        for _ in 0..ROUNDS_MAX {
+            if !self.solve(solved) {
+                return false;
+            }
+            let room = self.room();
+            if !self.add_narrow(&room, -VIOLATED.max(solved)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn multipliers(&self) -> Vec<Envy> {
+        let z = self.pairs.iter().filter(|p| p.z > 0.0);
+        let envied = |p: &Pair| self.group.members[p.envied];
+        z.map(|p| Envy { envious: p.envious, envied: envied(p), z: p.z }).collect()
     }
 
     /// `weight_i p_j - alpha_i v_ij` without the unknown part.
@@ -187,52 +274,62 @@ impl<'a> System<'a> {
     }
 
     /// Newton's method; returns whether the equations hold.
-    fn solve(&mut self) -> bool {
+    fn solve(&mut self, solved: f64) -> bool {
         let size = self.equations.len() + self.group.outside.len();
         self.lambda = vec![0.0; size];
-        let mut entries = Vec::new();
-        for _ in 0..STEPS_MAX {
-            let mut rest: Vec<f64> =
-                self.equations.iter().map(|e| self.right(e.member, e.gpu)).collect();
-            rest.extend(self.group.outside.iter().map(|o| o.1));
-            let mut matrix = Array2::<f64>::zeros((size, size));
-            for (e, equation) in self.equations.iter().enumerate() {
-                let slack = equation.slack.unwrap_or(0.0);
-                rest[e] -= slack;
-                matrix[[e, e]] += slack;
-            }
-            for pair in &self.pairs {
-                self.column(pair, &mut entries);
-                for &(r, a) in &entries {
-                    rest[r] -= a * pair.z;
-                    for &(c, b) in entries.iter().filter(|&&(c, _)| c <= r) {
-                        matrix[[r, c]] += a * b * pair.z;
-                    }
-                }
-            }
+        let columns = self.columns();
+        let mut right: Vec<f64> =
+            self.equations.iter().map(|e| self.right(e.member, e.gpu)).collect();
+        right.extend(self.group.outside.iter().map(|o| o.1));
+        let most = MOST * self.pairs.iter().map(|p| p.z).sum::<f64>();
+        for step in 0..STEPS_MAX {
+            let (matrix, mut rest) = self.system(&columns, &right);
             let left = rest.iter().fold(0.0_f64, |m, r| m.max(r.abs()));
-            if left < SOLVED {
+            if left < solved {
                 return true;
             }
-            for r in 0..size {
-                matrix[[r, r]] *= 1.0 + 1e-14;
-            }
-            let mut step = rest;
-            Cholesky::new(matrix).solve(&mut step);
-            if !self.advance(&step) {
+            Cholesky::new(matrix).solve(&mut rest);
+            if !self.advance(&columns, &rest)
+                || (step >= 2 && self.is_hopeless(&columns, &right, most))
+            {
                 return false;
             }
         }
         false
     }
 
-    fn advance(&mut self, step: &[f64]) -> bool {
-        let mut entries = Vec::new();
-        let mut growth = Vec::with_capacity(self.pairs.len());
-        for pair in &self.pairs {
-            self.column(pair, &mut entries);
-            growth.push(entries.iter().map(|&(r, a)| a * step[r]).sum::<f64>());
+    /// The matrix of Newton's method, and what is left of the equations.
+    fn system(&self, columns: &Columns, right: &[f64]) -> (Array2<f64>, Vec<f64>) {
+        let size = right.len();
+        let mut rest = right.to_vec();
+        let mut matrix = vec![0.0; size * size];
+        for (p, pair) in self.pairs.iter().enumerate() {
+            let entries = columns.of(p);
+            for &(r, a) in entries {
+                let az = a * pair.z;
+                rest[r] -= az;
+                let row = &mut matrix[r * size..][..r + 1];
+                for &(c, b) in entries {
+                    if let Some(entry) = row.get_mut(c) {
+                        *entry += az * b;
+                    }
+                }
+            }
         }
+        for (e, equation) in self.equations.iter().enumerate() {
+            let slack = equation.slack.unwrap_or(0.0);
+            rest[e] -= slack;
+            matrix[e * size + e] += slack;
+        }
+        for r in 0..size {
+            matrix[r * size + r] *= 1.0 + 1e-14;
+        }
+        let matrix = Array2::from_shape_vec((size, size), matrix);
+        (matrix.unwrap_or_else(|_| Array2::eye(size)), rest)
+    }
+
+    fn advance(&mut self, columns: &Columns, step: &[f64]) -> bool {
+        let growth = self.growth(columns, step);
         let slack = (0..self.equations.len()).filter(|&e| self.equations[e].slack.is_some());
         let most = slack.map(|e| step[e]).chain(growth.iter().copied());
         let most = most.fold(0.0, f64::max);
@@ -252,6 +349,21 @@ impl<'a> System<'a> {
             *lambda += length * step;
         }
         true
+    }
+
+    /// What multipliers of the equations add up to for every pair.
+    fn growth(&self, columns: &Columns, lambda: &[f64]) -> Vec<f64> {
+        let sum = |p: usize| columns.of(p).iter().map(|&(r, a)| a * lambda[r]).sum();
+        (0..self.pairs.len()).map(sum).collect()
+    }
+
+    /// Farkas: `right . lambda = sum_p z_p growth_p` for all solutions, which is more than any with
+    /// at most so much in all can have.
+    fn is_hopeless(&self, columns: &Columns, right: &[f64], most: f64) -> bool {
+        let slack = (0..self.equations.len()).filter(|&e| self.equations[e].slack.is_some());
+        let growth = self.growth(columns, &self.lambda);
+        let growth = slack.map(|e| self.lambda[e]).chain(growth).fold(0.0, f64::max);
+        dot(right, &self.lambda) > most * growth
     }
 
     /// What the prices leave between them and each (member, type).
