@@ -85,6 +85,9 @@ pub(crate) struct Simplex {
     basis: Vec<usize>,
     basic_value: Vec<f64>,
     factors: Factors,
+    /// Whether the factors are those of the basis.
+    factored: bool,
+    /// Whether the values of the basic variables are right, too.
     fresh: bool,
     /// Added to the costs while a stall is being left.
     perturbation: Vec<f64>,
@@ -105,6 +108,7 @@ impl Simplex {
             basis: Vec::new(),
             basic_value: Vec::new(),
             factors: Factors::default(),
+            factored: false,
             fresh: false,
             perturbation: Vec::new(),
             logical: Vec::new(),
@@ -121,6 +125,8 @@ impl Simplex {
     /// Solves to an optimal vertex from the current basis.
     pub fn maximise(&mut self, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
         self.sync();
+        // The caller may have written other coefficients or units.
+        self.factored = false;
         if self.autoscale {
             let scaling = Scaling::new(&self.program);
             self.scaled = Some((scaling.apply(&self.program), scaling));
@@ -150,6 +156,7 @@ impl Simplex {
     /// Goes back to a basis of the program as it is.
     pub fn reset(&mut self, mark: &Mark) {
         (self.place, self.basis) = (mark.place.clone(), mark.basis.clone());
+        self.factored = false;
         self.tolerance = COARSE;
         self.settle();
         self.refactor();
@@ -168,7 +175,7 @@ impl Simplex {
         let mut stalled = 0;
         loop {
             if !self.fresh || self.factors.is_stale() {
-                self.refactor();
+                self.renew();
             }
             if self.pivots >= limit {
                 return Err(LpError::NotConverged);
@@ -324,7 +331,7 @@ impl Simplex {
         }
         self.place = place;
         self.settle();
-        self.fresh = false;
+        self.factored = false;
     }
 
     /// Puts every nonbasic variable on a bound that it has.
@@ -350,7 +357,8 @@ impl Simplex {
         let wanted: Vec<usize> =
             structurals.iter().copied().chain(logicals.iter().map(|r| vars + r)).collect();
         let columns: Vec<&[(RowId, f64)]> = wanted.iter().map(|&v| self.column(v)).collect();
-        let deficiency = Factors::default().factor(rows, &columns);
+        let mut factors = Factors::default();
+        let deficiency = factors.factor(rows, &columns);
         let mut keep = vec![true; wanted.len()];
         for &c in &deficiency.columns {
             keep[c] = false;
@@ -364,6 +372,8 @@ impl Simplex {
             self.place[v] = Place::Basic(at);
         }
         self.settle();
+        self.factors = factors;
+        self.factored = deficiency.columns.is_empty() && deficiency.rows.is_empty();
     }
 
     /// Restricts the program to its optimal face: whatever has a reduced cost stays on its bound.
@@ -411,8 +421,18 @@ impl Simplex {
             }
             self.settle();
         }
-        self.fresh = true;
+        (self.factored, self.fresh) = (true, true);
         self.compute_basic_values();
+    }
+
+    /// Makes the factors and the values right, whatever has changed.
+    fn renew(&mut self) {
+        if !self.factored || self.factors.is_updated() {
+            self.refactor();
+        } else if !self.fresh {
+            self.fresh = true;
+            self.compute_basic_values();
+        }
     }
 
     fn compute_basic_values(&mut self) {

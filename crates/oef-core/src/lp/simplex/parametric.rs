@@ -85,7 +85,7 @@ impl Simplex {
     pub fn track(&mut self, pivots_max: usize, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
         self.sync();
         self.tolerance = COARSE;
-        self.refactor();
+        self.renew();
         let mut path = self.shifted();
         let mut ties = 0;
         let limit = self.pivots + pivots_max;
