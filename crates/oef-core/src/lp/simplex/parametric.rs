@@ -132,12 +132,17 @@ impl Simplex {
         };
         let mut noise = Noise::default();
         self.locate(&mut path);
-        for (at, &v) in self.basis.iter().enumerate() {
+        let missing = |at: usize, v: usize| {
             let (lower, upper) = self.bounds(v);
             let x = path.value[at].at_zero;
-            let missing = (lower - x).max(x - upper);
-            if missing > self.slack(if x < lower { lower } else { upper }) {
-                path.bound[v] = SHIFT * noise.next() * missing;
+            ((lower - x).max(x - upper), self.slack(if x < lower { lower } else { upper }))
+        };
+        let most = self.basis.iter().enumerate().map(|(at, &v)| missing(at, v).0);
+        let most = most.fold(0.0, f64::max);
+        for (at, &v) in self.basis.iter().enumerate() {
+            let (missing, slack) = missing(at, v);
+            if missing > slack {
+                path.bound[v] = SHIFT * most * (1.0 + 0.01 * (noise.next() - 1.0));
             } else if missing > -NEAR {
                 path.bound[v] = TIE * noise.next();
             }
