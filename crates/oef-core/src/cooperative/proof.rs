@@ -133,7 +133,7 @@ impl<'a> Attempt<'a> {
             if system.settle(ROUGH) {
                 return Ok(Attempt(system));
             }
-            if pairs == Seed::All || group.members.len() <= FEW {
+            if pairs == Seed::All || group.members.len() <= FEW || system.is_beyond_pairs() {
                 return Err(system.directions());
             }
         }
@@ -355,6 +355,29 @@ impl<'a> System<'a> {
     fn growth(&self, columns: &Columns, lambda: &[f64]) -> Vec<f64> {
         let sum = |p: usize| columns.of(p).iter().map(|&(r, a)| a * lambda[r]).sum();
         (0..self.pairs.len()).map(sum).collect()
+    }
+
+    /// Whether no more pairs of members would help, either.
+    fn is_beyond_pairs(&self) -> bool {
+        let (g, k) = (self.group.members.len(), self.data.k);
+        let lambda = |e: &Option<usize>| e.map_or(0.0, |e| self.lambda[e]);
+        let lambda: Vec<f64> = self.at.iter().map(lambda).collect();
+        let worth = |l: usize, m: usize| dot(self.data.value(l), &lambda[m * k..][..k]);
+        let growth = |e: usize| {
+            let l = self.group.members[e / g];
+            worth(l, e / g) - worth(l, e % g)
+        };
+        let slack = (0..self.equations.len()).filter(|&e| self.equations[e].slack.is_some());
+        let growth = slack.map(|e| self.lambda[e]).chain((0..g * g).map(growth));
+        let most = MOST * self.pairs.iter().map(|p| p.z).sum::<f64>();
+        let right = self.equations.iter().zip(&self.lambda);
+        let right: f64 = right.map(|(e, x)| self.right(e.member, e.gpu) * x).sum();
+        // Rows outside divide what they have in the best way for the multipliers.
+        let best = |&(l, total): &(usize, f64)| {
+            total * (0..g).map(|m| -worth(l, m)).fold(f64::NEG_INFINITY, f64::max)
+        };
+        let outside: f64 = self.group.outside.iter().map(best).sum();
+        right > outside + most * growth.fold(0.0, f64::max)
     }
 
     /// Farkas: `right . lambda = sum_p z_p growth_p` for all solutions, which is more than any with
