@@ -34,7 +34,7 @@ const NEAR_NEWCOMER: f64 = 0.02;
 /// Bundles of a vertex that agree to this are the same.
 const SAME: f64 = 1e-9;
 /// Directions that agree to this part of the greatest are the same.
-const SAME_DIRECTION: f64 = 0.1;
+const SAME_DIRECTION: f64 = 0.03;
 
 /// What a solve leaves for the next one.
 #[derive(Clone, Debug)]

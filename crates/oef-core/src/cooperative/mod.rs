@@ -47,6 +47,14 @@ const NEIGHBOURS: usize = 8;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
     kept: Option<again::Kept>,
+    went_on: bool,
+}
+
+impl State {
+    /// Whether the last solve went on from the one before it.
+    pub fn went_on(&self) -> bool {
+        self.went_on
+    }
 }
 
 /// An answer with the optimal vertex that it was made from.
@@ -70,13 +78,14 @@ pub(crate) fn solve(
     stop: &dyn Fn() -> bool,
 ) -> Result<Allocation, LpError> {
     let scaled = Scaled::new(instance);
+    state.went_on = false;
     if scaled.n <= SIMPLEX_MAX {
         return from_scratch(instance, &scaled, stop);
     }
     if let Some(kept) = state.kept.take()
         && let Some(found) = again::solve(&kept, instance, &scaled, stop)
     {
-        state.kept = Some(found.kept);
+        (state.kept, state.went_on) = (Some(found.kept), true);
         return Ok(found.allocation);
     }
     let data = interior::Data::new(&scaled);
