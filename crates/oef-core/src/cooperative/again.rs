@@ -23,10 +23,10 @@ use std::collections::BTreeMap;
 
 /// Rows that may come and go before a fresh start is better.
 const CHANGED_MAX: usize = 8;
-/// Rounds of splitting groups; two or three are usual.
+/// Rounds of splitting groups before a fresh start is better; two or three are usual.
 const ROUNDS_MAX: usize = 8;
-/// Pivots per round before a fresh start is better.
-const PIVOTS_MAX: usize = 400;
+/// Pivots before a fresh start is better, besides one per row.
+const PIVOTS_LEAST: usize = 120;
 /// Pairs whose slack was less than this part of the utility go into the program at once.
 const NEAR: f64 = 0.003;
 /// The same for the pairs of a newcomer with the bundles it would choose from.
@@ -195,12 +195,12 @@ pub(super) fn solve(
     let moves = kept.compare(instance)?;
     let data = Data::new(scaled);
     let Start { mut extended, mut vertex, mut last } = kept.start(instance, scaled, &moves);
-    let mut pivots = 0;
+    let mut left = PIVOTS_LEAST + scaled.n;
     for _ in 0..ROUNDS_MAX {
         let ghost: Vec<bool> = (0..extended.n).map(|l| l >= scaled.n).collect();
         let mut program = EnvyProgram::resume(&extended, &vertex, &ghost);
-        program.track(PIVOTS_MAX, stop).ok()?;
-        pivots += program.pivots();
+        program.track(left, stop).ok()?;
+        left = left.saturating_sub(program.pivots());
         let y = program.bundles();
         let y = &y[..scaled.n * scaled.k];
         let (price, multipliers) = program.multipliers(scaled.n);
@@ -218,15 +218,20 @@ pub(super) fn solve(
             }
             Outcome::Proven(z) => {
                 let bound = proof::bound(&data, &z);
-                let gap = ((bound - scaled.total(y)) / bound).abs();
-                if gap > EXACT {
+                if ((bound - scaled.total(y)) / bound).abs() > EXACT {
                     return None;
                 }
                 let vertex = vertex.regrouped(&groups.of);
-                let mut allocation = canonical(instance, scaled, &vertex, bound, stop)?;
-                allocation.pivots += pivots;
                 let first = groups.members.iter().flat_map(|m| &y[m[0] * scaled.k..][..scaled.k]);
                 let kept = Kept::of(instance, vertex, first.copied().collect(), z);
+                if extended.n > scaled.n {
+                    // Nobody is in the program but those who are there.
+                    program = EnvyProgram::resume(scaled, &kept.vertex, &vec![false; scaled.n]);
+                    program.track(left, stop).ok()?;
+                    left = left.saturating_sub(program.pivots());
+                }
+                let mut allocation = canonical(instance, scaled, program, bound, stop)?;
+                allocation.pivots = PIVOTS_LEAST + scaled.n - left;
                 return Some(Found { allocation, kept });
             }
         }
@@ -234,16 +239,14 @@ pub(super) fn solve(
     None
 }
 
-/// The canonical vertex from a proven one, with nobody in the program but those who are there.
+/// The canonical optimum from a proven vertex.
 fn canonical(
     instance: &Instance,
     scaled: &Scaled,
-    vertex: &Vertex,
+    mut program: EnvyProgram<'_>,
     bound: f64,
     stop: &dyn Fn() -> bool,
 ) -> Option<Allocation> {
-    let mut program = EnvyProgram::resume(scaled, vertex, &vec![false; scaled.n]);
-    program.track(PIVOTS_MAX, stop).ok()?;
     let price = program.prices();
     program.make_canonical(stop).ok()?;
     let y = program.bundles();

@@ -167,12 +167,7 @@ enum Seed {
 }
 
 impl<'a> System<'a> {
-    fn new(
-        data: &'a Data<'a>,
-        group: &'a Group<'a>,
-        price: &'a [f64],
-        seed: Seed,
-    ) -> Self {
+    fn new(data: &'a Data<'a>, group: &'a Group<'a>, price: &'a [f64], seed: Seed) -> Self {
         let (g, k) = (group.members.len(), data.k);
         let mut equations = Vec::new();
         let mut at = vec![None; g * k];
