@@ -33,6 +33,8 @@ const NEAR: f64 = 0.003;
 const NEAR_NEWCOMER: f64 = 0.02;
 /// Bundles of a vertex that agree to this are the same.
 const SAME: f64 = 1e-9;
+/// Bundles at the end of an interior path that agree to this are taken for the same.
+const NEARLY_SAME: f64 = 1e-6;
 /// Directions that agree to this part of the greatest are the same.
 const SAME_DIRECTION: f64 = 0.03;
 
@@ -81,12 +83,7 @@ struct Groups {
 impl Kept {
     /// What the end of an interior path and the vertex found from it leave.
     pub fn new(instance: &Instance, vertex: Vertex, bundles: Vec<f64>, point: &Point) -> Self {
-        let pairs = &point.pairs;
-        let towards = |i: usize| {
-            let tight = pairs.range(i).filter(|&r| pairs.z[r] > pairs.s[r]);
-            tight.map(move |r| Envy { envious: pairs.envious[r], envied: i, z: pairs.z[r] })
-        };
-        let z = (0..instance.rows()).flat_map(towards).collect();
+        let z = multipliers(point);
         Self::of(instance, vertex, bundles, z)
     }
 
@@ -185,6 +182,16 @@ impl Kept {
     }
 }
 
+/// The multipliers of the pairs that are tight at the end of an interior path.
+fn multipliers(point: &Point) -> Vec<Envy> {
+    let pairs = &point.pairs;
+    let towards = |i: usize| {
+        let tight = pairs.range(i).filter(|&r| pairs.z[r] > pairs.s[r]);
+        tight.map(move |r| Envy { envious: pairs.envious[r], envied: i, z: pairs.z[r] })
+    };
+    (0..point.u.len()).flat_map(towards).collect()
+}
+
 /// The answer for an instance that is like the last one, if it is found and proven.
 pub(super) fn solve(
     kept: &Kept,
@@ -193,9 +200,38 @@ pub(super) fn solve(
     stop: &dyn Fn() -> bool,
 ) -> Option<Found> {
     let moves = kept.compare(instance)?;
+    let start = kept.start(instance, scaled, &moves);
+    settle(instance, scaled, start, PIVOTS_LEAST + scaled.n, stop)
+}
+
+/// The answer from the end of an interior path, if it is found and proven: where the vertex there was
+/// not the optimum, or is far from it.
+pub(super) fn from_path(
+    instance: &Instance,
+    scaled: &Scaled,
+    point: &Point,
+    stop: &dyn Fn() -> bool,
+) -> Option<Found> {
+    let mut last = vec![Vec::new(); scaled.n];
+    for e in multipliers(point) {
+        last[e.envied].push((e.envious, e.z));
+    }
+    let vertex = Vertex::near(scaled, point, NEARLY_SAME);
+    let start = Start { extended: scaled.clone(), vertex, last };
+    settle(instance, scaled, start, 4 * (PIVOTS_LEAST + scaled.n), stop)
+}
+
+/// Moves to the optimum with the bundles shared as they are, proves it or splits bundles, and so on.
+fn settle(
+    instance: &Instance,
+    scaled: &Scaled,
+    start: Start,
+    pivots_max: usize,
+    stop: &dyn Fn() -> bool,
+) -> Option<Found> {
     let data = Data::new(scaled);
-    let Start { mut extended, mut vertex, mut last } = kept.start(instance, scaled, &moves);
-    let mut left = PIVOTS_LEAST + scaled.n;
+    let Start { mut extended, mut vertex, mut last } = start;
+    let mut left = pivots_max;
     for _ in 0..ROUNDS_MAX {
         let ghost: Vec<bool> = (0..extended.n).map(|l| l >= scaled.n).collect();
         let mut program = EnvyProgram::resume(&extended, &vertex, &ghost);
@@ -231,7 +267,7 @@ pub(super) fn solve(
                     left = left.saturating_sub(program.pivots());
                 }
                 let mut allocation = canonical(instance, scaled, program, bound, stop)?;
-                allocation.pivots = PIVOTS_LEAST + scaled.n - left;
+                allocation.pivots = pivots_max - left;
                 return Some(Found { allocation, kept });
             }
         }

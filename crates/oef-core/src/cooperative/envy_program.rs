@@ -1,11 +1,9 @@
 //! The cooperative program as a simplex with envy rows added on demand.
 
-use super::interior::Point;
 use super::parties::{self, Party};
 use super::vertex::Vertex;
 use crate::lp::{Level, LpError, Program, Simplex, leximin};
 use crate::scaled::Scaled;
-use std::collections::BTreeMap;
 
 /// Envy (in units of an equal split's utility) above which a row must be added.
 const ENVY: f64 = 1e-11;
@@ -13,8 +11,6 @@ const ENVY: f64 = 1e-11;
 const ROUNDS_MAX: usize = 1_000;
 /// Envy rows added per tenant and round: the worst ones; more would mostly be slack later.
 const ADDED_PER_ROW: usize = 2;
-/// Pairs with less slack than this at the end of the interior path go into the program at once.
-const NEAR: f64 = 1e-4;
 /// What is not distinguished from nothing at a vertex.
 const ZERO: f64 = 1e-9;
 
@@ -51,43 +47,6 @@ impl<'a> EnvyProgram<'a> {
         shut: &[bool],
     ) -> Self {
         Self::build(scaled, parties, (0..scaled.n).collect(), gpus, shut, &[])
-    }
-
-    /// The program near the end of an interior path: rows with the same bundle there share one, the
-    /// pairs that are tight or nearly so are in, and the basis is the one that the path points to.
-    pub fn near(scaled: &'a Scaled, point: &Point, same: f64) -> Self {
-        let k = scaled.k;
-        let bundle_of = clusters(scaled, &point.y, same);
-        let (mut pairs, mut slack) = (Vec::new(), Vec::new());
-        let mut slot = BTreeMap::new();
-        for i in 0..scaled.n {
-            for r in point.pairs.range(i) {
-                let (l, s, z) = (point.pairs.envious[r], point.pairs.s[r], point.pairs.z[r]);
-                let pair = (l, bundle_of[i]);
-                if bundle_of[l] != pair.1 && (s < NEAR || z > s) {
-                    let at = *slot.entry(pair).or_insert(pairs.len());
-                    if at == pairs.len() {
-                        pairs.push(pair);
-                        slack.push(true);
-                    }
-                    slack[at] &= s > z;
-                }
-            }
-        }
-        let parties = parties::without_caps(scaled);
-        let shut = vec![false; scaled.n];
-        let mut program = Self::build(scaled, parties, bundle_of, &[], &shut, &pairs);
-        let mut held = vec![false; program.bundles * k];
-        for e in 0..scaled.n * k {
-            held[program.bundle_of[e / k] * k + e % k] |= point.y[e] > point.v[e];
-        }
-        let structurals: Vec<usize> =
-            (0..held.len()).filter(|&e| held[e]).filter_map(|e| program.column[e]).collect();
-        let slack_types = (0..k).filter(|&j| point.c[j] > point.p[j] * scaled.n as f64);
-        let slack_pairs = (0..slack.len()).filter(|&r| slack[r]).map(|r| program.first_pair + r);
-        let logicals: Vec<usize> = slack_types.chain(slack_pairs).collect();
-        program.simplex.set_basis(&structurals, &logicals);
-        program
     }
 
     /// The program at a vertex of a similar one. Rows that are `ghosts` have left: they count for
@@ -222,6 +181,12 @@ impl<'a> EnvyProgram<'a> {
                 self.write_own(program, row, party);
             }
         }
+    }
+
+    /// Gives up when a solve needs more pivots than this.
+    pub fn with_patience(mut self, pivots_max: usize) -> Self {
+        self.simplex.patience = pivots_max;
+        self
     }
 
     /// Solves to optimality over all pairs.

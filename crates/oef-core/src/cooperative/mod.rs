@@ -36,6 +36,9 @@ const ACCURACY: f64 = 1e-13;
 const SAME: [f64; 3] = [1e-6, 1e-8, 1e-11];
 /// A gap that is nothing but the rounding of the bound.
 const EXACT: f64 = 2e-11;
+/// Pivots per solve from the end of the path, which usually needs none, after which the proof by
+/// groups has a try.
+const PATIENCE: usize = 50;
 /// Rounds in which tenants reach their limit and leave room for others; each needs a new one.
 const THRESHOLDS_MAX: usize = 20;
 /// Rows up to which every row can have its own bundle in the simplex within seconds.
@@ -92,24 +95,65 @@ pub(crate) fn solve(
     let start = interior::Point::start(&data, &scaled.neighbours(NEIGHBOURS));
     let run = interior::follow(&data, start, ACCURACY, stop);
     let bound = run.point.bound(&data);
-    let vertex = best_vertex(instance, &scaled, &run, bound, stop);
-    let mut allocation = match vertex {
-        Some(found) if found.allocation.gap <= OPTIMALITY_TOLERANCE => {
+    let found = near_vertex(instance, &scaled, &run, SAME[0], bound, PATIENCE, stop);
+    let found = match found.filter(|found| found.allocation.gap <= EXACT) {
+        Some(found) => {
             let (vertex, bundles) = (found.vertex, found.bundles);
             state.kept = Some(again::Kept::new(instance, vertex, bundles, &run.point));
+            Some(found.allocation)
+        }
+        None => again::from_path(instance, &scaled, &run.point, stop).map(|found| {
+            state.kept = Some(found.kept);
             found.allocation
-        }
-        other => {
-            let other = other.map(|found| found.allocation);
-            let thorough = with_own_bundles(instance, &scaled, &run, stop);
-            let menu = from_menu(instance, &scaled, &run.point, bound);
-            let answers = [other, thorough, Some(menu)].into_iter().flatten();
-            let best = answers.min_by(|a, b| a.gap.total_cmp(&b.gap));
-            best.ok_or(LpError::NotConverged)?
-        }
+        }),
+    };
+    let mut allocation = match found {
+        Some(allocation) => allocation,
+        None => with_patience(instance, &scaled, &run, bound, state, stop)?,
     };
     allocation.pivots += run.iterations;
     Ok(allocation)
+}
+
+/// The answer where neither the vertex at the end of the path nor the proof by groups is at hand.
+fn with_patience(
+    instance: &Instance,
+    scaled: &Scaled,
+    run: &interior::Run,
+    bound: f64,
+    state: &mut State,
+    stop: &dyn Fn() -> bool,
+) -> Result<Allocation, LpError> {
+    match best_vertex(instance, scaled, run, bound, stop) {
+        Some(found) if found.allocation.gap <= OPTIMALITY_TOLERANCE => {
+            let (vertex, bundles) = (found.vertex, found.bundles);
+            state.kept = Some(again::Kept::new(instance, vertex, bundles, &run.point));
+            Ok(found.allocation)
+        }
+        other => {
+            let other = other.map(|found| found.allocation);
+            let thorough = with_own_bundles(instance, scaled, run, stop);
+            let menu = from_menu(instance, scaled, &run.point, bound);
+            let answers = [other, thorough, Some(menu)].into_iter().flatten();
+            let best = answers.min_by(|a, b| a.gap.total_cmp(&b.gap));
+            best.ok_or(LpError::NotConverged)
+        }
+    }
+}
+
+/// The vertex with shared bundles near the end of the path.
+fn near_vertex(
+    instance: &Instance,
+    scaled: &Scaled,
+    run: &interior::Run,
+    same: f64,
+    bound: f64,
+    patience: usize,
+    stop: &dyn Fn() -> bool,
+) -> Option<Finished> {
+    let vertex = vertex::Vertex::near(scaled, &run.point, same);
+    let program = EnvyProgram::resume(scaled, &vertex, &vec![false; scaled.n]);
+    finish(instance, scaled, program.with_patience(patience), Some(bound), stop).ok()
 }
 
 /// The best vertex with shared bundles near the end of the path.
@@ -125,8 +169,7 @@ fn best_vertex(
         if stop() {
             break;
         }
-        let program = EnvyProgram::near(scaled, &run.point, same);
-        if let Ok(found) = finish(instance, scaled, program, Some(bound), stop)
+        if let Some(found) = near_vertex(instance, scaled, run, same, bound, usize::MAX, stop)
             && best.as_ref().is_none_or(|best| found.allocation.gap < best.allocation.gap)
         {
             best = Some(found);
@@ -149,7 +192,8 @@ fn with_own_bundles(
     if scaled.n > OWN_BUNDLES_MAX {
         return None;
     }
-    let program = EnvyProgram::near(scaled, &run.point, 0.0);
+    let vertex = vertex::Vertex::near(scaled, &run.point, 0.0);
+    let program = EnvyProgram::resume(scaled, &vertex, &vec![false; scaled.n]);
     finish(instance, scaled, program, None, stop).ok().map(|found| found.allocation)
 }
 

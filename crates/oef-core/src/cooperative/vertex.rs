@@ -1,6 +1,12 @@
 //! A vertex of the program with shared bundles, told by its basis: what a later solve goes on from.
 
+use super::envy_program::clusters;
+use super::interior::Point;
+use crate::scaled::Scaled;
 use std::collections::BTreeMap;
+
+/// Pairs with less slack than this at the end of the interior path go into the program at once.
+const NEAR: f64 = 1e-4;
 
 /// Which entries of which bundles are basic, and which pairs are tight.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +22,36 @@ pub(super) struct Vertex {
 }
 
 impl Vertex {
+    /// Near the end of an interior path: rows with the same bundle there share one, the pairs that are
+    /// tight or nearly so are in, and the basis is the one that the path points to.
+    pub fn near(scaled: &Scaled, point: &Point, same: f64) -> Vertex {
+        let k = scaled.k;
+        let bundle_of = clusters(scaled, &point.y, same);
+        let mut pairs: Vec<(usize, usize, bool)> = Vec::new();
+        let mut slot = BTreeMap::new();
+        for i in 0..scaled.n {
+            for r in point.pairs.range(i) {
+                let (l, s, z) = (point.pairs.envious[r], point.pairs.s[r], point.pairs.z[r]);
+                let b = bundle_of[i];
+                if bundle_of[l] != b && (s < NEAR || z > s) {
+                    let at = *slot.entry((l, b)).or_insert(pairs.len());
+                    if at == pairs.len() {
+                        pairs.push((l, b, true));
+                    }
+                    pairs[at].2 &= s > z;
+                }
+            }
+        }
+        let bundles = bundle_of.iter().max().map_or(0, |b| b + 1);
+        let mut held = vec![false; bundles * k];
+        for e in 0..scaled.n * k {
+            held[bundle_of[e / k] * k + e % k] |= point.y[e] > point.v[e];
+        }
+        let held = (0..held.len()).filter(|&e| held[e]).map(|e| (e / k, e % k)).collect();
+        let idle = (0..k).filter(|&j| point.c[j] > point.p[j] * scaled.n as f64).collect();
+        Vertex { bundle_of, held, pairs, idle }
+    }
+
     /// The same vertex with rows sharing bundles otherwise: rows with the same label share one. Rows
     /// without a label are left out.
     pub fn regrouped(&self, label: &[usize]) -> Vertex {

@@ -79,6 +79,8 @@ pub(crate) struct Simplex {
     tolerance: Tolerance,
     /// The program in the units that are worked in, if these are others.
     scaled: Option<(Program, Scaling)>,
+    /// Pivots per solve after which it is given up, if that is before it is given up anyway.
+    pub patience: usize,
     /// Pivots so far.
     pub pivots: usize,
     place: Vec<Place>,
@@ -103,6 +105,7 @@ impl Simplex {
             precise: false,
             tolerance: COARSE,
             scaled: None,
+            patience: usize::MAX,
             pivots: 0,
             place: Vec::new(),
             basis: Vec::new(),
@@ -132,7 +135,8 @@ impl Simplex {
             self.scaled = Some((scaling.apply(&self.program), scaling));
         }
         let size = self.program.rows() + self.program.vars();
-        self.run(COARSE, 1000 + PIVOTS_PER_SIZE_MAX * size, stop)?;
+        let pivots_max = (1000 + PIVOTS_PER_SIZE_MAX * size).min(self.patience);
+        self.run(COARSE, pivots_max, stop)?;
         if !self.precise {
             return Ok(());
         }
