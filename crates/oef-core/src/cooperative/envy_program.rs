@@ -200,6 +200,24 @@ impl<'a> EnvyProgram<'a> {
         Err(LpError::NotConverged)
     }
 
+    /// Solves to optimality over all pairs from scratch. After pairs were added the old optimum is
+    /// still dual feasible: the path from there is short.
+    pub fn optimise_step_by_step(&mut self, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
+        self.simplex.maximise(stop)?;
+        for _ in 0..ROUNDS_MAX {
+            if !self.add_violated() {
+                return Ok(());
+            }
+            let size = self.simplex.program.rows();
+            match self.simplex.track(size, stop) {
+                Err(LpError::Stopped) => return Err(LpError::Stopped),
+                Err(_) => self.simplex.maximise(stop)?,
+                Ok(()) => {}
+            }
+        }
+        Err(LpError::NotConverged)
+    }
+
     /// Solves to optimality over all pairs from a nearly optimal basis, in at most so many pivots.
     pub fn track(&mut self, pivots_max: usize, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
         for _ in 0..ROUNDS_MAX {

@@ -267,20 +267,47 @@ pub(crate) fn solve_limited(
         let mut program =
             EnvyProgram::with_parties(&scaled, parties.clone(), &instance.capacity, &shut);
         program.use_at_least(&used);
-        program.optimise(stop)?;
-        let gap = program.gap();
-        let price = program.prices();
-        program.make_canonical(stop)?;
-        let x = scaled.to_shares(instance, &program.bundles());
-        let price = scaled.to_prices(instance, &price);
-        let pivots = program.pivots() + found.map_or(0, |before| before.pivots);
+        let next = match finish_limited(instance, &scaled, program, stop) {
+            Ok(next) => next,
+            Err(LpError::Stopped) if found.is_none() => return Err(LpError::Stopped),
+            Err(_) => break,
+        };
+        let pivots = next.pivots + found.map_or(0, |before| before.pivots);
         // Tenants that are at their limit now may be told to envy only what they could use; that
         // leaves more room for the others.
-        let raised = parties::raise_thresholds(instance, &scaled, &mut parties, &x);
-        found = Some(Allocation { x, price, gap, pivots });
+        let raised = parties::raise_thresholds(instance, &scaled, &mut parties, &next.x);
+        found = Some(Allocation { pivots, ..next });
         if !raised {
             break;
         }
     }
-    found.ok_or(LpError::NotConverged)
+    Ok(found.unwrap_or_else(|| plain(instance, division)))
+}
+
+fn finish_limited(
+    instance: &Instance,
+    scaled: &Scaled,
+    mut program: EnvyProgram<'_>,
+    stop: &dyn Fn() -> bool,
+) -> Result<Allocation, LpError> {
+    program.optimise_step_by_step(stop)?;
+    let gap = program.gap();
+    let price = program.prices();
+    program.make_canonical(stop)?;
+    let x = scaled.to_shares(instance, &program.bundles());
+    let price = scaled.to_prices(instance, &price);
+    Ok(Allocation { x, price, gap, pivots: program.pivots() })
+}
+
+/// The plain division where the program could not be solved, with the gap to what the GPUs could do
+/// if each were where it is fastest.
+fn plain(instance: &Instance, division: &[f64]) -> Allocation {
+    let (n, k) = (instance.rows(), instance.width());
+    let fastest = |j: usize| (0..n).map(|l| instance.profile(l)[j]).fold(0.0, f64::max);
+    let price: Vec<f64> = (0..k).map(fastest).collect();
+    let bound: f64 = price.iter().zip(&instance.capacity).map(|(p, m)| p * m).sum();
+    let total: f64 =
+        division.iter().enumerate().map(|(e, x)| instance.profile(e / k)[e % k] * x).sum();
+    let gap = if bound > 0.0 { 1.0 - total / bound } else { 0.0 };
+    Allocation { x: division.to_vec(), price, gap, pivots: 0 }
 }
