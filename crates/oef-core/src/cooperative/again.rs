@@ -12,7 +12,8 @@
 use super::EXACT;
 use super::envy_program::{EnvyProgram, clusters};
 use super::interior::{Data, Point};
-use super::proof::{self, Attempt, Envy, Group, Verdict};
+use super::multipliers::{self, Envy};
+use super::proof::{Attempt, Group, Verdict};
 use super::vertex::{Vertex, in_order};
 use crate::ids::TypeId;
 use crate::instance::Instance;
@@ -83,7 +84,7 @@ struct Groups {
 impl Kept {
     /// What the end of an interior path and the vertex found from it leave.
     pub fn new(instance: &Instance, vertex: Vertex, bundles: Vec<f64>, point: &Point) -> Self {
-        let z = multipliers(point);
+        let z = multipliers::at(point);
         Self::of(instance, vertex, bundles, z)
     }
 
@@ -182,16 +183,6 @@ impl Kept {
     }
 }
 
-/// The multipliers of the pairs that are tight at the end of an interior path.
-fn multipliers(point: &Point) -> Vec<Envy> {
-    let pairs = &point.pairs;
-    let towards = |i: usize| {
-        let tight = pairs.range(i).filter(|&r| pairs.z[r] > pairs.s[r]);
-        tight.map(move |r| Envy { envious: pairs.envious[r], envied: i, z: pairs.z[r] })
-    };
-    (0..point.u.len()).flat_map(towards).collect()
-}
-
 /// The answer for an instance that is like the last one, if it is found and proven.
 pub(super) fn solve(
     kept: &Kept,
@@ -213,7 +204,7 @@ pub(super) fn from_path(
     stop: &dyn Fn() -> bool,
 ) -> Option<Found> {
     let mut last = vec![Vec::new(); scaled.n];
-    for e in multipliers(point) {
+    for e in multipliers::at(point) {
         last[e.envied].push((e.envious, e.z));
     }
     let vertex = Vertex::near(scaled, point, NEARLY_SAME);
@@ -239,9 +230,9 @@ fn settle(
         left = left.saturating_sub(program.pivots());
         let y = program.bundles();
         let y = &y[..scaled.n * scaled.k];
-        let (price, multipliers) = program.multipliers(scaled.n);
+        let (price, shared) = program.multipliers(scaled.n);
         vertex = program.vertex();
-        let groups = Groups::new(&data, y, &vertex, &multipliers, &mut last);
+        let groups = Groups::new(&data, y, &vertex, &shared, &mut last);
         match groups.prove(&data, y, &price, &last) {
             Outcome::Open => return None,
             Outcome::Split(label, proven) => {
@@ -253,7 +244,7 @@ fn settle(
                 proven.iter().for_each(|e| last[e.envied].push((e.envious, e.z)));
             }
             Outcome::Proven(z) => {
-                let bound = proof::bound(&data, &z);
+                let bound = multipliers::bound(&data, &z);
                 if ((bound - scaled.total(y)) / bound).abs() > EXACT {
                     return None;
                 }

@@ -16,6 +16,7 @@ mod again;
 mod envy_program;
 mod interior;
 mod menu;
+mod multipliers;
 mod newton;
 mod parties;
 mod proof;

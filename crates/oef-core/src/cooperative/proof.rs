@@ -16,7 +16,8 @@
 //! runs away, in the direction in which the group wants to be split.
 
 use super::interior::Data;
-use crate::linalg::{Cholesky, dot};
+use super::multipliers::Envy;
+use crate::linalg::{Cholesky, dot, is_definite};
 use ndarray::Array2;
 
 /// Newton steps per group.
@@ -38,20 +39,10 @@ const VIOLATED: f64 = 1e-12;
 const NARROW: f64 = 0.01;
 /// A multiplier or a room that is certainly positive.
 const POSITIVE: f64 = 1e-8;
-/// Part of a pivot that must be left for a matrix to have full rank.
-const RANK: f64 = 1e-9;
 /// Slack of an inequality when it is first taken into account, relative to its terms.
 const SLACK: f64 = 0.01;
 /// Rounds of taking more inequalities into account.
 const ROUNDS_MAX: usize = 6;
-
-/// A multiplier of the envy of one row towards another.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Envy {
-    pub envious: usize,
-    pub envied: usize,
-    pub z: f64,
-}
 
 /// Rows with the same bundle, and what the program with shared bundles says about them.
 pub(super) struct Group<'a> {
@@ -483,45 +474,4 @@ impl<'a> System<'a> {
         let entry = |at: &Option<usize>| at.map_or(0.0, |e| -self.lambda[e]);
         self.at.iter().map(entry).collect()
     }
-}
-
-/// Whether a Gram matrix has full rank, by Cholesky's method in place.
-fn is_definite(gram: &mut [f64], size: usize) -> bool {
-    for c in 0..size {
-        let before = gram[c * size + c];
-        for r in c..size {
-            let (upper, lower) = (&gram[c * size..][..c], &gram[r * size..][..c]);
-            let sum = gram[r * size + c] - dot(upper, lower);
-            if r > c {
-                gram[r * size + c] = sum / gram[c * size + c];
-            } else if sum > RANK * before {
-                gram[c * size + c] = sum.sqrt();
-            } else {
-                return false;
-            }
-        }
-    }
-    true
-}
-
-/// What multipliers prove, whatever they are, and the prices with which they do: no envy-free bundles
-/// have a greater total.
-pub(super) fn bound(data: &Data<'_>, z: &[Envy]) -> f64 {
-    let (n, k) = (data.n, data.k);
-    let mut alpha = data.worth.clone();
-    for e in z {
-        alpha[e.envious] += e.z;
-    }
-    let mut gain: Vec<f64> = (0..n * k).map(|e| alpha[e / k] * data.scaled.value[e]).collect();
-    for e in z {
-        let row = &mut gain[e.envied * k..][..k];
-        for (g, v) in row.iter_mut().zip(data.value(e.envious)) {
-            *g -= e.z * v;
-        }
-    }
-    let price = |j: usize| {
-        let users = (0..n).filter(|&i| data.usable(i, j));
-        users.map(|i| gain[i * k + j] / data.weight[i]).fold(0.0, f64::max)
-    };
-    (0..k).map(price).sum()
 }
