@@ -64,6 +64,28 @@ pub(crate) fn solve_factored(factor: &[f64], rhs: &mut [f64]) {
     }
 }
 
+/// Part of a pivot that must be left for a matrix to have full rank.
+const RANK: f64 = 1e-9;
+
+/// Whether a Gram matrix has full rank, by Cholesky's method in place.
+pub(crate) fn is_definite(gram: &mut [f64], size: usize) -> bool {
+    for c in 0..size {
+        let before = gram[c * size + c];
+        for r in c..size {
+            let (upper, lower) = (&gram[c * size..][..c], &gram[r * size..][..c]);
+            let sum = gram[r * size + c] - dot(upper, lower);
+            if r > c {
+                gram[r * size + c] = sum / gram[c * size + c];
+            } else if sum > RANK * before {
+                gram[c * size + c] = sum.sqrt();
+            } else {
+                return false;
+            }
+        }
+    }
+    true
+}
+
 /// Columns per block of [`Cholesky`]: a panel of them fits in the cache beside a tile.
 const BLOCK: usize = 64;
 

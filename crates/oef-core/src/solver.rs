@@ -8,8 +8,8 @@ use thiserror::Error;
 
 /// A problem under one mechanism, with what the last solve learned about it.
 ///
-/// After an arrival, a departure or another change the next solve starts from the prices of the last
-/// one instead of from nothing. Its answer is the one that [`solve`](crate::solve) would give for the
+/// After an arrival, a departure or another change the next solve starts from the prices or the vertex
+/// of the last one instead of from nothing. Its answer is the one that [`solve`](crate::solve) would give for the
 /// changed problem. The reference type stays that of the problem the solver was made for, so that
 /// figures before and after can be compared.
 ///

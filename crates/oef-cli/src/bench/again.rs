@@ -13,58 +13,48 @@ use std::time::Instant;
 /// The measured solve again, and the reference from scratch in the same run.
 pub type Again = (Result<Measured, String>, Vec<Reference>);
 
-/// Measures one arrival or departure.
+/// Measures as many different arrivals or departures as there should be repeats, each from where the
+/// unchanged problem was left, and each beside a solve of the changed problem from scratch.
 pub fn measure(case: &Case, problem: &Problem, seed: u64, repeat: u32) -> Result<Again, String> {
-    let change = change(case, seed);
-    let spec = apply(&ProblemSpec::from(problem), std::slice::from_ref(&change));
-    let changed = spec.map_err(|e| e.to_string())?.validate().map_err(|e| e.to_string())?;
-    let scratch = measure::from_scratch(case, &changed, repeat).map_err(|e| e.to_string())?;
-    let mut reference = Reference {
-        name: FROM_SCRATCH,
-        seconds: scratch.median(),
-        total: Some(scratch.total),
-        tenants_differ: None,
-    };
-    let again = again(case, problem, &change, repeat).map(|(problem, measured)| {
-        let differ = difference((&changed, &scratch.outcome), (&problem, &measured.outcome));
-        reference.tenants_differ = Some(differ);
-        measured
-    });
-    Ok((again, vec![reference]))
-}
-
-/// Somebody new comes, or somebody from the middle of the list leaves.
-fn change(case: &Case, seed: u64) -> Change {
-    match case.work {
-        Work::Departure => Change::RemoveTenant { tenant: format!("t{}", case.tenants / 2) },
-        _ => Change::AddTenant(instances::newcomer(seed)),
-    }
-}
-
-/// The change and the solve after it, from where the unchanged problem was left; every repeat from
-/// there. Also the problem as the solver has changed it.
-fn again(
-    case: &Case,
-    problem: &Problem,
-    change: &Change,
-    repeat: u32,
-) -> Result<(Problem, Measured), String> {
-    let options = Options::default();
     let mut solved = Solver::new(problem.clone(), case.mechanism);
-    solved.solve(&options).map_err(|e| e.to_string())?;
-    let mut seconds = Vec::new();
-    let mut last = None;
-    for _ in 0..repeat {
+    solved.solve(&Options::default()).map_err(|e| e.to_string())?;
+    let (mut seconds, mut from_scratch) = (Vec::new(), Vec::new());
+    let (mut differ, mut last) = (0.0_f64, None);
+    for round in 0..repeat.max(1) {
+        let change = change(case, seed, round, repeat.max(1));
+        let spec = apply(&ProblemSpec::from(problem), std::slice::from_ref(&change));
+        let changed = spec.map_err(|e| e.to_string())?.validate().map_err(|e| e.to_string())?;
+        let scratch = measure::from_scratch(case, &changed, 1).map_err(|e| e.to_string())?;
+        from_scratch.push(scratch.median());
         let mut solver = solved.clone();
         let start = Instant::now();
-        solver.apply(change).map_err(|e| e.to_string())?;
-        let outcome = solver.solve(&options).map_err(|e| e.to_string())?;
+        solver.apply(&change).map_err(|e| e.to_string())?;
+        let outcome = solver.solve(&Options::default()).map_err(|e| e.to_string())?;
         seconds.push(start.elapsed().as_secs_f64());
-        last = Some((solver, outcome));
+        differ = differ.max(difference((&changed, &scratch.outcome), (solver.problem(), &outcome)));
+        last = Some((scratch.total, solver, outcome));
     }
     seconds.sort_by(f64::total_cmp);
-    let (solver, outcome) = last.ok_or("it was not repeated")?;
-    Ok((solver.problem().clone(), measure::judged(solver.problem(), seconds, outcome)))
+    from_scratch.sort_by(f64::total_cmp);
+    let (total, solver, outcome) = last.ok_or("it was not repeated")?;
+    let reference = Reference {
+        name: FROM_SCRATCH,
+        seconds: from_scratch[from_scratch.len() / 2],
+        total: Some(total),
+        tenants_differ: Some(differ),
+    };
+    Ok((Ok(measure::judged(solver.problem(), seconds, outcome)), vec![reference]))
+}
+
+/// Somebody new comes, or somebody leaves: another one every round.
+fn change(case: &Case, seed: u64, round: u32, rounds: u32) -> Change {
+    match case.work {
+        Work::Departure => {
+            let place = case.tenants * (round as usize + 1) / (rounds as usize + 1);
+            Change::RemoveTenant { tenant: format!("t{place}") }
+        }
+        _ => Change::AddTenant(instances::newcomer(seed + u64::from(round))),
+    }
 }
 
 /// The largest relative difference between a tenant's throughputs in two answers; infinite where the

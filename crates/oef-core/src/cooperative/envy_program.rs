@@ -1,10 +1,9 @@
 //! The cooperative program as a simplex with envy rows added on demand.
 
-use super::interior::Point;
 use super::parties::{self, Party};
+use super::vertex::Vertex;
 use crate::lp::{Level, LpError, Program, Simplex, leximin};
 use crate::scaled::Scaled;
-use std::collections::BTreeMap;
 
 /// Envy (in units of an equal split's utility) above which a row must be added.
 const ENVY: f64 = 1e-11;
@@ -12,8 +11,8 @@ const ENVY: f64 = 1e-11;
 const ROUNDS_MAX: usize = 1_000;
 /// Envy rows added per tenant and round: the worst ones; more would mostly be slack later.
 const ADDED_PER_ROW: usize = 2;
-/// Pairs with less slack than this at the end of the interior path go into the program at once.
-const NEAR: f64 = 1e-4;
+/// What is not distinguished from nothing at a vertex.
+const ZERO: f64 = 1e-9;
 
 /// Row `j < k` is the capacity of type `j` (in units of `1 / n`); then come the limits and floors of
 /// capped parties, then the envy pairs. Rows that are known to hold the same bundle share its columns.
@@ -22,7 +21,7 @@ pub(super) struct EnvyProgram<'a> {
     parties: Vec<Party>,
     /// The bundle of each row.
     bundle_of: Vec<usize>,
-    bundles: usize,
+    pub bundles: usize,
     /// (party, bundle) in the order of the program's rows.
     pairs: Vec<(usize, usize)>,
     first_pair: usize,
@@ -50,41 +49,76 @@ impl<'a> EnvyProgram<'a> {
         Self::build(scaled, parties, (0..scaled.n).collect(), gpus, shut, &[])
     }
 
-    /// The program near the end of an interior path: rows with the same bundle there share one, the
-    /// pairs that are tight or nearly so are in, and the basis is the one that the path points to.
-    pub fn near(scaled: &'a Scaled, point: &Point, same: f64) -> Self {
-        let k = scaled.k;
-        let bundle_of = clusters(scaled, &point.y, same);
-        let (mut pairs, mut slack) = (Vec::new(), Vec::new());
-        let mut slot = BTreeMap::new();
-        for i in 0..scaled.n {
-            for r in point.pairs.range(i) {
-                let (l, s, z) = (point.pairs.envious[r], point.pairs.s[r], point.pairs.z[r]);
-                let pair = (l, bundle_of[i]);
-                if bundle_of[l] != pair.1 && (s < NEAR || z > s) {
-                    let at = *slot.entry(pair).or_insert(pairs.len());
-                    if at == pairs.len() {
-                        pairs.push(pair);
-                        slack.push(true);
-                    }
-                    slack[at] &= s > z;
-                }
-            }
-        }
+    /// The program at a vertex of a similar one. Rows that are `ghosts` have left: they count for
+    /// nothing, but their constraints, now free, keep the vertex what it is until the simplex moves.
+    pub fn resume(scaled: &'a Scaled, vertex: &Vertex, ghost: &[bool]) -> Self {
         let parties = parties::without_caps(scaled);
+        let pairs: Vec<(usize, usize)> = vertex.pairs.iter().map(|&(l, b, _)| (l, b)).collect();
         let shut = vec![false; scaled.n];
+        let bundle_of = vertex.bundle_of.clone();
         let mut program = Self::build(scaled, parties, bundle_of, &[], &shut, &pairs);
-        let mut held = vec![false; program.bundles * k];
-        for e in 0..scaled.n * k {
-            held[program.bundle_of[e / k] * k + e % k] |= point.y[e] > point.v[e];
-        }
+        program.vanish(ghost);
+        let k = scaled.k;
         let structurals: Vec<usize> =
-            (0..held.len()).filter(|&e| held[e]).filter_map(|e| program.column[e]).collect();
-        let slack_types = (0..k).filter(|&j| point.c[j] > point.p[j] * scaled.n as f64);
-        let slack_pairs = (0..slack.len()).filter(|&r| slack[r]).map(|r| program.first_pair + r);
-        let logicals: Vec<usize> = slack_types.chain(slack_pairs).collect();
+            vertex.held.iter().filter_map(|&(b, j)| program.column[b * k + j]).collect();
+        let slack = |&(r, &(_, _, slack)): &(usize, &(usize, usize, bool))| slack.then_some(r);
+        let slack = vertex.pairs.iter().enumerate().filter_map(|e| slack(&e));
+        let first = program.first_pair;
+        let logicals: Vec<usize> =
+            vertex.idle.iter().copied().chain(slack.map(|r| first + r)).collect();
         program.simplex.set_basis(&structurals, &logicals);
         program
+    }
+
+    /// Frees the constraints of ghosts.
+    fn vanish(&mut self, ghost: &[bool]) {
+        let mut alive = vec![false; self.bundles];
+        for (l, &b) in self.bundle_of.iter().enumerate() {
+            alive[b] |= !ghost[l];
+        }
+        for (r, &(l, b)) in self.pairs.iter().enumerate() {
+            if ghost[l] || !alive[b] {
+                let row = self.first_pair + r;
+                self.simplex.program.row_lower[row] = f64::NEG_INFINITY;
+            }
+        }
+        for p in 0..self.parties.len() {
+            for b in 0..self.bundles {
+                self.present[p * self.bundles + b] |= ghost[p] || !alive[b];
+            }
+        }
+    }
+
+    /// Prices, and the multipliers of the envy pairs (row, bundle, z), in units of `n` rows.
+    pub fn multipliers(&mut self, n: usize) -> (Vec<f64>, Vec<(usize, usize, f64)>) {
+        let duals = self.simplex.duals();
+        let price = duals[..self.scaled.k].iter().map(|d| d.max(0.0)).collect();
+        // The program counts ghosts among its rows; multipliers are for those that are there.
+        let z = |r: usize| -duals[self.first_pair + r] * n as f64 / self.scaled.n as f64;
+        let pairs = self.pairs.iter().enumerate().map(|(r, &(l, b))| (l, b, z(r)));
+        (price, pairs.filter(|p| p.2 > 0.0).collect())
+    }
+
+    /// What the current vertex is made of. What is basic at zero is left out: it says nothing about
+    /// the vertex, and could take the place of something that does when rows share bundles otherwise.
+    pub fn vertex(&self) -> Vertex {
+        let k = self.scaled.k;
+        let vars = self.simplex.program.vars();
+        let mut basic = vec![false; vars + self.simplex.program.rows()];
+        self.simplex.basic().for_each(|v| basic[v] = true);
+        let holds = |v: usize| basic[v] && self.simplex.value(v) > ZERO;
+        let held = (0..self.bundles * k).filter(|&e| self.column[e].is_some_and(holds));
+        let slack = |r: usize| {
+            let row = self.first_pair + r;
+            basic[vars + row] && self.simplex.activity(row) > ZERO
+        };
+        let pairs = self.pairs.iter().enumerate().map(|(r, &(l, b))| (l, b, slack(r)));
+        Vertex {
+            bundle_of: self.bundle_of.clone(),
+            held: held.map(|e| (e / k, e % k)).collect(),
+            pairs: pairs.collect(),
+            idle: (0..k).filter(|&j| basic[vars + j]).collect(),
+        }
     }
 
     fn build(
@@ -149,10 +183,46 @@ impl<'a> EnvyProgram<'a> {
         }
     }
 
+    /// Gives up when a solve needs more pivots than this.
+    pub fn with_patience(mut self, pivots_max: usize) -> Self {
+        self.simplex.patience = pivots_max;
+        self
+    }
+
     /// Solves to optimality over all pairs.
     pub fn optimise(&mut self, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
         for _ in 0..ROUNDS_MAX {
             self.simplex.maximise(stop)?;
+            if !self.add_violated() {
+                return Ok(());
+            }
+        }
+        Err(LpError::NotConverged)
+    }
+
+    /// Solves to optimality over all pairs from scratch. After pairs were added the old optimum is
+    /// still dual feasible: the path from there is short.
+    pub fn optimise_step_by_step(&mut self, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
+        self.simplex.maximise(stop)?;
+        for _ in 0..ROUNDS_MAX {
+            if !self.add_violated() {
+                return Ok(());
+            }
+            let size = self.simplex.program.rows();
+            match self.simplex.track(size, stop) {
+                Err(LpError::Stopped) => return Err(LpError::Stopped),
+                Err(_) => self.simplex.maximise(stop)?,
+                Ok(()) => {}
+            }
+        }
+        Err(LpError::NotConverged)
+    }
+
+    /// Solves to optimality over all pairs from a nearly optimal basis, in at most so many pivots.
+    pub fn track(&mut self, pivots_max: usize, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
+        for _ in 0..ROUNDS_MAX {
+            let left = pivots_max.saturating_sub(self.simplex.pivots);
+            self.simplex.track(left, stop)?;
             if !self.add_violated() {
                 return Ok(());
             }
@@ -193,7 +263,7 @@ impl<'a> EnvyProgram<'a> {
     }
 
     /// The distinct bundles, one after another.
-    fn held(&self) -> Vec<f64> {
+    pub fn held(&self) -> Vec<f64> {
         self.column.iter().map(|c| c.map_or(0.0, |v| self.simplex.value(v))).collect()
     }
 
@@ -351,7 +421,7 @@ fn columns(
 
 /// Numbers for the distinct bundles: rows whose bundles agree within `same` get the same number; with
 /// `same = 0` every row gets its own, also of two that are equal.
-fn clusters(scaled: &Scaled, y: &[f64], same: f64) -> Vec<usize> {
+pub(super) fn clusters(scaled: &Scaled, y: &[f64], same: f64) -> Vec<usize> {
     let k = scaled.k;
     let bundle = |l: usize| &y[l * k..][..k];
     let mut leaders: Vec<usize> = Vec::new();

@@ -12,11 +12,15 @@
 //! violated. The vertex is canonical: among the optima the one whose throughputs over equal split are
 //! lexicographically greatest.
 
+mod again;
 mod envy_program;
 mod interior;
 mod menu;
+mod multipliers;
 mod newton;
 mod parties;
+mod proof;
+mod vertex;
 
 use crate::OPTIMALITY_TOLERANCE;
 use crate::instance::Instance;
@@ -33,6 +37,9 @@ const ACCURACY: f64 = 1e-13;
 const SAME: [f64; 3] = [1e-6, 1e-8, 1e-11];
 /// A gap that is nothing but the rounding of the bound.
 const EXACT: f64 = 2e-11;
+/// Pivots per solve from the end of the path, which usually needs none, after which the proof by
+/// groups has a try.
+const PATIENCE: usize = 50;
 /// Rounds in which tenants reach their limit and leave room for others; each needs a new one.
 const THRESHOLDS_MAX: usize = 20;
 /// Rows up to which every row can have its own bundle in the simplex within seconds.
@@ -40,34 +47,114 @@ const OWN_BUNDLES_MAX: usize = 120;
 /// Nearest rows whose envy is looked at from the start.
 const NEIGHBOURS: usize = 8;
 
+/// What a solve leaves for the next one of a similar instance.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
+    kept: Option<again::Kept>,
+    went_on: bool,
+}
+
+impl State {
+    /// Whether the last solve went on from the one before it.
+    pub fn went_on(&self) -> bool {
+        self.went_on
+    }
+}
+
+/// An answer with the optimal vertex that it was made from.
+struct Finished {
+    allocation: Allocation,
+    vertex: vertex::Vertex,
+    bundles: Vec<f64>,
+}
+
 /// Computes the shares of the rows of an instance without caps.
 ///
 /// An interior-point method finds the optimum to ten digits and proves a bound; from there a simplex
 /// walks the last step to the canonical vertex, with one bundle for all rows that hold the same. If
 /// that vertex does not meet the bound, every row gets its own bundle again. When there is no time for
 /// all that, the bundles at hand become a menu, which is free of envy, with the gap to the bound.
-pub(crate) fn solve(instance: &Instance, stop: &dyn Fn() -> bool) -> Result<Allocation, LpError> {
+///
+/// An instance that is like the last one is solved from where that ended, if it can be.
+pub(crate) fn solve(
+    instance: &Instance,
+    state: &mut State,
+    stop: &dyn Fn() -> bool,
+) -> Result<Allocation, LpError> {
     let scaled = Scaled::new(instance);
+    state.went_on = false;
     if scaled.n <= SIMPLEX_MAX {
         return from_scratch(instance, &scaled, stop);
+    }
+    if let Some(kept) = state.kept.take()
+        && let Some(found) = again::solve(&kept, instance, &scaled, stop)
+    {
+        (state.kept, state.went_on) = (Some(found.kept), true);
+        return Ok(found.allocation);
     }
     let data = interior::Data::new(&scaled);
     let start = interior::Point::start(&data, &scaled.neighbours(NEIGHBOURS));
     let run = interior::follow(&data, start, ACCURACY, stop);
     let bound = run.point.bound(&data);
-    let vertex = best_vertex(instance, &scaled, &run, bound, stop);
-    let mut allocation = match vertex {
-        Some(vertex) if vertex.gap <= OPTIMALITY_TOLERANCE => vertex,
-        other => {
-            let thorough = with_own_bundles(instance, &scaled, &run, stop);
-            let menu = from_menu(instance, &scaled, &run.point, bound);
-            let answers = [other, thorough, Some(menu)].into_iter().flatten();
-            let best = answers.min_by(|a, b| a.gap.total_cmp(&b.gap));
-            best.ok_or(LpError::NotConverged)?
+    let found = near_vertex(instance, &scaled, &run, SAME[0], bound, PATIENCE, stop);
+    let found = match found.filter(|found| found.allocation.gap <= EXACT) {
+        Some(found) => {
+            let (vertex, bundles) = (found.vertex, found.bundles);
+            state.kept = Some(again::Kept::new(instance, vertex, bundles, &run.point));
+            Some(found.allocation)
         }
+        None => again::from_path(instance, &scaled, &run.point, stop).map(|found| {
+            state.kept = Some(found.kept);
+            found.allocation
+        }),
+    };
+    let mut allocation = match found {
+        Some(allocation) => allocation,
+        None => with_patience(instance, &scaled, &run, bound, state, stop)?,
     };
     allocation.pivots += run.iterations;
     Ok(allocation)
+}
+
+/// The answer where neither the vertex at the end of the path nor the proof by groups is at hand.
+fn with_patience(
+    instance: &Instance,
+    scaled: &Scaled,
+    run: &interior::Run,
+    bound: f64,
+    state: &mut State,
+    stop: &dyn Fn() -> bool,
+) -> Result<Allocation, LpError> {
+    match best_vertex(instance, scaled, run, bound, stop) {
+        Some(found) if found.allocation.gap <= OPTIMALITY_TOLERANCE => {
+            let (vertex, bundles) = (found.vertex, found.bundles);
+            state.kept = Some(again::Kept::new(instance, vertex, bundles, &run.point));
+            Ok(found.allocation)
+        }
+        other => {
+            let other = other.map(|found| found.allocation);
+            let thorough = with_own_bundles(instance, scaled, run, stop);
+            let menu = from_menu(instance, scaled, &run.point, bound);
+            let answers = [other, thorough, Some(menu)].into_iter().flatten();
+            let best = answers.min_by(|a, b| a.gap.total_cmp(&b.gap));
+            best.ok_or(LpError::NotConverged)
+        }
+    }
+}
+
+/// The vertex with shared bundles near the end of the path.
+fn near_vertex(
+    instance: &Instance,
+    scaled: &Scaled,
+    run: &interior::Run,
+    same: f64,
+    bound: f64,
+    patience: usize,
+    stop: &dyn Fn() -> bool,
+) -> Option<Finished> {
+    let vertex = vertex::Vertex::near(scaled, &run.point, same);
+    let program = EnvyProgram::resume(scaled, &vertex, &vec![false; scaled.n]);
+    finish(instance, scaled, program.with_patience(patience), Some(bound), stop).ok()
 }
 
 /// The best vertex with shared bundles near the end of the path.
@@ -77,19 +164,18 @@ fn best_vertex(
     run: &interior::Run,
     bound: f64,
     stop: &dyn Fn() -> bool,
-) -> Option<Allocation> {
-    let mut best: Option<Allocation> = None;
+) -> Option<Finished> {
+    let mut best: Option<Finished> = None;
     for same in SAME {
         if stop() {
             break;
         }
-        let program = EnvyProgram::near(scaled, &run.point, same);
-        if let Ok(found) = finish(instance, scaled, program, Some(bound), stop)
-            && best.as_ref().is_none_or(|best| found.gap < best.gap)
+        if let Some(found) = near_vertex(instance, scaled, run, same, bound, usize::MAX, stop)
+            && best.as_ref().is_none_or(|best| found.allocation.gap < best.allocation.gap)
         {
             best = Some(found);
         }
-        if best.as_ref().is_some_and(|best| best.gap <= EXACT) {
+        if best.as_ref().is_some_and(|best| best.allocation.gap <= EXACT) {
             break;
         }
     }
@@ -107,8 +193,9 @@ fn with_own_bundles(
     if scaled.n > OWN_BUNDLES_MAX {
         return None;
     }
-    let program = EnvyProgram::near(scaled, &run.point, 0.0);
-    finish(instance, scaled, program, None, stop).ok()
+    let vertex = vertex::Vertex::near(scaled, &run.point, 0.0);
+    let program = EnvyProgram::resume(scaled, &vertex, &vec![false; scaled.n]);
+    finish(instance, scaled, program, None, stop).ok().map(|found| found.allocation)
 }
 
 /// The simplex method alone, with a bundle for every row.
@@ -118,7 +205,7 @@ fn from_scratch(
     stop: &dyn Fn() -> bool,
 ) -> Result<Allocation, LpError> {
     let program = EnvyProgram::new(scaled, &scaled.neighbours(3));
-    finish(instance, scaled, program, None, stop)
+    finish(instance, scaled, program, None, stop).map(|found| found.allocation)
 }
 
 /// Walks to the optimal vertex and on to the canonical one. The bound is that of the path, or that of
@@ -129,19 +216,21 @@ fn finish(
     mut program: EnvyProgram<'_>,
     bound: Option<f64>,
     stop: &dyn Fn() -> bool,
-) -> Result<Allocation, LpError> {
+) -> Result<Finished, LpError> {
     program.optimise(stop)?;
+    let (vertex, bundles) = (program.vertex(), program.held());
     let bound = bound.unwrap_or_else(|| program.bound());
     let price = program.prices();
     program.make_canonical(stop)?;
     let y = program.bundles();
     let total = scaled.total(&y);
-    Ok(Allocation {
+    let allocation = Allocation {
         x: scaled.to_shares(instance, &y),
         price: scaled.to_prices(instance, &price),
         gap: ((bound - total) / bound).abs(),
         pivots: program.pivots(),
-    })
+    };
+    Ok(Finished { allocation, vertex, bundles })
 }
 
 /// An envy-free answer from an unfinished path.
@@ -179,20 +268,47 @@ pub(crate) fn solve_limited(
         let mut program =
             EnvyProgram::with_parties(&scaled, parties.clone(), &instance.capacity, &shut);
         program.use_at_least(&used);
-        program.optimise(stop)?;
-        let gap = program.gap();
-        let price = program.prices();
-        program.make_canonical(stop)?;
-        let x = scaled.to_shares(instance, &program.bundles());
-        let price = scaled.to_prices(instance, &price);
-        let pivots = program.pivots() + found.map_or(0, |before| before.pivots);
+        let next = match finish_limited(instance, &scaled, program, stop) {
+            Ok(next) => next,
+            Err(LpError::Stopped) if found.is_none() => return Err(LpError::Stopped),
+            Err(_) => break,
+        };
+        let pivots = next.pivots + found.map_or(0, |before| before.pivots);
         // Tenants that are at their limit now may be told to envy only what they could use; that
         // leaves more room for the others.
-        let raised = parties::raise_thresholds(instance, &scaled, &mut parties, &x);
-        found = Some(Allocation { x, price, gap, pivots });
+        let raised = parties::raise_thresholds(instance, &scaled, &mut parties, &next.x);
+        found = Some(Allocation { pivots, ..next });
         if !raised {
             break;
         }
     }
-    found.ok_or(LpError::NotConverged)
+    Ok(found.unwrap_or_else(|| plain(instance, division)))
+}
+
+fn finish_limited(
+    instance: &Instance,
+    scaled: &Scaled,
+    mut program: EnvyProgram<'_>,
+    stop: &dyn Fn() -> bool,
+) -> Result<Allocation, LpError> {
+    program.optimise_step_by_step(stop)?;
+    let gap = program.gap();
+    let price = program.prices();
+    program.make_canonical(stop)?;
+    let x = scaled.to_shares(instance, &program.bundles());
+    let price = scaled.to_prices(instance, &price);
+    Ok(Allocation { x, price, gap, pivots: program.pivots() })
+}
+
+/// The plain division where the program could not be solved, with the gap to what the GPUs could do
+/// if each were where it is fastest.
+fn plain(instance: &Instance, division: &[f64]) -> Allocation {
+    let (n, k) = (instance.rows(), instance.width());
+    let fastest = |j: usize| (0..n).map(|l| instance.profile(l)[j]).fold(0.0, f64::max);
+    let price: Vec<f64> = (0..k).map(fastest).collect();
+    let bound: f64 = price.iter().zip(&instance.capacity).map(|(p, m)| p * m).sum();
+    let total: f64 =
+        division.iter().enumerate().map(|(e, x)| instance.profile(e / k)[e % k] * x).sum();
+    let gap = if bound > 0.0 { 1.0 - total / bound } else { 0.0 };
+    Allocation { x: division.to_vec(), price, gap, pivots: 0 }
 }

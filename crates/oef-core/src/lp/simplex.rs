@@ -79,12 +79,17 @@ pub(crate) struct Simplex {
     tolerance: Tolerance,
     /// The program in the units that are worked in, if these are others.
     scaled: Option<(Program, Scaling)>,
+    /// Pivots per solve after which it is given up, if that is before it is given up anyway.
+    pub patience: usize,
     /// Pivots so far.
     pub pivots: usize,
     place: Vec<Place>,
     basis: Vec<usize>,
     basic_value: Vec<f64>,
     factors: Factors,
+    /// Whether the factors are those of the basis.
+    factored: bool,
+    /// Whether the values of the basic variables are right, too.
     fresh: bool,
     /// Added to the costs while a stall is being left.
     perturbation: Vec<f64>,
@@ -100,11 +105,13 @@ impl Simplex {
             precise: false,
             tolerance: COARSE,
             scaled: None,
+            patience: usize::MAX,
             pivots: 0,
             place: Vec::new(),
             basis: Vec::new(),
             basic_value: Vec::new(),
             factors: Factors::default(),
+            factored: false,
             fresh: false,
             perturbation: Vec::new(),
             logical: Vec::new(),
@@ -121,12 +128,15 @@ impl Simplex {
     /// Solves to an optimal vertex from the current basis.
     pub fn maximise(&mut self, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
         self.sync();
+        // The caller may have written other coefficients or units.
+        self.factored = false;
         if self.autoscale {
             let scaling = Scaling::new(&self.program);
             self.scaled = Some((scaling.apply(&self.program), scaling));
         }
         let size = self.program.rows() + self.program.vars();
-        self.run(COARSE, 1000 + PIVOTS_PER_SIZE_MAX * size, stop)?;
+        let pivots_max = (1000 + PIVOTS_PER_SIZE_MAX * size).min(self.patience);
+        self.run(COARSE, pivots_max, stop)?;
         if !self.precise {
             return Ok(());
         }
@@ -150,6 +160,7 @@ impl Simplex {
     /// Goes back to a basis of the program as it is.
     pub fn reset(&mut self, mark: &Mark) {
         (self.place, self.basis) = (mark.place.clone(), mark.basis.clone());
+        self.factored = false;
         self.tolerance = COARSE;
         self.settle();
         self.refactor();
@@ -168,7 +179,7 @@ impl Simplex {
         let mut stalled = 0;
         loop {
             if !self.fresh || self.factors.is_stale() {
-                self.refactor();
+                self.renew();
             }
             if self.pivots >= limit {
                 return Err(LpError::NotConverged);
@@ -212,7 +223,6 @@ impl Simplex {
     }
 
     /// The value of `A x` on a row.
-    #[cfg(test)]
     pub fn activity(&self, row: RowId) -> f64 {
         self.value_of(self.program.vars() + row)
     }
@@ -325,7 +335,7 @@ impl Simplex {
         }
         self.place = place;
         self.settle();
-        self.fresh = false;
+        self.factored = false;
     }
 
     /// Puts every nonbasic variable on a bound that it has.
@@ -351,7 +361,8 @@ impl Simplex {
         let wanted: Vec<usize> =
             structurals.iter().copied().chain(logicals.iter().map(|r| vars + r)).collect();
         let columns: Vec<&[(RowId, f64)]> = wanted.iter().map(|&v| self.column(v)).collect();
-        let deficiency = Factors::default().factor(rows, &columns);
+        let mut factors = Factors::default();
+        let deficiency = factors.factor(rows, &columns);
         let mut keep = vec![true; wanted.len()];
         for &c in &deficiency.columns {
             keep[c] = false;
@@ -365,6 +376,8 @@ impl Simplex {
             self.place[v] = Place::Basic(at);
         }
         self.settle();
+        self.factors = factors;
+        self.factored = deficiency.columns.is_empty() && deficiency.rows.is_empty();
     }
 
     /// Restricts the program to its optimal face: whatever has a reduced cost stays on its bound.
@@ -412,8 +425,18 @@ impl Simplex {
             }
             self.settle();
         }
-        self.fresh = true;
+        (self.factored, self.fresh) = (true, true);
         self.compute_basic_values();
+    }
+
+    /// Makes the factors and the values right, whatever has changed.
+    fn renew(&mut self) {
+        if !self.factored || self.factors.is_updated() {
+            self.refactor();
+        } else if !self.fresh {
+            self.fresh = true;
+            self.compute_basic_values();
+        }
     }
 
     fn compute_basic_values(&mut self) {
@@ -670,5 +693,6 @@ fn column<'a>(
     if v < vars { &program.columns[v] } else { &logical[v - vars] }
 }
 
+mod parametric;
 #[cfg(test)]
 mod tests;

@@ -12,6 +12,9 @@ use crate::problem::{MAX_COOPERATIVE_PROFILES, Problem};
 use crate::shares::Shares;
 use crate::{cooperative, limited, market, nash};
 
+/// The method of `cooperative` where it starts from its last answer.
+const GOING_ON: &str = "parametric simplex from the last vertex, proven group by group";
+
 /// Computes the shares of `problem` under `mechanism`.
 ///
 /// The answer is canonical: it does not depend on the order of tenants or types, equal tenants with
@@ -29,6 +32,7 @@ pub fn solve(
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
     market: MarketState,
+    cooperative: cooperative::State,
 }
 
 /// Like [`solve`], starting from what an earlier solve left.
@@ -64,6 +68,9 @@ pub(crate) fn solve_again(
         Mechanism::Cooperative => Division::Proportional,
         _ => Division::Sequential,
     };
+    let went_on = mechanism == Mechanism::Cooperative
+        && instance.caps.is_empty()
+        && memory.cooperative.went_on();
     let optimal = allocation.gap <= OPTIMALITY_TOLERANCE;
     Ok(Outcome {
         mechanism,
@@ -72,7 +79,7 @@ pub(crate) fn solve_again(
         trades: Vec::new(),
         solver: SolverReport {
             status: if optimal { Status::Optimal } else { Status::Feasible },
-            method: method(mechanism),
+            method: if went_on { GOING_ON } else { method(mechanism) },
             gap: allocation.gap,
             iterations: allocation.pivots,
         },
@@ -145,7 +152,7 @@ fn unlimited(
         Mechanism::Noncooperative => level(&instance.weight),
         Mechanism::Efficiency => market::efficiency(instance, stop),
         Mechanism::Incentive => market::incentive(instance, stop),
-        Mechanism::Cooperative => cooperative::solve(instance, stop),
+        Mechanism::Cooperative => cooperative::solve(instance, &mut memory.cooperative, stop),
         Mechanism::Nash => nash::solve(instance, stop),
         _ => level(&instance.equal_splits()),
     }

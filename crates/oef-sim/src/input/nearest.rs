@@ -3,16 +3,13 @@
 /// The known name nearest to a wrong one, if any is near enough to be meant.
 pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = wrong.to_lowercase();
-    let distance = |name: &str| {
-        let name = name.to_lowercase();
+    let distance = |name: &'a str| {
+        let edits = strsim::osa_distance(&lower, &name.to_lowercase());
         // A prefix is what people type when they remember half of a name.
-        if !lower.is_empty() && name.starts_with(&lower) {
-            1
-        } else {
-            strsim::osa_distance(&lower, &name)
-        }
+        let begun = !lower.is_empty() && name.to_lowercase().starts_with(&lower);
+        (if begun { 1 } else { edits }, edits, name)
     };
-    let (far, near) = known.into_iter().map(|name| (distance(name), name)).min()?;
+    let (far, _, near) = known.into_iter().map(distance).min()?;
     let length = wrong.chars().count();
     // Most of the name must have been right: `b200` is no misspelt `a100`.
     (far <= 1.max(length / 3) && far < length).then_some(near)
@@ -47,6 +44,6 @@ mod tests {
         assert_eq!(nearest("xy", ["ab"]), None);
         assert_eq!(nearest("b200", ["a100"]), None);
         assert_eq!(hint("fields", "colour", ["weight", "name"]), "fields: weight, name");
-        assert_eq!(hint("columns", "gpu", ["gpus", "tenant"]), "did you mean `gpus`?");
+        assert_eq!(hint("columns", "gpu", ["gpu_type", "gpus"]), "did you mean `gpus`?");
     }
 }

@@ -1,0 +1,43 @@
+//! Multipliers of the envy between rows, and what they prove.
+
+use super::interior::{Data, Point};
+
+/// A multiplier of the envy of one row towards another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Envy {
+    pub envious: usize,
+    pub envied: usize,
+    pub z: f64,
+}
+
+/// The multipliers of the pairs that are tight at the end of an interior path.
+pub(super) fn at(point: &Point) -> Vec<Envy> {
+    let pairs = &point.pairs;
+    let towards = |i: usize| {
+        let tight = pairs.range(i).filter(|&r| pairs.z[r] > pairs.s[r]);
+        tight.map(move |r| Envy { envious: pairs.envious[r], envied: i, z: pairs.z[r] })
+    };
+    (0..point.u.len()).flat_map(towards).collect()
+}
+
+/// What multipliers prove, whatever they are, and the prices with which they do: no envy-free bundles
+/// have a greater total.
+pub(super) fn bound(data: &Data<'_>, z: &[Envy]) -> f64 {
+    let (n, k) = (data.n, data.k);
+    let mut alpha = data.worth.clone();
+    for e in z {
+        alpha[e.envious] += e.z;
+    }
+    let mut gain: Vec<f64> = (0..n * k).map(|e| alpha[e / k] * data.scaled.value[e]).collect();
+    for e in z {
+        let row = &mut gain[e.envied * k..][..k];
+        for (g, v) in row.iter_mut().zip(data.value(e.envious)) {
+            *g -= e.z * v;
+        }
+    }
+    let price = |j: usize| {
+        let users = (0..n).filter(|&i| data.usable(i, j));
+        users.map(|i| gain[i * k + j] / data.weight[i]).fold(0.0, f64::max)
+    };
+    (0..k).map(price).sum()
+}

@@ -1,0 +1,477 @@
+//! Multipliers for every row from those of shared bundles.
+//!
+//! A vertex of the program with shared bundles has prices `p` and multipliers `Z_lb` of the envy of
+//! row `l` towards bundle `b`. To prove that no row would do better with a bundle of its own, every
+//! row `i` needs its own multipliers `z_li >= 0` with
+//!
+//! ```text
+//! alpha_i v_i - sum_l z_li v_l <= weight_i p      (equal where the bundle holds a type)
+//! alpha_i = worth_i + sum_l z_il
+//! ```
+//!
+//! Envy between rows with the same bundle costs nothing and is free, the multipliers of rows outside
+//! add up to `Z`: so every group of rows with the same bundle is a problem of its own. It is
+//! solved by the multipliers that are nearest to the last ones in relative entropy: Newton's method
+//! on its smooth dual keeps them positive by construction. Where there are none, the dual
+//! runs away, in the direction in which the group wants to be split.
+
+use super::interior::Data;
+use super::multipliers::Envy;
+use crate::linalg::{Cholesky, dot, is_definite};
+use ndarray::Array2;
+
+/// Newton steps per group.
+const STEPS_MAX: usize = 24;
+/// A multiplier changes at most by this power of e per step.
+const STRETCH: f64 = 2.5;
+/// What is left of an equation that roughly holds, and of one that does.
+const ROUGH: f64 = 1e-4;
+const SOLVED: f64 = 1e-13;
+/// Solutions with more than this many times what the multipliers add up to are not looked for.
+const MOST: f64 = 20.0;
+/// Groups up to this size have few pairs anyway.
+const FEW: usize = 12;
+/// Multipliers that were not there before, relative to a row's worth.
+const SEED: f64 = 1e-3;
+/// An inequality is violated by more than this part of its terms.
+const VIOLATED: f64 = 1e-12;
+/// Inequalities with less room than this part of their terms are taken into account at once.
+const NARROW: f64 = 0.01;
+/// A multiplier or a room that is certainly positive.
+const POSITIVE: f64 = 1e-8;
+/// Slack of an inequality when it is first taken into account, relative to its terms.
+const SLACK: f64 = 0.01;
+/// Rounds of taking more inequalities into account.
+const ROUNDS_MAX: usize = 6;
+
+/// Rows with the same bundle, and what the program with shared bundles says about them.
+pub(super) struct Group<'a> {
+    pub members: &'a [usize],
+    /// Types that the bundle holds.
+    pub held: Vec<usize>,
+    /// `worth_i` and the multipliers of its envy towards other bundles, by member.
+    pub alpha: Vec<f64>,
+    /// Rows outside with the multiplier of their envy towards the bundle.
+    pub outside: &'a [(usize, f64)],
+    /// The last multipliers towards members, by member: (envious row, z).
+    pub last: Vec<&'a [(usize, f64)]>,
+}
+
+/// An unknown: a pair, with the place of the envious row among the members, or else outside.
+struct Pair {
+    envious: usize,
+    member: Option<usize>,
+    outside: usize,
+    envied: usize,
+    z: f64,
+}
+
+/// An equation `(member, type)`; those of types that are not held have a slack.
+struct Equation {
+    member: usize,
+    gpu: usize,
+    slack: Option<f64>,
+}
+
+struct System<'a> {
+    data: &'a Data<'a>,
+    group: &'a Group<'a>,
+    price: &'a [f64],
+    pairs: Vec<Pair>,
+    equations: Vec<Equation>,
+    /// Equation of (member, type).
+    at: Vec<Option<usize>>,
+    lambda: Vec<f64>,
+}
+
+/// What became of the proof for a group.
+pub(super) enum Verdict {
+    /// Multipliers towards its members; its rows hold the same bundle in every optimum.
+    Proven(Vec<Envy>),
+    /// Multipliers that leave open whether its rows hold the same bundle in every optimum.
+    Open,
+    /// There are none: where the members want to go, member after member.
+    Split(Vec<f64>),
+}
+
+/// The columns of the pairs: (equation, coefficient).
+#[derive(Default)]
+struct Columns {
+    start: Vec<usize>,
+    entries: Vec<(usize, f64)>,
+}
+
+impl Columns {
+    fn of(&self, pair: usize) -> &[(usize, f64)] {
+        &self.entries[self.start[pair]..self.start[pair + 1]]
+    }
+}
+
+/// A proof that is being worked on.
+pub(super) struct Attempt<'a>(System<'a>);
+
+impl<'a> Attempt<'a> {
+    /// Looks for multipliers that nearly prove that no member of a group wants a bundle of its own:
+    /// among those that were there before, then among all. Where there are none, tells where the
+    /// members want to go, member after member.
+    pub fn new(
+        data: &'a Data<'a>,
+        group: &'a Group<'a>,
+        price: &'a [f64],
+    ) -> Result<Self, Vec<f64>> {
+        for pairs in [Seed::Known, Seed::All] {
+            let mut system = System::new(data, group, price, pairs);
+            if system.settle(ROUGH) {
+                return Ok(Attempt(system));
+            }
+            if pairs == Seed::All || group.members.len() <= FEW || system.is_beyond_pairs() {
+                return Err(system.directions());
+            }
+        }
+        Err(Vec::new())
+    }
+
+    /// Finishes the proof.
+    pub fn finish(mut self) -> Verdict {
+        let system = &mut self.0;
+        if !system.settle(SOLVED) {
+            return Verdict::Split(system.directions());
+        }
+        let room = system.room();
+        if !system.is_rigid(&room) {
+            return Verdict::Open;
+        }
+        Verdict::Proven(system.multipliers())
+    }
+
+    /// The multipliers so far.
+    pub fn multipliers(&self) -> Vec<Envy> {
+        self.0.multipliers()
+    }
+}
+
+/// Which pairs of members a proof starts with.
+#[derive(Clone, Copy, PartialEq)]
+enum Seed {
+    Known,
+    All,
+}
+
+impl<'a> System<'a> {
+    fn new(data: &'a Data<'a>, group: &'a Group<'a>, price: &'a [f64], seed: Seed) -> Self {
+        let (g, k) = (group.members.len(), data.k);
+        let mut equations = Vec::new();
+        let mut at = vec![None; g * k];
+        // The equations of the first member follow from the others.
+        for member in 1..g {
+            for &gpu in &group.held {
+                at[member * k + gpu] = Some(equations.len());
+                equations.push(Equation { member, gpu, slack: None });
+            }
+        }
+        let mut system =
+            System { data, group, price, pairs: Vec::new(), equations, at, lambda: Vec::new() };
+        system.seed(seed == Seed::All || g <= FEW);
+        let room = system.room();
+        system.add_narrow(&room, NARROW);
+        system
+    }
+
+    fn seed(&mut self, all: bool) {
+        let g = self.group.members.len();
+        let mut place = vec![None; self.data.n];
+        for (m, &l) in self.group.members.iter().enumerate() {
+            place[l] = Some(m);
+        }
+        let mut known = vec![0.0; g];
+        for envied in 0..g {
+            known.fill(0.0);
+            for &(l, z) in self.group.last[envied] {
+                if let Some(m) = place.get(l).copied().flatten() {
+                    known[m] = z;
+                }
+            }
+            for (m, &l) in self.group.members.iter().enumerate() {
+                let least = SEED * self.data.worth[l] / g as f64;
+                if m != envied && (all || known[m] > least) {
+                    let (z, member) = (known[m].max(least), Some(m));
+                    self.pairs.push(Pair { envious: l, member, outside: 0, envied, z });
+                }
+            }
+        }
+        for (outside, &(l, total)) in self.group.outside.iter().enumerate() {
+            let known = |envied: usize| {
+                self.group.last[envied].iter().find(|e| e.0 == l).map_or(0.0, |e| e.1)
+            };
+            let z: Vec<f64> = (0..g).map(|i| known(i) + SEED * total / g as f64).collect();
+            let sum: f64 = z.iter().sum();
+            for (envied, z) in z.iter().enumerate() {
+                let z = z * total / sum;
+                self.pairs.push(Pair { envious: l, member: None, outside, envied, z });
+            }
+        }
+    }
+
+    /// The columns of all pairs.
+    fn columns(&self) -> Columns {
+        let k = self.data.k;
+        let mut columns = Columns::default();
+        columns.start.push(0);
+        for pair in &self.pairs {
+            let value = self.data.value(pair.envious);
+            match pair.member {
+                Some(m) => {
+                    let own = self.at[m * k..][..k].iter().zip(value);
+                    columns.entries.extend(own.filter_map(|(at, v)| Some(((*at)?, *v))));
+                }
+                None => columns.entries.push((self.equations.len() + pair.outside, 1.0)),
+            }
+            let other = self.at[pair.envied * k..][..k].iter().zip(value);
+            columns.entries.extend(other.filter_map(|(at, v)| Some(((*at)?, -v))));
+            columns.start.push(columns.entries.len());
+        }
+        columns
+    }
+
+    /// Solves, with more inequalities as long as some are violated; returns whether that worked.
+    fn settle(&mut self, solved: f64) -> bool {
+        for _ in 0..ROUNDS_MAX {
+            if !self.solve(solved) {
+                return false;
+            }
+            let room = self.room();
+            if !self.add_narrow(&room, -VIOLATED.max(solved)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn multipliers(&self) -> Vec<Envy> {
+        let z = self.pairs.iter().filter(|p| p.z > 0.0);
+        let envied = |p: &Pair| self.group.members[p.envied];
+        z.map(|p| Envy { envious: p.envious, envied: envied(p), z: p.z }).collect()
+    }
+
+    /// `weight_i p_j - alpha_i v_ij` without the unknown part.
+    fn right(&self, member: usize, gpu: usize) -> f64 {
+        let l = self.group.members[member];
+        self.data.weight[l] * self.price[gpu] - self.group.alpha[member] * self.data.value(l)[gpu]
+    }
+
+    /// Newton's method; returns whether the equations hold.
+    fn solve(&mut self, solved: f64) -> bool {
+        let size = self.equations.len() + self.group.outside.len();
+        self.lambda = vec![0.0; size];
+        let columns = self.columns();
+        let mut right: Vec<f64> =
+            self.equations.iter().map(|e| self.right(e.member, e.gpu)).collect();
+        right.extend(self.group.outside.iter().map(|o| o.1));
+        let most = MOST * self.pairs.iter().map(|p| p.z).sum::<f64>();
+        for step in 0..STEPS_MAX {
+            let (matrix, mut rest) = self.system(&columns, &right);
+            let left = rest.iter().fold(0.0_f64, |m, r| m.max(r.abs()));
+            if left < solved {
+                return true;
+            }
+            Cholesky::new(matrix).solve(&mut rest);
+            if !self.advance(&columns, &rest)
+                || (step >= 2 && self.is_hopeless(&columns, &right, most))
+            {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// The matrix of Newton's method, and what is left of the equations.
+    fn system(&self, columns: &Columns, right: &[f64]) -> (Array2<f64>, Vec<f64>) {
+        let size = right.len();
+        let mut rest = right.to_vec();
+        let mut matrix = vec![0.0; size * size];
+        for (p, pair) in self.pairs.iter().enumerate() {
+            let entries = columns.of(p);
+            for &(r, a) in entries {
+                let az = a * pair.z;
+                rest[r] -= az;
+                let row = &mut matrix[r * size..][..r + 1];
+                for &(c, b) in entries {
+                    if let Some(entry) = row.get_mut(c) {
+                        *entry += az * b;
+                    }
+                }
+            }
+        }
+        for (e, equation) in self.equations.iter().enumerate() {
+            let slack = equation.slack.unwrap_or(0.0);
+            rest[e] -= slack;
+            matrix[e * size + e] += slack;
+        }
+        for r in 0..size {
+            matrix[r * size + r] *= 1.0 + 1e-14;
+        }
+        let matrix = Array2::from_shape_vec((size, size), matrix);
+        (matrix.unwrap_or_else(|_| Array2::eye(size)), rest)
+    }
+
+    fn advance(&mut self, columns: &Columns, step: &[f64]) -> bool {
+        let growth = self.growth(columns, step);
+        let slack = (0..self.equations.len()).filter(|&e| self.equations[e].slack.is_some());
+        let most = slack.map(|e| step[e]).chain(growth.iter().copied());
+        let most = most.fold(0.0, f64::max);
+        if !most.is_finite() {
+            return false;
+        }
+        let length = if most > STRETCH { STRETCH / most } else { 1.0 };
+        for (pair, growth) in self.pairs.iter_mut().zip(growth) {
+            pair.z *= (length * growth).max(-STRETCH).exp();
+        }
+        for (e, equation) in self.equations.iter_mut().enumerate() {
+            if let Some(slack) = &mut equation.slack {
+                *slack *= (length * step[e]).max(-STRETCH).exp();
+            }
+        }
+        for (lambda, step) in self.lambda.iter_mut().zip(step) {
+            *lambda += length * step;
+        }
+        true
+    }
+
+    /// What multipliers of the equations add up to for every pair.
+    fn growth(&self, columns: &Columns, lambda: &[f64]) -> Vec<f64> {
+        let sum = |p: usize| columns.of(p).iter().map(|&(r, a)| a * lambda[r]).sum();
+        (0..self.pairs.len()).map(sum).collect()
+    }
+
+    /// Whether no more pairs of members would help, either.
+    fn is_beyond_pairs(&self) -> bool {
+        let (g, k) = (self.group.members.len(), self.data.k);
+        let lambda = |e: &Option<usize>| e.map_or(0.0, |e| self.lambda[e]);
+        let lambda: Vec<f64> = self.at.iter().map(lambda).collect();
+        let worth = |l: usize, m: usize| dot(self.data.value(l), &lambda[m * k..][..k]);
+        let growth = |e: usize| {
+            let l = self.group.members[e / g];
+            worth(l, e / g) - worth(l, e % g)
+        };
+        let slack = (0..self.equations.len()).filter(|&e| self.equations[e].slack.is_some());
+        let growth = slack.map(|e| self.lambda[e]).chain((0..g * g).map(growth));
+        let most = MOST * self.pairs.iter().map(|p| p.z).sum::<f64>();
+        let right = self.equations.iter().zip(&self.lambda);
+        let right: f64 = right.map(|(e, x)| self.right(e.member, e.gpu) * x).sum();
+        // Rows outside divide what they have in the best way for the multipliers.
+        let best = |&(l, total): &(usize, f64)| {
+            total * (0..g).map(|m| -worth(l, m)).fold(f64::NEG_INFINITY, f64::max)
+        };
+        let outside: f64 = self.group.outside.iter().map(best).sum();
+        right > outside + most * growth.fold(0.0, f64::max)
+    }
+
+    /// Farkas: `right . lambda = sum_p z_p growth_p` for all solutions, which is more than any with
+    /// at most so much in all can have.
+    fn is_hopeless(&self, columns: &Columns, right: &[f64], most: f64) -> bool {
+        let slack = (0..self.equations.len()).filter(|&e| self.equations[e].slack.is_some());
+        let growth = self.growth(columns, &self.lambda);
+        let growth = slack.map(|e| self.lambda[e]).chain(growth).fold(0.0, f64::max);
+        dot(right, &self.lambda) > most * growth
+    }
+
+    /// What the prices leave between them and each (member, type).
+    fn room(&self) -> Vec<f64> {
+        let (g, k) = (self.group.members.len(), self.data.k);
+        let mut room: Vec<f64> = (0..g * k).map(|e| self.right(e / k, e % k)).collect();
+        for pair in &self.pairs {
+            for (j, v) in self.data.value(pair.envious).iter().enumerate() {
+                if let Some(m) = pair.member {
+                    room[m * k + j] -= pair.z * v;
+                }
+                room[pair.envied * k + j] += pair.z * v;
+            }
+        }
+        room
+    }
+
+    /// The size of the terms of an inequality, or `None` where there is none.
+    fn inequality(&self, e: usize) -> Option<f64> {
+        let k = self.data.k;
+        let l = self.group.members[e / k];
+        let counts = self.data.usable(l, e % k) && !self.group.held.contains(&(e % k));
+        counts.then(|| self.data.weight[l] * self.price[e % k])
+    }
+
+    /// Takes inequalities into account that have less room than this part of their terms.
+    fn add_narrow(&mut self, room: &[f64], part: f64) -> bool {
+        let mut found = false;
+        for e in 0..room.len() {
+            if let Some(scale) = self.inequality(e)
+                && self.at[e].is_none()
+                && room[e] < part * scale
+            {
+                self.at[e] = Some(self.equations.len());
+                let (member, gpu) = (e / self.data.k, e % self.data.k);
+                let slack = Some(room[e].max(SLACK * scale));
+                self.equations.push(Equation { member, gpu, slack });
+                found = true;
+            }
+        }
+        found
+    }
+
+    /// Whether the members hold the same bundle in every optimum. What has a positive multiplier is
+    /// tight in all of them: types with room above their worth are not held, and envy between members
+    /// gives equations `v_l.(y_l - y_i) = 0`. They must leave nothing but equal bundles.
+    fn is_rigid(&self, room: &[f64]) -> bool {
+        let k = self.data.k;
+        // What may differ from the bundle of the first member, or from nothing where it is not held.
+        let mut unknown = vec![None; room.len()];
+        let mut size = 0;
+        for e in 0..room.len() {
+            let held = e >= k && self.group.held.contains(&(e % k));
+            let loose = self.inequality(e).is_some_and(|scale| room[e] <= POSITIVE * scale);
+            if held || loose {
+                unknown[e] = Some(size);
+                size += 1;
+            }
+        }
+        let mut gram = vec![0.0; size * size];
+        let mut row: Vec<(usize, f64)> = Vec::new();
+        for pair in self.pairs.iter().filter(|pair| pair.z > POSITIVE) {
+            let Some(m) = pair.member else { continue };
+            let value = self.data.value(pair.envious);
+            row.clear();
+            for (member, sign) in [(m, 1.0), (pair.envied, -1.0)] {
+                let entries = unknown[member * k..][..k].iter().zip(value);
+                row.extend(entries.filter_map(|(at, v)| Some(((*at)?, sign * v))));
+            }
+            for &(a, x) in &row {
+                for &(b, y) in &row {
+                    gram[a * size + b] += x * y;
+                }
+            }
+        }
+        // A row outside that is tight with several members values their bundles alike.
+        for outside in 0..self.group.outside.len() {
+            let tight = self.pairs.iter().filter(|p| p.member.is_none() && p.outside == outside);
+            let tight: Vec<&Pair> = tight.filter(|p| p.z > POSITIVE).collect();
+            for pair in tight.windows(2) {
+                let value = self.data.value(pair[0].envious);
+                row.clear();
+                for (member, sign) in [(pair[0].envied, 1.0), (pair[1].envied, -1.0)] {
+                    let entries = unknown[member * k..][..k].iter().zip(value);
+                    row.extend(entries.filter_map(|(at, v)| Some(((*at)?, sign * v))));
+                }
+                for &(a, x) in &row {
+                    for &(b, y) in &row {
+                        gram[a * size + b] += x * y;
+                    }
+                }
+            }
+        }
+        is_definite(&mut gram, size)
+    }
+
+    /// Where the members want to go, member after member.
+    fn directions(&self) -> Vec<f64> {
+        let entry = |at: &Option<usize>| at.map_or(0.0, |e| -self.lambda[e]);
+        self.at.iter().map(entry).collect()
+    }
+}

@@ -1,0 +1,99 @@
+//! A vertex of the program with shared bundles, told by its basis: what a later solve goes on from.
+
+use super::envy_program::clusters;
+use super::interior::Point;
+use crate::scaled::Scaled;
+use std::collections::BTreeMap;
+
+/// Pairs with less slack than this at the end of the interior path go into the program at once.
+const NEAR: f64 = 1e-4;
+
+/// Which entries of which bundles are basic, and which pairs are tight.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Vertex {
+    /// The bundle of each row.
+    pub bundle_of: Vec<usize>,
+    /// Entries (bundle, type) that are basic.
+    pub held: Vec<(usize, usize)>,
+    /// Pairs (row, bundle) of the program, and whether their slack is basic.
+    pub pairs: Vec<(usize, usize, bool)>,
+    /// Types whose idle capacity is basic.
+    pub idle: Vec<usize>,
+}
+
+impl Vertex {
+    /// Near the end of an interior path: rows with the same bundle there share one, the pairs that are
+    /// tight or nearly so are in, and the basis is the one that the path points to.
+    pub fn near(scaled: &Scaled, point: &Point, same: f64) -> Vertex {
+        let k = scaled.k;
+        let bundle_of = clusters(scaled, &point.y, same);
+        let mut pairs: Vec<(usize, usize, bool)> = Vec::new();
+        let mut slot = BTreeMap::new();
+        for i in 0..scaled.n {
+            for r in point.pairs.range(i) {
+                let (l, s, z) = (point.pairs.envious[r], point.pairs.s[r], point.pairs.z[r]);
+                let b = bundle_of[i];
+                if bundle_of[l] != b && (s < NEAR || z > s) {
+                    let at = *slot.entry((l, b)).or_insert(pairs.len());
+                    if at == pairs.len() {
+                        pairs.push((l, b, true));
+                    }
+                    pairs[at].2 &= s > z;
+                }
+            }
+        }
+        let bundles = bundle_of.iter().max().map_or(0, |b| b + 1);
+        let mut held = vec![false; bundles * k];
+        for e in 0..scaled.n * k {
+            held[bundle_of[e / k] * k + e % k] |= point.y[e] > point.v[e];
+        }
+        let held = (0..held.len()).filter(|&e| held[e]).map(|e| (e / k, e % k)).collect();
+        let idle = (0..k).filter(|&j| point.c[j] > point.p[j] * scaled.n as f64).collect();
+        Vertex { bundle_of, held, pairs, idle }
+    }
+
+    /// The same vertex with rows sharing bundles otherwise: rows with the same label share one. Rows
+    /// without a label are left out.
+    pub fn regrouped(&self, label: &[usize]) -> Vertex {
+        let n = label.len();
+        let bundle_of = in_order(label);
+        // The new bundles that come from each old one.
+        let mut parts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for l in 0..n {
+            let list = parts.entry(self.bundle_of[l]).or_default();
+            if !list.contains(&bundle_of[l]) {
+                list.push(bundle_of[l]);
+            }
+        }
+        let none = Vec::new();
+        let of = |b: usize| parts.get(&b).unwrap_or(&none);
+        let mut held: Vec<(usize, usize)> =
+            self.held.iter().flat_map(|&(b, j)| of(b).iter().map(move |&c| (c, j))).collect();
+        held.sort_unstable();
+        held.dedup();
+        let mut pairs: BTreeMap<(usize, usize), bool> = BTreeMap::new();
+        for &(l, b, slack) in self.pairs.iter().filter(|p| p.0 < n) {
+            for &c in of(b).iter().filter(|&&c| c != bundle_of[l]) {
+                *pairs.entry((l, c)).or_insert(true) &= slack;
+            }
+        }
+        // Rows whose common bundle is split look at each other's part.
+        for l in 0..n {
+            for &c in of(self.bundle_of[l]).iter().filter(|&&c| c != bundle_of[l]) {
+                pairs.insert((l, c), false);
+            }
+        }
+        let pairs = pairs.into_iter().map(|((l, b), slack)| (l, b, slack)).collect();
+        Vertex { bundle_of, held, pairs, idle: self.idle.clone() }
+    }
+}
+
+/// Labels as numbers in the order in which they first occur.
+pub(super) fn in_order(label: &[usize]) -> Vec<usize> {
+    let mut number = BTreeMap::new();
+    let numbers = label.iter().map(|label| {
+        let next = number.len();
+        *number.entry(*label).or_insert(next)
+    });
+    numbers.collect()
+}

@@ -1,0 +1,150 @@
+//! Solving again after changes gives what a solve from scratch gives.
+
+mod common;
+
+use common::{holds, seeds};
+use oef_core::{
+    Change, GpuSpec, Mechanism, Options, Outcome, Problem, ProblemSpec, Solver, TenantSpec,
+    WorkloadSpec, solve,
+};
+use oef_oracle::Random;
+use oef_oracle::families::{Family, Size, problems};
+use proptest::prelude::*;
+
+const FREE: &[Family] = &Family::WITHOUT_DEMAND;
+const SIZE: Size = Size { rows: 40, types: 6 };
+/// Changes per problem.
+const STEPS: usize = 6;
+
+proptest! {
+    #![proptest_config(common::cases(48))]
+
+    #[test]
+    fn cooperative_again_is_cooperative_afresh(
+        spec in problems(FREE, SIZE), others in problems(FREE, SIZE), seed in seeds()
+    ) {
+        let mut random = Random::new(seed);
+        let mut solver = Solver::new(spec.validate().unwrap(), Mechanism::Cooperative);
+        solver.solve(&Options::default()).unwrap();
+        for step in 0..STEPS {
+            let Some(change) = change(solver.problem(), &others, step, &mut random) else { continue };
+            if solver.apply(&change).is_err() {
+                continue;
+            }
+            let again = solver.solve(&Options::default()).unwrap();
+            let fresh = solve(solver.problem(), Mechanism::Cooperative, &Options::default()).unwrap();
+            let problem = solver.problem();
+            // A fresh solve that could not be proven is no yardstick.
+            if fresh.solver.gap > 1e-9 {
+                continue;
+            }
+            let now = ProblemSpec::from(problem);
+            holds(again.solver.gap <= 1e-9, &now, || {
+                format!("gap {} after {change:?} (seed {seed})", again.solver.gap)
+            });
+            for tenant in problem.tenant_ids() {
+                let (a, b) =
+                    (again.shares.throughput(problem, tenant), fresh.shares.throughput(problem, tenant));
+                holds((a - b).abs() <= 1e-7 * b.abs(), &now, || {
+                    format!("tenant {} has {a}, not {b}, after {change:?} (seed {seed})", tenant.index())
+                });
+            }
+        }
+    }
+}
+
+/// Somebody like those of measured tables: speedups rise with the type, more for some than for others.
+fn taste(name: String, types: usize, random: &mut Random) -> TenantSpec {
+    let steep = 0.5 + 0.8 * random.unit();
+    let speedup = |j: usize, noise: f64| {
+        10_f64.powf(steep * j as f64 / types as f64) * (0.5 * noise - 0.25).exp()
+    };
+    let throughput = (0..types).map(|j| (format!("g{j}"), speedup(j, random.unit()))).collect();
+    TenantSpec::simple(name, throughput)
+}
+
+/// Arrivals, departures and other profiles, some of tenants with two workloads: nearly always the
+/// solver goes on from where it was, and its answer is that of a fresh solve.
+#[test]
+fn cooperative_goes_on_from_its_last_answer() {
+    let (types, mut random) = (6, Random::new(7));
+    let gpus = (0..types).map(|j| GpuSpec { name: format!("g{j}"), count: (8 + 3 * j) as f64 });
+    let mut tenants: Vec<TenantSpec> =
+        (0..50).map(|i| taste(format!("t{i}"), types, &mut random)).collect();
+    for i in 0..10 {
+        let second = taste(String::new(), types, &mut random).workloads[0].clone();
+        let second = WorkloadSpec { name: "second".into(), ..second };
+        tenants[i].workloads.push(second);
+    }
+    let spec = ProblemSpec { reference: Some("g0".into()), gpus: gpus.collect(), tenants };
+    let mut solver = Solver::new(spec.validate().unwrap(), Mechanism::Cooperative);
+    let first = solver.solve(&Options::default()).unwrap().solver.method;
+    let steps = 24;
+    let mut went_on = 0;
+    for step in 0..steps {
+        let change = match step % 3 {
+            0 => Change::AddTenant(taste(format!("new {step}"), types, &mut random)),
+            1 => Change::RemoveTenant { tenant: format!("t{step}") },
+            _ => Change::SetThroughput {
+                tenant: format!("t{}", 30 + step / 3),
+                workload: None,
+                gpu: "g3".into(),
+                value: 1.0 + 3.0 * random.unit(),
+            },
+        };
+        solver.apply(&change).unwrap();
+        let again = solver.solve(&Options::default()).unwrap();
+        went_on += usize::from(again.solver.method != first);
+        let problem = solver.problem();
+        let fresh = solve(problem, Mechanism::Cooperative, &Options::default()).unwrap();
+        assert_eq!(fresh.solver.method, first);
+        assert!(again.solver.gap <= 1e-9, "gap {} after {change:?}", again.solver.gap);
+        for tenant in problem.tenant_ids() {
+            let of = |outcome: &Outcome| outcome.shares.throughput(problem, tenant);
+            let (a, b) = (of(&again), of(&fresh));
+            assert!((a - b).abs() <= 1e-9 * b, "{a}, not {b}, after {change:?}");
+        }
+    }
+    assert!(4 * went_on >= 3 * steps, "went on {went_on} times of {steps}");
+}
+
+/// A random arrival, departure, or change of weight, profile or capacity.
+fn change(
+    problem: &Problem,
+    others: &ProblemSpec,
+    step: usize,
+    random: &mut Random,
+) -> Option<Change> {
+    let spec = ProblemSpec::from(problem);
+    let somebody = random.pick(&spec.tenants).name;
+    Some(match random.between(0, 5) {
+        0 | 1 => Change::AddTenant(newcomer(&spec, others, step, random)?),
+        2 | 3 => Change::RemoveTenant { tenant: somebody },
+        4 => Change::SetWeight { tenant: somebody, weight: 0.25 + 2.0 * random.unit() },
+        _ => {
+            let gpu = random.pick(&spec.gpus);
+            Change::SetCapacity { gpu: gpu.name, count: gpu.count * (0.8 + 0.5 * random.unit()) }
+        }
+    })
+}
+
+/// Somebody with a throughput for every type of the problem that a tenant of another problem has too.
+fn newcomer(
+    spec: &ProblemSpec,
+    others: &ProblemSpec,
+    step: usize,
+    random: &mut Random,
+) -> Option<TenantSpec> {
+    let model = random.pick(&others.tenants);
+    let throughput: Vec<(String, f64)> = model
+        .workloads
+        .first()?
+        .throughput
+        .iter()
+        .filter(|(gpu, _)| spec.gpus.iter().any(|g| g.name == *gpu))
+        .cloned()
+        .collect();
+    let mut tenant = TenantSpec::simple(format!("newcomer {step}"), throughput);
+    tenant.weight = model.weight;
+    Some(tenant)
+}
