@@ -1,0 +1,104 @@
+//! What the duals of a vertex say: prices, how far they can be trusted, a bound, and the optimal face.
+
+use super::*;
+
+impl Simplex {
+    /// The duals of the rows: what one more unit on the row's bound adds to the objective.
+    pub fn duals(&mut self) -> Vec<f64> {
+        let mut y = self.working_duals();
+        if let Some((_, scaling)) = &self.scaled {
+            for (y, row) in y.iter_mut().zip(&scaling.row) {
+                *y *= row / scaling.cost;
+            }
+        }
+        y
+    }
+
+    pub(super) fn working_duals(&mut self) -> Vec<f64> {
+        let mut y: Vec<f64> = self.basis.iter().map(|&v| self.cost_of(v)).collect();
+        self.factors.btran(&mut y);
+        y
+    }
+
+    /// The duals, with zero for those that may be nothing but rounding.
+    pub fn certain_duals(&mut self) -> Vec<f64> {
+        let y = self.working_duals();
+        let errors = self.dual_errors(&y);
+        let mut certain = self.duals();
+        for ((certain, y), error) in certain.iter_mut().zip(&y).zip(&errors) {
+            if y.abs() <= CERTAIN * error {
+                *certain = 0.0;
+            }
+        }
+        certain
+    }
+
+    /// What rounding can do to each dual.
+    ///
+    /// Each equation `B' y = c` holds up to the rounding of its terms. What that can do to `y` is
+    /// seen by solving for errors of that size, with signs that do not conspire: a dual that is
+    /// much greater than its own errors is not zero, however small it is beside the others.
+    pub(super) fn dual_errors(&mut self, y: &[f64]) -> Vec<f64> {
+        let size = |at: usize| -> f64 {
+            let terms = self.column(self.basis[at]).iter().map(|&(row, a)| (a * y[row]).abs());
+            f64::EPSILON * (self.cost_of(self.basis[at]).abs() + terms.sum::<f64>())
+        };
+        let sizes: Vec<f64> = (0..self.basis.len()).map(size).collect();
+        let mut worst = vec![0.0_f64; sizes.len()];
+        for pattern in [0x9e37_79b9_u64, 0x85eb_ca6b] {
+            let sign = |at: usize| {
+                let mixed = (at as u64 + 1).wrapping_mul(pattern) >> 7;
+                if mixed.count_ones() % 2 == 0 { 1.0 } else { -1.0 }
+            };
+            let mut errors: Vec<f64> =
+                sizes.iter().enumerate().map(|(at, s)| s * sign(at)).collect();
+            self.factors.btran(&mut errors);
+            for (worst, error) in worst.iter_mut().zip(&errors) {
+                *worst = worst.max(error.abs());
+            }
+        }
+        worst
+    }
+
+    /// What the duals prove: no feasible point has a greater objective, up to rounding in the reduced
+    /// costs of unbounded variables.
+    pub fn dual_bound(&mut self) -> f64 {
+        let y = self.working_duals();
+        let mut bound = 0.0;
+        for v in 0..self.place.len() {
+            let (reduced, _) = self.reduced_cost(v, &y, false);
+            let (lower, upper) = self.bounds(v);
+            let at = if reduced > 0.0 { upper } else { lower };
+            if at.is_finite() {
+                bound += reduced * at;
+            }
+        }
+        bound / self.scaled.as_ref().map_or(1.0, |(_, s)| s.cost)
+    }
+
+    /// Restricts the program to its optimal face: whatever has a reduced cost stays on its bound.
+    /// Returns whether anything is left that could move.
+    pub fn restrict_to_optimal_face(&mut self) -> bool {
+        let y = self.working_duals();
+        let errors = self.dual_errors(&y);
+        let mut movable = false;
+        for v in 0..self.place.len() {
+            if matches!(self.place[v], Place::Basic(_)) {
+                continue;
+            }
+            let (lower, upper) = self.program.bounds(v);
+            let (reduced, scale) = self.reduced_cost(v, &y, false);
+            // A reduced cost made of nothing but the errors of its duals ties nothing.
+            let terms = self.column(v).iter().map(|&(row, a)| (a * errors[row]).abs());
+            let noise = CERTAIN * terms.sum::<f64>();
+            if reduced.abs() > noise.max(10.0 * COARSE.optimal * scale) {
+                let at = if self.place[v] == Place::Upper { upper } else { lower };
+                self.program.set_bounds(v, at, at);
+            } else if upper > lower {
+                movable = true;
+            }
+        }
+        self.program.cost.fill(0.0);
+        movable
+    }
+}
