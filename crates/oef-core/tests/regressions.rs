@@ -214,3 +214,15 @@ fn the_order_of_the_weights_does_not_show_in_the_last_bit() {
         }
     }
 }
+
+/// An answer that was cut short was once called optimal, or none was given at all.
+#[test]
+fn cooperative_under_demands_stopped_at_once_is_free_of_envy_and_not_called_optimal() {
+    let problem = valid(&problem("4 4 | 1 2: 1 2 | 1: 1 3 | 1 3: 1 5 | 2: 1 4"));
+    let options = Options { stop: Some(&|| true), ..Options::default() };
+    let outcome = solve(&problem, Cooperative, &options).expect("an answer at any time");
+    let certificate = audit(&problem, &outcome);
+    assert!(certificate.envy_free.holds && certificate.capacity.holds, "{certificate:?}");
+    assert_eq!(outcome.solver.status, oef_core::Status::Feasible, "{:?}", outcome.solver);
+    assert!(outcome.solver.gap > 0.0 && outcome.solver.gap < 1.0, "{:?}", outcome.solver);
+}

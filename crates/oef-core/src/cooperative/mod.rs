@@ -268,10 +268,9 @@ pub(crate) fn solve_limited(
         let mut program =
             EnvyProgram::with_parties(&scaled, parties.clone(), &instance.capacity, &shut);
         program.use_at_least(&used);
-        let next = match finish_limited(instance, &scaled, program, stop) {
-            Ok(next) => next,
-            Err(LpError::Stopped) if found.is_none() => return Err(LpError::Stopped),
-            Err(_) => break,
+        let Ok(next) = finish_limited(instance, &scaled, program, stop) else {
+            // Cut short: what there is stands, with a gap that says so.
+            return Ok(cut_short(instance, found, division));
         };
         let pivots = next.pivots + found.map_or(0, |before| before.pivots);
         // Tenants that are at their limit now may be told to envy only what they could use; that
@@ -282,7 +281,7 @@ pub(crate) fn solve_limited(
             break;
         }
     }
-    Ok(found.unwrap_or_else(|| plain(instance, division)))
+    Ok(found.unwrap_or_else(|| cut_short(instance, None, division)))
 }
 
 fn finish_limited(
@@ -300,15 +299,18 @@ fn finish_limited(
     Ok(Allocation { x, price, gap, pivots: program.pivots() })
 }
 
-/// The plain division where the program could not be solved, with the gap to what the GPUs could do
-/// if each were where it is fastest.
-fn plain(instance: &Instance, division: &[f64]) -> Allocation {
+/// The last answer, or else the plain division, which nobody envies either, where the program could not be
+/// solved to the end: with the gap to what the GPUs could do if each were where it is fastest.
+fn cut_short(instance: &Instance, found: Option<Allocation>, division: &[f64]) -> Allocation {
     let (n, k) = (instance.rows(), instance.width());
     let fastest = |j: usize| (0..n).map(|l| instance.profile(l)[j]).fold(0.0, f64::max);
     let price: Vec<f64> = (0..k).map(fastest).collect();
     let bound: f64 = price.iter().zip(&instance.capacity).map(|(p, m)| p * m).sum();
-    let total: f64 =
-        division.iter().enumerate().map(|(e, x)| instance.profile(e / k)[e % k] * x).sum();
+    let mut answer =
+        found.unwrap_or_else(|| Allocation { x: division.to_vec(), price, gap: 0.0, pivots: 0 });
+    let worth = |(e, x): (usize, &f64)| instance.profile(e / k)[e % k] * x;
+    let total: f64 = answer.x.iter().enumerate().map(worth).sum();
     let gap = if bound > 0.0 { 1.0 - total / bound } else { 0.0 };
-    Allocation { x: division.to_vec(), price, gap, pivots: 0 }
+    answer.gap = answer.gap.max(gap);
+    answer
 }
