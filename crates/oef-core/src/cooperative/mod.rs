@@ -96,6 +96,9 @@ pub(crate) fn solve(
     let start = interior::Point::start(&data, &scaled.neighbours(NEIGHBOURS));
     let run = interior::follow(&data, start, ACCURACY, stop);
     let bound = run.point.bound(&data);
+    if stop() {
+        return Ok(from_menu(instance, &scaled, &run.point, bound));
+    }
     let found = near_vertex(instance, &scaled, &run, SAME[0], bound, PATIENCE, stop);
     let found = match found.filter(|found| found.allocation.gap <= EXACT) {
         Some(found) => {
