@@ -27,7 +27,9 @@ Start here:
   oef lie lab.toml --tenant vision-lab           whether a false profile would pay
   oef share table.csv --counts K80=8,V100=8      a speedup table, one tenant per row
   oef simulate --report out.html                 a trace replayed under five mechanisms, as a report
-  oef bench shares --quick                       how fast this machine solves
+  oef generate trace --jobs 1000 -o trace.csv    a load from a seed; also clusters and profiles
+  oef reproduce --quick --report paper.html      the paper's evaluation, its figures beside ours
+  oef bench shares --quick                       how fast this machine solves; `bench sim`: simulates
 
 A problem file (TOML; JSON has the same fields):
   [[gpu]]
@@ -81,7 +83,7 @@ pub enum Command {
     /// Make traces, clusters and profiles from a seed
     #[command(subcommand)]
     Generate(GenerateCommand),
-    /// Measure how fast this machine solves
+    /// Measure how fast this machine solves, simulates and plans
     #[command(subcommand)]
     Bench(BenchCommand),
     /// Print completions for a shell

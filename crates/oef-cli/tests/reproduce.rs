@@ -59,7 +59,8 @@ fn what_is_wrong_is_said() {
         .fails(2, &["none of the known data files"]);
     let file = folder.path().join("no/such/dir.html");
     let file = file.to_str().unwrap();
-    oef(&["reproduce", "--quick", "--only", "e", "--report", file]).fails(2, &["report"]);
+    oef(&["reproduce", "--quick", "--only", "e", "--report", file])
+        .fails(2, &["there is no directory"]);
     std::fs::write(folder.path().join("philly_3day_50tenants.csv"), "tenant,gpus\na,1\n").unwrap();
     oef(&["reproduce", "--quick", "--only", "e", "--data", here])
         .fails(2, &["philly_3day_50tenants.csv"]);

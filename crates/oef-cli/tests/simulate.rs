@@ -329,3 +329,11 @@ fn ctrl_c_ends_the_run_and_leaves_no_file() {
     assert_eq!(ended.status.code(), Some(130), "{said}");
     assert!(said.contains("stopped; nothing was written") && !report.exists(), "{said}");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_takes_the_report_but_not_the_result() {
+    let ran = oef(&["simulate", "--json", "-m", "max-min", "--report", "/dev/full"]);
+    ran.fails(4, &["/dev/full: cannot be written", "make room"]);
+    assert!(ran.out.contains("\"mechanism\":\"max-min\""), "{}", ran.out);
+}

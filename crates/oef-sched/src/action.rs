@@ -1,6 +1,6 @@
 //! What the scheduler wants done. The executor has nothing left to decide.
 
-use crate::ids::{Generation, GpuId, JobId, RoundId};
+use crate::ids::{Generation, GpuId, JobId};
 use crate::job::Lease;
 use crate::reason::{StartReason, StopReason};
 use crate::time::Time;
@@ -97,7 +97,4 @@ pub enum Refusal {
     /// A number makes no sense.
     #[error("{0}")]
     BadValue(&'static str),
-    /// A round that was planned cannot begin again.
-    #[error("round {0} has begun already")]
-    RoundBegun(RoundId),
 }

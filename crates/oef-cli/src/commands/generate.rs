@@ -6,6 +6,7 @@ use crate::args_generate::{
 use crate::exit::Exit;
 use crate::failure::{Complaint, Failure};
 use crate::input::Source;
+use crate::output::file;
 use crate::printer::Printer;
 use oef_sim::generate::{
     GenerateError, Load, ProfileSpec, TraceSpec, cluster, demo, measured_profiles, profiles, trace,
@@ -113,10 +114,7 @@ fn write(
         printer.raw(text.as_bytes())?;
         return Ok(Exit::Done);
     };
-    std::fs::write(path, text).map_err(|error| {
-        let complaint = Complaint::new(format!("cannot be written: {error}"));
-        complaint.at(path.display().to_string()).hint("name a file in a directory that is there")
-    })?;
+    file::write(path, text)?;
     if output.json {
         about["version"] = 1.into();
         about["file"] = path.display().to_string().into();

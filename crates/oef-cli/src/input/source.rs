@@ -41,7 +41,7 @@ impl Source {
         };
         let text = decode(bytes, &label)?;
         if text.trim().is_empty() {
-            let hint = "`oef --help` shows what a problem file looks like";
+            let hint = "`oef help COMMAND` shows what the file should look like";
             return Err(Complaint::new("the file is empty").at(label).hint(hint).into());
         }
         Ok(Source { label, text })

@@ -4,6 +4,7 @@ pub mod audit_document;
 pub mod bars;
 pub mod certificate;
 pub mod document;
+pub mod file;
 pub mod names;
 pub mod numbers;
 pub mod table;

@@ -6,11 +6,10 @@ use super::{data, page, table, timing};
 use crate::exit::Exit;
 use crate::failure::{Complaint, Failure};
 use crate::output::document::VERSION;
+use crate::output::file;
 use crate::printer::Printer;
 use oef_sim::experiment::{Experiment, ExperimentError, Id, Lab, Setup, Size, solver_time};
 use serde::Serialize;
-use std::fs;
-use std::path::Path;
 
 /// Everything that was found, for machines.
 #[derive(Serialize)]
@@ -43,9 +42,7 @@ pub const RULES: [&str; 7] = [
 
 /// Runs the command.
 pub fn run(args: &ReproduceArgs, printer: &Printer) -> Result<Exit, Failure> {
-    if let Some(path) = &args.report {
-        check_folder(path)?;
-    }
+    args.report.as_deref().map_or(Ok(()), file::check_place)?;
     let found = data::read(args.data.as_deref(), printer)?;
     let setup = Setup {
         seed: args.seed,
@@ -57,11 +54,12 @@ pub fn run(args: &ReproduceArgs, printer: &Printer) -> Result<Exit, Failure> {
     ids.sort();
     ids.dedup();
     let experiments = run_all(&ids, &setup, args, printer)?;
-    if let Some(path) = &args.report {
-        let html = page::render(&experiments, args, &found.names);
-        fs::write(path, html).map_err(|error| unwritable(path, &error.to_string()))?;
+    // A file that cannot be written is no reason to lose the result.
+    let written = args.report.as_deref().map_or(Ok(()), |path| {
+        file::write(path, &page::render(&experiments, args, &found.names))?;
         printer.note(&format!("the report is in {}", path.display()));
-    }
+        Ok(())
+    });
     if args.json {
         let (seed, quick, data) = (args.seed, args.quick, &found.names[..]);
         let experiments = &experiments[..];
@@ -70,22 +68,7 @@ pub fn run(args: &ReproduceArgs, printer: &Printer) -> Result<Exit, Failure> {
     } else {
         printer.result(&table::render(&experiments))?;
     }
-    Ok(Exit::Done)
-}
-
-/// Nobody wants to hear after minutes that the report has no place to go.
-fn check_folder(path: &Path) -> Result<(), Failure> {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
-            Err(unwritable(path, "there is no such directory").into())
-        }
-        _ => Ok(()),
-    }
-}
-
-fn unwritable(path: &Path, why: &str) -> Complaint {
-    let complaint = Complaint::new(format!("the report cannot be written: {why}"));
-    complaint.at(path.display().to_string()).hint("name a file that can be written")
+    written.map(|()| Exit::Done)
 }
 
 fn run_all(

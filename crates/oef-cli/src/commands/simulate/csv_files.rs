@@ -2,6 +2,7 @@
 
 use super::run::Simulated;
 use crate::failure::{Complaint, Failure};
+use crate::output::file;
 use oef_report::csv::{Csv, Field};
 use oef_sim::engine::RunResult;
 use std::path::Path;
@@ -21,12 +22,11 @@ pub fn write(dir: &Path, simulated: &Simulated<'_>) -> Result<(), Failure> {
 }
 
 fn put(dir: &Path, name: &str, text: String) -> Result<(), Failure> {
-    let path = dir.join(name);
-    let written = std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&path, text));
-    written.map_err(|error| {
-        let complaint = Complaint::new(format!("cannot be written: {error}"));
-        complaint.at(path.display().to_string()).hint("name a directory that can be written").into()
-    })
+    std::fs::create_dir_all(dir).map_err(|error| {
+        let complaint = Complaint::new(format!("the directory cannot be made: {error}"));
+        complaint.at(dir.display().to_string()).hint("name a directory that can be written")
+    })?;
+    file::write(&dir.join(name), &text)
 }
 
 fn results(runs: &[RunResult]) -> String {

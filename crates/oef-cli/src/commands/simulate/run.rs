@@ -8,6 +8,7 @@ use crate::args_simulate::SimulateArgs;
 use crate::exit::Exit;
 use crate::failure::{Complaint, Failure};
 use crate::input::hint;
+use crate::output::file;
 use crate::output::names::safe;
 use crate::output::numbers::counted;
 use crate::printer::Printer;
@@ -16,7 +17,6 @@ use oef_report::format::duration;
 use oef_sched::{Settings, Span};
 use oef_sim::engine::{Detail, RunResult, Scenario};
 use oef_sim::world::Failures;
-use std::path::Path;
 
 /// The paper's two, and what they are compared with.
 const COMPARED: [Mechanism; 5] = [
@@ -47,7 +47,7 @@ pub struct Simulated<'a> {
 
 /// Runs the command.
 pub fn run(args: &SimulateArgs, printer: &Printer) -> Result<Exit, Failure> {
-    check_outputs(args)?;
+    args.report.as_deref().map_or(Ok(()), file::check_place)?;
     let gathered = gather(&args.input, args.seed)?;
     gathered.notes.iter().for_each(|note| printer.note(note));
     let scenario = scenario(args, &gathered)?;
@@ -59,21 +59,15 @@ pub fn run(args: &SimulateArgs, printer: &Printer) -> Result<Exit, Failure> {
     })?;
     let remarks = remarks(&gathered, &scenario, &runs);
     let simulated = Simulated { args, gathered, scenario, runs, remarks };
-    // Files first: a result on stdout says that all is done.
-    if let Some(path) = &args.report {
-        write_report(path, &simulated, printer)?;
-    }
-    if let Some(dir) = &args.csv {
-        csv_files::write(dir, &simulated)?;
-        printer.note(&format!("CSV files written to {}", dir.display()));
-    }
+    // A file that cannot be written is no reason to lose the result.
+    let written = write_files(&simulated, printer);
     if args.json {
         printer.json(&SimulateDocument::new(&simulated))?;
     } else {
         printer.result(&table::render(&simulated))?;
     }
     simulated.remarks.iter().for_each(|remark| printer.warn(remark));
-    Ok(Exit::Done)
+    written.map(|()| Exit::Done)
 }
 
 /// The mechanisms, each once.
@@ -138,31 +132,16 @@ fn reference(args: &SimulateArgs, gathered: &Gathered) -> Result<Option<String>,
     Err(complaint.at("--reference").hint(hint("types", name, known)).into())
 }
 
-/// A simulation may take minutes; a file that cannot be written is told before it.
-fn check_outputs(args: &SimulateArgs) -> Result<(), Failure> {
-    let Some(path) = &args.report else { return Ok(()) };
-    let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
-    let place = || path.display().to_string();
-    if path.is_dir() {
-        let complaint = Complaint::new("the report is one file, and this is a directory");
-        return Err(complaint.at(place()).hint("name a file, such as report.html").into());
+/// The report and the CSV files, as far as they are asked for.
+fn write_files(simulated: &Simulated<'_>, printer: &Printer) -> Result<(), Failure> {
+    if let Some(path) = &simulated.args.report {
+        file::write(path, &report::build(simulated).to_html())?;
+        printer.note(&format!("report written to {}", path.display()));
     }
-    match parent {
-        Some(dir) if !dir.is_dir() => {
-            let complaint = Complaint::new(format!("there is no directory {}", dir.display()));
-            Err(complaint.at(place()).hint("make the directory, or name another file").into())
-        }
-        _ => Ok(()),
+    if let Some(dir) = &simulated.args.csv {
+        csv_files::write(dir, simulated)?;
+        printer.note(&format!("CSV files written to {}", dir.display()));
     }
-}
-
-fn write_report(path: &Path, simulated: &Simulated<'_>, printer: &Printer) -> Result<(), Failure> {
-    let html = report::build(simulated).to_html();
-    std::fs::write(path, html).map_err(|error| {
-        let complaint = Complaint::new(format!("the report cannot be written: {error}"));
-        complaint.at(path.display().to_string()).hint("name a file that can be written")
-    })?;
-    printer.note(&format!("report written to {}", path.display()));
     Ok(())
 }
 
