@@ -1,0 +1,22 @@
+//! How a client on the same machine finds the daemon.
+
+use serde::{Deserialize, Serialize};
+
+/// The access file: where the daemon listens and the token of its owner. It has mode 0600.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Access {
+    /// For example `http://127.0.0.1:7733`.
+    pub server: String,
+    /// An admin's token.
+    pub token: String,
+    /// The daemon's certificate authority, where it has one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca: Option<String>,
+}
+
+impl std::fmt::Debug for Access {
+    /// Without the token: it must not get into a log.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Access").field("server", &self.server).finish_non_exhaustive()
+    }
+}

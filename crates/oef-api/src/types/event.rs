@@ -1,0 +1,45 @@
+//! What happens, as it happens.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// What an event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EventTopic {
+    /// A job changed its state.
+    Job,
+    /// A round began.
+    Round,
+    /// A tenant, group, workload or token was changed.
+    Tenant,
+    /// A node came or went, or a setting was changed.
+    Cluster,
+}
+
+/// Something that happened. Its number is the `id` of the server-sent event: a client that comes back with
+/// it in `Last-Event-ID` misses nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Event {
+    /// Its number, growing.
+    pub id: u64,
+    /// When.
+    pub at: Timestamp,
+    /// What it is about.
+    pub topic: EventTopic,
+    /// The job, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<u64>,
+    /// Its new state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<super::JobState>,
+    /// The tenant, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// The round, where it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<u64>,
+    /// In a sentence.
+    pub message: String,
+}

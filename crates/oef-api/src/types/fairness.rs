@@ -1,0 +1,67 @@
+//! Who was promised what, who got it, and who would rather be another.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Fairness as it stands and as it went.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Fairness {
+    /// The round.
+    pub round: u64,
+    /// How shares were computed.
+    pub mechanism: String,
+    /// Every tenant with jobs.
+    pub tenants: Vec<TenantFairness>,
+    /// How much each values each other's share over its own: row tenant, column tenant; over 1 is envy.
+    pub envy: Vec<EnvyEntry>,
+    /// The smallest throughput over that of an equal split; 1 and more: the sharing incentive holds.
+    pub sharing_incentive: Option<f64>,
+    /// The largest envy; 0: none.
+    pub worst_envy: Option<f64>,
+}
+
+/// A tenant's part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TenantFairness {
+    /// The tenant.
+    pub tenant: String,
+    /// Its effective weight.
+    pub weight: f64,
+    /// Normalised throughput of its share.
+    pub promised: f64,
+    /// Normalised throughput of the GPUs that it holds now.
+    pub delivered: f64,
+    /// Normalised throughput of an equal split.
+    pub equal_split: f64,
+    /// Promised since it first had jobs, in GPU-seconds of the reference type.
+    pub promised_total: f64,
+    /// Delivered since then.
+    pub delivered_total: f64,
+    /// Promised and delivered over time, the oldest first.
+    pub history: Vec<FairnessPoint>,
+}
+
+/// A tenant's part in one round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct FairnessPoint {
+    /// The round.
+    pub round: u64,
+    /// When it ended.
+    pub at: Timestamp,
+    /// Mean normalised throughput that was promised.
+    pub promised: f64,
+    /// Mean normalised throughput that was delivered.
+    pub delivered: f64,
+}
+
+/// How one tenant values another's share over its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct EnvyEntry {
+    /// Who compares.
+    pub tenant: String,
+    /// With whom, per weight.
+    pub other: String,
+    /// The other's share over its own, in its own eyes; over 1 is envy.
+    pub ratio: f64,
+}

@@ -1,0 +1,374 @@
+//! Jobs: as they are submitted, and as they are shown.
+
+use super::cluster::GpuRef;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use utoipa::{IntoParams, ToSchema};
+
+/// A job to be submitted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobSubmit {
+    /// Who owns it. A tenant's token may leave it out: it is that tenant's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// What kind of job it is; `default` where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
+    /// A name for people; by default the program's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The program and its arguments. Either this or `script`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// A shell script, run by `/bin/sh` or by what its first line names. Either this or `command`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
+    /// Workers, each on a GPU of its own; all run or none.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[schema(minimum = 1, maximum = 100_000)]
+    pub workers: u32,
+    /// Gpu types that it may use; by default all that its workload can run on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub types: Vec<String>,
+    /// Jobs of a higher class go first within their tenant.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub priority: i32,
+    /// Environment variables on top of the daemon's own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Where it runs; by default a folder of the daemon's for this job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workdir: Option<String>,
+    /// Where its checkpoints live; by default a folder of the daemon's for this job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint_dir: Option<String>,
+    /// It is stopped for good after so many seconds of running.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(exclusive_minimum = 0.0)]
+    pub max_run_s: Option<f64>,
+    /// Once started, it is not preempted for so many seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0.0)]
+    pub min_run_s: Option<f64>,
+    /// How often it is started again after a failure.
+    #[serde(default, skip_serializing_if = "is_default")]
+    #[schema(maximum = 1000)]
+    pub retries: u32,
+    /// What tells it to write a checkpoint and stop.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub stop_signal: StopSignal,
+    /// How long it may take to stop; by default the daemon's setting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0.0)]
+    pub grace_s: Option<f64>,
+    /// For people and filters.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(workers: &u32) -> bool {
+    *workers == 1
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Several jobs that are taken together or not at all: a sweep, an array.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobBatch {
+    /// A name for the whole; the jobs carry it as the label `array`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The jobs.
+    #[schema(min_items = 1, max_items = 1000)]
+    pub jobs: Vec<JobSubmit>,
+}
+
+/// What was submitted; it is durable.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Submitted {
+    /// The jobs' numbers, in the order in which they were given.
+    pub ids: Vec<u64>,
+    /// What else happened, in sentences: a tenant that was created, a profile that is only an estimate.
+    pub notes: Vec<String>,
+}
+
+/// The signal that tells a job to write a checkpoint and stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StopSignal {
+    /// SIGTERM.
+    #[default]
+    Term,
+    /// SIGINT.
+    Int,
+    /// SIGUSR1.
+    Usr1,
+    /// SIGUSR2.
+    Usr2,
+}
+
+/// What a job is doing.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    /// Waits for GPUs, for another try, or for its tenant to be resumed.
+    Queued,
+    /// Its GPUs are being freed for it, or its processes are being started.
+    Starting,
+    /// Runs.
+    Running,
+    /// Was told to stop.
+    Stopping,
+    /// Did all its work.
+    Finished,
+    /// Ended with an error, and is not tried again.
+    Failed,
+    /// Its owner did not want it any more.
+    Cancelled,
+}
+
+impl JobState {
+    /// All of them, in the order of a job's life.
+    pub const ALL: [JobState; 7] = [
+        JobState::Queued,
+        JobState::Starting,
+        JobState::Running,
+        JobState::Stopping,
+        JobState::Finished,
+        JobState::Failed,
+        JobState::Cancelled,
+    ];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            JobState::Queued => "queued",
+            JobState::Starting => "starting",
+            JobState::Running => "running",
+            JobState::Stopping => "stopping",
+            JobState::Finished => "finished",
+            JobState::Failed => "failed",
+            JobState::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether nothing more will happen to the job.
+    pub fn is_final(self) -> bool {
+        matches!(self, JobState::Finished | JobState::Failed | JobState::Cancelled)
+    }
+}
+
+/// A job as it stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Job {
+    /// Its number.
+    pub id: u64,
+    /// Its name.
+    pub name: String,
+    /// Who owns it.
+    pub tenant: String,
+    /// What kind of job it is.
+    pub workload: String,
+    /// What it is doing.
+    pub state: JobState,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// Workers, each on a GPU of its own.
+    pub workers: u32,
+    /// The GPUs that it holds or was promised, in the order of the ranks.
+    pub gpus: Vec<GpuRef>,
+    /// Its class within the tenant.
+    pub priority: i32,
+    /// When it was submitted.
+    pub submitted: Timestamp,
+    /// When it was first started.
+    pub started: Option<Timestamp>,
+    /// When it ended.
+    pub ended: Option<Timestamp>,
+    /// How far it is.
+    pub progress: Progress,
+    /// How often it had to start again.
+    pub restarts: u32,
+    /// How often it failed and was tried again.
+    pub failures: u32,
+    /// Seconds that it has run.
+    pub ran_s: f64,
+    /// For people and filters.
+    pub labels: BTreeMap<String, String>,
+    /// As it was submitted. Left out of lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<JobSubmit>,
+    /// Every change of its state, the oldest first. Left out of lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<Vec<Change>>,
+    /// Its runs, the oldest first. Left out of lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<Vec<Run>>,
+}
+
+/// How far a job is, as it says itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Progress {
+    /// Steps since its first start.
+    pub steps: f64,
+    /// The step of its last checkpoint, where it tells.
+    pub checkpoint: Option<f64>,
+    /// Steps per second of late.
+    pub throughput: Option<f64>,
+    /// Its loss, where it tells.
+    pub loss: Option<f64>,
+}
+
+/// One change of a job's state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Change {
+    /// When.
+    pub at: Timestamp,
+    /// To which state.
+    pub state: JobState,
+    /// Why.
+    pub reason: String,
+}
+
+/// One run of a job on its GPUs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Run {
+    /// Its lease's generation.
+    pub generation: u64,
+    /// Its GPUs.
+    pub gpus: Vec<GpuRef>,
+    /// When it was started.
+    pub started: Timestamp,
+    /// When it ended.
+    pub ended: Option<Timestamp>,
+    /// How it ended.
+    pub ending: Option<Ending>,
+    /// The same in a sentence, with the last lines of the log where it failed.
+    pub detail: Option<String>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The job did all its work.
+    Finished,
+    /// It wrote a checkpoint and stopped, to go on later.
+    Checkpointed,
+    /// It was told to stop and ended without saying that it has a checkpoint.
+    Stopped,
+    /// It ended with an error.
+    Failed,
+    /// Its processes were gone without a word.
+    Lost,
+    /// It reached its maximum run time.
+    TimedOut,
+}
+
+/// Why a job waits, runs or ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Why {
+    /// The job.
+    pub id: u64,
+    /// What it is doing.
+    pub state: JobState,
+    /// The reason in a sentence.
+    pub sentence: String,
+    /// The kind of reason, a word for scripts.
+    pub kind: String,
+    /// The round in which it can expect to start.
+    pub expected_round: Option<u64>,
+    /// The same as a time.
+    pub expected_start: Option<Timestamp>,
+    /// More sentences: what its tenant has and is owed, how its last run ended.
+    pub details: Vec<String>,
+}
+
+/// Which jobs to list.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct JobsQuery {
+    /// Of this tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// In one of these states, separated by commas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// With this label: `key` or `key=value`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Ended ones too.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub all: bool,
+    /// So many at most; 100 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(minimum = 1, maximum = 1000)]
+    pub limit: Option<u32>,
+    /// Those after this mark, which is the `next` of the page before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+}
+
+/// Which part of a log.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct LogQuery {
+    /// Of which run, by its generation; by default the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u64>,
+    /// Of which worker; 0 by default.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub rank: u32,
+    /// Which stream.
+    #[serde(default, skip_serializing_if = "is_default")]
+    #[param(inline)]
+    pub stream: LogStream,
+    /// From this byte on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// Or only so many lines at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(maximum = 100_000)]
+    pub tail: Option<u32>,
+    /// So many bytes at most; 64 KiB by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(minimum = 1, maximum = 1_048_576)]
+    pub limit: Option<u32>,
+}
+
+/// A stream of a worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LogStream {
+    /// Standard output.
+    #[default]
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// A part of a log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct LogChunk {
+    /// Of which run.
+    pub generation: u64,
+    /// The text; bytes that are no text are replaced.
+    pub text: String,
+    /// Where the next part begins.
+    pub next_offset: u64,
+    /// Whether nothing more will come: the run has ended and this is its end.
+    pub complete: bool,
+}

@@ -1,0 +1,32 @@
+//! Wire types, one file per noun.
+
+mod access;
+mod cluster;
+mod event;
+mod fairness;
+mod job;
+mod page;
+mod problem;
+mod round;
+mod settings;
+mod tenant;
+mod token;
+mod whatif;
+mod workload;
+
+pub use access::Access;
+pub use cluster::{Cluster, GpuRef, GpuTypeStatus, Node, NodeHealth, NodePatch};
+pub use event::{Event, EventTopic};
+pub use fairness::{EnvyEntry, Fairness, FairnessPoint, TenantFairness};
+pub use job::{
+    Change, Ending, Job, JobBatch, JobState, JobSubmit, JobsQuery, LogChunk, LogQuery, LogStream,
+    Progress, Run, StopSignal, Submitted, Why,
+};
+pub use page::{Groups, Jobs, Rounds, Tenants, Tokens, Workloads};
+pub use problem::Problem;
+pub use round::{Audit, Grant, Placement, Property, Round, RoundSummary, ShareEntry, SharesAge};
+pub use settings::{Info, Settings, SettingsPatch};
+pub use tenant::{Group, GroupPut, Limits, Tenant, TenantCreate, TenantPatch, TenantWhy};
+pub use token::{NewToken, Role, Token, TokenCreate};
+pub use whatif::{ExpectedStart, TenantEffect, WhatIf, WhatIfAnswer, WhatIfChange};
+pub use workload::{Profile, Provenance, Workload, WorkloadPut};

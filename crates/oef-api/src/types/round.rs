@@ -1,0 +1,146 @@
+//! Rounds: shares, grants, placement, and the certificate.
+
+use super::cluster::GpuRef;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// A round in a line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RoundSummary {
+    /// Its number.
+    pub round: u64,
+    /// When it began.
+    pub began: Timestamp,
+    /// How shares were computed.
+    pub mechanism: String,
+    /// GPUs in use when it was planned.
+    pub gpus_used: u32,
+    /// Healthy GPUs.
+    pub gpus: u32,
+    /// Jobs that ran.
+    pub running: u32,
+    /// Jobs that waited.
+    pub queued: u32,
+    /// Total normalised throughput of the shares.
+    pub total: f64,
+    /// The certificate in words: `envy-free`, `sharing incentive`...; what holds.
+    pub holds: Vec<String>,
+}
+
+/// Whose shares a round used.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SharesAge {
+    /// Whether they are those of an earlier round, because the new ones were not ready.
+    pub kept: bool,
+    /// The round that they were computed for.
+    pub of_round: u64,
+    /// How long the computation took.
+    pub solve_s: f64,
+    /// What went wrong with the mechanism, if it did.
+    pub trouble: Option<String>,
+}
+
+/// A round, whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Round {
+    /// Its number.
+    pub round: u64,
+    /// When it began.
+    pub began: Timestamp,
+    /// How long a round lasts.
+    pub length_s: f64,
+    /// How shares were computed.
+    pub mechanism: String,
+    /// The type against which speedups are counted.
+    pub reference: Option<String>,
+    /// Total normalised throughput of the shares.
+    pub total: f64,
+    /// What one more GPU of each type is worth.
+    pub prices: BTreeMap<String, f64>,
+    /// Who was entitled to what.
+    pub shares: Vec<ShareEntry>,
+    /// Who got what in whole GPUs.
+    pub grants: Vec<Grant>,
+    /// Which job was where.
+    pub placements: Vec<Placement>,
+    /// Whether the shares were fresh.
+    pub shares_age: SharesAge,
+    /// What each fairness property measured; none while there is nothing to share.
+    pub audit: Option<Audit>,
+    /// How long planning took, without the shares.
+    pub plan_s: f64,
+}
+
+/// What a workload is entitled to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ShareEntry {
+    /// Its tenant.
+    pub tenant: String,
+    /// Its name.
+    pub workload: String,
+    /// The weight that counted.
+    pub weight: f64,
+    /// GPUs by type.
+    pub share: BTreeMap<String, f64>,
+    /// Normalised throughput of that.
+    pub throughput: f64,
+    /// Normalised throughput of an equal split.
+    pub equal_split: f64,
+    /// GPU-rounds owed, by type, when the round began.
+    pub deficit: BTreeMap<String, f64>,
+}
+
+/// Whole GPUs of a type for a workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Grant {
+    /// Its tenant.
+    pub tenant: String,
+    /// Its name.
+    pub workload: String,
+    /// The type.
+    #[serde(rename = "type")]
+    pub gpu_type: String,
+    /// How many.
+    pub gpus: u32,
+}
+
+/// A job with its GPUs, and why it has them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Placement {
+    /// The job.
+    pub job: u64,
+    /// Its tenant.
+    pub tenant: String,
+    /// Its GPUs.
+    pub gpus: Vec<GpuRef>,
+    /// Why.
+    pub reason: String,
+}
+
+/// The certificate of a round's shares.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Audit {
+    /// No more handed out than there is.
+    pub capacity: Property,
+    /// Nobody would rather have another's share.
+    pub envy_free: Property,
+    /// Nobody is worse off than with an equal split.
+    pub sharing_incentive: Property,
+    /// Nobody could gain without somebody losing.
+    pub pareto_efficient: Property,
+    /// Every tenant's gpu types lie side by side.
+    pub adjacent: Property,
+}
+
+/// One property of the certificate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Property {
+    /// Whether it holds.
+    pub holds: bool,
+    /// What was measured.
+    pub worst: f64,
+    /// Where it fails, in a sentence that can be checked by hand.
+    pub witness: Option<String>,
+}

@@ -1,0 +1,66 @@
+//! What an operator may change while the daemon runs.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// The daemon in a few words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Info {
+    /// The program.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Who asks: the role of the token.
+    pub role: super::Role,
+    /// And its tenant.
+    pub tenant: Option<String>,
+    /// The current round.
+    pub round: u64,
+    /// Seconds since the daemon was started.
+    pub up_s: f64,
+}
+
+/// The settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Settings {
+    /// How shares are computed.
+    pub mechanism: String,
+    /// The length of a round.
+    pub round_s: f64,
+    /// The reference type, where it is declared.
+    pub reference: Option<String>,
+    /// A job that was started runs at least so long.
+    pub min_run_s: f64,
+    /// How long a job may take to stop.
+    pub grace_s: f64,
+    /// How strongly a running job holds its GPUs.
+    pub stickiness: f64,
+}
+
+/// What changes; what is left out stays.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SettingsPatch {
+    /// How shares are computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mechanism: Option<String>,
+    /// The length of a round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0.1, maximum = 86400.0)]
+    pub round_s: Option<f64>,
+    /// The reference type; the empty text: derived from the profiles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// A job that was started runs at least so long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0.0)]
+    pub min_run_s: Option<f64>,
+    /// How long a job may take to stop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0.0)]
+    pub grace_s: Option<f64>,
+    /// How strongly a running job holds its GPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0.0, maximum = 100.0)]
+    pub stickiness: Option<f64>,
+}

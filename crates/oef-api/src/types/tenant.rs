@@ -1,0 +1,127 @@
+//! Tenants and groups.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// A tenant to be created.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TenantCreate {
+    /// Its name, unique.
+    pub name: String,
+    /// What it is entitled to, relative to the others; 1 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(exclusive_minimum = 0.0)]
+    pub weight: Option<f64>,
+    /// The group in which it stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// What it may use at most.
+    #[serde(default)]
+    pub limits: Limits,
+}
+
+/// What changes about a tenant; what is left out stays.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TenantPatch {
+    /// Its weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(exclusive_minimum = 0.0)]
+    pub weight: Option<f64>,
+    /// Its group; `null` takes it out of its group.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[schema(value_type = Option<String>)]
+    pub group: Option<Option<String>>,
+    /// Its limits, all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
+    /// Whether its jobs may not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspended: Option<bool>,
+}
+
+/// A field that may be `null`, which is not the same as one that is left out.
+fn given<'de, D: Deserializer<'de>>(field: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(field).map(Some)
+}
+
+/// What a tenant may use at most.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// GPUs at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<u32>,
+    /// Jobs that have not ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<u32>,
+}
+
+/// A tenant as it stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Tenant {
+    /// Its name.
+    pub name: String,
+    /// Its weight.
+    pub weight: f64,
+    /// The weight that counted in the last shares: its part of its group's.
+    pub effective_weight: Option<f64>,
+    /// Its group.
+    pub group: Option<String>,
+    /// What it may use at most.
+    pub limits: Limits,
+    /// Whether its jobs may not run.
+    pub suspended: bool,
+    /// When it was created.
+    pub created: Timestamp,
+    /// Its jobs that wait.
+    pub queued: u32,
+    /// Its jobs that run.
+    pub running: u32,
+    /// GPUs that it is entitled to in this round, by type.
+    pub share: BTreeMap<String, f64>,
+    /// GPUs that its jobs hold, by type.
+    pub holds: BTreeMap<String, u32>,
+    /// GPU-rounds that it is owed, by type; negative: it has had more than its share.
+    pub deficit: BTreeMap<String, f64>,
+}
+
+/// Why a tenant has what it has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TenantWhy {
+    /// The tenant.
+    pub tenant: String,
+    /// In a sentence or two.
+    pub sentence: String,
+    /// More sentences: the prices, what binds, what it waits for.
+    pub details: Vec<String>,
+}
+
+/// A group of tenants and of other groups.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Group {
+    /// Its name, unique among groups.
+    pub name: String,
+    /// Its weight, divided among its active members.
+    pub weight: f64,
+    /// The group in which it stands itself.
+    pub parent: Option<String>,
+    /// The tenants that stand in it directly.
+    pub tenants: Vec<String>,
+}
+
+/// A group to be created or changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GroupPut {
+    /// Its weight; 1 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(exclusive_minimum = 0.0)]
+    pub weight: Option<f64>,
+    /// The group in which it stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+}

@@ -1,0 +1,61 @@
+//! Tokens and what their holders may do.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// What the holder of a token may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Everything.
+    Admin,
+    /// Its tenant's jobs, workloads and logs.
+    Tenant,
+    /// Look at everything but logs, commands and environments; change nothing.
+    Viewer,
+}
+
+/// A token to be created.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TokenCreate {
+    /// What its holder may do.
+    pub role: Role,
+    /// For which tenant; needed for the role `tenant`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// A note for people: whose it is, what it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// It is void after so many seconds; by default never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(exclusive_minimum = 0.0)]
+    pub expires_in_s: Option<f64>,
+}
+
+/// A new token: its secret is shown this once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct NewToken {
+    /// What is kept of it.
+    pub token: Token,
+    /// The secret: what goes into `Authorization: Bearer`.
+    pub secret: String,
+}
+
+/// A token, without its secret.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Token {
+    /// Its number, with which it is revoked.
+    pub id: u64,
+    /// What its holder may do.
+    pub role: Role,
+    /// For which tenant.
+    pub tenant: Option<String>,
+    /// A note for people.
+    pub note: Option<String>,
+    /// When it was created.
+    pub created: Timestamp,
+    /// When it becomes void.
+    pub expires: Option<Timestamp>,
+}

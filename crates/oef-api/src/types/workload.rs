@@ -1,0 +1,66 @@
+//! Workloads and their profiles.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+/// Where a profile comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Provenance {
+    /// Its tenant said so.
+    Declared,
+    /// It was measured on the GPUs.
+    Measured,
+    /// It was guessed from other workloads.
+    Estimated,
+}
+
+/// How fast a workload runs on each gpu type.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Profile {
+    /// In any unit; a type that is missing or 0: it cannot run there.
+    pub throughput: BTreeMap<String, f64>,
+    /// Where it comes from.
+    pub provenance: Provenance,
+    /// Since when it counts.
+    pub since: Timestamp,
+    /// Who or what brought it, in words.
+    pub source: String,
+}
+
+/// A workload as it stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Workload {
+    /// Who owns it.
+    pub tenant: String,
+    /// Its name, unique within its tenant.
+    pub name: String,
+    /// Its part in the tenant's weight, relative to the tenant's other workloads.
+    pub weight: f64,
+    /// How fast it runs.
+    pub profile: Profile,
+    /// The profiles before, the newest first.
+    pub history: Vec<Profile>,
+    /// Throughput that was seen while its jobs ran, steps per second and worker, by type.
+    pub observed: BTreeMap<String, f64>,
+    /// Its jobs that have not ended.
+    pub jobs: u32,
+}
+
+/// A workload to be created or changed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadPut {
+    /// Its part in the tenant's weight; 1 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(exclusive_minimum = 0.0)]
+    pub weight: Option<f64>,
+    /// Its profile, in any unit; none: an estimate until it is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<BTreeMap<String, f64>>,
+    /// Where the profile comes from; declared by default. Only an admin may say that it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Provenance>,
+}

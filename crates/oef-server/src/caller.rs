@@ -1,0 +1,59 @@
+//! Who asks, and what they may do. Every method of the daemon takes a caller: there is no way around it.
+
+use oef_api::types::Role;
+
+/// The holder of a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// What they may do.
+    pub role: Role,
+    /// Whose they are, for the role `tenant`.
+    pub tenant: Option<String>,
+    /// The number of their token; 0: the daemon's own owner.
+    pub token: u64,
+}
+
+impl Caller {
+    /// Who may do everything.
+    pub fn admin() -> Self {
+        Caller { role: Role::Admin, tenant: None, token: 0 }
+    }
+
+    /// Whether they may see what belongs to a tenant.
+    pub fn may_see(&self, tenant: &str) -> bool {
+        match self.role {
+            Role::Admin | Role::Viewer => true,
+            Role::Tenant => self.tenant.as_deref() == Some(tenant),
+        }
+    }
+
+    /// Whether they may see a tenant's commands, environments and logs.
+    pub fn may_see_inside(&self, tenant: &str) -> bool {
+        self.role != Role::Viewer && self.may_see(tenant)
+    }
+
+    /// Whether they may change what belongs to a tenant: its jobs and workloads.
+    pub fn may_change(&self, tenant: &str) -> bool {
+        self.role != Role::Viewer && self.may_see(tenant)
+    }
+
+    /// Whether they may change what belongs to all.
+    pub fn is_admin(&self) -> bool {
+        self.role == Role::Admin
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenant_sees_and_touches_only_its_own() {
+        let own = Caller { role: Role::Tenant, tenant: Some("a".into()), token: 1 };
+        let viewer = Caller { role: Role::Viewer, tenant: None, token: 2 };
+        assert!(own.may_see("a") && own.may_see_inside("a") && own.may_change("a"));
+        assert!(!own.may_see("b") && !own.may_see_inside("b") && !own.may_change("b"));
+        assert!(viewer.may_see("a") && !viewer.may_see_inside("a") && !viewer.may_change("a"));
+        assert!(Caller::admin().may_change("b") && !own.is_admin() && !viewer.is_admin());
+    }
+}

@@ -1,0 +1,101 @@
+//! A job as the daemon remembers it: what the scheduler need not know.
+
+use oef_api::types::{JobState, JobSubmit};
+use oef_sched::{Generation, Time, WorkloadKey};
+use serde::{Deserialize, Serialize};
+
+/// A job, live or ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobEntry {
+    /// As it was submitted, with everything filled in.
+    pub spec: JobSubmit,
+    /// Its workload in the scheduler.
+    pub workload: WorkloadKey,
+    /// When it was submitted.
+    pub submitted: Time,
+    /// When it was first started.
+    pub started: Option<Time>,
+    /// When it ended.
+    pub ended: Option<Time>,
+    /// What it is doing, and why: the last of `history`.
+    pub state: JobState,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// Every change of its state, the oldest first; the middle is dropped beyond a limit.
+    pub history: Vec<StateChange>,
+    /// Its runs, the oldest first; the oldest are dropped beyond a limit.
+    pub runs: Vec<RunEntry>,
+    /// How far it is.
+    pub telemetry: Telemetry,
+    /// Failures so far.
+    pub failures: u32,
+    /// When it is tried again.
+    pub retry_at: Option<Time>,
+    /// Milliseconds that its ended runs took.
+    pub ran_ms: u64,
+    /// Starts after the first.
+    pub restarts: u32,
+}
+
+/// One change of state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StateChange {
+    /// When, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+    /// To which state.
+    pub state: JobState,
+    /// Why.
+    pub reason: String,
+}
+
+/// One run of a job on its GPUs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunEntry {
+    /// Its lease's generation.
+    pub generation: Generation,
+    /// Its GPUs: node, index, type.
+    pub gpus: Vec<oef_api::types::GpuRef>,
+    /// When it was ordered.
+    pub began: Time,
+    /// When its processes were seen to run.
+    pub started: Option<Time>,
+    /// When it ended.
+    pub ended: Option<Time>,
+    /// How.
+    pub ending: Option<RunEnding>,
+    /// The same in a sentence, with the last lines of the log where it failed.
+    pub detail: Option<String>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunEnding {
+    /// The job did all its work.
+    Finished,
+    /// It wrote a checkpoint and stopped.
+    Checkpointed,
+    /// It was told to stop and ended without saying that it has a checkpoint.
+    Stopped,
+    /// It ended with an error.
+    Failed,
+    /// Its processes were gone without a word.
+    Lost,
+    /// It reached its maximum run time.
+    TimedOut,
+    /// It could not be started at all, and trying again would not help.
+    Impossible,
+}
+
+/// How far a job is, as it says itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Telemetry {
+    /// Steps since its first start.
+    pub steps: f64,
+    /// The step of its last checkpoint.
+    pub checkpoint: Option<f64>,
+    /// Steps per second of late.
+    pub throughput: Option<f64>,
+    /// Its loss.
+    pub loss: Option<f64>,
+}

@@ -1,0 +1,83 @@
+//! Tenants, groups and workloads as the daemon remembers them.
+
+use oef_api::types::{Limits, Provenance};
+use oef_sched::{TenantKey, WorkloadKey};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A tenant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TenantEntry {
+    /// Its key in the scheduler.
+    pub key: TenantKey,
+    /// Its own weight.
+    pub weight: f64,
+    /// Its group.
+    pub group: Option<String>,
+    /// What it may use at most.
+    pub limits: Limits,
+    /// Whether its jobs may not run.
+    pub suspended: bool,
+    /// When it was created.
+    pub created_ms: u64,
+    /// Its workloads by name.
+    pub workloads: BTreeMap<String, WorkloadKey>,
+    /// Jobs that have not ended.
+    pub live: u32,
+    /// Promised and delivered since it first had jobs, in GPU-milliseconds of the reference type.
+    pub promised_total: f64,
+    /// What it got.
+    pub delivered_total: f64,
+    /// The last rounds, the oldest first.
+    pub delivered: VecDeque<Delivered>,
+}
+
+/// A tenant's part in one round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Delivered {
+    /// The round.
+    pub round: u64,
+    /// When it ended.
+    pub at_ms: u64,
+    /// Mean normalised throughput that was promised.
+    pub promised: f64,
+    /// Mean normalised throughput that was delivered.
+    pub delivered: f64,
+}
+
+/// A group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GroupEntry {
+    /// Its weight.
+    pub weight: f64,
+    /// The group in which it stands.
+    pub parent: Option<String>,
+}
+
+/// A workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkloadEntry {
+    /// Whose it is.
+    pub tenant: String,
+    /// Its name.
+    pub name: String,
+    /// The profile that counts.
+    pub profile: ProfileEntry,
+    /// The profiles before, the newest first, within a limit.
+    pub history: VecDeque<ProfileEntry>,
+    /// Throughput that was seen while its jobs ran, steps per second and worker, by type.
+    pub observed: BTreeMap<String, f64>,
+}
+
+/// A profile with its provenance.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProfileEntry {
+    /// By gpu type, in any unit.
+    pub throughput: BTreeMap<String, f64>,
+    /// Where it comes from.
+    pub provenance: Provenance,
+    /// Since when, in milliseconds since the Unix epoch.
+    pub since_ms: u64,
+    /// Who or what brought it.
+    pub source: String,
+}
