@@ -3,11 +3,13 @@
 use crate::cluster::NodeSpec;
 use crate::ids::{Generation, JobId, TenantKey, WorkloadKey};
 use crate::job::JobSpec;
+use crate::question::Answer;
 use crate::tenant::Profile;
 use crate::time::Time;
 
 /// Something that happened, and when. Times never go back.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Event {
     /// The instant, read from the driver's clock once.
     pub at: Time,
@@ -17,6 +19,8 @@ pub struct Event {
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum EventKind {
     /// A job was submitted.
     Submitted(JobSpec),
@@ -76,6 +80,11 @@ pub enum EventKind {
         /// How fast it runs.
         profile: Profile,
     },
-    /// A round begins.
+    /// The shares were computed aside: the answer to a [`Question`](crate::Question) of this state, maybe
+    /// one that it has moved on from since.
+    Shares(Box<Answer>),
+    /// A round begins; shares that are not up to date are computed first.
     Tick,
+    /// A round begins with the shares that there are. Who came since has none yet, and runs on what is idle.
+    TickKept,
 }

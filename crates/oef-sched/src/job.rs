@@ -6,6 +6,7 @@ use crate::time::{Span, Time};
 
 /// A job as it was submitted.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct JobSpec {
     /// Its number; greater than that of any job before.
     pub id: JobId,
@@ -23,6 +24,7 @@ pub struct JobSpec {
 
 /// The right to some GPUs until an instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Lease {
     /// Fences it: a later one makes it void.
     pub generation: Generation,
@@ -34,6 +36,8 @@ pub struct Lease {
 
 /// What a live job is doing.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub(crate) enum Phase {
     /// Waits for GPUs.
     Queued,
@@ -47,6 +51,8 @@ pub(crate) enum Phase {
 
 /// What comes after a job has stopped.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub(crate) enum Next {
     Queue,
     Move { lease: Lease, why: StartReason },
@@ -55,6 +61,8 @@ pub(crate) enum Next {
 
 /// A live job's state, as shown to people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum JobState {
     /// Waits for GPUs.
     Queued,
@@ -68,6 +76,7 @@ pub enum JobState {
 
 /// A live job. Ended jobs leave the state: history is the driver's.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Job {
     pub(crate) spec: JobSpec,
     pub(crate) phase: Phase,

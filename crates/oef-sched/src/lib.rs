@@ -24,6 +24,7 @@ mod job;
 mod ledger;
 mod place;
 mod plan;
+mod question;
 mod reason;
 mod select;
 mod settings;
@@ -43,6 +44,7 @@ pub use ids::{Generation, GpuId, JobId, NodeId, RoundId, TenantKey, WorkloadKey}
 pub use job::{Job, JobSpec, JobState, Lease};
 pub use ledger::bound as deficit_bound;
 pub use plan::{Grant, Placement, Plan, refresh_shares};
+pub use question::{Answer, Question};
 pub use reason::{StartReason, StopReason, WaitReason};
 pub use settings::{PlacementRule, RoundingRule, Settings};
 pub use state::State;

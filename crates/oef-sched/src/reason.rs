@@ -7,6 +7,8 @@ use std::fmt;
 
 /// Why a job was given its GPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum StartReason {
     /// Its workload was owed GPUs of the type.
     Owed {
@@ -44,6 +46,8 @@ impl fmt::Display for StartReason {
 
 /// Why a job was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum StopReason {
     /// Others are owed its GPUs.
     Outranked,
@@ -68,6 +72,8 @@ impl fmt::Display for StopReason {
 
 /// Why a job waits.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum WaitReason {
     /// No type that it may use has so many GPUs, and they cannot be put together.
     TooLarge {

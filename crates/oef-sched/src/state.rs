@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The scheduler's state: a value, to be cloned, compared by replay, and handed to [`step`](crate::step()).
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct State {
     pub(crate) settings: Settings,
     pub(crate) cluster: Cluster,

@@ -3,11 +3,13 @@
 use crate::action::{Action, Refusal};
 use crate::class::Class;
 use crate::cluster::{GPUS_PER_NODE_MAX, Health, NodeSpec};
+use crate::entitlement::take as take_shares;
 use crate::event::{Event, EventKind};
 use crate::ids::{Generation, GpuId, JobId, RoundId, Slot, TenantKey, WorkloadKey};
 use crate::job::{Job, JobSpec, Next, Phase};
 use crate::ledger;
-use crate::plan::{begin_round, fill, start_if_free, stop, unplace};
+use crate::plan::{begin_round, fill, refresh_shares, start_if_free, stop, unplace};
+use crate::question::Answer;
 use crate::reason::StopReason;
 use crate::settings::RoundingRule;
 use crate::state::State;
@@ -34,7 +36,9 @@ pub fn step(state: &mut State, event: Event) -> Vec<Action> {
 fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
     let at = event.at;
     match event.kind {
-        EventKind::Tick => tick(state, at),
+        EventKind::Tick => tick(state, at, true),
+        EventKind::TickKept => tick(state, at, false),
+        EventKind::Shares(answer) => shares(state, at, *answer),
         EventKind::Submitted(spec) => submitted(state, at, spec),
         EventKind::Cancelled { job } => cancelled(state, at, job),
         EventKind::Progress { job, generation, steps } => {
@@ -59,14 +63,26 @@ fn advance(state: &mut State, at: Time) {
     state.now = at;
 }
 
-fn tick(state: &mut State, at: Time) -> Result<Vec<Action>, Refusal> {
+fn tick(state: &mut State, at: Time, refresh: bool) -> Result<Vec<Action>, Refusal> {
     let again = state.round.0 > 0 && at == state.round_began;
     advance(state, at);
     if !again {
         state.round = RoundId(state.round.0 + 1);
         state.round_began = at;
     }
+    if refresh {
+        refresh_shares(state);
+    }
     Ok(begin_round(state, again))
+}
+
+/// New shares count from now on. What they change is done when the next round begins.
+fn shares(state: &mut State, at: Time, answer: Answer) -> Result<Vec<Action>, Refusal> {
+    answer.check(state)?;
+    advance(state, at);
+    take_shares(state, answer);
+    ledger::follow_shares(state);
+    Ok(Vec::new())
 }
 
 fn submitted(state: &mut State, at: Time, spec: JobSpec) -> Result<Vec<Action>, Refusal> {
@@ -81,10 +97,10 @@ fn submitted(state: &mut State, at: Time, spec: JobSpec) -> Result<Vec<Action>, 
         return Err(Refusal::UnknownWorkload);
     }
     if spec.workers == 0 {
-        return Err(Refusal::BadValue("a job has at least one worker"));
+        return Err(bad("a job has at least one worker"));
     }
     if spec.workers > WORKERS_MAX {
-        return Err(Refusal::BadValue("a job has at most 100,000 workers"));
+        return Err(bad("a job has at most 100,000 workers"));
     }
     advance(state, at);
     state.last_job = Some(spec.id);
@@ -149,7 +165,7 @@ fn leave(state: &mut State, job: &Job) {
 fn cancelled(state: &mut State, at: Time, id: JobId) -> Result<Vec<Action>, Refusal> {
     let slot = find(state, id)?;
     if let Phase::Stopping { next: Next::Forget, .. } = state.at(slot).phase {
-        return Err(Refusal::WrongState { job: id, state: "being cancelled already" });
+        return Err(wrong(id, "being cancelled already"));
     }
     advance(state, at);
     let action = stop(state, slot, StopReason::Cancelled);
@@ -171,7 +187,7 @@ fn progress(
 ) -> Result<Vec<Action>, Refusal> {
     let slot = leased(state, id, generation)?;
     if !steps.is_finite() || steps < 0.0 {
-        return Err(Refusal::BadValue("steps are a number from 0 on"));
+        return Err(bad("steps are a number from 0 on"));
     }
     // Nothing that the accounts depend on changes: they are settled with the next event that changes it.
     state.now = at;
@@ -204,7 +220,7 @@ fn preempted(
 ) -> Result<Vec<Action>, Refusal> {
     let slot = leased(state, id, generation)?;
     if !matches!(state.at(slot).phase, Phase::Stopping { .. }) {
-        return Err(Refusal::WrongState { job: id, state: "running and was not told to stop" });
+        return Err(wrong(id, "running and was not told to stop"));
     }
     advance(state, at);
     let gpus = vacate(state, slot);
@@ -230,7 +246,7 @@ fn preempted(
 fn node_up(state: &mut State, at: Time, spec: &NodeSpec) -> Result<Vec<Action>, Refusal> {
     match state.cluster.node_named(&spec.name) {
         None if spec.gpus > GPUS_PER_NODE_MAX => {
-            return Err(Refusal::BadValue("a node has at most 1024 GPUs"));
+            return Err(bad("a node has at most 1024 GPUs"));
         }
         None => {
             advance(state, at);
@@ -291,7 +307,7 @@ fn weight_changed(
         return Err(Refusal::UnknownTenant);
     }
     if !weight.is_finite() || weight <= 0.0 {
-        return Err(Refusal::BadValue("a weight is a finite number above 0"));
+        return Err(bad("a weight is a finite number above 0"));
     }
     advance(state, at);
     state.tenants[tenant.0].weight = weight;
@@ -309,7 +325,7 @@ fn profiled(
         return Err(Refusal::UnknownWorkload);
     }
     if profile.throughput.iter().any(|t| !t.is_finite() || *t < 0.0) {
-        return Err(Refusal::BadValue("throughputs are finite numbers from 0 on"));
+        return Err(bad("throughputs are finite numbers from 0 on"));
     }
     advance(state, at);
     state.workloads[workload.0].profile = profile;
@@ -333,8 +349,8 @@ fn leased(state: &State, id: JobId, given: Generation) -> Result<Slot, Refusal> 
                 Err(Refusal::StaleLease { job: id, current, given })
             }
         }
-        Phase::Queued => Err(Refusal::WrongState { job: id, state: "waiting" }),
-        Phase::Assigned { .. } => Err(Refusal::WrongState { job: id, state: "not yet started" }),
+        Phase::Queued => Err(wrong(id, "waiting")),
+        Phase::Assigned { .. } => Err(wrong(id, "not yet started")),
     }
 }
 
@@ -373,4 +389,12 @@ fn forget(state: &mut State, slot: Slot) {
     if !state.workloads[key.0].is_active() {
         state.active.remove(&key);
     }
+}
+
+fn bad(what: &'static str) -> Refusal {
+    Refusal::BadValue(what.into())
+}
+
+fn wrong(job: JobId, state: &'static str) -> Refusal {
+    Refusal::WrongState { job, state: state.into() }
 }

@@ -5,6 +5,7 @@ use crate::ids::{Slot, TenantKey, WorkloadKey};
 
 /// A party that owns weight and jobs.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tenant {
     /// Unique name.
     pub name: String,
@@ -15,6 +16,8 @@ pub struct Tenant {
 
 /// Where a profile comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Provenance {
     /// Told by the tenant.
     Declared,
@@ -26,6 +29,7 @@ pub enum Provenance {
 
 /// Throughput of a workload on each gpu type, per GPU, in any unit.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Profile {
     /// By gpu type, in the cluster's order; 0 (or beyond the end): cannot run there.
     pub throughput: Vec<f64>,
@@ -52,6 +56,7 @@ impl Profile {
 
 /// A kind of job of one tenant with one profile.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Workload {
     /// Unique within its tenant.
     pub name: String,

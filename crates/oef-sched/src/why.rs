@@ -12,6 +12,7 @@ const ROUNDS_MAX: f64 = 1e9;
 
 /// What is known about a job's next steps.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Forecast {
     /// What it is doing.
     pub state: JobState,

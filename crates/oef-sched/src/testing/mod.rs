@@ -1,5 +1,6 @@
 //! A world to test the scheduler in, a checker that knows nothing of how it decides, and the properties.
 
+mod aside;
 mod check;
 mod dice;
 mod fairness;
@@ -11,6 +12,7 @@ mod regressions;
 mod replay;
 mod restarts;
 mod scenario;
+mod serial;
 mod turns;
 mod work;
 mod world;

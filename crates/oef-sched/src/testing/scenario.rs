@@ -1,7 +1,7 @@
 //! Random clusters, tenants and lives.
 
 use super::dice::Dice;
-use super::world::{Answers, World};
+use super::world::{Answers, Solving, World};
 use crate::*;
 use oef_core::Mechanism;
 
@@ -93,6 +93,10 @@ pub(crate) fn live_on(world: &mut World, dice: &mut Dice, turmoil: Turmoil) {
         world.answer(which);
         return;
     }
+    if world.solving == Solving::Late && dice.chance(0.15) {
+        world.answer_question();
+        return;
+    }
     match dice.below(20) {
         0..=5 => {
             submit(world, dice, turmoil);
@@ -139,7 +143,7 @@ pub(crate) fn live_on(world: &mut World, dice: &mut Dice, turmoil: Turmoil) {
         _ => {
             world.wait(Span(dice.next() % round.0));
             if world.now >= due || world.state.round().0 == 0 {
-                world.happen(EventKind::Tick);
+                world.begin_round();
             }
         }
     }
