@@ -45,12 +45,31 @@ pub enum EventKind {
         /// Of the lease under which it ran.
         generation: Generation,
     },
-    /// A job ended with an error; whether it is tried again is the driver's decision (by submitting it again).
+    /// A job ended with an error; whether it is tried again is the driver's decision.
     Failed {
         /// The job.
         job: JobId,
         /// Of the lease under which it ran.
         generation: Generation,
+        /// It stays, held, until it is released or cancelled; otherwise it leaves.
+        retry: bool,
+    },
+    /// A job's processes are gone though nobody stopped them; its GPUs are free, and it waits again.
+    Lost {
+        /// The job.
+        job: JobId,
+        /// Of the lease under which it ran.
+        generation: Generation,
+    },
+    /// A job is not to run for now; it is stopped if it does.
+    Hold {
+        /// The job.
+        job: JobId,
+    },
+    /// A held job may run again; it waits from now on.
+    Release {
+        /// The job.
+        job: JobId,
     },
     /// A job that was told to stop has stopped, and its GPUs are free.
     Preempted {
@@ -72,6 +91,13 @@ pub enum EventKind {
         tenant: TenantKey,
         /// Its new weight.
         weight: f64,
+    },
+    /// All jobs of a tenant are held, those to come as well; or no longer.
+    Suspend {
+        /// The tenant.
+        tenant: TenantKey,
+        /// Whether it is suspended from now on.
+        suspended: bool,
     },
     /// A workload's profile became known, or better known.
     Profiled {

@@ -41,6 +41,8 @@ pub struct Lease {
 pub(crate) enum Phase {
     /// Waits for GPUs.
     Queued,
+    /// Does not want GPUs for now, and counts nowhere.
+    Held,
     /// Has GPUs promised that others are leaving.
     Assigned { lease: Lease, why: StartReason },
     /// Was started.
@@ -54,8 +56,12 @@ pub(crate) enum Phase {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub(crate) enum Next {
+    /// It waits again, unless it is held.
     Queue,
-    Move { lease: Lease, why: StartReason },
+    Move {
+        lease: Lease,
+        why: StartReason,
+    },
     Forget,
 }
 
@@ -66,6 +72,8 @@ pub(crate) enum Next {
 pub enum JobState {
     /// Waits for GPUs.
     Queued,
+    /// Does not wait for GPUs until it is released, or its tenant resumed.
+    Held,
     /// Its GPUs are being freed for it.
     Starting,
     /// Runs.
@@ -80,7 +88,9 @@ pub enum JobState {
 pub struct Job {
     pub(crate) spec: JobSpec,
     pub(crate) phase: Phase,
-    /// Its kind, by its position in the workload's.
+    /// Held by its owner, or after a failure; its tenant may be suspended besides.
+    pub(crate) on_hold: bool,
+    /// Its kind, by its position in the workload's; of no meaning while it is held.
     pub(crate) class: usize,
     /// Its position among those of its workload that own GPUs.
     pub(crate) place: Option<usize>,
@@ -95,11 +105,13 @@ pub struct Job {
 }
 
 impl Job {
-    pub(crate) fn new(spec: JobSpec, class: usize, at: Time) -> Self {
+    /// A job that does not yet count.
+    pub(crate) fn new(spec: JobSpec, at: Time) -> Self {
         Job {
             spec,
-            phase: Phase::Queued,
-            class,
+            phase: Phase::Held,
+            on_hold: false,
+            class: 0,
             place: None,
             submitted: at,
             waiting_since: at,
@@ -125,6 +137,7 @@ impl Job {
     pub fn state(&self) -> JobState {
         match self.phase {
             Phase::Queued => JobState::Queued,
+            Phase::Held => JobState::Held,
             Phase::Assigned { .. } => JobState::Starting,
             Phase::Running { .. } => JobState::Running,
             Phase::Stopping { .. } => JobState::Stopping,
@@ -134,11 +147,21 @@ impl Job {
     /// The GPUs that it holds or was promised.
     pub fn lease(&self) -> Option<&Lease> {
         match &self.phase {
-            Phase::Queued => None,
+            Phase::Queued | Phase::Held => None,
             Phase::Assigned { lease, .. }
             | Phase::Running { lease, .. }
             | Phase::Stopping { lease, .. } => Some(lease),
         }
+    }
+
+    /// Whether its owner, or a failure, holds it: it then waits for no GPUs once it has stopped.
+    pub fn is_on_hold(&self) -> bool {
+        self.on_hold
+    }
+
+    /// The generation of its latest lease; 0: it had none yet.
+    pub fn generation(&self) -> Generation {
+        self.generation
     }
 
     /// How long it has run so far, up to its last stop.

@@ -22,6 +22,8 @@ mod hosts;
 mod ids;
 mod job;
 mod ledger;
+mod lives;
+mod orders;
 mod place;
 mod plan;
 mod question;

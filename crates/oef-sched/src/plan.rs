@@ -237,7 +237,8 @@ fn assign(
             state.dequeue(slot);
             Phase::Assigned { lease, why }
         }
-        Phase::Assigned { .. } => Phase::Assigned { lease, why },
+        // Who is held is never chosen.
+        Phase::Assigned { .. } | Phase::Held => Phase::Assigned { lease, why },
     };
     state.at_mut(slot).phase = next;
 }
@@ -309,6 +310,10 @@ pub(crate) fn stop(state: &mut State, slot: Slot, why: StopReason) -> Option<Act
         }
         Phase::Assigned { .. } => {
             state.requeue(slot);
+            None
+        }
+        Phase::Held => {
+            job.phase = Phase::Held;
             None
         }
         Phase::Queued => None,

@@ -12,6 +12,19 @@ pub struct Tenant {
     /// What it counts, `> 0`.
     pub weight: f64,
     pub(crate) workloads: Vec<WorkloadKey>,
+    pub(crate) suspended: bool,
+}
+
+impl Tenant {
+    /// Whether its jobs are held, all of them.
+    pub fn is_suspended(&self) -> bool {
+        self.suspended
+    }
+
+    /// Its workloads.
+    pub fn workloads(&self) -> &[WorkloadKey] {
+        &self.workloads
+    }
 }
 
 /// Where a profile comes from.

@@ -35,6 +35,12 @@ pub fn why(state: &State, job: JobId) -> Option<Forecast> {
             let sentence = sentence(&reason, expected, types);
             Forecast { state: job.state(), waits: Some(reason), expected, sentence }
         }
+        Phase::Held => {
+            let suspended = state.tenants[job.spec.tenant.0].suspended;
+            let reason = if suspended { WaitReason::Suspended } else { WaitReason::Held };
+            let sentence = sentence(&reason, None, types);
+            Forecast { state: job.state(), waits: Some(reason), expected: None, sentence }
+        }
         Phase::Assigned { why, .. } => Forecast {
             state: job.state(),
             waits: None,

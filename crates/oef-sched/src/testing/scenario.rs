@@ -84,6 +84,38 @@ pub(crate) fn submit(world: &mut World, dice: &mut Dice, turmoil: Turmoil) -> Jo
     world.submit_spec(spec)
 }
 
+/// An owner, an operator or the machines have their say.
+fn interfere(world: &mut World, dice: &mut Dice) {
+    let ids: Vec<JobId> = world.state.jobs().map(|job| job.spec().id).collect();
+    let tenant = TenantKey(dice.below(world.state.tenants().len()));
+    match dice.below(6) {
+        0 | 1 if !ids.is_empty() => {
+            let job = ids[dice.below(ids.len())];
+            world.happen(EventKind::Hold { job });
+        }
+        2 => {
+            let held: Vec<JobId> = ids.into_iter().filter(|&id| world.is_on_hold(id)).collect();
+            for job in held {
+                world.happen(EventKind::Release { job });
+            }
+        }
+        3 => {
+            // Most of the time nobody is suspended.
+            let suspended = dice.chance(0.3);
+            world.happen(EventKind::Suspend { tenant, suspended });
+        }
+        _ => {
+            let Some(job) = world.any_running(dice) else { return };
+            let generation = world.generation(job);
+            let kind = match dice.below(3) {
+                0 => EventKind::Failed { job, generation, retry: dice.chance(0.7) },
+                _ => EventKind::Lost { job, generation },
+            };
+            world.happen(kind);
+        }
+    }
+}
+
 /// One random event; ticks come at their time.
 pub(crate) fn live_on(world: &mut World, dice: &mut Dice, turmoil: Turmoil) {
     let round = world.state.settings().round;
@@ -95,6 +127,10 @@ pub(crate) fn live_on(world: &mut World, dice: &mut Dice, turmoil: Turmoil) {
     }
     if world.solving == Solving::Late && dice.chance(0.15) {
         world.answer_question();
+        return;
+    }
+    if turmoil.changes && dice.chance(0.2) {
+        interfere(world, dice);
         return;
     }
     match dice.below(20) {

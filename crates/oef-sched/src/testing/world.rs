@@ -147,16 +147,30 @@ impl World {
     /// A job that was told to stop has stopped.
     pub fn answer(&mut self, which: usize) -> Vec<Action> {
         let (job, generation) = self.stopping.remove(which);
-        // It may have ended meanwhile.
-        if self.state.job(job).is_none() {
+        // It may have ended meanwhile, or been lost.
+        let stops = |job: &Job| job.state() == JobState::Stopping;
+        if !self.state.job(job).is_some_and(stops) || self.generation(job) != generation {
             return Vec::new();
         }
         self.just(EventKind::Preempted { job, generation })
     }
 
-    pub fn finish(&mut self, job: JobId) -> Vec<Action> {
+    /// Of the lease under which a job runs.
+    pub fn generation(&self, job: JobId) -> Generation {
         let lease = self.state.job(job).and_then(|job| job.lease());
-        let generation = lease.map_or(Generation(0), |lease| lease.generation);
+        lease.map_or(Generation(0), |lease| lease.generation)
+    }
+
+    pub fn is_on_hold(&self, job: JobId) -> bool {
+        self.state.job(job).is_some_and(Job::is_on_hold)
+    }
+
+    pub fn state_of(&self, job: JobId) -> Option<JobState> {
+        self.state.job(job).map(Job::state)
+    }
+
+    pub fn finish(&mut self, job: JobId) -> Vec<Action> {
+        let generation = self.generation(job);
         self.happen(EventKind::Finished { job, generation })
     }
 
