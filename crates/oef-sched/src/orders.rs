@@ -1,7 +1,7 @@
 //! What owners and operators order.
 
 use crate::action::{Action, Refusal};
-use crate::ids::{JobId, Slot, TenantKey, WorkloadKey};
+use crate::ids::{GroupKey, JobId, Slot, TenantKey, WorkloadKey};
 use crate::job::{Next, Phase};
 use crate::lives::{set_aside, unpark};
 use crate::plan::fill;
@@ -94,6 +94,57 @@ pub(crate) fn profiled(
     state.workloads[workload.0].profile = profile;
     state.entitlement.forget();
     Ok(fill(state))
+}
+
+pub(crate) fn group_weight(
+    state: &mut State,
+    at: Time,
+    group: GroupKey,
+    weight: f64,
+) -> Result<Vec<Action>, Refusal> {
+    known_group(state, Some(group))?;
+    sensible(weight)?;
+    advance(state, at);
+    state.groups[group.0].weight = weight;
+    state.entitlement.forget();
+    Ok(Vec::new())
+}
+
+pub(crate) fn group_parent(
+    state: &mut State,
+    at: Time,
+    group: GroupKey,
+    parent: Option<GroupKey>,
+) -> Result<Vec<Action>, Refusal> {
+    known_group(state, Some(group))?;
+    known_group(state, parent)?;
+    if let Some(parent) = parent.filter(|&parent| state.stands_in(parent, group)) {
+        let name = |group: GroupKey| state.groups[group.0].name.clone();
+        return Err(Refusal::Cycle { group: name(group), parent: name(parent) });
+    }
+    advance(state, at);
+    state.groups[group.0].parent = parent;
+    state.entitlement.forget();
+    Ok(Vec::new())
+}
+
+pub(crate) fn tenant_group(
+    state: &mut State,
+    at: Time,
+    tenant: TenantKey,
+    group: Option<GroupKey>,
+) -> Result<Vec<Action>, Refusal> {
+    known(state, tenant)?;
+    known_group(state, group)?;
+    advance(state, at);
+    state.tenants[tenant.0].group = group;
+    state.entitlement.forget();
+    Ok(Vec::new())
+}
+
+fn known_group(state: &State, group: Option<GroupKey>) -> Result<(), Refusal> {
+    let known = group.is_none_or(|group| group.0 < state.groups.len());
+    known.then_some(()).ok_or(Refusal::UnknownGroup)
 }
 
 fn known(state: &State, tenant: TenantKey) -> Result<(), Refusal> {

@@ -54,6 +54,9 @@ fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
         EventKind::NodeDown { node } => node_down(state, at, &node),
         EventKind::Weight { tenant, weight } => orders::weight_changed(state, at, tenant, weight),
         EventKind::Profiled { workload, profile } => orders::profiled(state, at, workload, profile),
+        EventKind::GroupWeight { group, weight } => orders::group_weight(state, at, group, weight),
+        EventKind::GroupParent { group, parent } => orders::group_parent(state, at, group, parent),
+        EventKind::TenantGroup { tenant, group } => orders::tenant_group(state, at, tenant, group),
         EventKind::Suspend { tenant, suspended } => orders::suspend(state, at, tenant, suspended),
     }
 }

@@ -1,7 +1,7 @@
 //! Who owns jobs, and how fast their workloads run.
 
 use crate::class::Class;
-use crate::ids::{Slot, TenantKey, WorkloadKey};
+use crate::ids::{GroupKey, Slot, TenantKey, WorkloadKey};
 
 /// A party that owns weight and jobs.
 #[derive(Clone, Debug)]
@@ -12,6 +12,9 @@ pub struct Tenant {
     /// What it counts, `> 0`.
     pub weight: f64,
     pub(crate) workloads: Vec<WorkloadKey>,
+    pub(crate) group: Option<GroupKey>,
+    /// What it counted in the last shares.
+    pub(crate) effective: Option<f64>,
     pub(crate) suspended: bool,
 }
 
@@ -19,6 +22,17 @@ impl Tenant {
     /// Whether its jobs are held, all of them.
     pub fn is_suspended(&self) -> bool {
         self.suspended
+    }
+
+    /// The group that it stands in.
+    pub fn group(&self) -> Option<GroupKey> {
+        self.group
+    }
+
+    /// The weight that counted in the last shares: its part of its group's, and its own if it stands in none.
+    /// `None`: it had no jobs then.
+    pub fn effective_weight(&self) -> Option<f64> {
+        self.effective
     }
 
     /// Its workloads.

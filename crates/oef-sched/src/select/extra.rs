@@ -42,7 +42,7 @@ impl Selection<'_> {
             return None;
         }
         let workload = &self.state.workloads[q.workload.0];
-        let weight = self.state.tenants[workload.tenant.0].weight;
+        let weight = self.state.counted_weight(workload.tenant);
         let mut held = self.queues.all_held(queue).take(q.held as usize);
         let sticks = held.next().map_or(0.0, |h| f64::from(h.workers));
         let debts: f64 = workload.deficit.iter().map(|d| d.min(0.0)).sum();

@@ -6,6 +6,7 @@ mod dice;
 mod fairness;
 mod faults;
 mod forecast;
+mod groups;
 mod holding;
 mod paper;
 mod placement;

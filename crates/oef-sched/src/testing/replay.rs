@@ -12,7 +12,7 @@ fn any_event(dice: &mut Dice, world: &World) -> EventKind {
     let generation = Generation(dice.below(4) as u64);
     let number = dice.one_of(&[0.0, 1.0, -1.0, 1e300, f64::NAN, f64::INFINITY, 0.3]);
     let name = dice.one_of(&["k80-0", "p100-0", "v100-1", "none", ""]).to_string();
-    match dice.below(15) {
+    match dice.below(18) {
         0 | 1 => EventKind::Submitted(JobSpec {
             id: JobId(dice.one_of(&[0, 5, world.log.len() as u64 + 1, u64::MAX - 7])),
             tenant: TenantKey(dice.below(6)),
@@ -33,6 +33,15 @@ fn any_event(dice: &mut Dice, world: &World) -> EventKind {
         }),
         8 => EventKind::NodeDown { node: name },
         9 => EventKind::Weight { tenant: TenantKey(dice.below(6)), weight: number },
+        14 => EventKind::GroupWeight { group: GroupKey(dice.below(3)), weight: number },
+        15 => {
+            let parent = dice.chance(0.8).then(|| GroupKey(dice.below(3)));
+            EventKind::GroupParent { group: GroupKey(dice.below(3)), parent }
+        }
+        16 => {
+            let group = dice.chance(0.8).then(|| GroupKey(dice.below(3)));
+            EventKind::TenantGroup { tenant: TenantKey(dice.below(6)), group }
+        }
         10 => EventKind::Lost { job, generation },
         11 => EventKind::Hold { job },
         12 => EventKind::Release { job },
@@ -133,6 +142,8 @@ fn impossible_events_are_refused_with_a_reason() {
         (EventKind::Lost { job: waits, generation: now }, "job 2 is waiting"),
         (EventKind::Lost { job: runs, generation: old }, "job 1 runs under lease 1, not 0"),
         (EventKind::Suspend { tenant: TenantKey(7), suspended: true }, "there is no such tenant"),
+        (EventKind::GroupWeight { group: GroupKey(0), weight: 1.0 }, "there is no such group"),
+        (EventKind::TenantGroup { tenant, group: Some(GroupKey(0)) }, "there is no such group"),
         (EventKind::NodeDown { node: "x".into() }, "there is no node `x`"),
         (EventKind::NodeUp(node(3)), "node `k80-0` is known with other GPUs"),
         (EventKind::Weight { tenant, weight: 0.0 }, "a weight is a finite number"),

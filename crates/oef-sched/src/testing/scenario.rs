@@ -47,6 +47,8 @@ pub(crate) fn world(dice: &mut Dice, settings: Settings, tenants: usize) -> Worl
         .map(|name| (*name, dice.between(1, 3), dice.one_of(&[1, 2, 4, 8])))
         .collect();
     let mut world = World::new(settings, &nodes);
+    let outer = world.state.group("outer", 2.0, None);
+    world.state.group("inner", 1.0, outer);
     for t in 0..tenants {
         let weight = dice.one_of(&[1.0, 1.0, 2.0, 0.5]);
         let tenant = world.state.tenant(&format!("t{t}"), weight);
@@ -88,7 +90,18 @@ pub(crate) fn submit(world: &mut World, dice: &mut Dice, turmoil: Turmoil) -> Jo
 fn interfere(world: &mut World, dice: &mut Dice) {
     let ids: Vec<JobId> = world.state.jobs().map(|job| job.spec().id).collect();
     let tenant = TenantKey(dice.below(world.state.tenants().len()));
-    match dice.below(6) {
+    let (group, other) =
+        (GroupKey(dice.below(2)), dice.chance(0.6).then(|| GroupKey(dice.below(2))));
+    match dice.below(9) {
+        6 => {
+            world.happen(EventKind::TenantGroup { tenant, group: other });
+        }
+        7 => {
+            world.happen(EventKind::GroupParent { group, parent: other });
+        }
+        8 => {
+            world.happen(EventKind::GroupWeight { group, weight: 0.5 + dice.real() });
+        }
         0 | 1 if !ids.is_empty() => {
             let job = ids[dice.below(ids.len())];
             world.happen(EventKind::Hold { job });
