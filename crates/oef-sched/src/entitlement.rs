@@ -9,7 +9,7 @@ use crate::give_back::SLACK;
 use crate::ids::{TenantKey, WorkloadKey};
 use crate::question::{Answer, Asked, Question, WarmStart};
 use crate::state::State;
-use crate::weights::{Portion, divide, portions};
+use crate::weights::{Portion, divide, level, portions};
 use oef_core::{
     GpuSpec, Options, Outcome, Problem, ProblemSpec, TenantSpec, WorkloadId, WorkloadSpec,
 };
@@ -118,23 +118,29 @@ fn is_felt(state: &State) -> bool {
         let now = wanted(state, tenant);
         let of = &state.tenants[tenant.0];
         let has_siblings = of.workloads.len() > 1 || of.group.is_some();
-        now != before && (has_siblings || share > before.min(now) as f64 - SLACK)
+        let touched = || share > capped(state, tenant, before.min(now)) as f64 - SLACK;
+        now != before && (has_siblings || touched())
     })
 }
 
-/// GPUs that a tenant's jobs could use together.
+/// GPUs that a tenant's jobs could use together, its limit apart.
 fn wanted(state: &State, tenant: TenantKey) -> u64 {
     let own = state.tenants[tenant.0].workloads.iter().map(|w| &state.workloads[w.0]);
     own.filter(|w| w.is_active()).map(|w| w.usable(state.cluster.capacity())).sum()
 }
 
+/// A number of GPUs, or the tenant's limit where that is less.
+fn capped(state: &State, tenant: TenantKey, gpus: u64) -> u64 {
+    state.tenants[tenant.0].limit.map_or(gpus, |limit| gpus.min(u64::from(limit)))
+}
+
 /// The question of this moment.
 fn ask(state: &State, warm: WarmStart) -> Question {
     let (tenants, workloads) = parties(state);
-    let usable = |w: &WorkloadKey| state.workloads[w.0].usable(state.cluster.capacity()) as f64;
-    let usable = workloads.iter().map(usable).collect();
     let wanted: Vec<u64> = tenants.iter().map(|&tenant| wanted(state, tenant)).collect();
-    let portions = portions(state, &tenants, &wanted);
+    let within = |(&tenant, &wanted): (&TenantKey, &u64)| capped(state, tenant, wanted);
+    let demands: Vec<u64> = tenants.iter().zip(&wanted).map(within).collect();
+    let portions = portions(state, &tenants, &demands);
     let asked = Asked {
         version: state.entitlement.version,
         active: state.active.iter().copied().collect(),
@@ -143,7 +149,7 @@ fn ask(state: &State, warm: WarmStart) -> Question {
         workloads,
         wanted,
     };
-    let spec = describe(state, &asked, &portions);
+    let (spec, usable) = describe(state, &asked, &demands, &portions);
     Question { asked, mechanism: state.settings.mechanism, spec, usable, warm }
 }
 
@@ -167,20 +173,33 @@ fn parties(state: &State) -> (Vec<TenantKey>, Vec<WorkloadKey>) {
     (tenants, of_tenant.into_iter().map(|(_, w)| w).collect())
 }
 
-fn describe(state: &State, asked: &Asked, portions: &[Portion]) -> ProblemSpec {
+/// The problem in words, and the GPUs that each of its workloads can use.
+fn describe(
+    state: &State,
+    asked: &Asked,
+    demands: &[u64],
+    portions: &[Portion],
+) -> (ProblemSpec, Vec<f64>) {
     let cluster = &state.cluster;
     let gpus = cluster.types().iter().zip(cluster.capacity());
     let mut rest = asked.workloads.as_slice();
-    let tenants = asked.tenants.iter().zip(&asked.wanted).zip(portions);
-    let tenants = tenants.map(|((&key, &wanted), portion)| {
+    let mut usable = Vec::with_capacity(asked.workloads.len());
+    let demands = asked.wanted.iter().zip(demands);
+    let tenants = asked.tenants.iter().zip(demands).zip(portions);
+    let tenants = tenants.map(|((&key, (&wanted, &demand)), portion)| {
         let own = rest.iter().take_while(|w| state.workloads[w.0].tenant == key).count();
         let (mine, others) = rest.split_at(own);
         rest = others;
-        let weights = divide(portion.gpus, &rules(state, mine));
+        let rules = rules(state, mine);
+        let weights = divide(portion.gpus, &rules);
+        match demand < wanted {
+            true => usable.extend(level(demand as f64, &rules)),
+            false => usable.extend(rules.iter().map(|rule| rule.1)),
+        }
         TenantSpec {
             name: state.tenants[key.0].name.clone(),
             weight: portion.weight,
-            demand: Some(wanted as f64),
+            demand: Some(demand as f64),
             workloads: mine
                 .iter()
                 .zip(weights)
@@ -188,11 +207,12 @@ fn describe(state: &State, asked: &Asked, portions: &[Portion]) -> ProblemSpec {
                 .collect(),
         }
     });
-    ProblemSpec {
+    let spec = ProblemSpec {
         tenants: tenants.collect(),
         reference: state.settings.reference.clone().filter(|r| cluster.type_named(r).is_some()),
         gpus: gpus.map(|(n, &c)| GpuSpec { name: n.clone(), count: f64::from(c) }).collect(),
-    }
+    };
+    (spec, usable)
 }
 
 /// Weight and use of some workloads, to divide something among them.

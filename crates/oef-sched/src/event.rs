@@ -92,6 +92,27 @@ pub enum EventKind {
         /// Its new weight.
         weight: f64,
     },
+    /// A tenant may have so many GPUs at once, or any number.
+    Limit {
+        /// The tenant.
+        tenant: TenantKey,
+        /// The limit.
+        gpus: Option<u32>,
+    },
+    /// A workload's part in its tenant's weight changed.
+    WorkloadWeight {
+        /// The workload.
+        workload: WorkloadKey,
+        /// Its new weight beside the tenant's other workloads.
+        weight: f64,
+    },
+    /// A job's priority class changed.
+    Priority {
+        /// The job.
+        job: JobId,
+        /// Its new class.
+        priority: i32,
+    },
     /// A group's weight changed.
     GroupWeight {
         /// The group.

@@ -3,7 +3,7 @@
 use crate::action::{Action, Refusal};
 use crate::ids::{GroupKey, JobId, Slot, TenantKey, WorkloadKey};
 use crate::job::{Next, Phase};
-use crate::lives::{set_aside, unpark};
+use crate::lives::{set_aside, start_within_limit, unpark};
 use crate::plan::fill;
 use crate::reason::StopReason;
 use crate::state::State;
@@ -75,6 +75,63 @@ pub(crate) fn weight_changed(
     advance(state, at);
     state.tenants[tenant.0].weight = weight;
     state.entitlement.forget();
+    Ok(Vec::new())
+}
+
+/// A lower limit stops what is beyond it when the next round begins.
+pub(crate) fn limit(
+    state: &mut State,
+    at: Time,
+    tenant: TenantKey,
+    gpus: Option<u32>,
+) -> Result<Vec<Action>, Refusal> {
+    known(state, tenant)?;
+    advance(state, at);
+    // Who waited for the old limit is started before anybody else is chosen.
+    state.tenants[tenant.0].limit = Some(gpus.unwrap_or(u32::MAX));
+    let mut actions = start_within_limit(state, tenant);
+    state.tenants[tenant.0].limit = gpus;
+    for workload in state.tenants[tenant.0].workloads.clone() {
+        state.workloads[workload.0].cap = gpus.unwrap_or(u32::MAX);
+    }
+    state.entitlement.forget();
+    actions.extend(fill(state));
+    Ok(actions)
+}
+
+pub(crate) fn workload_weight(
+    state: &mut State,
+    at: Time,
+    workload: WorkloadKey,
+    weight: f64,
+) -> Result<Vec<Action>, Refusal> {
+    if workload.0 >= state.workloads.len() {
+        return Err(Refusal::UnknownWorkload);
+    }
+    sensible(weight)?;
+    advance(state, at);
+    state.workloads[workload.0].weight = weight;
+    state.entitlement.forget();
+    Ok(Vec::new())
+}
+
+/// A waiting job finds its new place in its queue; what runs is looked at when the next round begins.
+pub(crate) fn priority(
+    state: &mut State,
+    at: Time,
+    id: JobId,
+    priority: i32,
+) -> Result<Vec<Action>, Refusal> {
+    let slot = find(state, id)?;
+    advance(state, at);
+    let waits = state.at(slot).phase == Phase::Queued;
+    if waits {
+        state.dequeue(slot);
+    }
+    state.at_mut(slot).spec.priority = priority;
+    if waits {
+        state.requeue(slot);
+    }
     Ok(Vec::new())
 }
 

@@ -83,6 +83,8 @@ impl State {
             group: None,
             effective: None,
             suspended: false,
+            limit: None,
+            holds: 0,
         });
         TenantKey(self.tenants.len() - 1)
     }
@@ -113,6 +115,7 @@ impl State {
         if known.is_some() {
             return known;
         }
+        let cap = owner.limit.unwrap_or(u32::MAX);
         let key = WorkloadKey(self.workloads.len());
         let weight = if weight.is_finite() && weight > 0.0 { weight } else { 1.0 };
         self.workloads.push(Workload {
@@ -129,6 +132,7 @@ impl State {
             placed: Vec::new(),
             wanted: 0,
             gang_max: 0,
+            cap,
         });
         self.tenants[tenant.0].workloads.push(key);
         Some(key)
@@ -237,12 +241,25 @@ impl State {
         job.on_hold || self.tenants[job.spec.tenant.0].suspended
     }
 
+    /// The GPUs that a tenant's jobs own: have, or will have when others have left them.
+    pub(crate) fn owned_by(&self, tenant: TenantKey) -> u32 {
+        let own = self.tenants[tenant.0].workloads.iter();
+        own.flat_map(|w| &self.workloads[w.0].used).sum()
+    }
+
+    /// How many more GPUs a tenant may be given.
+    pub(crate) fn room(&self, tenant: TenantKey) -> u32 {
+        let limit = self.tenants[tenant.0].limit;
+        limit.map_or(u32::MAX, |limit| limit.saturating_sub(self.owned_by(tenant)))
+    }
+
     /// Whether a placed job may not be stopped now: it is on its way, has just begun, or has been
     /// stopped so often that it may not lose more.
     pub(crate) fn is_protected(&self, slot: Slot) -> bool {
         let job = self.at(slot);
         let Phase::Running { since, why, .. } = &job.phase else { return true };
-        let young = !why.is_borrowed() && self.now.since(*since) < self.settings.min_run;
+        let min_run = job.spec.min_run.unwrap_or(self.settings.min_run);
+        let young = !why.is_borrowed() && self.now.since(*since) < min_run;
         young || !self.may_restart(job)
     }
 

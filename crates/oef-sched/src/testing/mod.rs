@@ -8,6 +8,7 @@ mod faults;
 mod forecast;
 mod groups;
 mod holding;
+mod limits;
 mod paper;
 mod placement;
 mod regressions;

@@ -79,6 +79,9 @@ pub(crate) fn submit(world: &mut World, dice: &mut Dice, turmoil: Turmoil) -> Jo
     let workload = WorkloadKey(dice.below(world.state.workloads().len()));
     let mut spec = world.spec(workload, dice.one_of(turmoil.gangs));
     spec.priority = dice.one_of(&[0, 0, 0, 1, -1]);
+    if turmoil.changes && dice.chance(0.1) {
+        spec.min_run = Some(Span::from_seconds(f64::from(dice.between(0, 2000))));
+    }
     if turmoil.restricted && dice.chance(0.15) {
         let types = NAMES.iter().filter(|_| dice.chance(0.5)).map(|t| (*t).into()).collect();
         spec.types = Some(types);
@@ -92,7 +95,17 @@ fn interfere(world: &mut World, dice: &mut Dice) {
     let tenant = TenantKey(dice.below(world.state.tenants().len()));
     let (group, other) =
         (GroupKey(dice.below(2)), dice.chance(0.6).then(|| GroupKey(dice.below(2))));
-    match dice.below(9) {
+    match dice.below(12) {
+        9 | 10 => {
+            let gpus = dice.chance(0.6).then(|| dice.between(0, 6));
+            world.happen(EventKind::Limit { tenant, gpus });
+        }
+        11 if !ids.is_empty() => {
+            let (job, priority) = (ids[dice.below(ids.len())], dice.one_of(&[-1, 0, 1, 2]));
+            world.happen(EventKind::Priority { job, priority });
+            let workload = WorkloadKey(dice.below(world.state.workloads().len()));
+            world.happen(EventKind::WorkloadWeight { workload, weight: 0.5 + dice.real() });
+        }
         6 => {
             world.happen(EventKind::TenantGroup { tenant, group: other });
         }
