@@ -11,6 +11,7 @@ mod device;
 mod ending;
 mod error;
 mod executor;
+pub mod gpus;
 mod launch;
 pub mod local;
 mod log_file;
