@@ -8,7 +8,7 @@ use crate::clock::now_ms;
 use crate::ending::Ending;
 use crate::error::ExecutorError;
 use crate::order::{Found, Held, Recovered};
-use crate::processes;
+use crate::processes::{self, Role};
 use crate::records::{Lock, RunFolder, Status};
 use oef_sched::{Generation, JobId};
 use std::collections::BTreeSet;
@@ -116,6 +116,7 @@ impl LocalExecutor {
             let run = run.filter(|run| !held.contains(&(run.job(), run.generation())));
             if let Some(run) = run
                 && !unheld.contains(&run)
+                && !is_leaving(&found, &run)
             {
                 unheld.push(run);
             }
@@ -147,4 +148,10 @@ impl LocalExecutor {
             }
         }
     }
+}
+
+/// A runner that has written the ending of its start, and only has to end itself.
+fn is_leaving(found: &processes::Found, run: &RunFolder) -> bool {
+    let is_ended = || matches!(Status::read(run), Ok(Some(status)) if status.is_ended());
+    found.role == Role::Runner && is_ended()
 }
