@@ -13,6 +13,7 @@ use crate::records::{Lock, RunFolder, Status};
 use oef_sched::{Generation, JobId};
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 use tracing::{info, warn};
 
 impl LocalExecutor {
@@ -44,7 +45,7 @@ impl LocalExecutor {
     /// Its files are of no use: whatever runs of it is killed, and it counts as vanished.
     fn give_up(&self, run: &RunFolder, error: &ExecutorError) -> Found {
         warn!(job = %run.job(), generation = %run.generation(), %error, "given up");
-        let left = processes::kill_all(run.path());
+        let left = processes::kill_all(run.path(), |_| true);
         if !left.is_empty() {
             warn!(job = %run.job(), ?left, "cannot be killed");
         }
@@ -121,12 +122,16 @@ impl LocalExecutor {
                 unheld.push(run);
             }
         }
+        if unheld.is_empty() {
+            return Vec::new();
+        }
+        let is_unheld = |path: &Path| unheld.iter().any(|run| run.path() == path);
+        let left = processes::kill_all(self.runs.path(), is_unheld);
+        if !left.is_empty() {
+            warn!(?left, "cannot be killed");
+        }
         for run in &unheld {
-            warn!(job = %run.job(), generation = %run.generation(), "nobody holds it: killed");
-            let left = processes::kill_all(run.path());
-            if !left.is_empty() {
-                warn!(job = %run.job(), ?left, "cannot be killed");
-            }
+            warn!(job = %run.job(), generation = %run.generation(), "nobody held it: killed");
             self.end_killed(run);
         }
         let killed = |run: &RunFolder| Recovered {
