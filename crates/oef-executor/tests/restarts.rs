@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{World, devices, is_alive, kill, next, open, with_variable};
+use common::{World, devices, is_alive, kill, next, open, wait_for, with_variable};
 use oef_executor::{
     Ending, Executor as _, ExecutorError, Found, Held, Launch, Observation, Order, Stream,
 };
@@ -69,6 +69,9 @@ fn a_killed_runner_takes_its_workers_along() {
     let grandchild: i32 = world.file(&grandchild).trim().parse().expect("a pid");
     assert!(is_alive(worker) && is_alive(grandchild));
     kill(world.runner_pid(&job), Signal::KILL);
+    // By itself: no daemon looks here.
+    wait_for("the worker's end", || !is_alive(worker));
+    assert!(is_alive(grandchild));
     assert!(matches!(world.ending(&job), Ending::Vanished { .. }));
     assert!(!is_alive(worker) && !is_alive(grandchild));
 }

@@ -215,6 +215,15 @@ pub fn kill(pid: i32, signal: rustix::process::Signal) {
     rustix::process::kill_process(pid, signal).expect("sent");
 }
 
+/// Waits without looking at the executor.
+pub fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < DEADLINE, "no {what}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
 /// A process is there and has not ended.
 pub fn is_alive(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
