@@ -179,16 +179,21 @@ fn many_runners_of_one_start_run_it_once() {
     let mut world = World::new();
     let job = world.script(1, "echo x >> count; sleep 0.5");
     world.start(&job);
+    let folder = world.run_dir(&job);
     let calls: Vec<_> = (0..8)
         .map(|_| {
             let mut command = std::process::Command::new(common::PROGRAM);
-            command.arg("runner").arg(world.run_dir(&job)).spawn().expect("called")
+            command.arg("runner").arg(&folder).env("OEF_RUNNER_DIR", &folder);
+            command.spawn().expect("called")
         })
         .collect();
     for mut call in calls {
         call.wait().expect("ended");
     }
     assert_eq!(world.ending(&job), Ending::Finished);
+    // Those that waited for the lock have it one after the other, and find it done.
+    let variable = format!("OEF_RUNNER_DIR={}", folder.display());
+    wait_for("end of the runners", || with_variable(&variable).is_empty());
     assert_eq!(fs::read_to_string(world.path("count")).expect("a count"), "x\n");
 }
 
@@ -347,7 +352,7 @@ fn no_process_outlives_its_world() {
     world.start(&job);
     world.started(&job);
     let variable = format!("OEF_RUN_DIR={}", world.run_dir(&job).display());
-    assert!(!with_variable(&variable).is_empty());
+    wait_for("worker", || !with_variable(&variable).is_empty());
     // A daemon that holds nothing any more.
     let world = world.restart();
     let recovered = world.executor.recover(&[]).expect("recovered");
