@@ -8,4 +8,5 @@
 #![forbid(unsafe_code)]
 
 pub mod caller;
+pub mod metrics;
 pub mod world;
