@@ -11,7 +11,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("oef-sched", &["oef-core"]),
     ("oef-sim", &["oef-core", "oef-sched"]),
     ("oef-report", &[]),
-    ("oef-cli", &["oef-core", "oef-sched", "oef-sim", "oef-report"]),
+    ("oef-executor", &["oef-sched"]),
+    ("oef-cli", &["oef-core", "oef-sched", "oef-sim", "oef-report", "oef-executor"]),
     ("oef-oracle", &["oef-core"]),
     ("oef-tidy", &["oef-core"]),
 ];
