@@ -8,4 +8,6 @@
 #![forbid(unsafe_code)]
 
 pub mod caller;
+pub mod daemon;
+pub mod problem;
 pub mod world;
