@@ -8,5 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod caller;
+pub mod daemon;
 pub mod metrics;
+pub mod problem;
 pub mod world;

@@ -1,14 +1,15 @@
 //! How things stand: read from the world when somebody asks.
 
 use super::labels::{
-    EndLabels, GpuLabels, GpuUse, StateName, TenantLabels, TenantStateLabels, TenantTypeLabels,
+    EndLabels, GpuLabels, GpuUse, LiveState, StateName, TenantLabels, TenantStateLabels,
+    TenantTypeLabels,
 };
+use crate::daemon::{Gauges, TenantGauges};
 use oef_api::types::JobState;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::atomic::AtomicU64;
 
@@ -19,64 +20,18 @@ pub(super) const TENANTS_MAX: usize = 200;
 /// The name under which the other tenants are counted.
 pub(super) const OTHERS: &str = "(others)";
 
-/// How the daemon stands at an instant.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Gauges {
-    /// The current round.
-    pub round: u64,
-    /// Jobs that are remembered, by state.
-    pub jobs: BTreeMap<JobState, u64>,
-    /// By gpu type.
-    pub gpus: BTreeMap<String, GpuGauges>,
-    /// By tenant.
-    pub tenants: BTreeMap<String, TenantGauges>,
-    /// The smallest throughput over that of an equal split, in the last round's shares.
-    pub sharing_incentive: Option<f64>,
-    /// The largest envy in the last round's shares.
-    pub worst_envy: Option<f64>,
-}
-
-/// How a gpu type is used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GpuGauges {
-    /// GPUs with a job.
-    pub busy: u32,
-    /// Healthy GPUs without one.
-    pub idle: u32,
-    /// GPUs of nodes that are down.
-    pub down: u32,
-}
-
-/// How a tenant stands.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TenantGauges {
-    /// Its live jobs by state.
-    pub jobs: BTreeMap<JobState, u64>,
-    /// GPUs that it is entitled to, by type.
-    pub share: BTreeMap<String, f64>,
-    /// GPUs that its jobs hold, by type.
-    pub grants: BTreeMap<String, u32>,
-    /// GPU-rounds that it is owed, all types together.
-    pub deficit: f64,
-    /// Normalised throughput of its share.
-    pub promised: f64,
-    /// Normalised throughput of what it holds.
-    pub delivered: f64,
-}
-
 type Number = Gauge<f64, AtomicU64>;
 
 #[derive(Debug)]
 pub(super) struct GaugeFamilies {
     round: Gauge,
+    journal: Gauge,
     jobs: Family<EndLabels, Gauge>,
     gpus: Family<GpuLabels, Gauge>,
     tenant_jobs: Family<TenantStateLabels, Gauge>,
     grants: Family<TenantTypeLabels, Gauge>,
     share: Family<TenantTypeLabels, Number>,
     deficit: Family<TenantLabels, Number>,
-    promised: Family<TenantLabels, Number>,
-    delivered: Family<TenantLabels, Number>,
     sharing_incentive: Number,
     worst_envy: Number,
 }
@@ -85,20 +40,17 @@ impl GaugeFamilies {
     pub fn register(r: &mut Registry) -> Self {
         let round = Gauge::default();
         r.register("round_number", "The current round", round.clone());
+        let journal = Gauge::default();
+        r.register("journal_records", "The number of the last record", journal.clone());
         GaugeFamilies {
             round,
+            journal,
             jobs: family(r, "jobs", "Jobs that are remembered, by state"),
             gpus: family(r, "gpus", "GPUs by type, and whether they are used"),
             tenant_jobs: family(r, "tenant_jobs", "Live jobs by tenant and state"),
             grants: family(r, "grants", "GPUs that a tenant's jobs hold, by type"),
             share: family(r, "share_gpus", "GPUs that a tenant is entitled to, by type"),
             deficit: family(r, "deficit_gpu_rounds", "GPU-rounds that a tenant is owed"),
-            promised: family(r, "promised_throughput", "Normalised throughput of a tenant's share"),
-            delivered: family(
-                r,
-                "delivered_throughput",
-                "Normalised throughput of the GPUs that a tenant holds",
-            ),
             sharing_incentive: number(
                 r,
                 "sharing_incentive_ratio",
@@ -111,17 +63,18 @@ impl GaugeFamilies {
     /// Everything anew: a tenant that is gone leaves nothing behind.
     pub fn set(&self, now: &Gauges) {
         self.round.set(i64::try_from(now.round).unwrap_or(i64::MAX));
+        self.journal.set(i64::try_from(now.journal_seq).unwrap_or(i64::MAX));
         for state in JobState::ALL {
             let count = now.jobs.get(&state).copied().unwrap_or(0);
             let labels = EndLabels { state: StateName(state) };
             self.jobs.get_or_create(&labels).set(i64::try_from(count).unwrap_or(i64::MAX));
         }
         self.gpus.clear();
-        for (name, gpus) in &now.gpus {
+        for gpus in &now.gpus {
             for (state, count) in
-                [(GpuUse::Busy, gpus.busy), (GpuUse::Idle, gpus.idle), (GpuUse::Down, gpus.down)]
+                [(GpuUse::Busy, gpus.used), (GpuUse::Idle, gpus.idle), (GpuUse::Down, gpus.down)]
             {
-                let labels = GpuLabels { r#type: name.clone(), state };
+                let labels = GpuLabels { r#type: gpus.gpu_type.clone(), state };
                 self.gpus.get_or_create(&labels).set(i64::from(count));
             }
         }
@@ -131,15 +84,13 @@ impl GaugeFamilies {
         self.worst_envy.set(now.worst_envy.unwrap_or(f64::NAN));
     }
 
-    fn set_tenants(&self, tenants: &BTreeMap<String, TenantGauges>) {
+    fn set_tenants(&self, tenants: &[TenantGauges]) {
         self.tenant_jobs.clear();
         self.grants.clear();
         self.share.clear();
         self.deficit.clear();
-        self.promised.clear();
-        self.delivered.clear();
-        for (i, (name, tenant)) in tenants.iter().enumerate() {
-            self.add_tenant(if i < TENANTS_MAX { name } else { OTHERS }, tenant);
+        for (i, tenant) in tenants.iter().enumerate() {
+            self.add_tenant(if i < TENANTS_MAX { &tenant.tenant } else { OTHERS }, tenant);
         }
     }
 
@@ -147,12 +98,12 @@ impl GaugeFamilies {
         let tenant = || name.to_string();
         let of_type =
             |r#type: &String| TenantTypeLabels { tenant: tenant(), r#type: r#type.clone() };
-        for (&state, &count) in &t.jobs {
-            let labels = TenantStateLabels { tenant: tenant(), state: StateName(state) };
+        for (state, count) in [(LiveState::Queued, t.queued), (LiveState::Running, t.running)] {
+            let labels = TenantStateLabels { tenant: tenant(), state };
             let count = i64::try_from(count).unwrap_or(i64::MAX);
             self.tenant_jobs.get_or_create(&labels).inc_by(count);
         }
-        for (r#type, &gpus) in &t.grants {
+        for (r#type, &gpus) in &t.holds {
             self.grants.get_or_create(&of_type(r#type)).inc_by(i64::from(gpus));
         }
         for (r#type, &gpus) in &t.share {
@@ -160,8 +111,6 @@ impl GaugeFamilies {
         }
         let labels = TenantLabels { tenant: tenant() };
         self.deficit.get_or_create(&labels).inc_by(t.deficit);
-        self.promised.get_or_create(&labels).inc_by(t.promised);
-        self.delivered.get_or_create(&labels).inc_by(t.delivered);
     }
 }
 

@@ -34,7 +34,23 @@ pub(super) struct TenantLabels {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct TenantStateLabels {
     pub tenant: String,
-    pub state: StateName,
+    pub state: LiveState,
+}
+
+/// What a live job is doing, as far as its tenant's figures tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum LiveState {
+    Queued,
+    Running,
+}
+
+impl EncodeLabelValue for LiveState {
+    fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
+        encoder.write_str(match self {
+            LiveState::Queued => "queued",
+            LiveState::Running => "running",
+        })
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

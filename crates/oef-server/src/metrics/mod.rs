@@ -6,8 +6,7 @@
 mod gauges;
 mod labels;
 
-pub use gauges::{Gauges, GpuGauges, TenantGauges};
-
+use crate::daemon::{Gauges, Measure, Metrics};
 use gauges::GaugeFamilies;
 use labels::{EndLabels, RequestLabels, StateName};
 use oef_api::types::JobState;
@@ -27,7 +26,7 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 
 /// Counters and histograms of one daemon. Cheap to clone; every clone counts into the same.
 #[derive(Clone, Debug)]
-pub struct Metrics {
+pub struct Exporter {
     inner: Arc<Inner>,
 }
 
@@ -40,7 +39,7 @@ struct Inner {
     submissions: Counter,
     ended: Family<EndLabels, Counter>,
     restarts: Counter,
-    failures: Counter,
+    commits_failed: Counter,
     wasted: Counter<f64, AtomicU64>,
     rounds: Counter,
     rounds_kept: Counter,
@@ -48,18 +47,20 @@ struct Inner {
     solve: Histogram,
     round: Histogram,
     commit: Histogram,
+    snapshot: Histogram,
+    snapshot_bytes: Gauge,
     requests: Family<RequestLabels, Histogram, fn() -> Histogram>,
     refused: Counter,
     streams: Gauge,
 }
 
-impl Default for Metrics {
+impl Default for Exporter {
     fn default() -> Self {
-        Metrics::new()
+        Exporter::new()
     }
 }
 
-impl Metrics {
+impl Exporter {
     /// All of them, at zero.
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("oef");
@@ -71,7 +72,11 @@ impl Metrics {
             submissions: counter(r, "submissions", "Jobs that were submitted and are durable"),
             ended: family(r, "ended", "Jobs that ended, by how"),
             restarts: counter(r, "restarts", "Starts of a job after its first"),
-            failures: counter(r, "failures", "Runs that ended with an error"),
+            commits_failed: counter(
+                r,
+                "journal_failures",
+                "Batches that could not be written to the journal",
+            ),
             wasted: wasted(r),
             rounds: counter(r, "rounds", "Rounds that were planned"),
             rounds_kept: counter(
@@ -88,63 +93,16 @@ impl Metrics {
             solve: seconds(r, "solve", "One computation of shares", short()),
             round: seconds(r, "round", "Planning one round, without its shares", short()),
             commit: seconds(r, "journal_commit", "Writing one batch to the journal", short()),
+            snapshot: seconds(r, "snapshot", "Writing one snapshot", short()),
+            snapshot_bytes: gauge(r, "snapshot_bytes", "The size of the last snapshot"),
             requests: requests(r),
             refused: counter(r, "http_refused", "Requests beyond the rate limit"),
-            streams: streams(r),
+            streams: gauge(r, "event_streams", "Event streams that are open"),
             scrape: Mutex::new(()),
             gauges,
             registry,
         };
-        Metrics { inner: Arc::new(inner) }
-    }
-
-    /// Jobs were submitted and are durable.
-    pub fn submitted(&self, jobs: u64) {
-        self.inner.submissions.inc_by(jobs);
-    }
-
-    /// A job was started for the first time, so long after its submission.
-    pub fn first_start(&self, waited: Duration) {
-        self.inner.queue_wait.observe(waited.as_secs_f64());
-    }
-
-    /// A job was started again.
-    pub fn restarted(&self) {
-        self.inner.restarts.inc();
-    }
-
-    /// A run ended with an error, whether it is tried again or not.
-    pub fn failed(&self) {
-        self.inner.failures.inc();
-    }
-
-    /// A job reached its last state.
-    pub fn ended(&self, state: JobState) {
-        self.inner.ended.get_or_create(&EndLabels { state: StateName(state) }).inc();
-    }
-
-    /// Work was lost: it was done after the last checkpoint of a run that is repeated.
-    pub fn wasted(&self, work: Duration) {
-        self.inner.wasted.inc_by(work.as_secs_f64());
-    }
-
-    /// Shares were computed.
-    pub fn solve_took(&self, time: Duration) {
-        self.inner.solve.observe(time.as_secs_f64());
-    }
-
-    /// A round was planned; `kept` where it used earlier shares.
-    pub fn round_took(&self, time: Duration, kept: bool) {
-        self.inner.rounds.inc();
-        if kept {
-            self.inner.rounds_kept.inc();
-        }
-        self.inner.round.observe(time.as_secs_f64());
-    }
-
-    /// A batch was written to the journal.
-    pub fn commit_took(&self, time: Duration) {
-        self.inner.commit.observe(time.as_secs_f64());
+        Exporter { inner: Arc::new(inner) }
     }
 
     /// A request was answered. The route is the pattern, never the path: paths are without number.
@@ -171,6 +129,33 @@ impl Metrics {
         // Writing to a string cannot fail.
         let _ = text::encode(&mut text, &self.inner.registry);
         text
+    }
+}
+
+impl Metrics for Exporter {
+    fn measure(&self, measure: Measure) {
+        let inner = &self.inner;
+        match measure {
+            Measure::Submitted(jobs) => _ = inner.submissions.inc_by(jobs as u64),
+            Measure::Waited(time) => inner.queue_wait.observe(time.as_secs_f64()),
+            Measure::Ended(state) => {
+                inner.ended.get_or_create(&EndLabels { state: StateName(state) }).inc();
+            }
+            Measure::Restarted => _ = inner.restarts.inc(),
+            Measure::Wasted(work) => _ = inner.wasted.inc_by(work.as_secs_f64()),
+            Measure::Solved(time) => inner.solve.observe(time.as_secs_f64()),
+            Measure::Round { took, kept } => {
+                inner.rounds.inc();
+                inner.rounds_kept.inc_by(u64::from(kept));
+                inner.round.observe(took.as_secs_f64());
+            }
+            Measure::Committed { took, .. } => inner.commit.observe(took.as_secs_f64()),
+            Measure::CommitFailed => _ = inner.commits_failed.inc(),
+            Measure::Snapshot { took, bytes } => {
+                inner.snapshot.observe(took.as_secs_f64());
+                inner.snapshot_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+            }
+        }
     }
 }
 
@@ -220,9 +205,9 @@ fn requests(registry: &mut Registry) -> Family<RequestLabels, Histogram, fn() ->
     family
 }
 
-fn streams(registry: &mut Registry) -> Gauge {
+fn gauge(registry: &mut Registry, name: &str, help: &str) -> Gauge {
     let gauge = Gauge::default();
-    registry.register("event_streams", "Event streams that are open", gauge.clone());
+    registry.register(name, help, gauge.clone());
     gauge
 }
 

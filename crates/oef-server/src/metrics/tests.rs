@@ -2,6 +2,7 @@
 
 use super::gauges::{OTHERS, TENANTS_MAX};
 use super::*;
+use crate::daemon::{GpuGauges, TenantGauges};
 use std::collections::BTreeMap;
 
 fn value(text: &str, series: &str) -> Option<f64> {
@@ -12,17 +13,23 @@ fn value(text: &str, series: &str) -> Option<f64> {
 
 #[test]
 fn what_happened_is_counted() {
-    let metrics = Metrics::new();
-    metrics.submitted(3);
-    metrics.first_start(Duration::from_secs(2));
-    metrics.restarted();
-    metrics.failed();
-    metrics.ended(JobState::Finished);
-    metrics.wasted(Duration::from_millis(1500));
-    metrics.solve_took(Duration::from_millis(10));
-    metrics.round_took(Duration::from_millis(1), false);
-    metrics.clone().round_took(Duration::from_millis(1), true);
-    metrics.commit_took(Duration::from_millis(2));
+    let metrics = Exporter::new();
+    let ms = Duration::from_millis;
+    for measure in [
+        Measure::Submitted(3),
+        Measure::Waited(ms(2000)),
+        Measure::Restarted,
+        Measure::Ended(JobState::Finished),
+        Measure::Wasted(ms(1500)),
+        Measure::Solved(ms(10)),
+        Measure::Round { took: ms(1), kept: false },
+        Measure::Round { took: ms(1), kept: true },
+        Measure::Committed { took: ms(2), records: 5 },
+        Measure::CommitFailed,
+        Measure::Snapshot { took: ms(20), bytes: 1000 },
+    ] {
+        metrics.clone().measure(measure);
+    }
     metrics.request("/api/v1/jobs/{id}", "GET", 404, Duration::from_millis(1));
     metrics.refused();
     metrics.streams(2);
@@ -32,7 +39,9 @@ fn what_happened_is_counted() {
         ("oef_queue_wait_seconds_count", 1.0),
         ("oef_queue_wait_seconds_sum", 2.0),
         ("oef_restarts_total", 1.0),
-        ("oef_failures_total", 1.0),
+        ("oef_journal_failures_total", 1.0),
+        ("oef_snapshot_seconds_count", 1.0),
+        ("oef_snapshot_bytes", 1000.0),
         ("oef_ended_total{state=\"finished\"}", 1.0),
         ("oef_ended_total{state=\"failed\"}", 0.0),
         ("oef_wasted_seconds_total", 1.5),
@@ -56,22 +65,23 @@ fn what_happened_is_counted() {
 
 #[test]
 fn gauges_are_those_of_now() {
-    let metrics = Metrics::new();
+    let metrics = Exporter::new();
     let tenant = TenantGauges {
-        jobs: BTreeMap::from([(JobState::Running, 2)]),
+        tenant: "a\"b".into(),
+        queued: 3,
+        running: 2,
         share: BTreeMap::from([("fast".into(), 1.5)]),
-        grants: BTreeMap::from([("fast".into(), 2)]),
+        holds: BTreeMap::from([("fast".into(), 2)]),
         deficit: -0.5,
-        promised: 3.0,
-        delivered: 2.5,
     };
     let mut gauges = Gauges {
         round: 7,
         jobs: BTreeMap::from([(JobState::Running, 2)]),
-        gpus: BTreeMap::from([("fast".into(), GpuGauges { busy: 2, idle: 1, down: 4 })]),
-        tenants: BTreeMap::from([("a\"b".into(), tenant)]),
+        gpus: vec![GpuGauges { gpu_type: "fast".into(), used: 2, idle: 1, down: 4 }],
+        tenants: vec![tenant],
         sharing_incentive: Some(1.25),
         worst_envy: None,
+        journal_seq: 42,
     };
     let text = metrics.render(&gauges);
     for (series, count) in [
@@ -84,8 +94,8 @@ fn gauges_are_those_of_now() {
         ("oef_grants{tenant=\"a\\\"b\",type=\"fast\"}", 2.0),
         ("oef_share_gpus{tenant=\"a\\\"b\",type=\"fast\"}", 1.5),
         ("oef_deficit_gpu_rounds{tenant=\"a\\\"b\"}", -0.5),
-        ("oef_promised_throughput{tenant=\"a\\\"b\"}", 3.0),
-        ("oef_delivered_throughput{tenant=\"a\\\"b\"}", 2.5),
+        ("oef_tenant_jobs{tenant=\"a\\\"b\",state=\"queued\"}", 3.0),
+        ("oef_journal_records", 42.0),
         ("oef_sharing_incentive_ratio", 1.25),
     ] {
         assert_eq!(value(&text, series), Some(count), "{series}\n{text}");
@@ -101,13 +111,14 @@ fn gauges_are_those_of_now() {
 
 #[test]
 fn many_tenants_are_counted_together() {
-    let metrics = Metrics::new();
+    let metrics = Exporter::new();
     let one = TenantGauges {
         deficit: 1.0,
-        grants: BTreeMap::from([("g".into(), 1)]),
+        holds: BTreeMap::from([("g".into(), 1)]),
         ..TenantGauges::default()
     };
-    let tenants = (0..TENANTS_MAX + 5).map(|i| (format!("t{i:04}"), one.clone())).collect();
+    let named = |i| TenantGauges { tenant: format!("t{i:04}"), ..one.clone() };
+    let tenants = (0..TENANTS_MAX + 5).map(named).collect();
     let gauges = Gauges { tenants, ..Gauges::default() };
     // Twice: the sum must not grow from one scrape to the next.
     metrics.render(&gauges);
