@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod caller;
+pub mod config;
 pub mod daemon;
 pub mod metrics;
 pub mod problem;

@@ -178,7 +178,7 @@ fn counter(registry: &mut Registry, name: &str, help: &str) -> Counter {
 fn family(registry: &mut Registry, name: &str, help: &str) -> Family<EndLabels, Counter> {
     let family = Family::<EndLabels, Counter>::default();
     for state in JobState::ALL.into_iter().filter(|state| state.is_final()) {
-        family.get_or_create(&EndLabels { state: StateName(state) });
+        drop(family.get_or_create(&EndLabels { state: StateName(state) }));
     }
     registry.register(name, help, family.clone());
     family
