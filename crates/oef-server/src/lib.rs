@@ -8,4 +8,5 @@
 #![forbid(unsafe_code)]
 
 pub mod caller;
+pub mod store;
 pub mod world;
