@@ -4,10 +4,13 @@ use crate::ids::{Generation, GpuId, JobId};
 use crate::job::Lease;
 use crate::reason::{StartReason, StopReason};
 use crate::time::Time;
+use std::borrow::Cow;
 use thiserror::Error;
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Action {
     /// Start a job on these GPUs, which are free.
     Start {
@@ -54,6 +57,8 @@ pub enum Action {
 
 /// Why an event was not taken.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Refusal {
     /// Time went back.
     #[error("the event's time lies {0} ms before the last one")]
@@ -92,9 +97,9 @@ pub enum Refusal {
         /// The job.
         job: JobId,
         /// Its state, in a word.
-        state: &'static str,
+        state: Cow<'static, str>,
     },
     /// A number makes no sense.
     #[error("{0}")]
-    BadValue(&'static str),
+    BadValue(Cow<'static, str>),
 }

@@ -6,51 +6,45 @@
 //! A tenant's weight is divided over its workloads with live jobs. A workload that can use less than its
 //! part of the tenant's equal split leaves the rest to its siblings first.
 
-use crate::give_back::{SLACK, equal_division, give_back};
+use crate::give_back::SLACK;
 use crate::ids::{TenantKey, WorkloadKey};
+use crate::question::{Answer, Asked, Question, WarmStart};
 use crate::state::State;
 use oef_core::{
-    GpuSpec, Mechanism, Options, Outcome, Problem, ProblemSpec, Solver, TenantId, TenantSpec,
-    WorkloadId, WorkloadSpec,
+    GpuSpec, Options, Outcome, Problem, ProblemSpec, TenantSpec, WorkloadId, WorkloadSpec,
 };
 
 /// The shares of a round, with the problem that they answer.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Entitlement {
-    solver: Option<Solver>,
-    answer: Option<(Problem, Outcome)>,
-    /// The tenants of the problem, in its order.
-    tenants: Vec<TenantKey>,
-    /// The workloads of the problem, in its order.
-    workloads: Vec<WorkloadKey>,
-    /// The workloads that had live jobs when it was solved.
-    active: Vec<WorkloadKey>,
-    /// GPUs that each tenant of the problem could use when it was solved, and the GPUs of its share.
-    demand: Vec<(u64, f64)>,
-    stale: bool,
-    trouble: Option<String>,
+    answer: Answer,
+    /// Changes so far that call for new shares, whatever the demands are.
+    version: u64,
     solves: u64,
+    #[cfg_attr(feature = "serde", serde(skip))]
+    warm: WarmStart,
 }
 
 impl Entitlement {
     /// The problem of the round (with demands) and its shares; `None` while there is nothing to share.
     pub fn answer(&self) -> Option<(&Problem, &Outcome)> {
-        self.answer.as_ref().map(|(problem, outcome)| (problem, outcome))
+        self.answer.solved()
     }
 
     /// The tenants of the problem, in its order.
     pub fn tenants(&self) -> &[TenantKey] {
-        &self.tenants
+        self.answer.tenants()
     }
 
     /// The workloads of the problem, in its order.
     pub fn workloads(&self) -> &[WorkloadKey] {
-        &self.workloads
+        self.answer.workloads()
     }
 
     /// What went wrong with the mechanism, if it did: the shares are then those of an equal division.
     pub fn trouble(&self) -> Option<&str> {
-        self.trouble.as_deref()
+        self.answer.trouble()
     }
 
     /// How often the mechanism was solved so far.
@@ -60,40 +54,63 @@ impl Entitlement {
 
     /// The next round solves again, whatever has changed.
     pub(crate) fn forget(&mut self) {
-        self.stale = true;
+        self.version += 1;
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+}
+
+impl State {
+    /// What has to be solved for the shares to be up to date; `None`: they are. The answer comes back as
+    /// [`EventKind::Shares`](crate::EventKind::Shares), sooner or later.
+    pub fn question(&self) -> Option<Question> {
+        is_felt(self).then(|| ask(self, self.entitlement.warm.clone()))
     }
 }
 
 /// Brings the shares up to date, if anything has changed that they depend on, and says whether it did.
 pub(crate) fn refresh(state: &mut State) -> bool {
-    let types = state.cluster.types().len();
-    let mut entitlement = std::mem::take(&mut state.entitlement);
-    let felt = entitlement.stale || is_felt(state, &entitlement);
+    let felt = is_felt(state);
     if felt {
-        solve(state, &mut entitlement);
-        for workload in &mut state.workloads {
-            workload.widen(types);
-            workload.share.fill(0.0);
-        }
-        if let Some((_, outcome)) = &entitlement.answer {
-            for (l, key) in entitlement.workloads.iter().enumerate() {
-                let shares = outcome.shares.of_workload(WorkloadId(l));
-                state.workloads[key.0].share[..shares.len()].copy_from_slice(shares);
-            }
-        }
-        entitlement.stale = false;
+        let warm = std::mem::take(&mut state.entitlement.warm);
+        let answer = ask(state, warm).answer(&Options::default());
+        take(state, answer);
     }
-    state.entitlement = entitlement;
     felt
 }
 
-/// Whether the demands have changed in a way that the shares feel. A limit that no share touches, before
-/// and after, changes no share: taking such a constraint from a program, or adding one, leaves its optimum.
-fn is_felt(state: &State, entitlement: &Entitlement) -> bool {
-    if !entitlement.active.iter().eq(&state.active) {
+/// Makes the shares of an answer those that count.
+pub(crate) fn take(state: &mut State, mut answer: Answer) {
+    let types = state.cluster.types().len();
+    for workload in &mut state.workloads {
+        workload.widen(types);
+        workload.share.fill(0.0);
+    }
+    if let Some((_, outcome)) = answer.solved() {
+        for (l, key) in answer.workloads().iter().enumerate() {
+            let shares = outcome.shares.of_workload(WorkloadId(l));
+            state.workloads[key.0].share[..shares.len()].copy_from_slice(shares);
+        }
+    }
+    let entitlement = &mut state.entitlement;
+    entitlement.solves += answer.solves();
+    if answer.warm.0.is_some() {
+        entitlement.warm = std::mem::take(&mut answer.warm);
+    }
+    entitlement.answer = answer;
+}
+
+/// Whether something has changed that the shares feel. A demand that no share touches, before and after,
+/// changes none: taking such a constraint from a program, or adding one, leaves its optimum.
+fn is_felt(state: &State) -> bool {
+    let Entitlement { answer, version, .. } = &state.entitlement;
+    if answer.asked.version != *version || !answer.asked.active.iter().eq(&state.active) {
         return true;
     }
-    entitlement.tenants.iter().zip(&entitlement.demand).any(|(&tenant, &(before, share))| {
+    let before = answer.asked.wanted.iter().zip(&answer.given);
+    answer.tenants().iter().zip(before).any(|(&tenant, (&before, &share))| {
         let now = wanted(state, tenant);
         let several = state.tenants[tenant.0].workloads.len() > 1;
         now != before && (several || share > before.min(now) as f64 - SLACK)
@@ -106,37 +123,17 @@ fn wanted(state: &State, tenant: TenantKey) -> u64 {
     own.filter(|w| w.is_active()).map(|w| w.usable(state.cluster.capacity())).sum()
 }
 
-fn solve(state: &State, entitlement: &mut Entitlement) {
-    entitlement.trouble = None;
-    entitlement.active = state.active.iter().copied().collect();
-    (entitlement.tenants, entitlement.workloads) = parties(state);
-    let spec = describe(state, &entitlement.tenants, &entitlement.workloads);
-    entitlement.answer = match spec.validate() {
-        Err(invalid) => {
-            entitlement.trouble = Some(invalid.to_string());
-            None
-        }
-        Ok(problem) => {
-            let mechanism = state.settings.mechanism;
-            let usable =
-                |w: &WorkloadKey| state.workloads[w.0].usable(state.cluster.capacity()) as f64;
-            let usable: Vec<f64> = entitlement.workloads.iter().map(usable).collect();
-            let mut solve = |part: Problem| run(mechanism, entitlement, part);
-            let outcome = give_back(&problem, mechanism, &usable, &mut solve);
-            Some((problem, outcome))
-        }
-    };
-    if entitlement.tenants.is_empty() {
-        entitlement.trouble = None;
-    }
-    let answer = entitlement.answer.as_ref();
-    let demand = entitlement.tenants.iter().enumerate().map(|(t, &key)| {
-        let share = answer.map_or(0.0, |(problem, outcome)| {
-            outcome.shares.of_tenant(problem, TenantId(t)).iter().sum()
-        });
-        (wanted(state, key), share)
-    });
-    entitlement.demand = demand.collect();
+/// The question of this moment.
+fn ask(state: &State, warm: WarmStart) -> Question {
+    let (tenants, workloads) = parties(state);
+    let spec = describe(state, &tenants, &workloads);
+    let usable = |w: &WorkloadKey| state.workloads[w.0].usable(state.cluster.capacity()) as f64;
+    let usable = workloads.iter().map(usable).collect();
+    let wanted = tenants.iter().map(|&tenant| wanted(state, tenant)).collect();
+    let active = state.active.iter().copied().collect();
+    let version = state.entitlement.version;
+    let asked = Asked { version, tenants, workloads, active, wanted };
+    Question { asked, mechanism: state.settings.mechanism, spec, usable, warm }
 }
 
 /// The active tenants and workloads that can run somewhere. Workloads are sorted by key, tenants by their
@@ -234,20 +231,4 @@ fn divide(state: &State, workloads: &[WorkloadKey], equal_split: f64) -> Vec<f64
     }
     // A workload without a part (all is used up) still counts a little, or it would not be a workload.
     parts.iter().map(|&part| part.max(1e-6 * equal_split.max(1e-6))).collect()
-}
-
-/// Solves with the memory of the last time; without an answer everything is divided by weight.
-fn run(mechanism: Mechanism, entitlement: &mut Entitlement, problem: Problem) -> Outcome {
-    entitlement.solves += 1;
-    let solver = match entitlement.solver.take() {
-        Some(mut solver) if solver.mechanism() == mechanism => {
-            solver.replace(problem);
-            entitlement.solver.insert(solver)
-        }
-        _ => entitlement.solver.insert(Solver::new(problem, mechanism)),
-    };
-    solver.solve(&Options::default()).unwrap_or_else(|error| {
-        entitlement.trouble = Some(error.to_string());
-        equal_division(solver.problem(), mechanism)
-    })
 }

@@ -31,6 +31,7 @@ use crate::time::Time;
 
 /// The time up to which the accounts are settled.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Ledger {
     settled: Time,
 }

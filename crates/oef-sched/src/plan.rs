@@ -15,6 +15,7 @@ use oef_core::TypeId;
 
 /// Whole GPUs of a type that a workload gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Grant {
     /// The workload.
     pub workload: WorkloadKey,
@@ -26,6 +27,7 @@ pub struct Grant {
 
 /// A job with its GPUs, and why it has them.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Placement {
     /// The job.
     pub job: JobId,
@@ -38,6 +40,7 @@ pub struct Placement {
 /// What was decided at the begin of a round. What each workload was granted and which job is where stands in
 /// the state: [`State::grants`] and [`State::placements`].
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Plan {
     /// The round.
     pub round: RoundId,
@@ -47,10 +50,9 @@ pub struct Plan {
     pub overcommitted: u32,
 }
 
-/// Begins a round: shares, selection, placement, actions. Begun again at the same instant, it renews what
+/// Begins a round with the shares that there are: selection, placement, actions. Begun again at the same instant, it renews what
 /// there is and changes nothing: nobody is owed more than a moment ago.
 pub(crate) fn begin_round(state: &mut State, again: bool) -> Vec<Action> {
-    refresh_shares(state);
     let mut overcommitted = 0;
     let reach = if again { Reach::Fill } else { Reach::Round };
     let picks = match state.settings.rounding {
@@ -235,7 +237,8 @@ fn assign(
             state.dequeue(slot);
             Phase::Assigned { lease, why }
         }
-        Phase::Assigned { .. } => Phase::Assigned { lease, why },
+        // Who is held is never chosen.
+        Phase::Assigned { .. } | Phase::Held => Phase::Assigned { lease, why },
     };
     state.at_mut(slot).phase = next;
 }
@@ -307,6 +310,10 @@ pub(crate) fn stop(state: &mut State, slot: Slot, why: StopReason) -> Option<Act
         }
         Phase::Assigned { .. } => {
             state.requeue(slot);
+            None
+        }
+        Phase::Held => {
+            job.phase = Phase::Held;
             None
         }
         Phase::Queued => None,

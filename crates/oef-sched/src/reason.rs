@@ -7,6 +7,8 @@ use std::fmt;
 
 /// Why a job was given its GPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum StartReason {
     /// Its workload was owed GPUs of the type.
     Owed {
@@ -44,6 +46,8 @@ impl fmt::Display for StartReason {
 
 /// Why a job was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum StopReason {
     /// Others are owed its GPUs.
     Outranked,
@@ -53,6 +57,10 @@ pub enum StopReason {
     NodeDown,
     /// Its owner cancelled it.
     Cancelled,
+    /// Its owner holds it.
+    Held,
+    /// Its tenant is suspended.
+    Suspended,
 }
 
 impl fmt::Display for StopReason {
@@ -62,13 +70,21 @@ impl fmt::Display for StopReason {
             StopReason::Moved => "it goes on elsewhere",
             StopReason::NodeDown => "a node that it ran on is gone",
             StopReason::Cancelled => "its owner cancelled it",
+            StopReason::Held => "its owner holds it",
+            StopReason::Suspended => "its tenant is suspended",
         })
     }
 }
 
 /// Why a job waits.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum WaitReason {
+    /// It is held: it waits for its release.
+    Held,
+    /// Its tenant is suspended.
+    Suspended,
     /// No type that it may use has so many GPUs, and they cannot be put together.
     TooLarge {
         /// Workers of the gang.
@@ -119,6 +135,8 @@ pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[
         WaitReason::NoShare => {
             return "its workload is entitled to no GPUs that it may use: it runs when some are idle".into();
         }
+        WaitReason::Held => return "is held until it is released".into(),
+        WaitReason::Suspended => return "its tenant is suspended".into(),
         WaitReason::CannotRun => return "runs on no gpu type of this cluster".into(),
         WaitReason::Behind { next, ahead: 1 } => {
             format!("job {next} of its workload goes first")

@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The scheduler's state: a value, to be cloned, compared by replay, and handed to [`step`](crate::step()).
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct State {
     pub(crate) settings: Settings,
     pub(crate) cluster: Cluster,
@@ -72,7 +73,12 @@ impl State {
             return TenantKey(known);
         }
         let weight = if weight.is_finite() && weight > 0.0 { weight } else { 1.0 };
-        self.tenants.push(Tenant { name: name.into(), weight, workloads: Vec::new() });
+        self.tenants.push(Tenant {
+            name: name.into(),
+            weight,
+            workloads: Vec::new(),
+            suspended: false,
+        });
         TenantKey(self.tenants.len() - 1)
     }
 
@@ -189,7 +195,7 @@ impl State {
         match &self.at(slot).phase {
             Phase::Assigned { lease, .. } | Phase::Running { lease, .. } => Some(lease),
             Phase::Stopping { next: Next::Move { lease, .. }, .. } => Some(lease),
-            Phase::Stopping { .. } | Phase::Queued => None,
+            Phase::Stopping { .. } | Phase::Queued | Phase::Held => None,
         }
     }
 
@@ -198,8 +204,14 @@ impl State {
         match &self.at(slot).phase {
             Phase::Assigned { why, .. } | Phase::Running { why, .. } => Some(*why),
             Phase::Stopping { next: Next::Move { why, .. }, .. } => Some(*why),
-            Phase::Stopping { .. } | Phase::Queued => None,
+            Phase::Stopping { .. } | Phase::Queued | Phase::Held => None,
         }
+    }
+
+    /// Whether a job is to wait for no GPUs: held itself, or with its tenant.
+    pub(crate) fn is_held(&self, slot: Slot) -> bool {
+        let job = self.at(slot);
+        job.on_hold || self.tenants[job.spec.tenant.0].suspended
     }
 
     /// Whether a placed job may not be stopped now: it is on its way, has just begun, or has been

@@ -5,16 +5,32 @@ use crate::ids::{Slot, TenantKey, WorkloadKey};
 
 /// A party that owns weight and jobs.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tenant {
     /// Unique name.
     pub name: String,
     /// What it counts, `> 0`.
     pub weight: f64,
     pub(crate) workloads: Vec<WorkloadKey>,
+    pub(crate) suspended: bool,
+}
+
+impl Tenant {
+    /// Whether its jobs are held, all of them.
+    pub fn is_suspended(&self) -> bool {
+        self.suspended
+    }
+
+    /// Its workloads.
+    pub fn workloads(&self) -> &[WorkloadKey] {
+        &self.workloads
+    }
 }
 
 /// Where a profile comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Provenance {
     /// Told by the tenant.
     Declared,
@@ -26,6 +42,7 @@ pub enum Provenance {
 
 /// Throughput of a workload on each gpu type, per GPU, in any unit.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Profile {
     /// By gpu type, in the cluster's order; 0 (or beyond the end): cannot run there.
     pub throughput: Vec<f64>,
@@ -52,6 +69,7 @@ impl Profile {
 
 /// A kind of job of one tenant with one profile.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Workload {
     /// Unique within its tenant.
     pub name: String,

@@ -12,6 +12,7 @@ const ROUNDS_MAX: f64 = 1e9;
 
 /// What is known about a job's next steps.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Forecast {
     /// What it is doing.
     pub state: JobState,
@@ -33,6 +34,12 @@ pub fn why(state: &State, job: JobId) -> Option<Forecast> {
             let (reason, expected) = waiting(state, slot);
             let sentence = sentence(&reason, expected, types);
             Forecast { state: job.state(), waits: Some(reason), expected, sentence }
+        }
+        Phase::Held => {
+            let suspended = state.tenants[job.spec.tenant.0].suspended;
+            let reason = if suspended { WaitReason::Suspended } else { WaitReason::Held };
+            let sentence = sentence(&reason, None, types);
+            Forecast { state: job.state(), waits: Some(reason), expected: None, sentence }
         }
         Phase::Assigned { why, .. } => Forecast {
             state: job.state(),

@@ -8,5 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod caller;
+pub mod daemon;
+pub mod problem;
 pub mod store;
 pub mod world;

@@ -2,7 +2,7 @@
 
 use crate::cluster::Health;
 use crate::ids::{GpuId, NodeId, Slot};
-use crate::job::{Lease, Phase};
+use crate::job::{Job, Lease, Phase};
 use crate::settings::RoundingRule;
 use crate::state::State;
 use std::collections::BTreeSet;
@@ -36,9 +36,17 @@ fn jobs(state: &State, wrong: &mut Vec<String>) {
             wrong.push(format!("job {id} has an empty slot"));
             continue;
         };
-        let waiting = state.workloads[job.spec.workload.0].classes[job.class]
-            .waiting
-            .contains(&state.waiting_key(slot));
+        if job.phase == Phase::Held && (!state.is_held(slot) || job.place.is_some()) {
+            wrong.push(format!("job {id} is held, and nobody holds it"));
+        }
+        if state.is_held(slot) && matches!(job.phase, Phase::Queued | Phase::Assigned { .. }) {
+            wrong.push(format!("job {id} is to be held, but is {:?}", job.phase));
+        }
+        let counts = job.phase != Phase::Held;
+        let waiting = counts
+            && state.workloads[job.spec.workload.0].classes[job.class]
+                .waiting
+                .contains(&state.waiting_key(slot));
         if waiting != (job.phase == Phase::Queued) {
             wrong.push(format!("job {id} waits: {waiting}, but is {:?}", job.phase));
         }
@@ -64,7 +72,7 @@ fn jobs(state: &State, wrong: &mut Vec<String>) {
                     wrong.push(format!("job {id} could start and does not"));
                 }
             }
-            Phase::Queued => {}
+            Phase::Queued | Phase::Held => {}
         }
     }
     let used = state.jobs.iter().filter(|job| job.is_some()).count();
@@ -152,7 +160,8 @@ fn workloads(state: &State, wrong: &mut Vec<String>) {
     let types = state.cluster.types().len();
     let mut placed = vec![0; types];
     for (w, workload) in state.workloads.iter().enumerate() {
-        let own = || state.jobs().filter(|job| job.spec.workload.0 == w);
+        let counts = |job: &&Job| job.spec.workload.0 == w && job.phase != Phase::Held;
+        let own = || state.jobs().filter(counts);
         let mut used = vec![0; types];
         for job in own() {
             let slot = state.by_id[&job.spec.id];

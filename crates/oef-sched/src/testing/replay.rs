@@ -12,7 +12,7 @@ fn any_event(dice: &mut Dice, world: &World) -> EventKind {
     let generation = Generation(dice.below(4) as u64);
     let number = dice.one_of(&[0.0, 1.0, -1.0, 1e300, f64::NAN, f64::INFINITY, 0.3]);
     let name = dice.one_of(&["k80-0", "p100-0", "v100-1", "none", ""]).to_string();
-    match dice.below(11) {
+    match dice.below(15) {
         0 | 1 => EventKind::Submitted(JobSpec {
             id: JobId(dice.one_of(&[0, 5, world.log.len() as u64 + 1, u64::MAX - 7])),
             tenant: TenantKey(dice.below(6)),
@@ -24,7 +24,7 @@ fn any_event(dice: &mut Dice, world: &World) -> EventKind {
         2 => EventKind::Cancelled { job },
         3 => EventKind::Progress { job, generation, steps: number },
         4 => EventKind::Finished { job, generation },
-        5 => EventKind::Failed { job, generation },
+        5 => EventKind::Failed { job, generation, retry: dice.chance(0.5) },
         6 => EventKind::Preempted { job, generation },
         7 => EventKind::NodeUp(NodeSpec {
             name,
@@ -33,6 +33,13 @@ fn any_event(dice: &mut Dice, world: &World) -> EventKind {
         }),
         8 => EventKind::NodeDown { node: name },
         9 => EventKind::Weight { tenant: TenantKey(dice.below(6)), weight: number },
+        10 => EventKind::Lost { job, generation },
+        11 => EventKind::Hold { job },
+        12 => EventKind::Release { job },
+        13 => {
+            let tenant = TenantKey(dice.below(6));
+            EventKind::Suspend { tenant, suspended: dice.chance(0.5) }
+        }
         _ => EventKind::Profiled {
             workload: WorkloadKey(dice.below(8)),
             profile: Profile {
@@ -122,6 +129,10 @@ fn impossible_events_are_refused_with_a_reason() {
         (spec(far, tenant, WorkloadKey(7), 1), "there is no such workload"),
         (spec(far, tenant, workload, 0), "a job has at least one worker"),
         (spec(far, tenant, workload, u32::MAX), "a job has at most"),
+        (EventKind::Release { job: waits }, "job 2 is not held"),
+        (EventKind::Lost { job: waits, generation: now }, "job 2 is waiting"),
+        (EventKind::Lost { job: runs, generation: old }, "job 1 runs under lease 1, not 0"),
+        (EventKind::Suspend { tenant: TenantKey(7), suspended: true }, "there is no such tenant"),
         (EventKind::NodeDown { node: "x".into() }, "there is no node `x`"),
         (EventKind::NodeUp(node(3)), "node `k80-0` is known with other GPUs"),
         (EventKind::Weight { tenant, weight: 0.0 }, "a weight is a finite number"),

@@ -1,7 +1,7 @@
 //! Random clusters, tenants and lives.
 
 use super::dice::Dice;
-use super::world::{Answers, World};
+use super::world::{Answers, Solving, World};
 use crate::*;
 use oef_core::Mechanism;
 
@@ -84,6 +84,38 @@ pub(crate) fn submit(world: &mut World, dice: &mut Dice, turmoil: Turmoil) -> Jo
     world.submit_spec(spec)
 }
 
+/// An owner, an operator or the machines have their say.
+fn interfere(world: &mut World, dice: &mut Dice) {
+    let ids: Vec<JobId> = world.state.jobs().map(|job| job.spec().id).collect();
+    let tenant = TenantKey(dice.below(world.state.tenants().len()));
+    match dice.below(6) {
+        0 | 1 if !ids.is_empty() => {
+            let job = ids[dice.below(ids.len())];
+            world.happen(EventKind::Hold { job });
+        }
+        2 => {
+            let held: Vec<JobId> = ids.into_iter().filter(|&id| world.is_on_hold(id)).collect();
+            for job in held {
+                world.happen(EventKind::Release { job });
+            }
+        }
+        3 => {
+            // Most of the time nobody is suspended.
+            let suspended = dice.chance(0.3);
+            world.happen(EventKind::Suspend { tenant, suspended });
+        }
+        _ => {
+            let Some(job) = world.any_running(dice) else { return };
+            let generation = world.generation(job);
+            let kind = match dice.below(3) {
+                0 => EventKind::Failed { job, generation, retry: dice.chance(0.7) },
+                _ => EventKind::Lost { job, generation },
+            };
+            world.happen(kind);
+        }
+    }
+}
+
 /// One random event; ticks come at their time.
 pub(crate) fn live_on(world: &mut World, dice: &mut Dice, turmoil: Turmoil) {
     let round = world.state.settings().round;
@@ -91,6 +123,14 @@ pub(crate) fn live_on(world: &mut World, dice: &mut Dice, turmoil: Turmoil) {
     if world.answers == Answers::Late && !world.stopping.is_empty() && dice.chance(0.4) {
         let which = dice.below(world.stopping.len());
         world.answer(which);
+        return;
+    }
+    if world.solving == Solving::Late && dice.chance(0.15) {
+        world.answer_question();
+        return;
+    }
+    if turmoil.changes && dice.chance(0.2) {
+        interfere(world, dice);
         return;
     }
     match dice.below(20) {
@@ -139,7 +179,7 @@ pub(crate) fn live_on(world: &mut World, dice: &mut Dice, turmoil: Turmoil) {
         _ => {
             world.wait(Span(dice.next() % round.0));
             if world.now >= due || world.state.round().0 == 0 {
-                world.happen(EventKind::Tick);
+                world.begin_round();
             }
         }
     }

@@ -1,0 +1,25 @@
+//! What carries a plan out.
+//!
+//! An [`Executor`] is told what to do ([`Order`]) and tells what happened ([`Observation`]). It decides
+//! nothing: on which GPUs a job runs, and until when, comes with the order. Every start carries the
+//! generation of its lease, and an older one than was ever seen for a job is refused.
+#![forbid(unsafe_code)]
+
+mod device;
+mod ending;
+mod error;
+mod executor;
+mod launch;
+mod logs;
+mod observation;
+mod order;
+mod wire;
+
+pub use device::{Device, DeviceKind};
+pub use ending::{Ending, FailReason, signal_name};
+pub use error::ExecutorError;
+pub use executor::Executor;
+pub use launch::{Launch, StopSignal};
+pub use logs::{LogChunk, LogFrom, LogQuery, Stream};
+pub use observation::Observation;
+pub use order::{Found, Held, Order, Recovered};
