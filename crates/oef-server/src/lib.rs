@@ -10,4 +10,5 @@
 pub mod caller;
 pub mod daemon;
 pub mod problem;
+pub mod store;
 pub mod world;
