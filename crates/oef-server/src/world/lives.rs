@@ -93,6 +93,7 @@ impl World {
             workers: spec.workers,
             priority: spec.priority,
             types: (!spec.types.is_empty()).then(|| spec.types.clone()),
+            min_run: spec.min_run_s.map(Span::from_seconds),
         };
         self.step_and_follow(at, EventKind::Submitted(spec), out)
     }

@@ -102,6 +102,16 @@ impl World {
         if let Some(suspended) = change.suspended {
             self.step_and_follow(at, EventKind::Suspend { tenant, suspended }, out)?;
         }
+        if let Some(limits) = change.limits {
+            self.step_and_follow(at, EventKind::Limit { tenant, gpus: limits.gpus }, out)?;
+        }
+        if let Some(group) = change.group {
+            let group = match group {
+                GroupChange::Into(group) => self.groups.get(group).map(|entry| entry.key),
+                GroupChange::Out => None,
+            };
+            self.step_and_follow(at, EventKind::TenantGroup { tenant, group }, out)?;
+        }
         let Some(entry) = self.tenants.get_mut(name) else { return Ok(()) };
         entry.weight = change.weight.unwrap_or(entry.weight);
         entry.suspended = change.suspended.unwrap_or(entry.suspended);
@@ -183,7 +193,13 @@ impl World {
         if above.is_some() {
             return Err(Rejection::Bad(format!("groups nest {GROUP_DEPTH_MAX} deep at most")));
         }
-        let entry = GroupEntry { weight, parent: parent.map(String::from) };
+        let above = parent.and_then(|parent| self.groups.get(parent)).map(|entry| entry.key);
+        let key = self.sched.group(name, weight, above);
+        let key = key.ok_or_else(|| Rejection::UnknownGroup(parent.unwrap_or_default().into()))?;
+        // The scheduler may know the name from before, with other values.
+        self.step(at, EventKind::GroupParent { group: key, parent: above })?;
+        self.step(at, EventKind::GroupWeight { group: key, weight })?;
+        let entry = GroupEntry { key, weight, parent: parent.map(String::from) };
         self.groups.insert(name.into(), entry);
         self.note(at, EventTopic::Tenant, None, format!("group {name} was set"));
         Ok(())
@@ -202,7 +218,9 @@ impl World {
             let members = members.join(", ");
             return Err(Rejection::GroupInUse { group: name.into(), members });
         }
-        self.groups.remove(name);
+        if let Some(entry) = self.groups.remove(name) {
+            self.step(at, EventKind::GroupParent { group: entry.key, parent: None })?;
+        }
         self.note(at, EventTopic::Tenant, None, format!("group {name} was removed"));
         Ok(())
     }
@@ -223,8 +241,11 @@ impl World {
         if let Some(profile) = profile {
             self.set_profile(at, key, profile.clone(), out)?;
         }
-        if let Some(entry) = self.workloads.get_mut(&key) {
-            entry.weight = weight.unwrap_or(entry.weight);
+        if let Some(weight) = weight {
+            self.step_and_follow(at, EventKind::WorkloadWeight { workload: key, weight }, out)?;
+            if let Some(entry) = self.workloads.get_mut(&key) {
+                entry.weight = weight;
+            }
         }
         let message = format!("workload {name} of {tenant} was set");
         self.note(at, EventTopic::Tenant, Some(tenant), message);
@@ -262,10 +283,15 @@ impl World {
         if let Some(owner) = self.tenants.get_mut(tenant) {
             owner.workloads.insert(name.into(), key);
         }
-        // The scheduler may know the name from before, with another profile.
-        if self.sched.workloads().get(key.0).is_none_or(|w| w.profile != given) {
+        // The scheduler may know the name from before, with other values.
+        let known = self.sched.workloads().get(key.0).map(|w| (w.profile == given, w.weight));
+        if let Some((false, _)) = known {
             let profiled = EventKind::Profiled { workload: key, profile: given };
             self.step_and_follow(at, profiled, out)?;
+        }
+        if known.is_some_and(|(_, weight)| weight != 1.0) {
+            let weight = EventKind::WorkloadWeight { workload: key, weight: 1.0 };
+            self.step_and_follow(at, weight, out)?;
         }
         Ok(key)
     }

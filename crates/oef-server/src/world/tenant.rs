@@ -1,7 +1,7 @@
 //! Tenants, groups and workloads as the daemon remembers them.
 
 use oef_api::types::{Limits, Provenance};
-use oef_sched::{TenantKey, Time, WorkloadKey};
+use oef_sched::{GroupKey, TenantKey, Time, WorkloadKey};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -65,6 +65,8 @@ pub struct Delivered {
 /// A group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupEntry {
+    /// Its key in the scheduler.
+    pub key: GroupKey,
     /// Its weight.
     pub weight: f64,
     /// The group in which it stands.
