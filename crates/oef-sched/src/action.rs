@@ -72,6 +72,17 @@ pub enum Refusal {
     /// Nobody knows the tenant.
     #[error("there is no such tenant")]
     UnknownTenant,
+    /// Nobody knows the group.
+    #[error("there is no such group")]
+    UnknownGroup,
+    /// A group would stand in itself.
+    #[error("group `{group}` cannot stand in `{parent}`, which is or stands in `{group}`")]
+    Cycle {
+        /// The group.
+        group: String,
+        /// Where it was to stand.
+        parent: String,
+    },
     /// Nobody knows the workload, or it is another tenant's.
     #[error("there is no such workload of that tenant")]
     UnknownWorkload,

@@ -3,13 +3,13 @@
 //! The shares are those of the mechanism for the tenants that have live jobs, with what they cannot use given
 //! back to the others (`give_back`).
 //!
-//! A tenant's weight is divided over its workloads with live jobs. A workload that can use less than its
-//! part of the tenant's equal split leaves the rest to its siblings first.
+//! Weights are divided down the tree of groups, tenants and workloads (`weights`) to those with live jobs.
 
 use crate::give_back::SLACK;
 use crate::ids::{TenantKey, WorkloadKey};
 use crate::question::{Answer, Asked, Question, WarmStart};
 use crate::state::State;
+use crate::weights::{Portion, divide, level, portions};
 use oef_core::{
     GpuSpec, Options, Outcome, Problem, ProblemSpec, TenantSpec, WorkloadId, WorkloadSpec,
 };
@@ -94,6 +94,10 @@ pub(crate) fn take(state: &mut State, mut answer: Answer) {
             state.workloads[key.0].share[..shares.len()].copy_from_slice(shares);
         }
     }
+    state.tenants.iter_mut().for_each(|tenant| tenant.effective = None);
+    for (tenant, &weight) in answer.tenants().iter().zip(&answer.asked.weights) {
+        state.tenants[tenant.0].effective = Some(weight);
+    }
     let entitlement = &mut state.entitlement;
     entitlement.solves += answer.solves();
     if answer.warm.0.is_some() {
@@ -112,27 +116,40 @@ fn is_felt(state: &State) -> bool {
     let before = answer.asked.wanted.iter().zip(&answer.given);
     answer.tenants().iter().zip(before).any(|(&tenant, (&before, &share))| {
         let now = wanted(state, tenant);
-        let several = state.tenants[tenant.0].workloads.len() > 1;
-        now != before && (several || share > before.min(now) as f64 - SLACK)
+        let of = &state.tenants[tenant.0];
+        let has_siblings = of.workloads.len() > 1 || of.group.is_some();
+        let touched = || share > capped(state, tenant, before.min(now)) as f64 - SLACK;
+        now != before && (has_siblings || touched())
     })
 }
 
-/// GPUs that a tenant's jobs could use together.
+/// GPUs that a tenant's jobs could use together, its limit apart.
 fn wanted(state: &State, tenant: TenantKey) -> u64 {
     let own = state.tenants[tenant.0].workloads.iter().map(|w| &state.workloads[w.0]);
     own.filter(|w| w.is_active()).map(|w| w.usable(state.cluster.capacity())).sum()
 }
 
+/// A number of GPUs, or the tenant's limit where that is less.
+fn capped(state: &State, tenant: TenantKey, gpus: u64) -> u64 {
+    state.tenants[tenant.0].limit.map_or(gpus, |limit| gpus.min(u64::from(limit)))
+}
+
 /// The question of this moment.
 fn ask(state: &State, warm: WarmStart) -> Question {
     let (tenants, workloads) = parties(state);
-    let spec = describe(state, &tenants, &workloads);
-    let usable = |w: &WorkloadKey| state.workloads[w.0].usable(state.cluster.capacity()) as f64;
-    let usable = workloads.iter().map(usable).collect();
-    let wanted = tenants.iter().map(|&tenant| wanted(state, tenant)).collect();
-    let active = state.active.iter().copied().collect();
-    let version = state.entitlement.version;
-    let asked = Asked { version, tenants, workloads, active, wanted };
+    let wanted: Vec<u64> = tenants.iter().map(|&tenant| wanted(state, tenant)).collect();
+    let within = |(&tenant, &wanted): (&TenantKey, &u64)| capped(state, tenant, wanted);
+    let demands: Vec<u64> = tenants.iter().zip(&wanted).map(within).collect();
+    let portions = portions(state, &tenants, &demands);
+    let asked = Asked {
+        version: state.entitlement.version,
+        active: state.active.iter().copied().collect(),
+        weights: portions.iter().map(|portion| portion.weight).collect(),
+        tenants,
+        workloads,
+        wanted,
+    };
+    let (spec, usable) = describe(state, &asked, &demands, &portions);
     Question { asked, mechanism: state.settings.mechanism, spec, usable, warm }
 }
 
@@ -156,22 +173,33 @@ fn parties(state: &State) -> (Vec<TenantKey>, Vec<WorkloadKey>) {
     (tenants, of_tenant.into_iter().map(|(_, w)| w).collect())
 }
 
-fn describe(state: &State, tenants: &[TenantKey], workloads: &[WorkloadKey]) -> ProblemSpec {
+/// The problem in words, and the GPUs that each of its workloads can use.
+fn describe(
+    state: &State,
+    asked: &Asked,
+    demands: &[u64],
+    portions: &[Portion],
+) -> (ProblemSpec, Vec<f64>) {
     let cluster = &state.cluster;
     let gpus = cluster.types().iter().zip(cluster.capacity());
-    let total: f64 = tenants.iter().map(|t| state.tenants[t.0].weight).sum();
-    let mut rest = workloads;
-    let tenants = tenants.iter().map(|&key| {
+    let mut rest = asked.workloads.as_slice();
+    let mut usable = Vec::with_capacity(asked.workloads.len());
+    let demands = asked.wanted.iter().zip(demands);
+    let tenants = asked.tenants.iter().zip(demands).zip(portions);
+    let tenants = tenants.map(|((&key, (&wanted, &demand)), portion)| {
         let own = rest.iter().take_while(|w| state.workloads[w.0].tenant == key).count();
         let (mine, others) = rest.split_at(own);
         rest = others;
-        let tenant = &state.tenants[key.0];
-        let equal_split = tenant.weight / total * f64::from(cluster.total());
-        let weights = divide(state, mine, equal_split);
+        let rules = rules(state, mine);
+        let weights = divide(portion.gpus, &rules);
+        match demand < wanted {
+            true => usable.extend(level(demand as f64, &rules)),
+            false => usable.extend(rules.iter().map(|rule| rule.1)),
+        }
         TenantSpec {
-            name: tenant.name.clone(),
-            weight: tenant.weight,
-            demand: Some(wanted(state, key) as f64),
+            name: state.tenants[key.0].name.clone(),
+            weight: portion.weight,
+            demand: Some(demand as f64),
             workloads: mine
                 .iter()
                 .zip(weights)
@@ -179,11 +207,21 @@ fn describe(state: &State, tenants: &[TenantKey], workloads: &[WorkloadKey]) -> 
                 .collect(),
         }
     });
-    ProblemSpec {
+    let spec = ProblemSpec {
         tenants: tenants.collect(),
         reference: state.settings.reference.clone().filter(|r| cluster.type_named(r).is_some()),
         gpus: gpus.map(|(n, &c)| GpuSpec { name: n.clone(), count: f64::from(c) }).collect(),
-    }
+    };
+    (spec, usable)
+}
+
+/// Weight and use of some workloads, to divide something among them.
+fn rules(state: &State, workloads: &[WorkloadKey]) -> Vec<(f64, f64)> {
+    let rule = |w: &WorkloadKey| {
+        let workload = &state.workloads[w.0];
+        (workload.weight, workload.usable(state.cluster.capacity()) as f64)
+    };
+    workloads.iter().map(rule).collect()
 }
 
 fn profile(state: &State, key: WorkloadKey, weight: f64) -> WorkloadSpec {
@@ -196,39 +234,4 @@ fn profile(state: &State, key: WorkloadKey, weight: f64) -> WorkloadSpec {
         weight,
         throughput: types.map(|(j, name)| (name.clone(), speed(j))).collect(),
     }
-}
-
-/// Divides a tenant's equal split over its workloads by their weights, none more than it can use; what
-/// all together cannot use is divided as if they could.
-fn divide(state: &State, workloads: &[WorkloadKey], equal_split: f64) -> Vec<f64> {
-    let weight = |w: &WorkloadKey| state.workloads[w.0].weight;
-    let mut parts = vec![0.0; workloads.len()];
-    if workloads.len() == 1 {
-        return vec![1.0];
-    }
-    let (mut left, mut open) = (equal_split, vec![true; workloads.len()]);
-    loop {
-        let total: f64 =
-            workloads.iter().zip(&open).filter(|(_, o)| **o).map(|(w, _)| weight(w)).sum();
-        if total <= 0.0 || left <= 0.0 {
-            break;
-        }
-        let level = left / total;
-        let mut closed = false;
-        for (i, w) in workloads.iter().enumerate().filter(|&(i, _)| open[i]).collect::<Vec<_>>() {
-            let wanted = state.workloads[w.0].usable(state.cluster.capacity()) as f64;
-            if wanted <= level * weight(w) {
-                (parts[i], open[i], closed) = (wanted, false, true);
-                left -= wanted;
-            }
-        }
-        if !closed {
-            for (i, w) in workloads.iter().enumerate().filter(|&(i, _)| open[i]) {
-                parts[i] = level * weight(w);
-            }
-            break;
-        }
-    }
-    // A workload without a part (all is used up) still counts a little, or it would not be a workload.
-    parts.iter().map(|&part| part.max(1e-6 * equal_split.max(1e-6))).collect()
 }

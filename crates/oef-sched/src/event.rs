@@ -1,7 +1,7 @@
 //! What happens to the scheduler.
 
 use crate::cluster::NodeSpec;
-use crate::ids::{Generation, JobId, TenantKey, WorkloadKey};
+use crate::ids::{Generation, GroupKey, JobId, TenantKey, WorkloadKey};
 use crate::job::JobSpec;
 use crate::question::Answer;
 use crate::tenant::Profile;
@@ -91,6 +91,48 @@ pub enum EventKind {
         tenant: TenantKey,
         /// Its new weight.
         weight: f64,
+    },
+    /// A tenant may have so many GPUs at once, or any number.
+    Limit {
+        /// The tenant.
+        tenant: TenantKey,
+        /// The limit.
+        gpus: Option<u32>,
+    },
+    /// A workload's part in its tenant's weight changed.
+    WorkloadWeight {
+        /// The workload.
+        workload: WorkloadKey,
+        /// Its new weight beside the tenant's other workloads.
+        weight: f64,
+    },
+    /// A job's priority class changed.
+    Priority {
+        /// The job.
+        job: JobId,
+        /// Its new class.
+        priority: i32,
+    },
+    /// A group's weight changed.
+    GroupWeight {
+        /// The group.
+        group: GroupKey,
+        /// Its new weight.
+        weight: f64,
+    },
+    /// A group stands in another group from now on, or in none.
+    GroupParent {
+        /// The group.
+        group: GroupKey,
+        /// Where it stands.
+        parent: Option<GroupKey>,
+    },
+    /// A tenant stands in a group from now on, or in none.
+    TenantGroup {
+        /// The tenant.
+        tenant: TenantKey,
+        /// Where it stands.
+        group: Option<GroupKey>,
     },
     /// All jobs of a tenant are held, those to come as well; or no longer.
     Suspend {

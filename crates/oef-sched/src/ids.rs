@@ -38,6 +38,10 @@ id!(
     TenantKey(usize)
 );
 id!(
+    /// A group of tenants, by its position in the state.
+    GroupKey(usize)
+);
+id!(
     /// A workload of a tenant, by its position in the state.
     WorkloadKey(usize)
 );

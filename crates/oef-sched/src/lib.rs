@@ -36,13 +36,14 @@ mod tenant;
 #[cfg(test)]
 mod testing;
 mod time;
+mod weights;
 mod why;
 
 pub use action::{Action, Refusal};
 pub use cluster::{Cluster, Health, Node, NodeSpec};
 pub use entitlement::Entitlement;
 pub use event::{Event, EventKind};
-pub use ids::{Generation, GpuId, JobId, NodeId, RoundId, TenantKey, WorkloadKey};
+pub use ids::{Generation, GpuId, GroupKey, JobId, NodeId, RoundId, TenantKey, WorkloadKey};
 pub use job::{Job, JobSpec, JobState, Lease};
 pub use ledger::bound as deficit_bound;
 pub use plan::{Grant, Placement, Plan, refresh_shares};
@@ -53,4 +54,5 @@ pub use state::State;
 pub use step::step;
 pub use tenant::{Profile, Provenance, Tenant, Workload};
 pub use time::{Span, Time};
+pub use weights::Group;
 pub use why::{Forecast, why};

@@ -2,7 +2,7 @@
 
 use crate::action::Action;
 use crate::class::Class;
-use crate::ids::{GpuId, Slot};
+use crate::ids::{GpuId, Slot, TenantKey};
 use crate::job::{Job, JobSpec, Phase};
 use crate::ledger;
 use crate::plan::{start_if_free, stop};
@@ -127,16 +127,33 @@ pub(crate) fn vacate(state: &mut State, slot: Slot) -> Vec<GpuId> {
         _ => return Vec::new(),
     };
     job.ran += now.since(since);
+    let tenant = job.spec.tenant;
+    state.tenants[tenant.0].holds -= gpus.len() as u32;
     for &gpu in &gpus {
         state.cluster.release(gpu);
     }
     gpus
 }
 
-/// Starts whoever waited for just these GPUs.
-pub(crate) fn start_heirs(state: &mut State, gpus: &[GpuId]) -> Vec<Action> {
+/// Starts whoever waited for just these GPUs, or for its tenant to hold fewer.
+pub(crate) fn start_heirs(state: &mut State, gpus: &[GpuId], tenant: TenantKey) -> Vec<Action> {
     let mut heirs: Vec<Slot> = gpus.iter().filter_map(|&g| state.cluster.owner(g)).collect();
     heirs.sort();
     heirs.dedup();
-    heirs.into_iter().filter_map(|slot| start_if_free(state, slot)).collect()
+    let mut actions: Vec<Action> =
+        heirs.into_iter().filter_map(|slot| start_if_free(state, slot)).collect();
+    actions.extend(start_within_limit(state, tenant));
+    actions
+}
+
+/// Starts the jobs that had GPUs and waited for their tenant's limit, the oldest first.
+pub(crate) fn start_within_limit(state: &mut State, tenant: TenantKey) -> Vec<Action> {
+    if state.tenants[tenant.0].limit.is_none() {
+        return Vec::new();
+    }
+    let own = state.tenants[tenant.0].workloads.iter();
+    let placed = own.flat_map(|w| &state.workloads[w.0].placed).copied();
+    let mut slots: Vec<Slot> = placed.collect();
+    slots.sort_by_key(|&slot| state.at(slot).spec.id);
+    slots.into_iter().filter_map(|slot| start_if_free(state, slot)).collect()
 }

@@ -176,7 +176,11 @@ fn stop_unwanted(state: &mut State, picks: &[Pick], actions: &mut Vec<Action>) {
     let placed = state.active.iter().flat_map(|w| &state.workloads[w.0].placed);
     let unwanted: Vec<Slot> = placed.copied().filter(|slot| !wanted[slot.0]).collect();
     for slot in unwanted {
-        actions.extend(stop(state, slot, StopReason::Outranked));
+        let tenant = state.at(slot).spec.tenant;
+        let limit = state.tenants[tenant.0].limit;
+        let over = limit.is_some_and(|limit| state.owned_by(tenant) > limit);
+        let why = if over { StopReason::OverLimit } else { StopReason::Outranked };
+        actions.extend(stop(state, slot, why));
     }
 }
 
@@ -276,7 +280,13 @@ pub(crate) fn unplace(state: &mut State, slot: Slot) {
 /// Starts a job whose GPUs nobody holds any more.
 pub(crate) fn start_if_free(state: &mut State, slot: Slot) -> Option<Action> {
     let Phase::Assigned { lease, why } = &state.at(slot).phase else { return None };
-    if lease.gpus.iter().any(|&g| state.cluster.holder(g).is_some()) {
+    let workers = lease.gpus.len() as u32;
+    let tenant = &state.tenants[state.at(slot).spec.tenant.0];
+    // Jobs of its tenant that are being stopped still count.
+    let over = |limit: u32| tenant.holds.saturating_add(workers) > limit;
+    if tenant.limit.is_some_and(over)
+        || lease.gpus.iter().any(|&g| state.cluster.holder(g).is_some())
+    {
         return None;
     }
     let (mut lease, why) = (lease.clone(), *why);
@@ -284,6 +294,8 @@ pub(crate) fn start_if_free(state: &mut State, slot: Slot) -> Option<Action> {
     for &gpu in &lease.gpus {
         state.cluster.hold(gpu, slot);
     }
+    let tenant = state.at(slot).spec.tenant;
+    state.tenants[tenant.0].holds += workers;
     let now = state.now;
     let job = state.at_mut(slot);
     job.restarts += u32::from(job.started_before);

@@ -36,6 +36,8 @@ pub(crate) struct Asked {
     pub active: Vec<WorkloadKey>,
     /// GPUs that each tenant of the problem could use.
     pub wanted: Vec<u64>,
+    /// What each tenant of the problem counted.
+    pub weights: Vec<f64>,
 }
 
 /// The answer to a [`Question`]: shares, for whom they are, and what went wrong if anything did.
@@ -162,11 +164,12 @@ impl Answer {
 
     /// Whether it can be the answer to a question of this state, now or earlier.
     pub(crate) fn check(&self, state: &State) -> Result<(), Refusal> {
-        let Asked { tenants, workloads, active, wanted, version } = &self.asked;
+        let Asked { tenants, workloads, active, wanted, weights, version } = &self.asked;
         let known = tenants.iter().all(|t| t.0 < state.tenants.len())
             && workloads.iter().chain(active).all(|w| w.0 < state.workloads.len())
             && *version <= state.entitlement.version();
-        let whole = wanted.len() == tenants.len() && self.given.len() == tenants.len();
+        let lengths = [wanted.len(), weights.len(), self.given.len()];
+        let whole = lengths.iter().all(|&n| n == tenants.len());
         let fits = self.solved.as_ref().is_none_or(|(problem, outcome)| {
             problem.tenants().len() == tenants.len()
                 && problem.workloads().len() == workloads.len()

@@ -61,6 +61,8 @@ pub enum StopReason {
     Held,
     /// Its tenant is suspended.
     Suspended,
+    /// Its tenant has more GPUs than it may have.
+    OverLimit,
 }
 
 impl fmt::Display for StopReason {
@@ -72,6 +74,7 @@ impl fmt::Display for StopReason {
             StopReason::Cancelled => "its owner cancelled it",
             StopReason::Held => "its owner holds it",
             StopReason::Suspended => "its tenant is suspended",
+            StopReason::OverLimit => "its tenant has more GPUs than it may have",
         })
     }
 }
@@ -94,6 +97,15 @@ pub enum WaitReason {
     },
     /// Its workload runs on no gpu type of the cluster.
     CannotRun,
+    /// Its tenant may not have so many GPUs more.
+    AtLimit {
+        /// GPUs that the tenant may have at once.
+        limit: u32,
+        /// GPUs that its jobs have.
+        used: u32,
+        /// Workers of the gang.
+        workers: u32,
+    },
     /// Jobs of the same workload go first.
     Behind {
         /// The job that is next.
@@ -137,6 +149,14 @@ pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[
         }
         WaitReason::Held => return "is held until it is released".into(),
         WaitReason::Suspended => return "its tenant is suspended".into(),
+        WaitReason::AtLimit { limit, workers, .. } if workers > limit => {
+            return format!("needs {workers} GPUs at once; its tenant may have {limit}");
+        }
+        WaitReason::AtLimit { limit, used, workers } => {
+            return format!(
+                "needs {workers} GPUs; its tenant has {used} of the {limit} it may have"
+            );
+        }
         WaitReason::CannotRun => return "runs on no gpu type of this cluster".into(),
         WaitReason::Behind { next, ahead: 1 } => {
             format!("job {next} of its workload goes first")

@@ -54,6 +54,14 @@ fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
         EventKind::NodeDown { node } => node_down(state, at, &node),
         EventKind::Weight { tenant, weight } => orders::weight_changed(state, at, tenant, weight),
         EventKind::Profiled { workload, profile } => orders::profiled(state, at, workload, profile),
+        EventKind::GroupWeight { group, weight } => orders::group_weight(state, at, group, weight),
+        EventKind::GroupParent { group, parent } => orders::group_parent(state, at, group, parent),
+        EventKind::TenantGroup { tenant, group } => orders::tenant_group(state, at, tenant, group),
+        EventKind::Limit { tenant, gpus } => orders::limit(state, at, tenant, gpus),
+        EventKind::WorkloadWeight { workload, weight } => {
+            orders::workload_weight(state, at, workload, weight)
+        }
+        EventKind::Priority { job, priority } => orders::priority(state, at, job, priority),
         EventKind::Suspend { tenant, suspended } => orders::suspend(state, at, tenant, suspended),
     }
 }
@@ -157,6 +165,7 @@ fn ended(
 ) -> Result<Vec<Action>, Refusal> {
     let slot = leased(state, id, generation)?;
     let cancelled = matches!(state.at(slot).phase, Phase::Stopping { next: Next::Forget, .. });
+    let tenant = state.at(slot).spec.tenant;
     advance(state, at);
     unplace(state, slot);
     let gpus = vacate(state, slot);
@@ -166,7 +175,7 @@ fn ended(
     } else {
         forget(state, slot);
     }
-    let mut actions = start_heirs(state, &gpus);
+    let mut actions = start_heirs(state, &gpus, tenant);
     actions.extend(fill(state));
     Ok(actions)
 }
@@ -184,6 +193,7 @@ fn stopped(
     if running && told {
         return Err(wrong(id, "running and was not told to stop"));
     }
+    let tenant = state.at(slot).spec.tenant;
     advance(state, at);
     if running {
         unplace(state, slot);
@@ -197,7 +207,7 @@ fn stopped(
         Phase::Stopping { next: Next::Forget, .. } => forget(state, slot),
         _ => go_back(state, slot),
     }
-    let mut actions = start_heirs(state, &gpus);
+    let mut actions = start_heirs(state, &gpus, tenant);
     if state.by_id.get(&id) == Some(&slot) {
         actions.extend(start_if_free(state, slot));
     }

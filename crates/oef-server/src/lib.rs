@@ -12,4 +12,5 @@ pub mod config;
 pub mod daemon;
 pub mod metrics;
 pub mod problem;
+pub mod store;
 pub mod world;

@@ -13,6 +13,7 @@ pub(crate) fn broken(state: &State) -> Vec<String> {
     jobs(state, &mut wrong);
     gpus(state, &mut wrong);
     workloads(state, &mut wrong);
+    tenants(state, &mut wrong);
     accounts(state, &mut wrong);
     wrong
 }
@@ -25,7 +26,8 @@ pub(crate) fn idle_in_vain(state: &State) -> Vec<String> {
     let could = waiting.filter(|job| {
         let room = |j: &usize| state.may_use(job, *j);
         let total: u32 = (0..free.len()).filter(room).map(|j| free[j]).sum();
-        total >= job.spec.workers && state.may_be_stopped_again(job)
+        let may = job.spec.workers <= state.room(job.spec.tenant);
+        may && total >= job.spec.workers && state.may_be_stopped_again(job)
     });
     could.map(|job| format!("job {} waits beside free {free:?}", job.spec.id)).collect()
 }
@@ -68,7 +70,10 @@ fn jobs(state: &State, wrong: &mut Vec<String>) {
                 }
             }
             Phase::Assigned { lease, .. } => {
-                if lease.gpus.iter().all(|&gpu| state.cluster.holder(gpu).is_none()) {
+                let tenant = &state.tenants[job.spec.tenant.0];
+                let may = |limit: u32| tenant.holds + job.spec.workers <= limit;
+                let idle = lease.gpus.iter().all(|&gpu| state.cluster.holder(gpu).is_none());
+                if idle && tenant.limit.is_none_or(may) {
                     wrong.push(format!("job {id} could start and does not"));
                 }
             }
@@ -153,6 +158,23 @@ fn gpus(state: &State, wrong: &mut Vec<String>) {
     index.sort_by_key(|&(_, node, _)| node);
     if index != filed {
         wrong.push("the hosts are filed wrongly".into());
+    }
+}
+
+fn tenants(state: &State, wrong: &mut Vec<String>) {
+    for (t, tenant) in state.tenants.iter().enumerate() {
+        let own = state.jobs().filter(|job| job.spec.tenant.0 == t);
+        let holds = own.filter_map(|job| match &job.phase {
+            Phase::Running { lease, .. } | Phase::Stopping { lease, .. } => Some(lease.gpus.len()),
+            _ => None,
+        });
+        if holds.sum::<usize>() != tenant.holds as usize {
+            wrong.push(format!("tenant {t} counts its GPUs wrongly: {}", tenant.holds));
+        }
+        let cap = tenant.limit.unwrap_or(u32::MAX);
+        if tenant.workloads.iter().any(|w| state.workloads[w.0].cap != cap) {
+            wrong.push(format!("a workload of tenant {t} does not know its limit"));
+        }
     }
 }
 

@@ -47,6 +47,8 @@ pub(crate) fn world(dice: &mut Dice, settings: Settings, tenants: usize) -> Worl
         .map(|name| (*name, dice.between(1, 3), dice.one_of(&[1, 2, 4, 8])))
         .collect();
     let mut world = World::new(settings, &nodes);
+    let outer = world.state.group("outer", 2.0, None);
+    world.state.group("inner", 1.0, outer);
     for t in 0..tenants {
         let weight = dice.one_of(&[1.0, 1.0, 2.0, 0.5]);
         let tenant = world.state.tenant(&format!("t{t}"), weight);
@@ -77,6 +79,9 @@ pub(crate) fn submit(world: &mut World, dice: &mut Dice, turmoil: Turmoil) -> Jo
     let workload = WorkloadKey(dice.below(world.state.workloads().len()));
     let mut spec = world.spec(workload, dice.one_of(turmoil.gangs));
     spec.priority = dice.one_of(&[0, 0, 0, 1, -1]);
+    if turmoil.changes && dice.chance(0.1) {
+        spec.min_run = Some(Span::from_seconds(f64::from(dice.between(0, 2000))));
+    }
     if turmoil.restricted && dice.chance(0.15) {
         let types = NAMES.iter().filter(|_| dice.chance(0.5)).map(|t| (*t).into()).collect();
         spec.types = Some(types);
@@ -88,7 +93,28 @@ pub(crate) fn submit(world: &mut World, dice: &mut Dice, turmoil: Turmoil) -> Jo
 fn interfere(world: &mut World, dice: &mut Dice) {
     let ids: Vec<JobId> = world.state.jobs().map(|job| job.spec().id).collect();
     let tenant = TenantKey(dice.below(world.state.tenants().len()));
-    match dice.below(6) {
+    let (group, other) =
+        (GroupKey(dice.below(2)), dice.chance(0.6).then(|| GroupKey(dice.below(2))));
+    match dice.below(12) {
+        9 | 10 => {
+            let gpus = dice.chance(0.6).then(|| dice.between(0, 6));
+            world.happen(EventKind::Limit { tenant, gpus });
+        }
+        11 if !ids.is_empty() => {
+            let (job, priority) = (ids[dice.below(ids.len())], dice.one_of(&[-1, 0, 1, 2]));
+            world.happen(EventKind::Priority { job, priority });
+            let workload = WorkloadKey(dice.below(world.state.workloads().len()));
+            world.happen(EventKind::WorkloadWeight { workload, weight: 0.5 + dice.real() });
+        }
+        6 => {
+            world.happen(EventKind::TenantGroup { tenant, group: other });
+        }
+        7 => {
+            world.happen(EventKind::GroupParent { group, parent: other });
+        }
+        8 => {
+            world.happen(EventKind::GroupWeight { group, weight: 0.5 + dice.real() });
+        }
         0 | 1 if !ids.is_empty() => {
             let job = ids[dice.below(ids.len())];
             world.happen(EventKind::Hold { job });

@@ -87,7 +87,7 @@ impl World {
         self.next_job += 1;
         let tenant = self.state.workloads()[workload.0].tenant;
         let id = JobId(self.next_job);
-        JobSpec { id, tenant, workload, workers, priority: 0, types: None }
+        JobSpec::new(id, tenant, workload, workers)
     }
 
     pub fn submit(&mut self, workload: WorkloadKey, workers: u32) -> JobId {
@@ -130,6 +130,7 @@ impl World {
         }
         if self.checked {
             self.check(&event);
+            self.check_limits(&actions);
         }
         actions
     }
@@ -141,6 +142,17 @@ impl World {
         if deficit && self.state.round().0 > 0 {
             let idle = idle_in_vain(&self.state);
             assert!(idle.is_empty(), "after {event:?}: {idle:#?}");
+        }
+    }
+
+    /// Nobody starts beyond its tenant's limit.
+    fn check_limits(&self, actions: &[Action]) {
+        for action in actions {
+            let Action::Start { job, .. } = action else { continue };
+            let Some(job) = self.state.job(*job) else { continue };
+            let tenant = &self.state.tenants()[job.spec().tenant.0];
+            let within = tenant.limit().is_none_or(|limit| tenant.holds() <= limit);
+            assert!(within, "{action:?} of a tenant with {} GPUs", tenant.holds());
         }
     }
 
