@@ -10,6 +10,7 @@
 pub mod caller;
 pub mod config;
 pub mod daemon;
+pub mod http;
 pub mod metrics;
 pub mod problem;
 pub mod store;

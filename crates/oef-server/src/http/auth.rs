@@ -101,7 +101,8 @@ pub(super) fn secret(headers: &HeaderMap) -> Result<String, Failure> {
     match bearer {
         Some(secret) if (1..=SECRET_CHARS_MAX).contains(&secret.len()) => Ok(secret.into()),
         _ => {
-            let problem = Kind::Unauthorized.problem("the header Authorization holds no bearer token");
+            let problem =
+                Kind::Unauthorized.problem("the header Authorization holds no bearer token");
             Err(Failure(problem.hint("send the header `Authorization: Bearer TOKEN`")))
         }
     }

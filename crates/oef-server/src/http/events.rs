@@ -4,17 +4,16 @@ use super::App;
 use super::auth::{Asks, secret};
 use super::extract::Params;
 use super::failure::Failure;
+use super::queries::EventsQuery;
 use crate::daemon::{Delivery, Subscription};
 use crate::problem::{Kind, More};
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::sse::{Event as Frame, KeepAlive, Sse};
-use serde::Deserialize;
 use std::convert::Infallible;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
-use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -29,15 +28,6 @@ const COME_BACK: Duration = Duration::from_secs(2);
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(stream))
-}
-
-/// From where on.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct EventsQuery {
-    /// Events after this number; by default only what happens from now on.
-    after: Option<u64>,
 }
 
 /// Streams events as they happen
@@ -65,7 +55,8 @@ async fn stream(
     Ok(Sse::new(ReceiverStream::new(stream)).keep_alive(beat))
 }
 
-type KeepAliveStream = axum::response::sse::KeepAliveStream<ReceiverStream<Result<Frame, Infallible>>>;
+type KeepAliveStream =
+    axum::response::sse::KeepAliveStream<ReceiverStream<Result<Frame, Infallible>>>;
 
 fn full(app: &App) -> Failure {
     let max = app.inner.limits.event_streams;
@@ -81,7 +72,8 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
         return Ok(None);
     }
     text.parse().map(Some).map_err(|_| {
-        let problem = Kind::BadRequest.problem(format!("Last-Event-ID is `{text}`, not the number of an event"));
+        let problem = Kind::BadRequest
+            .problem(format!("Last-Event-ID is `{text}`, not the number of an event"));
         Failure(problem.field("Last-Event-ID"))
     })
 }

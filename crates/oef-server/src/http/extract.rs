@@ -55,14 +55,16 @@ async fn json<T: DeserializeOwned>(request: Request, limit: usize) -> Result<T, 
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let kind =
+        headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let kind = kind.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
     kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
 }
 
 async fn read(request: Request, limit: usize) -> Result<Bytes, Failure> {
     let too_large = || {
-        let problem = Kind::PayloadTooLarge.problem(format!("the body is larger than {limit} bytes"));
+        let problem =
+            Kind::PayloadTooLarge.problem(format!("the body is larger than {limit} bytes"));
         Failure(problem.hint("split it, or raise `limits` in the daemon's settings"))
     };
     let body = request.into_body();
@@ -99,7 +101,8 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Params<T> {
         let pairs = serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
         let value = serde_path_to_error::deserialize(pairs).map_err(|error| {
             let field = error.path().to_string();
-            let problem = Kind::BadRequest.problem(format!("the query does not fit: {}", error.inner()));
+            let problem =
+                Kind::BadRequest.problem(format!("the query does not fit: {}", error.inner()));
             Failure(if field == "." { problem } else { problem.field(field) })
         })?;
         Ok(Params(value))
@@ -112,7 +115,10 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Part<T> {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
         let path = Path::<T>::from_request_parts(parts, app).await;
         path.map(|Path(value)| Part(value)).map_err(|rejection| {
-            Failure(Kind::BadRequest.problem(format!("the path does not fit: {}", rejection.body_text())))
+            Failure(
+                Kind::BadRequest
+                    .problem(format!("the path does not fit: {}", rejection.body_text())),
+            )
         })
     }
 }
@@ -121,7 +127,8 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Part<T> {
 pub(super) fn within(field: &str, value: Option<u32>, max: u32) -> Result<(), Failure> {
     match value {
         Some(value) if !(1..=max).contains(&value) => {
-            let problem = Kind::BadRequest.problem(format!("{field} is {value}, not between 1 and {max}"));
+            let problem =
+                Kind::BadRequest.problem(format!("{field} is {value}, not between 1 and {max}"));
             Err(Failure(problem.field(field)))
         }
         _ => Ok(()),

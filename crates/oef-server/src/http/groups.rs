@@ -4,7 +4,7 @@ use super::App;
 use super::auth::Asks;
 use super::extract::{Body, Nothing, Params, Part};
 use super::failure::{Answer, Failure};
-use super::openapi::{PageParams, page};
+use super::queries::{PageParams, page};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;

@@ -50,10 +50,13 @@ mod tests {
     fn only_names_of_this_machine() {
         let config = Config { hosts: vec!["Gpu-Box".into()], ..Config::default() };
         let names = names(&config);
-        for host in ["localhost", "LOCALHOST:80", "127.0.0.1:7733", "[::1]:1", "[::1]", "gpu-box:1"] {
+        for host in ["localhost", "LOCALHOST:80", "127.0.0.1:7733", "[::1]:1", "[::1]", "gpu-box:1"]
+        {
             assert!(is_ours(host, &names), "{host}");
         }
-        for host in ["evil.example", "evil.example:7733", "", "10.0.0.1", "localhost.evil.example", "[::2]"] {
+        for host in
+            ["evil.example", "evil.example:7733", "", "10.0.0.1", "localhost.evil.example", "[::2]"]
+        {
             assert!(!is_ours(host, &names), "{host}");
         }
     }

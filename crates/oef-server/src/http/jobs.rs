@@ -4,6 +4,7 @@ use super::App;
 use super::auth::{Asks, too_many};
 use super::extract::{Body, LargeBody, Nothing, Params, Part, within};
 use super::failure::{Answer, Failure};
+use super::queries::PAGE_MAX;
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use axum::Json;
@@ -17,8 +18,6 @@ use std::time::Instant;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// Jobs in one page at most; a page is built in memory.
-const PAGE_MAX: u32 = 1000;
 /// Jobs in one batch at most; it is one record of the journal.
 const BATCH_MAX: usize = 1000;
 /// Bytes of a log in one answer at most.
@@ -112,8 +111,9 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Failure> {
     if (1..=KEY_CHARS_MAX).contains(&key.len()) && key.bytes().all(|b| b.is_ascii_graphic()) {
         return Ok(Some(key.into()));
     }
-    let problem = Kind::BadRequest
-        .problem(format!("the Idempotency-Key is not 1 to {KEY_CHARS_MAX} printable ASCII characters"));
+    let problem = Kind::BadRequest.problem(format!(
+        "the Idempotency-Key is not 1 to {KEY_CHARS_MAX} printable ASCII characters"
+    ));
     Err(Failure(problem.field("Idempotency-Key")))
 }
 

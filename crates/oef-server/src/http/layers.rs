@@ -41,8 +41,10 @@ async fn in_time(State(app): State<App>, request: Request, next: Next) -> Respon
     match tokio::time::timeout(limit.0, next.run(request)).await {
         Ok(response) => response,
         Err(_) => {
-            let problem = Kind::Unavailable.problem(format!("the answer was not ready within {limit}"));
-            let hint = "it may still be carried out; with an Idempotency-Key it is safe to submit again";
+            let problem =
+                Kind::Unavailable.problem(format!("the answer was not ready within {limit}"));
+            let hint =
+                "it may still be carried out; with an Idempotency-Key it is safe to submit again";
             Failure(problem.hint(hint)).into_response()
         }
     }

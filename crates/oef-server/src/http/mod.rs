@@ -18,6 +18,7 @@ mod jobs;
 mod layers;
 mod openapi;
 mod page;
+mod queries;
 mod rate;
 mod rounds;
 mod server;

@@ -1,42 +1,19 @@
 //! The OpenAPI document: gathered from the handlers, with what is the same for all added here.
 
-use super::extract::within;
-use super::failure::{Failure, PROBLEM_JSON};
+use super::failure::PROBLEM_JSON;
 use super::{
-    App, cluster, events, fairness, groups, info, jobs, rounds, settings, tenants, tokens, workloads,
+    App, cluster, events, fairness, groups, info, jobs, rounds, settings, tenants, tokens,
+    workloads,
 };
-use crate::daemon::Page;
 use axum::Json;
 use oef_api::types::{Event, Problem};
-use serde::Deserialize;
 use std::sync::LazyLock;
+use utoipa::OpenApi;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
-use utoipa::{IntoParams, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-
-/// Entries in one page of a list at most.
-const PAGE_MAX: u32 = 1000;
-
-/// Which part of a list.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(super) struct PageParams {
-    /// So many at most; 100 by default.
-    #[param(minimum = 1, maximum = 1000)]
-    pub limit: Option<u32>,
-    /// Those after this mark, which is the `next` of the page before.
-    pub after: Option<String>,
-}
-
-/// The same as the daemon takes it.
-pub(super) fn page(query: PageParams) -> Result<Page, Failure> {
-    within("limit", query.limit, PAGE_MAX)?;
-    Ok(Page { limit: query.limit, after: query.after })
-}
 
 #[derive(OpenApi)]
 #[openapi(
@@ -88,13 +65,9 @@ pub fn document() -> utoipa::openapi::OpenApi {
     components.add_security_scheme("token", SecurityScheme::Http(bearer));
     for (path, item) in &mut api.paths.paths {
         let is_open = path == "/openapi.json";
-        for operation in [
-            &mut item.get,
-            &mut item.put,
-            &mut item.post,
-            &mut item.patch,
-            &mut item.delete,
-        ] {
+        for operation in
+            [&mut item.get, &mut item.put, &mut item.post, &mut item.patch, &mut item.delete]
+        {
             if let Some(operation) = operation {
                 complete(operation, path, is_open);
             }
@@ -132,8 +105,12 @@ fn complete(operation: &mut Operation, path: &str, is_open: bool) {
         errors.push((409, "Something is in the way"));
         errors.push((413, "The body is too large"));
         errors.push((415, "The body does not say that it is JSON"));
-        errors.push((422, "It is understood, and cannot be: an unknown gpu type, a limit, a gang too large"));
-    } else if path.ends_with("/cancel") || operation.operation_id.as_deref() == Some("removeGroup") {
+        errors.push((
+            422,
+            "It is understood, and cannot be: an unknown gpu type, a limit, a gang too large",
+        ));
+    } else if path.ends_with("/cancel") || operation.operation_id.as_deref() == Some("removeGroup")
+    {
         errors.push((409, "Something is in the way"));
     }
     errors.sort_unstable();

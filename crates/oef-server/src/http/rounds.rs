@@ -4,7 +4,7 @@ use super::App;
 use super::auth::Asks;
 use super::extract::{Nothing, Params, Part};
 use super::failure::Answer;
-use super::openapi::{PageParams, page};
+use super::queries::{PageParams, page};
 use axum::Json;
 use axum::extract::State;
 use oef_api::types::{Round, Rounds};

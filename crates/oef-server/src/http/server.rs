@@ -58,8 +58,10 @@ pub fn tls_config(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, T
     let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(TlsError::Together)?;
-    let mut config =
-        builder.with_no_client_auth().with_single_cert(chain, secret).map_err(TlsError::Together)?;
+    let mut config = builder
+        .with_no_client_auth()
+        .with_single_cert(chain, secret)
+        .map_err(TlsError::Together)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }
@@ -73,14 +75,19 @@ pub struct Serving {
 
 impl Serving {
     /// Begins to answer on a socket that listens already.
-    pub fn begin(app: App, listener: TcpListener, tls: Option<Arc<ServerConfig>>) -> io::Result<Self> {
+    pub fn begin(
+        app: App,
+        listener: TcpListener,
+        tls: Option<Arc<ServerConfig>>,
+    ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let handle = Handle::new();
         let service = app.router().into_make_service();
         let server = axum_server::from_tcp(listener)?.handle(handle.clone()).http1_only();
         let task = match tls {
             Some(tls) => {
-                let acceptor = axum_server::tls_rustls::RustlsAcceptor::new(RustlsConfig::from_config(tls));
+                let acceptor =
+                    axum_server::tls_rustls::RustlsAcceptor::new(RustlsConfig::from_config(tls));
                 let mut server = server.acceptor(acceptor);
                 patient(server.http_builder());
                 tokio::spawn(server.serve(service))

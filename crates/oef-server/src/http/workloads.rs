@@ -4,31 +4,15 @@ use super::App;
 use super::auth::Asks;
 use super::extract::{Body, Nothing, Params, Part};
 use super::failure::Answer;
-use super::openapi::{PageParams, page};
+use super::queries::{PageParams, WorkloadsQuery, page};
 use axum::Json;
 use axum::extract::State;
 use oef_api::types::{Workload, WorkloadPut, Workloads};
-use serde::Deserialize;
-use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(show, put))
-}
-
-/// Which workloads to list.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct WorkloadsQuery {
-    /// Of this tenant.
-    tenant: Option<String>,
-    /// So many at most; 100 by default.
-    #[param(minimum = 1, maximum = 1000)]
-    limit: Option<u32>,
-    /// Those after this mark, which is the `next` of the page before.
-    after: Option<String>,
 }
 
 /// Lists workloads by tenant and name
