@@ -27,7 +27,7 @@ mod tenants;
 mod tokens;
 mod workloads;
 
-pub use openapi::document;
+pub use openapi::{document, document_text};
 pub use server::{Serving, TlsError, tls_config};
 
 use crate::config::{Config, LimitSettings, is_loopback};

@@ -76,6 +76,13 @@ pub fn document() -> utoipa::openapi::OpenApi {
     api
 }
 
+/// The same as text, as it is kept in `docs/openapi.json`.
+pub fn document_text() -> String {
+    let mut text = serde_json::to_string_pretty(&*DOCUMENT).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
 static DOCUMENT: LazyLock<serde_json::Value> =
     LazyLock::new(|| serde_json::to_value(document()).unwrap_or_default());
 
