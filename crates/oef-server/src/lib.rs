@@ -9,6 +9,8 @@
 
 pub mod caller;
 pub mod daemon;
+mod engine;
 pub mod problem;
+mod secret;
 pub mod store;
 pub mod world;
