@@ -1,7 +1,10 @@
 //! The processes of jobs, found by what is in their environment: it is inherited by everything that a
 //! job starts, whatever happened to the parents.
 
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, pidfd_send_signal,
+    waitid,
+};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -130,6 +133,14 @@ fn environment(pid: Pid) -> Option<Vec<u8>> {
         std::thread::sleep(EXEC_LOOK);
     }
     None
+}
+
+/// Buries an ended process if it is a child of this one. A daemon that is the first process of a
+/// container becomes the parent of its runners.
+pub(crate) fn bury(pid: i32) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+    }
 }
 
 /// The children of this process, ended or not; orphans of its workers among them.

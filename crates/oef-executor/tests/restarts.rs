@@ -312,6 +312,29 @@ fn a_job_whose_folder_is_removed_ends() {
     let runner = world.runner_pid(&job);
     fs::remove_dir_all(world.path("state")).expect("removed");
     world.until("end", |_| (!is_alive(worker) && !is_alive(runner)).then_some(()));
+    assert!(matches!(world.ending(&job), Ending::Vanished { .. }));
+}
+
+#[test]
+fn a_damaged_job_keeps_no_other_from_being_found() {
+    let mut world = World::new();
+    let damaged = world.script(1, "echo $$ > worker; exec sleep 1000");
+    let sound = world.script(2, "until [ -e go ]; do sleep 0.02; done");
+    world.start(&damaged);
+    world.start(&sound);
+    let path = world.path("worker");
+    let worker: i32 = world.file(&path).trim().parse().expect("a pid");
+    kill(world.runner_pid(&damaged), Signal::STOP);
+    fs::write(world.run_dir(&damaged).join("status.json"), "{").expect("written");
+    let mut world = world.restart();
+    let held = [World::held(&damaged), World::held(&sound)];
+    let recovered = world.executor.recover(&held).expect("recovered");
+    let found: Vec<Found> = recovered.iter().map(|recovered| recovered.found).collect();
+    assert_eq!(found, [Found::Ended, Found::Running]);
+    assert!(!is_alive(worker));
+    assert!(matches!(world.ending(&damaged), Ending::Vanished { .. }));
+    fs::write(world.path("go"), "").expect("written");
+    assert_eq!(world.ending(&sound), Ending::Finished);
 }
 
 #[test]

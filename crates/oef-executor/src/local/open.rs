@@ -11,9 +11,11 @@ use crate::records::{Lock, RunFolder, RunsFolder};
 use oef_sched::{Generation, JobId};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// What a local executor needs to know.
 #[derive(Clone, Debug)]
@@ -28,6 +30,10 @@ pub struct LocalConfig {
     /// Where CUDA's multi-process service listens, if it runs.
     pub mps_pipe_dir: Option<PathBuf>,
 }
+
+/// A process that was just forked has its parent's lock too, until it is another program: a moment after
+/// the last executor ended its lock may still be there.
+const LET_GO: Duration = Duration::from_secs(1);
 
 /// Starts whose endings are not acknowledged.
 pub(super) type Table = BTreeMap<(JobId, Generation), Watched>;
@@ -47,11 +53,14 @@ impl LocalExecutor {
     /// [`recover`](Executor::recover).
     pub fn open(config: LocalConfig) -> Result<LocalExecutor, ExecutorError> {
         let made = ExecutorError::file(&config.dir, "made");
-        fs::create_dir_all(config.dir.join("runs")).map_err(made)?;
+        // What jobs are given in their environment is nobody else's business.
+        let mut private = DirBuilder::new();
+        private.recursive(true).mode(0o700).create(config.dir.join("runs")).map_err(made)?;
         // Absolute, because runners start elsewhere; without links, because it is compared.
         let dir = config.dir.canonicalize().map_err(ExecutorError::file(&config.dir, "found"))?;
         let lock_file = dir.join("executor.lock");
-        let lock = Lock::try_take(&lock_file).map_err(ExecutorError::file(&lock_file, "locked"))?;
+        let lock = Lock::take_within(&lock_file, LET_GO, || false);
+        let lock = lock.map_err(ExecutorError::file(&lock_file, "locked"))?;
         let Some(alone) = lock else { return Err(ExecutorError::FolderInUse(dir)) };
         Ok(LocalExecutor {
             runs: RunsFolder::new(dir.join("runs")),
@@ -95,7 +104,9 @@ impl Executor for LocalExecutor {
     }
 
     fn acknowledge(&self, job: JobId, generation: Generation) {
-        self.watched().remove(&(job, generation));
+        if let Some(watched) = self.watched().remove(&(job, generation)) {
+            watched.bury_runner();
+        }
     }
 
     fn recover(&self, held: &[Held]) -> Result<Vec<Recovered>, ExecutorError> {

@@ -35,7 +35,7 @@ impl LocalExecutor {
         self.tidy(&job_folder);
         let path = job_folder.generation_file();
         job_folder.raise_newest(run.generation()).map_err(ExecutorError::file(&path, "written"))?;
-        fs::create_dir_all(run.path()).map_err(ExecutorError::file(run.path(), "made"))?;
+        make_durably(run).map_err(ExecutorError::file(run.path(), "made"))?;
         let path = run.launch_file();
         let written = write_json(&path, &launch, Durability::Disk);
         written.map_err(ExecutorError::file(&path, "written"))?;
@@ -156,6 +156,11 @@ impl LocalExecutor {
             _ => Ok(()),
         }
     }
+}
+
+fn make_durably(run: &RunFolder) -> io::Result<()> {
+    fs::create_dir_all(run.path())?;
+    fs::File::open(run.job_folder().path())?.sync_all()
 }
 
 /// What is known of a start.

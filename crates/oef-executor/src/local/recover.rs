@@ -3,6 +3,7 @@
 use super::check::check;
 use super::open::LocalExecutor;
 use super::perform::Fence;
+use super::watch::Watched;
 use crate::clock::now_ms;
 use crate::ending::Ending;
 use crate::error::ExecutorError;
@@ -19,24 +20,37 @@ impl LocalExecutor {
         // First: the GPUs of what nobody holds may belong to what is started next.
         let mut recovered = self.kill_unheld(held);
         for held in held {
-            recovered.push(self.take_up_one(held)?);
+            let (job, generation) = (held.launch.job, held.launch.generation);
+            let run = self.runs.run(job, generation);
+            // What is wrong with one job is its ending, and keeps no other from being taken up.
+            let found = self.take_up_one(held, &run).unwrap_or_else(|e| self.give_up(&run, &e));
+            info!(%job, %generation, ?found, "taken up");
+            recovered.push(Recovered { job, generation, found });
         }
         Ok(recovered)
     }
 
-    fn take_up_one(&self, held: &Held) -> Result<Recovered, ExecutorError> {
-        let (job, generation) = (held.launch.job, held.launch.generation);
-        let run = self.runs.run(job, generation);
-        let found = match self.fence(&run) {
-            Ok(Fence::Known) => self.find_again(held.stop.as_ref(), &run)?,
-            Ok(Fence::New) => self.start_late(held, &run)?,
+    fn take_up_one(&self, held: &Held, run: &RunFolder) -> Result<Found, ExecutorError> {
+        match self.fence(run) {
+            Ok(Fence::Known) => self.find_again(held.stop.as_ref(), run),
+            Ok(Fence::New) => self.start_late(held, run),
             Err(error @ ExecutorError::Stale { .. }) => {
-                self.end_unbegun(&run, Ending::Refused { why: error.to_string() })?
+                self.end_unbegun(run, Ending::Refused { why: error.to_string() })
             }
-            Err(error) => return Err(error),
-        };
-        info!(%job, %generation, ?found, "taken up");
-        Ok(Recovered { job, generation, found })
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Its files are of no use: whatever runs of it is killed, and it counts as vanished.
+    fn give_up(&self, run: &RunFolder, error: &ExecutorError) -> Found {
+        warn!(job = %run.job(), generation = %run.generation(), %error, "given up");
+        let left = processes::kill_all(run.path());
+        if !left.is_empty() {
+            warn!(job = %run.job(), ?left, "cannot be killed");
+        }
+        let watched = Watched::over(run.clone(), Ending::Vanished { detail: error.to_string() });
+        self.watched().insert((run.job(), run.generation()), watched);
+        Found::Ended
     }
 
     /// It was written down: it runs, has ended, or its runner never began.
@@ -73,7 +87,6 @@ impl LocalExecutor {
         let begun = check(&held.launch).and_then(|()| self.begin(held.launch.clone(), run));
         match begun {
             Ok(()) => Ok(Found::Started),
-            // What is wrong with one job is its ending, and keeps no other from being taken up.
             Err(error) => self.end_unbegun(run, Ending::Refused { why: error.to_string() }),
         }
     }

@@ -48,6 +48,19 @@ impl Watched {
         }
     }
 
+    /// One whose files cannot tell how it ended.
+    pub(super) fn over(run: RunFolder, ending: Ending) -> Watched {
+        let status = Some(Status::new(&run).ended(ending, now_ms()));
+        Watched { status, ..Watched::new(run) }
+    }
+
+    /// The runner has nothing left to do once its ending is written.
+    pub(super) fn bury_runner(&self) {
+        if let Some(pid) = self.status.as_ref().and_then(|status| status.runner) {
+            processes::bury(pid);
+        }
+    }
+
     /// Adds what is new.
     pub(super) fn look(&mut self, told: &mut Vec<Observation>) {
         if self.is_ended_told {
@@ -76,6 +89,7 @@ impl Watched {
             }
             Ok(None) => false,
             Err(error) => {
+                self.seen = mark;
                 warn!(file = %self.run.status_file().display(), %error, "not read");
                 false
             }
@@ -90,6 +104,12 @@ impl Watched {
             return;
         }
         if !has_begun && self.since.elapsed() < BEGIN_LIMIT {
+            return;
+        }
+        if matches!(self.run.path().try_exists(), Ok(false)) {
+            // The runner sees that too, and ends the job.
+            let detail = "its folder was removed".to_string();
+            *self = Watched::over(self.run.clone(), Ending::Vanished { detail });
             return;
         }
         let Ok(Some(_lock)) = Lock::try_take(&self.run.lock_file()) else { return };

@@ -19,6 +19,8 @@ pub(crate) struct Status {
     pub(crate) job: JobId,
     #[serde(with = "wire::generation")]
     pub(crate) generation: Generation,
+    /// The runner's process id.
+    pub(crate) runner: Option<i32>,
     pub(crate) phase: Phase,
     /// When its workers were started, if they were.
     pub(crate) started_ms: Option<u64>,
@@ -69,6 +71,7 @@ impl Status {
             version: VERSION,
             job: run.job(),
             generation: run.generation(),
+            runner: None,
             phase: Phase::Preparing,
             started_ms: None,
             pids: Vec::new(),

@@ -2,7 +2,7 @@
 
 use crate::device::{Device, DeviceKind};
 use crate::launch::Launch;
-use crate::processes::{RUN_DIR, RUNNER_DIR};
+use crate::processes::RUN_DIR;
 use crate::records::RunFolder;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,7 +20,6 @@ pub(super) fn apply(command: &mut Command, launch: &Launch, run: &RunFolder, ran
             command.env_remove(name);
         }
     }
-    command.env_remove(RUNNER_DIR);
     command.envs(&launch.env).envs(protocol(launch, run, rank, port));
 }
 

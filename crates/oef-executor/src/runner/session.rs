@@ -63,7 +63,7 @@ pub(super) fn run(run: &RunFolder) -> io::Result<()> {
     let mut session = Session {
         run,
         orders,
-        status: Status::new(run),
+        status: Status { runner: Some(getpid().as_raw_nonzero().get()), ..Status::new(run) },
         written: Instant::now(),
         is_changed: false,
         _job: None,
