@@ -12,6 +12,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("oef-sim", &["oef-core", "oef-sched"]),
     ("oef-report", &[]),
     ("oef-executor", &["oef-sched"]),
+    ("oef-api", &[]),
+    ("oef-server", &["oef-api", "oef-core", "oef-sched", "oef-executor", "oef-report"]),
     ("oef-cli", &["oef-core", "oef-sched", "oef-sim", "oef-report", "oef-executor"]),
     ("oef-oracle", &["oef-core"]),
     ("oef-tidy", &["oef-core"]),
