@@ -11,4 +11,5 @@ pub mod caller;
 pub mod daemon;
 pub mod problem;
 pub mod store;
+pub mod view;
 pub mod world;
