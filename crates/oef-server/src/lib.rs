@@ -9,7 +9,9 @@
 
 pub mod caller;
 pub mod daemon;
+mod engine;
 pub mod problem;
+mod secret;
 pub mod store;
 pub mod view;
 pub mod world;

@@ -70,6 +70,20 @@ impl Daemon {
         Err(Kind::Unavailable.problem("not yet"))
     }
 
+    /// A group.
+    pub fn group(&self, caller: &Caller, name: &str) -> Result<Group, Problem> {
+        let groups = self.groups(caller, &Page::default())?.groups;
+        let group = groups.into_iter().find(|group| group.name == name);
+        group.ok_or_else(|| Kind::NotFound.problem(format!("there is no group `{name}`")))
+    }
+
+    /// A token, without its secret.
+    pub fn token(&self, caller: &Caller, id: u64) -> Result<Token, Problem> {
+        let tokens = self.tokens(caller, &Page::default())?.tokens;
+        let token = tokens.into_iter().find(|token| token.id == id);
+        token.ok_or_else(|| Kind::NotFound.problem(format!("there is no token {id}")))
+    }
+
     /// Workloads by tenant and name.
     pub fn workloads(
         &self,

@@ -21,6 +21,7 @@ impl World {
             next_token: 1,
             settings,
             drained: BTreeSet::new(),
+            halted: false,
             keys: BTreeMap::new(),
             key_order: VecDeque::new(),
             events: VecDeque::new(),
@@ -97,6 +98,7 @@ impl World {
             }
             Change::Released { job } => self.released(at, *job, &mut out)?,
             Change::Shares { answer, solve_ms } => self.shares(at, answer, *solve_ms)?,
+            Change::Halted { halted } => self.halt(at, *halted, &mut out)?,
             Change::Round { kept } => self.round_began(at, *kept, &mut out)?,
         }
         Ok(out)

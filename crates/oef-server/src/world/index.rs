@@ -58,6 +58,11 @@ impl Index {
         self.retries.first().copied()
     }
 
+    /// Jobs that are due to be tried again by then.
+    pub fn due_retries(&self, at: Time) -> impl Iterator<Item = JobId> + '_ {
+        self.retries.iter().take_while(move |(due, _)| *due <= at).map(|(_, job)| *job)
+    }
+
     /// The number of the token whose secret has this hash.
     pub fn token_of(&self, hash: &str) -> Option<u64> {
         self.secrets.get(hash).copied()

@@ -31,7 +31,7 @@ impl World {
         self.totals.submitted += jobs.len() as u64;
         if let Some(key) = key {
             let ids = jobs.iter().map(|job| JobId(job.id)).collect();
-            self.remember_key(at, key.text(), ids);
+            self.remember_key(at, key, ids);
         }
         Ok(())
     }
@@ -54,7 +54,7 @@ impl World {
             };
             let limit = owner.limits.jobs.unwrap_or(u32::MAX);
             if owner.live as usize + more[tenant] > limit as usize {
-                return Err(Rejection::Bad(format!(
+                return Err(Rejection::LimitReached(format!(
                     "tenant `{tenant}` may have {limit} jobs that have not ended"
                 )));
             }
@@ -118,7 +118,11 @@ impl World {
                 }
                 oef_sched::Action::Preempt { job, generation, why }
                 | oef_sched::Action::Migrate { job, generation, why, .. } => {
-                    self.stop(at, job, generation, why.to_string(), out);
+                    let why = match self.halted {
+                        true => "the daemon stops; it goes on with the next start".into(),
+                        false => why.to_string(),
+                    };
+                    self.stop(at, job, generation, why, out);
                 }
                 oef_sched::Action::Refuse(_) => {}
             }

@@ -28,7 +28,9 @@ mod tokens;
 pub use action::Action;
 pub use index::Index;
 pub use job::{JobEntry, RunEnding, RunEntry, StateChange, Telemetry};
-pub use record::{Change, NewJob, Record};
+pub use lives::WORKERS_MAX;
+pub(crate) use notes::timestamp;
+pub use record::{Change, GroupChange, NewJob, Record, SubmitKey};
 pub use rejection::Rejection;
 pub use settings::SettingsEntry;
 pub use snapshot::SnapshotError;
@@ -67,6 +69,8 @@ pub struct World {
     pub settings: SettingsEntry,
     /// Nodes that an operator took out: they stay out when their machine comes back.
     pub drained: BTreeSet<String>,
+    /// Whether nothing is to run: the daemon stops, or has stopped with its jobs.
+    pub halted: bool,
     /// Submissions that may come again, by the token's number and the key.
     pub keys: BTreeMap<String, KeyEntry>,
     /// The same in the order of time: the first expire first.

@@ -100,6 +100,7 @@ impl World {
             self.step_and_follow(at, EventKind::Weight { tenant, weight }, out)?;
         }
         if let Some(suspended) = change.suspended {
+            let suspended = suspended || self.halted;
             self.step_and_follow(at, EventKind::Suspend { tenant, suspended }, out)?;
         }
         if let Some(limits) = change.limits {

@@ -188,6 +188,11 @@ pub enum Change {
         /// How long it took.
         solve_ms: u64,
     },
+    /// The daemon stops and has its jobs save their work; or it goes on.
+    Halted {
+        /// Whether nothing is to run from now on.
+        halted: bool,
+    },
     /// A round began; `kept`: with the shares of before, because the new ones were not ready.
     Round {
         /// Whether they were not.
@@ -220,6 +225,7 @@ impl Change {
             Change::Ended { .. } => "ended",
             Change::Released { .. } => "released",
             Change::Shares { .. } => "shares",
+            Change::Halted { .. } => "halted",
             Change::Round { .. } => "round",
         }
     }
@@ -242,6 +248,8 @@ pub struct SubmitKey {
     pub token: u64,
     /// The key.
     pub key: String,
+    /// What was submitted with it, as a digest: the same key for something else is a mistake.
+    pub digest: String,
 }
 
 impl SubmitKey {

@@ -56,6 +56,9 @@ pub enum Rejection {
     /// Nobody knows the node.
     #[error("there is no node `{0}`")]
     UnknownNode(String),
+    /// There may be no more.
+    #[error("{0}")]
+    LimitReached(String),
     /// A value makes no sense.
     #[error("{0}")]
     Bad(String),

@@ -19,6 +19,24 @@ impl World {
         Ok(())
     }
 
+    /// Everybody is set aside, and what runs saves its work; or all go on as they were.
+    pub(super) fn halt(
+        &mut self,
+        at: Time,
+        halted: bool,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        self.halted = halted;
+        let tenants: Vec<_> = self.tenants.values().map(|t| (t.key, t.suspended)).collect();
+        for (tenant, suspended) in tenants {
+            let suspended = suspended || halted;
+            self.step_and_follow(at, EventKind::Suspend { tenant, suspended }, out)?;
+        }
+        let message = if halted { "the daemon stops" } else { "the daemon goes on" };
+        self.note(at, EventTopic::Cluster, None, message.into());
+        Ok(())
+    }
+
     pub(super) fn round_began(
         &mut self,
         at: Time,

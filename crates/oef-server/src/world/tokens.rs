@@ -1,5 +1,6 @@
 //! Tokens, and keys of submissions.
 
+use super::record::SubmitKey;
 use super::{Rejection, World};
 use oef_api::types::{EventTopic, Role};
 use oef_sched::{JobId, Span, Time};
@@ -32,6 +33,8 @@ pub struct TokenEntry {
 pub struct KeyEntry {
     /// When it came first.
     pub at: Time,
+    /// What it was, as a digest.
+    pub digest: String,
     /// The jobs that it made.
     pub jobs: Vec<JobId>,
 }
@@ -65,9 +68,10 @@ impl World {
         Ok(())
     }
 
-    pub(super) fn remember_key(&mut self, at: Time, key: String, jobs: Vec<JobId>) {
-        self.keys.insert(key.clone(), KeyEntry { at, jobs });
-        self.key_order.push_back(key);
+    pub(super) fn remember_key(&mut self, at: Time, key: &SubmitKey, jobs: Vec<JobId>) {
+        let entry = KeyEntry { at, digest: key.digest.clone(), jobs };
+        self.keys.insert(key.text(), entry);
+        self.key_order.push_back(key.text());
         while let Some(first) = self.key_order.front() {
             let is_old =
                 self.keys.get(first).is_none_or(|entry| at.since(entry.at) > KEYS_KEPT_FOR);
