@@ -3,6 +3,7 @@
 use crate::caller::Caller;
 use crate::daemon::Page;
 use crate::problem::{Kind, More as _};
+use crate::world::endings::LAST_LINE;
 use crate::world::{JobEntry, TenantEntry, World};
 use oef_api::types::Problem;
 use oef_sched::JobId;
@@ -38,6 +39,11 @@ pub(super) fn unknown_tenant(name: &str) -> Problem {
         .problem(format!("there is no tenant `{name}`"))
         .hint("`oef tenants` lists those that you may see")
         .field("tenant")
+}
+
+/// A reason without the job's own output, for those who may not see inside.
+pub(crate) fn without_output(reason: &str) -> &str {
+    reason.split_once(LAST_LINE).map_or(reason, |(before, _)| before)
 }
 
 /// How many entries a page may have.

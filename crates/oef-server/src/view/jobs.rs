@@ -27,11 +27,10 @@ pub fn job(world: &World, caller: &Caller, id: u64) -> Result<Job, Problem> {
     job.history = Some(entry.history.iter().map(change).collect());
     job.runs = Some(entry.runs.iter().map(|r| run(r, inside)).collect());
     if !inside {
-        // The last line of the output may be in these.
-        let first_part =
-            |text: &mut String| text.truncate(text.find("; its last line").unwrap_or(text.len()));
-        first_part(&mut job.reason);
-        job.history.iter_mut().flatten().for_each(|change| first_part(&mut change.reason));
+        job.reason = access::without_output(&job.reason).into();
+        for change in job.history.iter_mut().flatten() {
+            change.reason = access::without_output(&change.reason).into();
+        }
     }
     Ok(job)
 }
@@ -55,7 +54,7 @@ pub fn jobs(world: &World, caller: &Caller, query: &JobsQuery) -> Result<Jobs, P
         }
         let mut job = listed(world, id, entry, live_reasons);
         if !caller.may_see_inside(entry.tenant()) {
-            job.reason.truncate(job.reason.find("; its last line").unwrap_or(job.reason.len()));
+            job.reason = access::without_output(&job.reason).into();
         }
         page.jobs.push(job);
     }

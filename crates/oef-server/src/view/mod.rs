@@ -14,6 +14,8 @@ mod fairness;
 mod jobs;
 mod round;
 mod tenants;
+#[cfg(test)]
+mod testing;
 mod text;
 mod tokens;
 mod whatif;
@@ -21,6 +23,7 @@ mod whatif_changes;
 mod why;
 mod workloads;
 
+pub(crate) use access::without_output;
 pub use certificate::certificate;
 pub use cluster::{cluster, settings};
 pub use fairness::FairnessDraft;

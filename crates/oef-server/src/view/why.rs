@@ -11,11 +11,13 @@ use oef_sched::{JobId, RoundId, Time, WaitReason};
 /// Why a job does what it does, and when it can expect to start.
 pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
     let entry = access::job(world, caller, id)?;
+    let inside = caller.may_see_inside(entry.tenant());
+    let reason = if inside { &entry.reason } else { access::without_output(&entry.reason) };
     let mut details = Vec::new();
     let mut why = Why {
         id,
         state: entry.state,
-        sentence: entry.reason.clone(),
+        sentence: reason.into(),
         kind: entry.state.name().into(),
         expected_round: None,
         expected_start: None,
@@ -28,7 +30,7 @@ pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
         match &forecast.waits {
             Some(waits) => {
                 why.kind = kind(waits).into();
-                details.push(format!("it came to wait because: {}", entry.reason));
+                details.push(format!("it came to wait because: {reason}"));
                 why.sentence = forecast.sentence;
             }
             // The scheduler counts a job as running when it was told to start.
@@ -42,7 +44,7 @@ pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
         details.extend(estimate(world, entry));
         details.extend(world.tenants.get(entry.tenant()).map(|t| has(world, entry.tenant(), t)));
     }
-    details.extend(last_run(entry, caller.may_see_inside(entry.tenant())));
+    details.extend(last_run(entry, inside));
     why.details = details;
     Ok(why)
 }
