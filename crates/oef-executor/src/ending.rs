@@ -129,14 +129,23 @@ impl fmt::Display for Ending {
             }
             Ending::Failed { reason, .. } => write!(f, "{reason}"),
             Ending::TimedOut { limit, checkpointed: true } => {
+                let limit = length(*limit);
                 write!(f, "it ran for the {limit} that it was allowed, and saved its work")
             }
             Ending::TimedOut { limit, checkpointed: false } => {
-                write!(f, "it ran for the {limit} that it was allowed")
+                write!(f, "it ran for the {} that it was allowed", length(*limit))
             }
             Ending::Vanished { detail } => write!(f, "it vanished: {detail}"),
             Ending::Refused { why } => write!(f, "it was not started: {why}"),
         }
+    }
+}
+
+/// A length of time as people read it, short ones with their fraction.
+pub(crate) fn length(span: Span) -> String {
+    match span.0 {
+        ms if ms < 60_000 && !ms.is_multiple_of(1000) => format!("{} s", span.seconds()),
+        _ => span.to_string(),
     }
 }
 

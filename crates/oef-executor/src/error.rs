@@ -2,7 +2,7 @@
 
 use oef_sched::{Generation, JobId};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Why an order was not carried out or a question not answered. After an error on an order to start,
@@ -65,15 +65,6 @@ pub enum ExecutorError {
         #[source]
         source: io::Error,
     },
-    /// A file of the state folder does not hold what it should.
-    #[error("`{}` is damaged", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        #[source]
-        source: serde_json::Error,
-    },
     /// The runner could not be started.
     #[error("the runner of job {job} could not be started: {detail}")]
     Runner {
@@ -82,4 +73,11 @@ pub enum ExecutorError {
         /// What happened.
         detail: String,
     },
+}
+
+impl ExecutorError {
+    /// For `map_err` on an operation on a file.
+    pub(crate) fn file(path: &Path, done: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| ExecutorError::File { path: path.to_path_buf(), done, source }
+    }
 }

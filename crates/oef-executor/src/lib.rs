@@ -5,14 +5,22 @@
 //! generation of its lease, and an older one than was ever seen for a job is refused.
 #![forbid(unsafe_code)]
 
+mod clock;
+pub mod demo_job;
 mod device;
 mod ending;
 mod error;
 mod executor;
+pub mod gpus;
 mod launch;
+pub mod local;
+mod log_file;
 mod logs;
 mod observation;
 mod order;
+mod processes;
+mod records;
+pub mod runner;
 mod wire;
 
 pub use device::{Device, DeviceKind};
