@@ -174,11 +174,15 @@ impl World {
 }
 
 pub fn open(folder: &Path) -> LocalExecutor {
+    open_with(folder, None)
+}
+
+pub fn open_with(folder: &Path, mps_pipe_dir: Option<PathBuf>) -> LocalExecutor {
     LocalExecutor::open(LocalConfig {
         dir: folder.join("state"),
         runner: vec![PROGRAM.into(), "runner".into()],
         devices: devices(4),
-        mps_pipe_dir: None,
+        mps_pipe_dir,
     })
     .expect("an executor")
 }
