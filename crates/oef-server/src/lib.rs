@@ -6,6 +6,10 @@
 //! restart the same records give the same world. Everybody else reads the world, and never waits for a
 //! computation of shares, which runs aside.
 #![forbid(unsafe_code)]
+#![expect(
+    clippy::result_large_err,
+    reason = "a problem is built once, on its way to somebody who waits for the network"
+)]
 
 pub mod caller;
 pub mod daemon;
@@ -13,4 +17,5 @@ mod engine;
 pub mod problem;
 mod secret;
 pub mod store;
+pub mod view;
 pub mod world;
