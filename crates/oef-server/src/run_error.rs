@@ -72,8 +72,8 @@ pub enum RunError {
     #[error("a group or tenant of the settings could not be created: {0}")]
     First(Problem),
     /// The system gave no random numbers.
-    #[error("the system gave no random numbers for a token: {0}")]
-    Secret(String),
+    #[error("there is no token for the owner: {0}")]
+    Secret(Problem),
     /// The system refused a thread, a signal or a path.
     #[error("the system refused: {0}")]
     Runtime(io::Error),

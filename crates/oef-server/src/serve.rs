@@ -9,6 +9,7 @@ use crate::http::{App, Serving, tls_config};
 use crate::logging;
 use crate::metrics::Exporter;
 use crate::run_error::RunError;
+use crate::secret;
 use crate::up::{self, Mode};
 use oef_api::types::{Access, GroupPut, JobState, Problem, TenantCreate};
 use oef_executor::Executor;
@@ -73,7 +74,7 @@ impl Started {
         let runner = vec![OsString::from(&program), OsString::from("runner")];
         let local = LocalConfig { dir: state_dir.clone(), runner, devices, mps_pipe_dir };
         let executor = Arc::new(LocalExecutor::open(local)?);
-        let (exporter, secret) = (Exporter::new(), secret()?);
+        let (exporter, secret) = (Exporter::new(), secret::new().map_err(RunError::Secret)?.text);
         let daemon = start(config, mode, &state_dir, executor, &exporter, &secret)?;
         Ok(Started {
             daemon,
@@ -124,14 +125,6 @@ fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
         }
         _ => RunError::Listen { address, why },
     })
-}
-
-/// A secret of 256 bits that nobody can guess.
-fn secret() -> Result<String, RunError> {
-    let mut bytes = [0_u8; 32];
-    getrandom::fill(&mut bytes).map_err(|why| RunError::Secret(why.to_string()))?;
-    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(format!("oef_{digits}"))
 }
 
 async fn serve(

@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_body_is_named() {
         let cases: &[(&str, Option<&str>, &str)] = &[
-            ("{\"jobs\": [{\"workers\": \"x\"}]}", Some("jobs[0].workers"), "line 1 column 27"),
+            ("{\"jobs\": [{\"workers\": \"x\"}]}", Some("jobs[0].workers"), "line 1 column 25"),
             ("{\"jobs\": [],\n \"nme\": 1}", Some("nme"), "unknown field `nme`"),
             ("{\"jobs\": [", Some("jobs"), "not JSON: EOF"),
             ("{} {}", None, "missing field `jobs`"),

@@ -3,7 +3,7 @@
 use super::App;
 use super::auth::Asks;
 use super::extract::{Body, Nothing, Params, Part};
-use super::failure::{Answer, Failure};
+use super::failure::{Answer, Failure, refused};
 use super::queries::{PageParams, page};
 use axum::Json;
 use axum::extract::State;
@@ -37,7 +37,10 @@ async fn create(
     Params(_): Params<Nothing>,
     Body(token): Body<TokenCreate>,
 ) -> Result<(StatusCode, Json<NewToken>), Failure> {
-    Ok((StatusCode::CREATED, Json(app.daemon().create_token(&caller, token).await?)))
+    Ok((
+        StatusCode::CREATED,
+        Json(app.daemon().create_token(&caller, token).await.map_err(refused)?),
+    ))
 }
 
 /// Makes a token void
