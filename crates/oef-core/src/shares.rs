@@ -5,6 +5,7 @@ use crate::problem::Problem;
 
 /// GPUs per workload and type, in the orders of the problem they were computed for.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Shares {
     types: usize,
     gpus: Vec<f64>,
@@ -15,6 +16,13 @@ impl Shares {
     pub fn zero(problem: &Problem) -> Self {
         let types = problem.types().len();
         Shares { types, gpus: vec![0.0; types * problem.workloads().len()] }
+    }
+
+    /// Whether there is a figure for every workload and type of a problem, each a finite number.
+    pub fn is_for(&self, problem: &Problem) -> bool {
+        let (types, workloads) = (problem.types().len(), problem.workloads().len());
+        let sound = self.gpus.iter().all(|x| x.is_finite());
+        sound && self.types == types && self.gpus.len() == types * workloads
     }
 
     /// GPUs of one type for one workload.

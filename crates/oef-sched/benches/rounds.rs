@@ -44,7 +44,7 @@ impl World {
             self.next += 1;
             let workers = gangs[(name + job) as usize % gangs.len()];
             let (id, types) = (JobId(self.next), None);
-            let spec = JobSpec { id, tenant, workload, workers, priority: 0, types };
+            let spec = JobSpec { types, ..JobSpec::new(id, tenant, workload, workers) };
             self.happen(EventKind::Submitted(spec));
         }
     }

@@ -4,10 +4,13 @@ use crate::ids::{Generation, GpuId, JobId};
 use crate::job::Lease;
 use crate::reason::{StartReason, StopReason};
 use crate::time::Time;
+use std::borrow::Cow;
 use thiserror::Error;
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Action {
     /// Start a job on these GPUs, which are free.
     Start {
@@ -54,6 +57,8 @@ pub enum Action {
 
 /// Why an event was not taken.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Refusal {
     /// Time went back.
     #[error("the event's time lies {0} ms before the last one")]
@@ -67,6 +72,17 @@ pub enum Refusal {
     /// Nobody knows the tenant.
     #[error("there is no such tenant")]
     UnknownTenant,
+    /// Nobody knows the group.
+    #[error("there is no such group")]
+    UnknownGroup,
+    /// A group would stand in itself.
+    #[error("group `{group}` cannot stand in `{parent}`, which is or stands in `{group}`")]
+    Cycle {
+        /// The group.
+        group: String,
+        /// Where it was to stand.
+        parent: String,
+    },
     /// Nobody knows the workload, or it is another tenant's.
     #[error("there is no such workload of that tenant")]
     UnknownWorkload,
@@ -92,9 +108,9 @@ pub enum Refusal {
         /// The job.
         job: JobId,
         /// Its state, in a word.
-        state: &'static str,
+        state: Cow<'static, str>,
     },
     /// A number makes no sense.
     #[error("{0}")]
-    BadValue(&'static str),
+    BadValue(Cow<'static, str>),
 }

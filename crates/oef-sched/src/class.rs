@@ -14,6 +14,7 @@ pub(crate) type WaitingKey = (Reverse<i32>, Time, JobId, Slot);
 
 /// The live jobs of one kind.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Class {
     /// Workers of each job.
     pub workers: u32,

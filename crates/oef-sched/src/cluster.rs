@@ -14,6 +14,7 @@ pub(crate) const GPUS_PER_NODE_MAX: u32 = 1024;
 
 /// A machine as somebody describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NodeSpec {
     /// Unique name.
     pub name: String,
@@ -25,6 +26,8 @@ pub struct NodeSpec {
 
 /// Whether a node may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Health {
     /// It may.
     Up,
@@ -34,6 +37,7 @@ pub enum Health {
 
 /// One machine with its GPUs, all of one type.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Node {
     name: String,
     gpu: TypeId,
@@ -68,6 +72,7 @@ impl Node {
 
 /// All machines.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Cluster {
     types: Vec<String>,
     nodes: Vec<Node>,

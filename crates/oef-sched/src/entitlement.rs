@@ -3,54 +3,48 @@
 //! The shares are those of the mechanism for the tenants that have live jobs, with what they cannot use given
 //! back to the others (`give_back`).
 //!
-//! A tenant's weight is divided over its workloads with live jobs. A workload that can use less than its
-//! part of the tenant's equal split leaves the rest to its siblings first.
+//! Weights are divided down the tree of groups, tenants and workloads (`weights`) to those with live jobs.
 
-use crate::give_back::{SLACK, equal_division, give_back};
+use crate::give_back::SLACK;
 use crate::ids::{TenantKey, WorkloadKey};
+use crate::question::{Answer, Asked, Question, WarmStart};
 use crate::state::State;
+use crate::weights::{Portion, divide, level, portions};
 use oef_core::{
-    GpuSpec, Mechanism, Options, Outcome, Problem, ProblemSpec, Solver, TenantId, TenantSpec,
-    WorkloadId, WorkloadSpec,
+    GpuSpec, Options, Outcome, Problem, ProblemSpec, TenantSpec, WorkloadId, WorkloadSpec,
 };
 
 /// The shares of a round, with the problem that they answer.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Entitlement {
-    solver: Option<Solver>,
-    answer: Option<(Problem, Outcome)>,
-    /// The tenants of the problem, in its order.
-    tenants: Vec<TenantKey>,
-    /// The workloads of the problem, in its order.
-    workloads: Vec<WorkloadKey>,
-    /// The workloads that had live jobs when it was solved.
-    active: Vec<WorkloadKey>,
-    /// GPUs that each tenant of the problem could use when it was solved, and the GPUs of its share.
-    demand: Vec<(u64, f64)>,
-    stale: bool,
-    trouble: Option<String>,
+    answer: Answer,
+    /// Changes so far that call for new shares, whatever the demands are.
+    version: u64,
     solves: u64,
+    #[cfg_attr(feature = "serde", serde(skip))]
+    warm: WarmStart,
 }
 
 impl Entitlement {
     /// The problem of the round (with demands) and its shares; `None` while there is nothing to share.
     pub fn answer(&self) -> Option<(&Problem, &Outcome)> {
-        self.answer.as_ref().map(|(problem, outcome)| (problem, outcome))
+        self.answer.solved()
     }
 
     /// The tenants of the problem, in its order.
     pub fn tenants(&self) -> &[TenantKey] {
-        &self.tenants
+        self.answer.tenants()
     }
 
     /// The workloads of the problem, in its order.
     pub fn workloads(&self) -> &[WorkloadKey] {
-        &self.workloads
+        self.answer.workloads()
     }
 
     /// What went wrong with the mechanism, if it did: the shares are then those of an equal division.
     pub fn trouble(&self) -> Option<&str> {
-        self.trouble.as_deref()
+        self.answer.trouble()
     }
 
     /// How often the mechanism was solved so far.
@@ -60,83 +54,103 @@ impl Entitlement {
 
     /// The next round solves again, whatever has changed.
     pub(crate) fn forget(&mut self) {
-        self.stale = true;
+        self.version += 1;
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+}
+
+impl State {
+    /// What has to be solved for the shares to be up to date; `None`: they are. The answer comes back as
+    /// [`EventKind::Shares`](crate::EventKind::Shares), sooner or later.
+    pub fn question(&self) -> Option<Question> {
+        is_felt(self).then(|| ask(self, self.entitlement.warm.clone()))
     }
 }
 
 /// Brings the shares up to date, if anything has changed that they depend on, and says whether it did.
 pub(crate) fn refresh(state: &mut State) -> bool {
-    let types = state.cluster.types().len();
-    let mut entitlement = std::mem::take(&mut state.entitlement);
-    let felt = entitlement.stale || is_felt(state, &entitlement);
+    let felt = is_felt(state);
     if felt {
-        solve(state, &mut entitlement);
-        for workload in &mut state.workloads {
-            workload.widen(types);
-            workload.share.fill(0.0);
-        }
-        if let Some((_, outcome)) = &entitlement.answer {
-            for (l, key) in entitlement.workloads.iter().enumerate() {
-                let shares = outcome.shares.of_workload(WorkloadId(l));
-                state.workloads[key.0].share[..shares.len()].copy_from_slice(shares);
-            }
-        }
-        entitlement.stale = false;
+        let warm = std::mem::take(&mut state.entitlement.warm);
+        let answer = ask(state, warm).answer(&Options::default());
+        take(state, answer);
     }
-    state.entitlement = entitlement;
     felt
 }
 
-/// Whether the demands have changed in a way that the shares feel. A limit that no share touches, before
-/// and after, changes no share: taking such a constraint from a program, or adding one, leaves its optimum.
-fn is_felt(state: &State, entitlement: &Entitlement) -> bool {
-    if !entitlement.active.iter().eq(&state.active) {
+/// Makes the shares of an answer those that count.
+pub(crate) fn take(state: &mut State, mut answer: Answer) {
+    let types = state.cluster.types().len();
+    for workload in &mut state.workloads {
+        workload.widen(types);
+        workload.share.fill(0.0);
+    }
+    if let Some((_, outcome)) = answer.solved() {
+        for (l, key) in answer.workloads().iter().enumerate() {
+            let shares = outcome.shares.of_workload(WorkloadId(l));
+            state.workloads[key.0].share[..shares.len()].copy_from_slice(shares);
+        }
+    }
+    state.tenants.iter_mut().for_each(|tenant| tenant.effective = None);
+    for (tenant, &weight) in answer.tenants().iter().zip(&answer.asked.weights) {
+        state.tenants[tenant.0].effective = Some(weight);
+    }
+    let entitlement = &mut state.entitlement;
+    entitlement.solves += answer.solves();
+    if answer.warm.0.is_some() {
+        entitlement.warm = std::mem::take(&mut answer.warm);
+    }
+    entitlement.answer = answer;
+}
+
+/// Whether something has changed that the shares feel. A demand that no share touches, before and after,
+/// changes none: taking such a constraint from a program, or adding one, leaves its optimum.
+fn is_felt(state: &State) -> bool {
+    let Entitlement { answer, version, .. } = &state.entitlement;
+    if answer.asked.version != *version || !answer.asked.active.iter().eq(&state.active) {
         return true;
     }
-    entitlement.tenants.iter().zip(&entitlement.demand).any(|(&tenant, &(before, share))| {
+    let before = answer.asked.wanted.iter().zip(&answer.given);
+    answer.tenants().iter().zip(before).any(|(&tenant, (&before, &share))| {
         let now = wanted(state, tenant);
-        let several = state.tenants[tenant.0].workloads.len() > 1;
-        now != before && (several || share > before.min(now) as f64 - SLACK)
+        let of = &state.tenants[tenant.0];
+        let has_siblings = of.workloads.len() > 1 || of.group.is_some();
+        let touched = || share > capped(state, tenant, before.min(now)) as f64 - SLACK;
+        now != before && (has_siblings || touched())
     })
 }
 
-/// GPUs that a tenant's jobs could use together.
+/// GPUs that a tenant's jobs could use together, its limit apart.
 fn wanted(state: &State, tenant: TenantKey) -> u64 {
     let own = state.tenants[tenant.0].workloads.iter().map(|w| &state.workloads[w.0]);
     own.filter(|w| w.is_active()).map(|w| w.usable(state.cluster.capacity())).sum()
 }
 
-fn solve(state: &State, entitlement: &mut Entitlement) {
-    entitlement.trouble = None;
-    entitlement.active = state.active.iter().copied().collect();
-    (entitlement.tenants, entitlement.workloads) = parties(state);
-    let spec = describe(state, &entitlement.tenants, &entitlement.workloads);
-    entitlement.answer = match spec.validate() {
-        Err(invalid) => {
-            entitlement.trouble = Some(invalid.to_string());
-            None
-        }
-        Ok(problem) => {
-            let mechanism = state.settings.mechanism;
-            let usable =
-                |w: &WorkloadKey| state.workloads[w.0].usable(state.cluster.capacity()) as f64;
-            let usable: Vec<f64> = entitlement.workloads.iter().map(usable).collect();
-            let mut solve = |part: Problem| run(mechanism, entitlement, part);
-            let outcome = give_back(&problem, mechanism, &usable, &mut solve);
-            Some((problem, outcome))
-        }
+/// A number of GPUs, or the tenant's limit where that is less.
+fn capped(state: &State, tenant: TenantKey, gpus: u64) -> u64 {
+    state.tenants[tenant.0].limit.map_or(gpus, |limit| gpus.min(u64::from(limit)))
+}
+
+/// The question of this moment.
+fn ask(state: &State, warm: WarmStart) -> Question {
+    let (tenants, workloads) = parties(state);
+    let wanted: Vec<u64> = tenants.iter().map(|&tenant| wanted(state, tenant)).collect();
+    let within = |(&tenant, &wanted): (&TenantKey, &u64)| capped(state, tenant, wanted);
+    let demands: Vec<u64> = tenants.iter().zip(&wanted).map(within).collect();
+    let portions = portions(state, &tenants, &demands);
+    let asked = Asked {
+        version: state.entitlement.version,
+        active: state.active.iter().copied().collect(),
+        weights: portions.iter().map(|portion| portion.weight).collect(),
+        tenants,
+        workloads,
+        wanted,
     };
-    if entitlement.tenants.is_empty() {
-        entitlement.trouble = None;
-    }
-    let answer = entitlement.answer.as_ref();
-    let demand = entitlement.tenants.iter().enumerate().map(|(t, &key)| {
-        let share = answer.map_or(0.0, |(problem, outcome)| {
-            outcome.shares.of_tenant(problem, TenantId(t)).iter().sum()
-        });
-        (wanted(state, key), share)
-    });
-    entitlement.demand = demand.collect();
+    let (spec, usable) = describe(state, &asked, &demands, &portions);
+    Question { asked, mechanism: state.settings.mechanism, spec, usable, warm }
 }
 
 /// The active tenants and workloads that can run somewhere. Workloads are sorted by key, tenants by their
@@ -159,22 +173,33 @@ fn parties(state: &State) -> (Vec<TenantKey>, Vec<WorkloadKey>) {
     (tenants, of_tenant.into_iter().map(|(_, w)| w).collect())
 }
 
-fn describe(state: &State, tenants: &[TenantKey], workloads: &[WorkloadKey]) -> ProblemSpec {
+/// The problem in words, and the GPUs that each of its workloads can use.
+fn describe(
+    state: &State,
+    asked: &Asked,
+    demands: &[u64],
+    portions: &[Portion],
+) -> (ProblemSpec, Vec<f64>) {
     let cluster = &state.cluster;
     let gpus = cluster.types().iter().zip(cluster.capacity());
-    let total: f64 = tenants.iter().map(|t| state.tenants[t.0].weight).sum();
-    let mut rest = workloads;
-    let tenants = tenants.iter().map(|&key| {
+    let mut rest = asked.workloads.as_slice();
+    let mut usable = Vec::with_capacity(asked.workloads.len());
+    let demands = asked.wanted.iter().zip(demands);
+    let tenants = asked.tenants.iter().zip(demands).zip(portions);
+    let tenants = tenants.map(|((&key, (&wanted, &demand)), portion)| {
         let own = rest.iter().take_while(|w| state.workloads[w.0].tenant == key).count();
         let (mine, others) = rest.split_at(own);
         rest = others;
-        let tenant = &state.tenants[key.0];
-        let equal_split = tenant.weight / total * f64::from(cluster.total());
-        let weights = divide(state, mine, equal_split);
+        let rules = rules(state, mine);
+        let weights = divide(portion.gpus, &rules);
+        match demand < wanted {
+            true => usable.extend(level(demand as f64, &rules)),
+            false => usable.extend(rules.iter().map(|rule| rule.1)),
+        }
         TenantSpec {
-            name: tenant.name.clone(),
-            weight: tenant.weight,
-            demand: Some(wanted(state, key) as f64),
+            name: state.tenants[key.0].name.clone(),
+            weight: portion.weight,
+            demand: Some(demand as f64),
             workloads: mine
                 .iter()
                 .zip(weights)
@@ -182,11 +207,21 @@ fn describe(state: &State, tenants: &[TenantKey], workloads: &[WorkloadKey]) -> 
                 .collect(),
         }
     });
-    ProblemSpec {
+    let spec = ProblemSpec {
         tenants: tenants.collect(),
         reference: state.settings.reference.clone().filter(|r| cluster.type_named(r).is_some()),
         gpus: gpus.map(|(n, &c)| GpuSpec { name: n.clone(), count: f64::from(c) }).collect(),
-    }
+    };
+    (spec, usable)
+}
+
+/// Weight and use of some workloads, to divide something among them.
+fn rules(state: &State, workloads: &[WorkloadKey]) -> Vec<(f64, f64)> {
+    let rule = |w: &WorkloadKey| {
+        let workload = &state.workloads[w.0];
+        (workload.weight, workload.usable(state.cluster.capacity()) as f64)
+    };
+    workloads.iter().map(rule).collect()
 }
 
 fn profile(state: &State, key: WorkloadKey, weight: f64) -> WorkloadSpec {
@@ -199,55 +234,4 @@ fn profile(state: &State, key: WorkloadKey, weight: f64) -> WorkloadSpec {
         weight,
         throughput: types.map(|(j, name)| (name.clone(), speed(j))).collect(),
     }
-}
-
-/// Divides a tenant's equal split over its workloads by their weights, none more than it can use; what
-/// all together cannot use is divided as if they could.
-fn divide(state: &State, workloads: &[WorkloadKey], equal_split: f64) -> Vec<f64> {
-    let weight = |w: &WorkloadKey| state.workloads[w.0].weight;
-    let mut parts = vec![0.0; workloads.len()];
-    if workloads.len() == 1 {
-        return vec![1.0];
-    }
-    let (mut left, mut open) = (equal_split, vec![true; workloads.len()]);
-    loop {
-        let total: f64 =
-            workloads.iter().zip(&open).filter(|(_, o)| **o).map(|(w, _)| weight(w)).sum();
-        if total <= 0.0 || left <= 0.0 {
-            break;
-        }
-        let level = left / total;
-        let mut closed = false;
-        for (i, w) in workloads.iter().enumerate().filter(|&(i, _)| open[i]).collect::<Vec<_>>() {
-            let wanted = state.workloads[w.0].usable(state.cluster.capacity()) as f64;
-            if wanted <= level * weight(w) {
-                (parts[i], open[i], closed) = (wanted, false, true);
-                left -= wanted;
-            }
-        }
-        if !closed {
-            for (i, w) in workloads.iter().enumerate().filter(|&(i, _)| open[i]) {
-                parts[i] = level * weight(w);
-            }
-            break;
-        }
-    }
-    // A workload without a part (all is used up) still counts a little, or it would not be a workload.
-    parts.iter().map(|&part| part.max(1e-6 * equal_split.max(1e-6))).collect()
-}
-
-/// Solves with the memory of the last time; without an answer everything is divided by weight.
-fn run(mechanism: Mechanism, entitlement: &mut Entitlement, problem: Problem) -> Outcome {
-    entitlement.solves += 1;
-    let solver = match entitlement.solver.take() {
-        Some(mut solver) if solver.mechanism() == mechanism => {
-            solver.replace(problem);
-            entitlement.solver.insert(solver)
-        }
-        _ => entitlement.solver.insert(Solver::new(problem, mechanism)),
-    };
-    solver.solve(&Options::default()).unwrap_or_else(|error| {
-        entitlement.trouble = Some(error.to_string());
-        equal_division(solver.problem(), mechanism)
-    })
 }

@@ -1,13 +1,15 @@
 //! What happens to the scheduler.
 
 use crate::cluster::NodeSpec;
-use crate::ids::{Generation, JobId, TenantKey, WorkloadKey};
+use crate::ids::{Generation, GroupKey, JobId, TenantKey, WorkloadKey};
 use crate::job::JobSpec;
+use crate::question::Answer;
 use crate::tenant::Profile;
 use crate::time::Time;
 
 /// Something that happened, and when. Times never go back.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Event {
     /// The instant, read from the driver's clock once.
     pub at: Time,
@@ -17,6 +19,8 @@ pub struct Event {
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum EventKind {
     /// A job was submitted.
     Submitted(JobSpec),
@@ -41,12 +45,31 @@ pub enum EventKind {
         /// Of the lease under which it ran.
         generation: Generation,
     },
-    /// A job ended with an error; whether it is tried again is the driver's decision (by submitting it again).
+    /// A job ended with an error; whether it is tried again is the driver's decision.
     Failed {
         /// The job.
         job: JobId,
         /// Of the lease under which it ran.
         generation: Generation,
+        /// It stays, held, until it is released or cancelled; otherwise it leaves.
+        retry: bool,
+    },
+    /// A job's processes are gone though nobody stopped them; its GPUs are free, and it waits again.
+    Lost {
+        /// The job.
+        job: JobId,
+        /// Of the lease under which it ran.
+        generation: Generation,
+    },
+    /// A job is not to run for now; it is stopped if it does.
+    Hold {
+        /// The job.
+        job: JobId,
+    },
+    /// A held job may run again; it waits from now on.
+    Release {
+        /// The job.
+        job: JobId,
     },
     /// A job that was told to stop has stopped, and its GPUs are free.
     Preempted {
@@ -69,6 +92,55 @@ pub enum EventKind {
         /// Its new weight.
         weight: f64,
     },
+    /// A tenant may have so many GPUs at once, or any number.
+    Limit {
+        /// The tenant.
+        tenant: TenantKey,
+        /// The limit.
+        gpus: Option<u32>,
+    },
+    /// A workload's part in its tenant's weight changed.
+    WorkloadWeight {
+        /// The workload.
+        workload: WorkloadKey,
+        /// Its new weight beside the tenant's other workloads.
+        weight: f64,
+    },
+    /// A job's priority class changed.
+    Priority {
+        /// The job.
+        job: JobId,
+        /// Its new class.
+        priority: i32,
+    },
+    /// A group's weight changed.
+    GroupWeight {
+        /// The group.
+        group: GroupKey,
+        /// Its new weight.
+        weight: f64,
+    },
+    /// A group stands in another group from now on, or in none.
+    GroupParent {
+        /// The group.
+        group: GroupKey,
+        /// Where it stands.
+        parent: Option<GroupKey>,
+    },
+    /// A tenant stands in a group from now on, or in none.
+    TenantGroup {
+        /// The tenant.
+        tenant: TenantKey,
+        /// Where it stands.
+        group: Option<GroupKey>,
+    },
+    /// All jobs of a tenant are held, those to come as well; or no longer.
+    Suspend {
+        /// The tenant.
+        tenant: TenantKey,
+        /// Whether it is suspended from now on.
+        suspended: bool,
+    },
     /// A workload's profile became known, or better known.
     Profiled {
         /// The workload.
@@ -76,6 +148,11 @@ pub enum EventKind {
         /// How fast it runs.
         profile: Profile,
     },
-    /// A round begins.
+    /// The shares were computed aside: the answer to a [`Question`](crate::Question) of this state, maybe
+    /// one that it has moved on from since.
+    Shares(Box<Answer>),
+    /// A round begins; shares that are not up to date are computed first.
     Tick,
+    /// A round begins with the shares that there are. Who came since has none yet, and runs on what is idle.
+    TickKept,
 }

@@ -60,7 +60,12 @@ pub(crate) fn give_back(
 }
 
 fn nothing() -> SolverReport {
-    SolverReport { status: Status::Optimal, method: "nothing to share", gap: 0.0, iterations: 0 }
+    SolverReport {
+        status: Status::Optimal,
+        method: "nothing to share".into(),
+        gap: 0.0,
+        iterations: 0,
+    }
 }
 
 /// What a workload would keep of one pass.
@@ -130,7 +135,7 @@ pub(crate) fn equal_division(problem: &Problem, mechanism: Mechanism) -> Outcome
             shares.set(WorkloadId(l), TypeId(j), amount);
         }
     }
-    let (status, method) = (Status::Feasible, "division by weight");
+    let (status, method) = (Status::Feasible, "division by weight".into());
     let solver = SolverReport { status, method, gap: 1.0, iterations: 0 };
     Outcome { mechanism, shares, prices: Vec::new(), trades: Vec::new(), solver }
 }

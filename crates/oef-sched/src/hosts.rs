@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 /// Healthy nodes with free GPUs.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Hosts {
     /// By number of free GPUs; nodes with none stand nowhere.
     by_free: Vec<BTreeSet<NodeId>>,

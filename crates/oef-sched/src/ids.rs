@@ -6,6 +6,7 @@ macro_rules! id {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         pub struct $name(pub $inner);
 
         impl fmt::Display for $name {
@@ -37,12 +38,17 @@ id!(
     TenantKey(usize)
 );
 id!(
+    /// A group of tenants, by its position in the state.
+    GroupKey(usize)
+);
+id!(
     /// A workload of a tenant, by its position in the state.
     WorkloadKey(usize)
 );
 
 /// One device on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct GpuId {
     /// The machine.
     pub node: NodeId,
@@ -52,4 +58,5 @@ pub struct GpuId {
 
 /// A live job's place in the state's table; never leaves the crate, and may be used again by another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Slot(pub usize);

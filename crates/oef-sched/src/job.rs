@@ -6,6 +6,7 @@ use crate::time::{Span, Time};
 
 /// A job as it was submitted.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct JobSpec {
     /// Its number; greater than that of any job before.
     pub id: JobId,
@@ -19,10 +20,21 @@ pub struct JobSpec {
     pub priority: i32,
     /// Gpu types that it may use, by name; `None`: any that its workload can run on.
     pub types: Option<Vec<String>>,
+    /// It runs at least so long once it was started; `None`: as long as the settings say.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub min_run: Option<Span>,
+}
+
+impl JobSpec {
+    /// A job of the middle class that may use any type; the rest by struct update.
+    pub fn new(id: JobId, tenant: TenantKey, workload: WorkloadKey, workers: u32) -> Self {
+        JobSpec { id, tenant, workload, workers, priority: 0, types: None, min_run: None }
+    }
 }
 
 /// The right to some GPUs until an instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Lease {
     /// Fences it: a later one makes it void.
     pub generation: Generation,
@@ -34,9 +46,13 @@ pub struct Lease {
 
 /// What a live job is doing.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub(crate) enum Phase {
     /// Waits for GPUs.
     Queued,
+    /// Does not want GPUs for now, and counts nowhere.
+    Held,
     /// Has GPUs promised that others are leaving.
     Assigned { lease: Lease, why: StartReason },
     /// Was started.
@@ -47,17 +63,27 @@ pub(crate) enum Phase {
 
 /// What comes after a job has stopped.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub(crate) enum Next {
+    /// It waits again, unless it is held.
     Queue,
-    Move { lease: Lease, why: StartReason },
+    Move {
+        lease: Lease,
+        why: StartReason,
+    },
     Forget,
 }
 
 /// A live job's state, as shown to people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum JobState {
     /// Waits for GPUs.
     Queued,
+    /// Does not wait for GPUs until it is released, or its tenant resumed.
+    Held,
     /// Its GPUs are being freed for it.
     Starting,
     /// Runs.
@@ -68,10 +94,13 @@ pub enum JobState {
 
 /// A live job. Ended jobs leave the state: history is the driver's.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Job {
     pub(crate) spec: JobSpec,
     pub(crate) phase: Phase,
-    /// Its kind, by its position in the workload's.
+    /// Held by its owner, or after a failure; its tenant may be suspended besides.
+    pub(crate) on_hold: bool,
+    /// Its kind, by its position in the workload's; of no meaning while it is held.
     pub(crate) class: usize,
     /// Its position among those of its workload that own GPUs.
     pub(crate) place: Option<usize>,
@@ -86,11 +115,13 @@ pub struct Job {
 }
 
 impl Job {
-    pub(crate) fn new(spec: JobSpec, class: usize, at: Time) -> Self {
+    /// A job that does not yet count.
+    pub(crate) fn new(spec: JobSpec, at: Time) -> Self {
         Job {
             spec,
-            phase: Phase::Queued,
-            class,
+            phase: Phase::Held,
+            on_hold: false,
+            class: 0,
             place: None,
             submitted: at,
             waiting_since: at,
@@ -116,6 +147,7 @@ impl Job {
     pub fn state(&self) -> JobState {
         match self.phase {
             Phase::Queued => JobState::Queued,
+            Phase::Held => JobState::Held,
             Phase::Assigned { .. } => JobState::Starting,
             Phase::Running { .. } => JobState::Running,
             Phase::Stopping { .. } => JobState::Stopping,
@@ -125,11 +157,21 @@ impl Job {
     /// The GPUs that it holds or was promised.
     pub fn lease(&self) -> Option<&Lease> {
         match &self.phase {
-            Phase::Queued => None,
+            Phase::Queued | Phase::Held => None,
             Phase::Assigned { lease, .. }
             | Phase::Running { lease, .. }
             | Phase::Stopping { lease, .. } => Some(lease),
         }
+    }
+
+    /// Whether its owner, or a failure, holds it: it then waits for no GPUs once it has stopped.
+    pub fn is_on_hold(&self) -> bool {
+        self.on_hold
+    }
+
+    /// The generation of its latest lease; 0: it had none yet.
+    pub fn generation(&self) -> Generation {
+        self.generation
     }
 
     /// How long it has run so far, up to its last stop.

@@ -31,6 +31,7 @@ use crate::time::Time;
 
 /// The time up to which the accounts are settled.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Ledger {
     settled: Time,
 }
@@ -146,11 +147,10 @@ pub(crate) fn follow_shares(state: &mut State) {
 /// so that absence earns nothing.
 pub(crate) fn enter(state: &mut State, key: WorkloadKey) {
     let types = state.cluster.types().len();
-    let tenants = &state.tenants;
-    let per_weight = |w: &Workload| w.extra / tenants[w.tenant.0].weight;
+    let per_weight = |w: &Workload| w.extra / state.counted_weight(w.tenant);
     let others = state.active.iter().filter(|&&w| w != key);
     let least = others.map(|w| per_weight(&state.workloads[w.0])).fold(f64::INFINITY, f64::min);
-    let weight = tenants[state.workloads[key.0].tenant.0].weight;
+    let weight = state.counted_weight(state.workloads[key.0].tenant);
     let workload = &mut state.workloads[key.0];
     workload.widen(types);
     if least.is_finite() {

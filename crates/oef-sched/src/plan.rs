@@ -15,6 +15,7 @@ use oef_core::TypeId;
 
 /// Whole GPUs of a type that a workload gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Grant {
     /// The workload.
     pub workload: WorkloadKey,
@@ -26,6 +27,7 @@ pub struct Grant {
 
 /// A job with its GPUs, and why it has them.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Placement {
     /// The job.
     pub job: JobId,
@@ -38,6 +40,7 @@ pub struct Placement {
 /// What was decided at the begin of a round. What each workload was granted and which job is where stands in
 /// the state: [`State::grants`] and [`State::placements`].
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Plan {
     /// The round.
     pub round: RoundId,
@@ -47,10 +50,9 @@ pub struct Plan {
     pub overcommitted: u32,
 }
 
-/// Begins a round: shares, selection, placement, actions. Begun again at the same instant, it renews what
+/// Begins a round with the shares that there are: selection, placement, actions. Begun again at the same instant, it renews what
 /// there is and changes nothing: nobody is owed more than a moment ago.
 pub(crate) fn begin_round(state: &mut State, again: bool) -> Vec<Action> {
-    refresh_shares(state);
     let mut overcommitted = 0;
     let reach = if again { Reach::Fill } else { Reach::Round };
     let picks = match state.settings.rounding {
@@ -174,7 +176,11 @@ fn stop_unwanted(state: &mut State, picks: &[Pick], actions: &mut Vec<Action>) {
     let placed = state.active.iter().flat_map(|w| &state.workloads[w.0].placed);
     let unwanted: Vec<Slot> = placed.copied().filter(|slot| !wanted[slot.0]).collect();
     for slot in unwanted {
-        actions.extend(stop(state, slot, StopReason::Outranked));
+        let tenant = state.at(slot).spec.tenant;
+        let limit = state.tenants[tenant.0].limit;
+        let over = limit.is_some_and(|limit| state.owned_by(tenant) > limit);
+        let why = if over { StopReason::OverLimit } else { StopReason::Outranked };
+        actions.extend(stop(state, slot, why));
     }
 }
 
@@ -235,7 +241,8 @@ fn assign(
             state.dequeue(slot);
             Phase::Assigned { lease, why }
         }
-        Phase::Assigned { .. } => Phase::Assigned { lease, why },
+        // Who is held is never chosen.
+        Phase::Assigned { .. } | Phase::Held => Phase::Assigned { lease, why },
     };
     state.at_mut(slot).phase = next;
 }
@@ -273,7 +280,13 @@ pub(crate) fn unplace(state: &mut State, slot: Slot) {
 /// Starts a job whose GPUs nobody holds any more.
 pub(crate) fn start_if_free(state: &mut State, slot: Slot) -> Option<Action> {
     let Phase::Assigned { lease, why } = &state.at(slot).phase else { return None };
-    if lease.gpus.iter().any(|&g| state.cluster.holder(g).is_some()) {
+    let workers = lease.gpus.len() as u32;
+    let tenant = &state.tenants[state.at(slot).spec.tenant.0];
+    // Jobs of its tenant that are being stopped still count.
+    let over = |limit: u32| tenant.holds.saturating_add(workers) > limit;
+    if tenant.limit.is_some_and(over)
+        || lease.gpus.iter().any(|&g| state.cluster.holder(g).is_some())
+    {
         return None;
     }
     let (mut lease, why) = (lease.clone(), *why);
@@ -281,6 +294,8 @@ pub(crate) fn start_if_free(state: &mut State, slot: Slot) -> Option<Action> {
     for &gpu in &lease.gpus {
         state.cluster.hold(gpu, slot);
     }
+    let tenant = state.at(slot).spec.tenant;
+    state.tenants[tenant.0].holds += workers;
     let now = state.now;
     let job = state.at_mut(slot);
     job.restarts += u32::from(job.started_before);
@@ -307,6 +322,10 @@ pub(crate) fn stop(state: &mut State, slot: Slot, why: StopReason) -> Option<Act
         }
         Phase::Assigned { .. } => {
             state.requeue(slot);
+            None
+        }
+        Phase::Held => {
+            job.phase = Phase::Held;
             None
         }
         Phase::Queued => None,

@@ -7,6 +7,8 @@ use std::fmt;
 
 /// Why a job was given its GPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum StartReason {
     /// Its workload was owed GPUs of the type.
     Owed {
@@ -44,6 +46,8 @@ impl fmt::Display for StartReason {
 
 /// Why a job was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum StopReason {
     /// Others are owed its GPUs.
     Outranked,
@@ -53,6 +57,12 @@ pub enum StopReason {
     NodeDown,
     /// Its owner cancelled it.
     Cancelled,
+    /// Its owner holds it.
+    Held,
+    /// Its tenant is suspended.
+    Suspended,
+    /// Its tenant has more GPUs than it may have.
+    OverLimit,
 }
 
 impl fmt::Display for StopReason {
@@ -62,13 +72,22 @@ impl fmt::Display for StopReason {
             StopReason::Moved => "it goes on elsewhere",
             StopReason::NodeDown => "a node that it ran on is gone",
             StopReason::Cancelled => "its owner cancelled it",
+            StopReason::Held => "its owner holds it",
+            StopReason::Suspended => "its tenant is suspended",
+            StopReason::OverLimit => "its tenant has more GPUs than it may have",
         })
     }
 }
 
 /// Why a job waits.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum WaitReason {
+    /// It is held: it waits for its release.
+    Held,
+    /// Its tenant is suspended.
+    Suspended,
     /// No type that it may use has so many GPUs, and they cannot be put together.
     TooLarge {
         /// Workers of the gang.
@@ -78,6 +97,15 @@ pub enum WaitReason {
     },
     /// Its workload runs on no gpu type of the cluster.
     CannotRun,
+    /// Its tenant may not have so many GPUs more.
+    AtLimit {
+        /// GPUs that the tenant may have at once.
+        limit: u32,
+        /// GPUs that its jobs have.
+        used: u32,
+        /// Workers of the gang.
+        workers: u32,
+    },
     /// Jobs of the same workload go first.
     Behind {
         /// The job that is next.
@@ -118,6 +146,16 @@ pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[
         }
         WaitReason::NoShare => {
             return "its workload is entitled to no GPUs that it may use: it runs when some are idle".into();
+        }
+        WaitReason::Held => return "is held until it is released".into(),
+        WaitReason::Suspended => return "its tenant is suspended".into(),
+        WaitReason::AtLimit { limit, workers, .. } if workers > limit => {
+            return format!("needs {workers} GPUs at once; its tenant may have {limit}");
+        }
+        WaitReason::AtLimit { limit, used, workers } => {
+            return format!(
+                "needs {workers} GPUs; its tenant has {used} of the {limit} it may have"
+            );
         }
         WaitReason::CannotRun => return "runs on no gpu type of this cluster".into(),
         WaitReason::Behind { next, ahead: 1 } => {

@@ -5,6 +5,8 @@ use oef_core::Mechanism;
 
 /// How the scheduler works; may be changed between two steps.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(default))]
 pub struct Settings {
     /// How shares are computed.
     pub mechanism: Mechanism,
@@ -60,6 +62,8 @@ impl Default for Settings {
 
 /// How shares become grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum RoundingRule {
     /// By deficits: never more than there is, nothing idle that somebody could use, every deficit bounded.
     Deficit,
@@ -70,6 +74,8 @@ pub enum RoundingRule {
 
 /// How grants become GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum PlacementRule {
     /// Big gangs first, on one host where one fits; running jobs stay.
     Packed,

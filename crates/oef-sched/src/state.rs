@@ -3,7 +3,7 @@
 use crate::class::WaitingKey;
 use crate::cluster::{Cluster, Health, NodeSpec};
 use crate::entitlement::Entitlement;
-use crate::ids::{GpuId, JobId, RoundId, Slot, TenantKey, WorkloadKey};
+use crate::ids::{GpuId, GroupKey, JobId, RoundId, Slot, TenantKey, WorkloadKey};
 use crate::job::{Job, Lease, Next, Phase};
 use crate::ledger::{self, Ledger};
 use crate::plan::Plan;
@@ -11,15 +11,18 @@ use crate::reason::StartReason;
 use crate::settings::Settings;
 use crate::tenant::{Profile, Tenant, Workload};
 use crate::time::{Span, Time};
+use crate::weights::Group;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The scheduler's state: a value, to be cloned, compared by replay, and handed to [`step`](crate::step()).
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct State {
     pub(crate) settings: Settings,
     pub(crate) cluster: Cluster,
     pub(crate) tenants: Vec<Tenant>,
+    pub(crate) groups: Vec<Group>,
     pub(crate) workloads: Vec<Workload>,
     pub(crate) jobs: Vec<Option<Job>>,
     pub(crate) vacant: Vec<Slot>,
@@ -42,6 +45,7 @@ impl State {
             settings,
             cluster: Cluster::default(),
             tenants: Vec::new(),
+            groups: Vec::new(),
             workloads: Vec::new(),
             jobs: Vec::new(),
             vacant: Vec::new(),
@@ -72,8 +76,30 @@ impl State {
             return TenantKey(known);
         }
         let weight = if weight.is_finite() && weight > 0.0 { weight } else { 1.0 };
-        self.tenants.push(Tenant { name: name.into(), weight, workloads: Vec::new() });
+        self.tenants.push(Tenant {
+            name: name.into(),
+            weight,
+            workloads: Vec::new(),
+            group: None,
+            effective: None,
+            suspended: false,
+            limit: None,
+            holds: 0,
+        });
         TenantKey(self.tenants.len() - 1)
+    }
+
+    /// Adds a group, or finds the one of that name. `None`: there is no such parent.
+    pub fn group(&mut self, name: &str, weight: f64, parent: Option<GroupKey>) -> Option<GroupKey> {
+        if let Some(known) = self.groups.iter().position(|g| g.name == name) {
+            return Some(GroupKey(known));
+        }
+        if parent.is_some_and(|parent| parent.0 >= self.groups.len()) {
+            return None;
+        }
+        let weight = if weight.is_finite() && weight > 0.0 { weight } else { 1.0 };
+        self.groups.push(Group { name: name.into(), weight, parent });
+        Some(GroupKey(self.groups.len() - 1))
     }
 
     /// Adds a workload to a tenant, or finds the one of that name. `None`: there is no such tenant.
@@ -89,6 +115,7 @@ impl State {
         if known.is_some() {
             return known;
         }
+        let cap = owner.limit.unwrap_or(u32::MAX);
         let key = WorkloadKey(self.workloads.len());
         let weight = if weight.is_finite() && weight > 0.0 { weight } else { 1.0 };
         self.workloads.push(Workload {
@@ -105,6 +132,7 @@ impl State {
             placed: Vec::new(),
             wanted: 0,
             gang_max: 0,
+            cap,
         });
         self.tenants[tenant.0].workloads.push(key);
         Some(key)
@@ -134,6 +162,11 @@ impl State {
     /// All tenants that were ever added.
     pub fn tenants(&self) -> &[Tenant] {
         &self.tenants
+    }
+
+    /// All groups that were ever added.
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
     }
 
     /// All workloads that were ever added.
@@ -189,7 +222,7 @@ impl State {
         match &self.at(slot).phase {
             Phase::Assigned { lease, .. } | Phase::Running { lease, .. } => Some(lease),
             Phase::Stopping { next: Next::Move { lease, .. }, .. } => Some(lease),
-            Phase::Stopping { .. } | Phase::Queued => None,
+            Phase::Stopping { .. } | Phase::Queued | Phase::Held => None,
         }
     }
 
@@ -198,8 +231,26 @@ impl State {
         match &self.at(slot).phase {
             Phase::Assigned { why, .. } | Phase::Running { why, .. } => Some(*why),
             Phase::Stopping { next: Next::Move { why, .. }, .. } => Some(*why),
-            Phase::Stopping { .. } | Phase::Queued => None,
+            Phase::Stopping { .. } | Phase::Queued | Phase::Held => None,
         }
+    }
+
+    /// Whether a job is to wait for no GPUs: held itself, or with its tenant.
+    pub(crate) fn is_held(&self, slot: Slot) -> bool {
+        let job = self.at(slot);
+        job.on_hold || self.tenants[job.spec.tenant.0].suspended
+    }
+
+    /// The GPUs that a tenant's jobs own: have, or will have when others have left them.
+    pub(crate) fn owned_by(&self, tenant: TenantKey) -> u32 {
+        let own = self.tenants[tenant.0].workloads.iter();
+        own.flat_map(|w| &self.workloads[w.0].used).sum()
+    }
+
+    /// How many more GPUs a tenant may be given.
+    pub(crate) fn room(&self, tenant: TenantKey) -> u32 {
+        let limit = self.tenants[tenant.0].limit;
+        limit.map_or(u32::MAX, |limit| limit.saturating_sub(self.owned_by(tenant)))
     }
 
     /// Whether a placed job may not be stopped now: it is on its way, has just begun, or has been
@@ -207,7 +258,8 @@ impl State {
     pub(crate) fn is_protected(&self, slot: Slot) -> bool {
         let job = self.at(slot);
         let Phase::Running { since, why, .. } = &job.phase else { return true };
-        let young = !why.is_borrowed() && self.now.since(*since) < self.settings.min_run;
+        let min_run = job.spec.min_run.unwrap_or(self.settings.min_run);
+        let young = !why.is_borrowed() && self.now.since(*since) < min_run;
         young || !self.may_restart(job)
     }
 

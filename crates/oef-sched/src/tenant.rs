@@ -1,20 +1,64 @@
 //! Who owns jobs, and how fast their workloads run.
 
 use crate::class::Class;
-use crate::ids::{Slot, TenantKey, WorkloadKey};
+use crate::ids::{GroupKey, Slot, TenantKey, WorkloadKey};
 
 /// A party that owns weight and jobs.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tenant {
     /// Unique name.
     pub name: String,
     /// What it counts, `> 0`.
     pub weight: f64,
     pub(crate) workloads: Vec<WorkloadKey>,
+    pub(crate) group: Option<GroupKey>,
+    /// What it counted in the last shares.
+    pub(crate) effective: Option<f64>,
+    pub(crate) suspended: bool,
+    /// GPUs that it may have at once.
+    pub(crate) limit: Option<u32>,
+    /// GPUs that its jobs hold now, those of jobs that are being stopped included.
+    pub(crate) holds: u32,
+}
+
+impl Tenant {
+    /// Whether its jobs are held, all of them.
+    pub fn is_suspended(&self) -> bool {
+        self.suspended
+    }
+
+    /// The group that it stands in.
+    pub fn group(&self) -> Option<GroupKey> {
+        self.group
+    }
+
+    /// The weight that counted in the last shares: its part of its group's, and its own if it stands in none.
+    /// `None`: it had no jobs then.
+    pub fn effective_weight(&self) -> Option<f64> {
+        self.effective
+    }
+
+    /// The GPUs that it may have at once; `None`: any number.
+    pub fn limit(&self) -> Option<u32> {
+        self.limit
+    }
+
+    /// The GPUs that its jobs hold now, those of jobs that are being stopped included.
+    pub fn holds(&self) -> u32 {
+        self.holds
+    }
+
+    /// Its workloads.
+    pub fn workloads(&self) -> &[WorkloadKey] {
+        &self.workloads
+    }
 }
 
 /// Where a profile comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Provenance {
     /// Told by the tenant.
     Declared,
@@ -26,6 +70,7 @@ pub enum Provenance {
 
 /// Throughput of a workload on each gpu type, per GPU, in any unit.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Profile {
     /// By gpu type, in the cluster's order; 0 (or beyond the end): cannot run there.
     pub throughput: Vec<f64>,
@@ -52,6 +97,7 @@ impl Profile {
 
 /// A kind of job of one tenant with one profile.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Workload {
     /// Unique within its tenant.
     pub name: String,
@@ -79,6 +125,8 @@ pub struct Workload {
     pub(crate) wanted: u64,
     /// The largest gang among its live jobs.
     pub(crate) gang_max: u32,
+    /// GPUs that its tenant may have at once: a larger gang never runs.
+    pub(crate) cap: u32,
 }
 
 impl Workload {
@@ -115,14 +163,14 @@ impl Workload {
             });
             first_look || class.most(&self.profile, capacity) >= class.workers
         };
-        let live = self.classes.iter().filter(|class| class.live > 0);
+        let live = self.classes.iter().filter(|class| class.live > 0 && class.workers <= self.cap);
         live.filter(fits).map(|class| u64::from(class.live) * u64::from(class.workers)).sum()
     }
 
     /// The gpu types that some live job could use, by the GPUs that there are. A job that fits on one type
     /// counts for the types where it fits; if no job does, those count over which a gang could be spread.
     pub(crate) fn usable_types(&self, capacity: &[u32]) -> Vec<bool> {
-        let live = || self.classes.iter().filter(|class| class.live > 0);
+        let live = || self.classes.iter().filter(|c| c.live > 0 && c.workers <= self.cap);
         let runs = |j: usize| self.profile.on(j) > 0.0;
         let types = 0..capacity.len();
         let alone: Vec<bool> =
@@ -139,6 +187,7 @@ impl Workload {
         self.waits > 0
             && self.classes.iter().any(|class| {
                 !class.waiting.is_empty()
+                    && class.workers <= self.cap
                     && class.may_use(gpu)
                     && (class.workers <= capacity[gpu] || class.spans(&self.profile, capacity))
             })

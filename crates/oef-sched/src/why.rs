@@ -5,6 +5,7 @@ use crate::ids::{JobId, RoundId, Slot};
 use crate::job::{JobState, Phase};
 use crate::reason::{WaitReason, sentence};
 use crate::state::State;
+use crate::time::Span;
 use oef_core::TypeId;
 
 /// Nobody plans further ahead; 10,000 years of five-minute rounds.
@@ -12,6 +13,7 @@ const ROUNDS_MAX: f64 = 1e9;
 
 /// What is known about a job's next steps.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Forecast {
     /// What it is doing.
     pub state: JobState,
@@ -33,6 +35,12 @@ pub fn why(state: &State, job: JobId) -> Option<Forecast> {
             let (reason, expected) = waiting(state, slot);
             let sentence = sentence(&reason, expected, types);
             Forecast { state: job.state(), waits: Some(reason), expected, sentence }
+        }
+        Phase::Held => {
+            let suspended = state.tenants[job.spec.tenant.0].suspended;
+            let reason = if suspended { WaitReason::Suspended } else { WaitReason::Held };
+            let sentence = sentence(&reason, None, types);
+            Forecast { state: job.state(), waits: Some(reason), expected: None, sentence }
         }
         Phase::Assigned { why, .. } => Forecast {
             state: job.state(),
@@ -69,6 +77,11 @@ fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
     if most < workers {
         return (WaitReason::TooLarge { workers, most }, None);
     }
+    let tenant = job.spec.tenant;
+    if let Some(limit) = state.tenants[tenant.0].limit.filter(|_| workers > state.room(tenant)) {
+        let used = state.owned_by(tenant);
+        return (WaitReason::AtLimit { limit, used, workers }, None);
+    }
     let share: f64 = types.iter().map(|&j| workload.share_on(j)).sum();
     let owed: f64 = types.iter().map(|&j| workload.deficit_on(j)).sum();
     if share <= 0.0 && owed <= 0.0 {
@@ -96,10 +109,21 @@ fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
     let gpu = TypeId(best.unwrap_or(0));
     let (deficit, share) = (workload.deficit_on(gpu.0), workload.share_on(gpu.0));
     if deficit + share >= f64::from(workers) {
-        let within = state.settings.min_run;
+        let within = protected_for(state, gpu);
         return (WaitReason::Protected { gpu, within }, Some(expected));
     }
     (WaitReason::Saving { gpu, deficit, share, workers }, Some(expected))
+}
+
+/// The longest that a job may run on a type before it can be stopped.
+fn protected_for(state: &State, gpu: TypeId) -> Span {
+    let placed = state.active.iter().flat_map(|w| &state.workloads[w.0].placed);
+    let there = placed.filter(|&&slot| {
+        let gpus = state.target(slot).map_or(&[][..], |lease| &lease.gpus);
+        gpus.iter().any(|&g| state.cluster.type_of(g) == gpu)
+    });
+    let own = there.filter_map(|&slot| state.at(slot).spec.min_run);
+    own.fold(state.settings.min_run, Span::max)
 }
 
 /// The round in which the workload's credit reaches the gangs ahead and half of this one: on average a

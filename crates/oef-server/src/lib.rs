@@ -7,5 +7,21 @@
 //! computation of shares, which runs aside.
 #![forbid(unsafe_code)]
 
+mod access;
 pub mod caller;
+pub mod config;
+pub mod daemon;
+mod demo;
+mod engine;
+pub mod http;
+mod logging;
+pub mod metrics;
+pub mod problem;
+mod run_error;
+mod secret;
+pub mod serve;
+pub mod store;
+pub mod up;
 pub mod world;
+
+pub use run_error::RunError;

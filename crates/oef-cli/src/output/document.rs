@@ -99,7 +99,7 @@ pub struct SolverDocument {
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds: Option<f64>,
-    method: &'static str,
+    method: String,
     gap: f64,
     iterations: usize,
 }
@@ -110,7 +110,7 @@ impl SolverDocument {
         SolverDocument {
             status: status_word(outcome.solver.status),
             seconds,
-            method: outcome.solver.method,
+            method: outcome.solver.method.to_string(),
             gap: gap(outcome.solver.gap),
             iterations: outcome.solver.iterations,
         }

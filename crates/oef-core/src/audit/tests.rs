@@ -17,7 +17,7 @@ pub(crate) fn outcome(problem: &Problem, rows: &[&[f64]]) -> Outcome {
         }
     }
     let solver =
-        SolverReport { status: Status::Optimal, method: "by hand", gap: 0.0, iterations: 0 };
+        SolverReport { status: Status::Optimal, method: "by hand".into(), gap: 0.0, iterations: 0 };
     Outcome { mechanism: Mechanism::MaxMin, shares, prices: Vec::new(), trades: Vec::new(), solver }
 }
 

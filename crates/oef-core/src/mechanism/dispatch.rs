@@ -79,7 +79,7 @@ pub(crate) fn solve_again(
         trades: Vec::new(),
         solver: SolverReport {
             status: if optimal { Status::Optimal } else { Status::Feasible },
-            method: if went_on { GOING_ON } else { method(mechanism) },
+            method: if went_on { GOING_ON } else { method(mechanism) }.into(),
             gap: allocation.gap,
             iterations: allocation.pivots,
         },
@@ -100,8 +100,8 @@ fn closed_form(
     let prices =
         if mechanism == Mechanism::MaxMin { average_use(problem, &shares) } else { Vec::new() };
     let iterations = trades.len();
-    let solver =
-        SolverReport { status: Status::Optimal, method: method(mechanism), gap: 0.0, iterations };
+    let method = method(mechanism).into();
+    let solver = SolverReport { status: Status::Optimal, method, gap: 0.0, iterations };
     Outcome { mechanism, shares, prices, trades, solver }
 }
 

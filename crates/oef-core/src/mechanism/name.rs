@@ -6,6 +6,8 @@ use thiserror::Error;
 
 /// A way to share, see the table in the crate documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Mechanism {
     /// The same normalised throughput per weight for all.
     Noncooperative,

@@ -3,10 +3,12 @@
 use super::Mechanism;
 use crate::ids::{TypeId, WorkloadId};
 use crate::shares::Shares;
+use std::borrow::Cow;
 use thiserror::Error;
 
 /// Shares with what the mechanism knows about them.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Outcome {
     /// The mechanism that was asked.
     pub mechanism: Mechanism,
@@ -23,6 +25,7 @@ pub struct Outcome {
 
 /// One trade of `gandiva-fair`.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Trade {
     /// Gives slow GPUs, gets fast ones.
     pub buyer: WorkloadId,
@@ -40,12 +43,14 @@ pub struct Trade {
 
 /// How an answer was found.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SolverReport {
     /// Whether the answer is proven to be the optimum of the mechanism's program.
     pub status: Status,
     /// The method, in a few words.
-    pub method: &'static str,
+    pub method: Cow<'static, str>,
     /// Proven relative distance to the optimum of the program (0 for a closed form).
+    #[cfg_attr(feature = "serde", serde(with = "gap"))]
     pub gap: f64,
     /// Iterations or pivots.
     pub iterations: usize,
@@ -53,6 +58,8 @@ pub struct SolverReport {
 
 /// How far an answer is proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Status {
     /// Feasible and optimal within the tolerance of [`OPTIMALITY_TOLERANCE`].
     ///
@@ -89,4 +96,18 @@ pub enum SolveError {
         /// What went wrong.
         detail: String,
     },
+}
+
+/// A gap may be without bound, which JSON has no number for.
+#[cfg(feature = "serde")]
+mod gap {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(gap: &f64, to: S) -> Result<S::Ok, S::Error> {
+        Some(*gap).filter(|gap| gap.is_finite()).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
+    }
 }

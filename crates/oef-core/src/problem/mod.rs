@@ -3,6 +3,8 @@
 mod edit;
 mod limits;
 mod reference;
+#[cfg(feature = "serde")]
+mod serial;
 mod spec;
 mod validate;
 
@@ -19,6 +21,8 @@ use std::ops::Range;
 /// The only way to one is [`ProblemSpec::validate`], so the mechanisms need no checks of their own.
 /// Orders are those of the description; no result depends on them.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "serial::Unchecked"))]
 pub struct Problem {
     pub(crate) types: Vec<GpuType>,
     pub(crate) tenants: Vec<Tenant>,
@@ -30,6 +34,7 @@ pub struct Problem {
 
 /// A kind of device and how many whole, healthy ones there are.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct GpuType {
     /// Unique name.
     pub name: String,
@@ -39,6 +44,7 @@ pub struct GpuType {
 
 /// A party that owns weight; fairness is between tenants.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tenant {
     /// Unique name.
     pub name: String,
@@ -51,6 +57,7 @@ pub struct Tenant {
 
 /// A kind of job of one tenant with one profile: a virtual tenant.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Workload {
     /// Unique within its tenant.
     pub name: String,

@@ -5,6 +5,7 @@ use super::Problem;
 /// A description of a problem with the fields of the problem file. [`ProblemSpec::validate`] makes it
 /// a [`Problem`].
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ProblemSpec {
     /// The reference gpu type, if the author chose one.
     pub reference: Option<String>,
@@ -16,6 +17,7 @@ pub struct ProblemSpec {
 
 /// One gpu type of a description.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct GpuSpec {
     /// Its name.
     pub name: String,
@@ -25,6 +27,7 @@ pub struct GpuSpec {
 
 /// One tenant of a description.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TenantSpec {
     /// Its name.
     pub name: String,
@@ -38,6 +41,7 @@ pub struct TenantSpec {
 
 /// One workload of a description.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct WorkloadSpec {
     /// Its name.
     pub name: String,

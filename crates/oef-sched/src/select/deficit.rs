@@ -16,7 +16,7 @@
 
 use super::pick::{Pick, Reach, Types, count_types};
 use super::queue::{Held, Queues};
-use crate::ids::{Slot, WorkloadKey};
+use crate::ids::{Slot, TenantKey, WorkloadKey};
 use crate::reason::StartReason;
 use crate::state::State;
 use crate::time::Time;
@@ -37,11 +37,23 @@ pub(crate) fn select(state: &State, reach: Reach, rounds: f64) -> Vec<Pick> {
     selection.picks
 }
 
+/// The GPUs that each tenant may still be given.
+pub(super) fn room(state: &State, reach: Reach) -> Vec<u32> {
+    let keys = (0..state.tenants.len()).map(TenantKey);
+    keys.map(|tenant| match reach {
+        Reach::Round => state.tenants[tenant.0].limit.unwrap_or(u32::MAX),
+        Reach::Fill => state.room(tenant),
+    })
+    .collect()
+}
+
 pub(super) struct Selection<'a> {
     pub state: &'a State,
     pub queues: Queues<'a>,
     /// GPUs not yet given, by type.
     pub free: Vec<u32>,
+    /// GPUs that each tenant may still be given.
+    pub room: Vec<u32>,
     /// Types for which an owed gang waits behind jobs that stay.
     pub reserved: Vec<bool>,
     pub picks: Vec<Pick>,
@@ -108,6 +120,7 @@ impl<'a> Selection<'a> {
             state,
             queues: Queues::new(state),
             free: free.to_vec(),
+            room: room(state, reach),
             reserved: vec![false; free.len()],
             picks: Vec::new(),
         };
@@ -142,6 +155,10 @@ impl<'a> Selection<'a> {
                 held.push(Held::new(state, slot, job, gpu.unwrap_or(types)));
                 continue;
             }
+            // Beyond its tenant's limit nobody is protected.
+            let room = &mut self.room[job.spec.tenant.0];
+            let Some(left) = room.checked_sub(job.spec.workers) else { continue };
+            *room = left;
             let kinds = gpu.map_or_else(|| Types::Many(count_types(state, slot)), Types::One);
             kinds.each(job.spec.workers, |j, count| {
                 self.free[j] = self.free[j].saturating_sub(count);
@@ -230,8 +247,10 @@ impl<'a> Selection<'a> {
         if !q.spans {
             return None;
         }
-        let held = self.queues.held(queue, gpu).next().copied().map(Candidate::Stay);
-        let start = || self.queues.next_spanning(queue).map(|key| Candidate::Start(key.3));
+        let room = self.room_of(queue);
+        let mut held = self.queues.held(queue, gpu).filter(|held| held.workers <= room);
+        let held = held.next().copied().map(Candidate::Stay);
+        let start = || self.queues.next_spanning(queue, room).map(|key| Candidate::Start(key.3));
         let candidate = held.or_else(start)?;
         let slot = candidate.slot();
         let (state, workload) = (self.state, &self.state.workloads[q.workload.0]);
@@ -271,8 +290,9 @@ impl<'a> Selection<'a> {
         if state.workloads[queues.all[queue].workload.0].profile.on(gpu) <= 0.0 {
             return None;
         }
-        let waiting = queues.next_waiting(queue, gpu);
-        if let Some(&held) = queues.held(queue, gpu).next() {
+        let room = self.room_of(queue);
+        let waiting = queues.next_waiting(queue, gpu, room);
+        if let Some(&held) = queues.held(queue, gpu).find(|held| held.workers <= room) {
             let goes_first = waiting.is_some_and(|(priority, ..)| {
                 priority.0 > held.priority || (priority.0 == held.priority && held.had_its_turn)
             });
@@ -282,13 +302,16 @@ impl<'a> Selection<'a> {
         }
         let start = waiting.map(|key| Candidate::Start(key.3));
         let lost = |h: &Held| h.gpu < self.free.len() && self.free[h.gpu] < h.workers;
-        start.or_else(|| queues.next_mover(queue, gpu, lost).map(Candidate::Move))
+        start.or_else(|| queues.next_mover(queue, gpu, room, lost).map(Candidate::Move))
     }
 
     /// Gives a candidate its GPUs, if they are there.
     fn grant(&mut self, queue: usize, gpu: usize, candidate: Candidate) -> bool {
         let (slot, stays) = (candidate.slot(), matches!(candidate, Candidate::Stay(_)));
         let across = gpu == self.free.len();
+        if !self.is_within_limit(slot) {
+            return false;
+        }
         let (types, why) = match (across, stays) {
             (true, true) => (Types::Many(count_types(self.state, slot)), StartReason::AcrossTypes),
             (true, false) => match self.window(slot) {
@@ -324,9 +347,21 @@ impl<'a> Selection<'a> {
         }
     }
 
+    /// How many more GPUs the tenant of a queue may be given.
+    fn room_of(&self, queue: usize) -> u32 {
+        let workload = self.queues.all[queue].workload;
+        self.room[self.state.workloads[workload.0].tenant.0]
+    }
+
+    /// Whether the tenant of a job may be given its GPUs.
+    pub fn is_within_limit(&self, slot: Slot) -> bool {
+        let spec = &self.state.at(slot).spec;
+        spec.workers <= self.room[spec.tenant.0]
+    }
+
     /// Whether there is room for a job.
     pub fn fits(&self, slot: Slot, types: &Types) -> bool {
-        let mut fits = true;
+        let mut fits = self.is_within_limit(slot);
         types.each(self.state.at(slot).spec.workers, |gpu, count| fits &= count <= self.free[gpu]);
         fits
     }
@@ -339,6 +374,9 @@ impl<'a> Selection<'a> {
     /// Picks a job.
     pub fn take(&mut self, queue: usize, slot: Slot, types: Types, stays: bool, why: StartReason) {
         let mut borrowed = false;
+        let spec = &self.state.at(slot).spec;
+        let room = &mut self.room[spec.tenant.0];
+        *room = room.saturating_sub(spec.workers);
         let (free, queues) = (&mut self.free, &mut self.queues);
         types.each(self.state.at(slot).spec.workers, |gpu, count| {
             borrowed |= self.reserved[gpu];

@@ -42,7 +42,7 @@ impl Selection<'_> {
             return None;
         }
         let workload = &self.state.workloads[q.workload.0];
-        let weight = self.state.tenants[workload.tenant.0].weight;
+        let weight = self.state.counted_weight(workload.tenant);
         let mut held = self.queues.all_held(queue).take(q.held as usize);
         let sticks = held.next().map_or(0.0, |h| f64::from(h.workers));
         let debts: f64 = workload.deficit.iter().map(|d| d.min(0.0)).sum();
@@ -111,6 +111,9 @@ impl Selection<'_> {
     /// The fastest type with room for a job; of equally fast ones the emptiest.
     fn fastest(&self, slot: Slot) -> Option<usize> {
         let job = self.state.at(slot);
+        if !self.is_within_limit(slot) {
+            return None;
+        }
         let profile = &self.state.workloads[job.spec.workload.0].profile;
         let fits = (0..self.free.len()).filter(|&gpu| {
             job.spec.workers <= self.free[gpu]
@@ -166,7 +169,8 @@ impl Selection<'_> {
         let usable = |j: &usize| state.may_use(job, *j) && state.cluster.capacity()[*j] > 0;
         let mut types: Vec<usize> = (0..self.free.len()).filter(usable).collect();
         let room = |j: usize| if self.may_start(slot, j) { self.free[j] } else { 0 };
-        if types.iter().map(|&j| room(j)).fold(0, u32::saturating_add) < gang {
+        let spare = types.iter().map(|&j| room(j)).fold(0, u32::saturating_add);
+        if spare < gang || !self.is_within_limit(slot) {
             return None;
         }
         types.sort_by(|&a, &b| profile.on(b).total_cmp(&profile.on(a)).then(a.cmp(&b)));

@@ -4,7 +4,8 @@
 //! gang; `deviation += share - real`. Nothing keeps the sum of the grants of a type within what there is:
 //! who comes last goes without, and its deviation forgets it. Nothing hands out what is left, either.
 
-use super::pick::{Pick, Types, count_types};
+use super::deficit::room;
+use super::pick::{Pick, Reach, Types, count_types};
 use crate::class::WaitingKey;
 use crate::ids::{Slot, WorkloadKey};
 use crate::reason::StartReason;
@@ -43,13 +44,18 @@ fn grant(state: &State, key: WorkloadKey) -> PaperGrant {
 /// Jobs within the grants: the longest-starved first, each on one type where it fits, else across types.
 pub(crate) fn select(state: &State, grants: &[PaperGrant]) -> Vec<Pick> {
     let mut free = state.cluster.capacity().to_vec();
+    let mut room = room(state, Reach::Round);
     let mut picks = Vec::new();
     for grant in grants {
         let mut gpus: Vec<u32> = grant.gpus.iter().zip(&free).map(|(&g, &f)| g.min(f)).collect();
         for slot in in_order(state, grant.workload) {
-            let held = held_types(state, slot);
+            let (held, spec) = (held_types(state, slot), &state.at(slot).spec);
+            if spec.workers > room[spec.tenant.0] {
+                continue;
+            }
             let Some(types) = fit(state, slot, held.as_ref(), &gpus) else { continue };
-            types.each(state.at(slot).spec.workers, |j, n| {
+            room[spec.tenant.0] -= spec.workers;
+            types.each(spec.workers, |j, n| {
                 gpus[j] -= n;
                 free[j] -= n;
             });

@@ -161,16 +161,19 @@ impl<'a> Queues<'a> {
         (0..=self.types).flat_map(move |gpu| self.held(queue, gpu))
     }
 
-    /// The next waiting job that may use a type and could fit there.
-    pub fn next_waiting(&self, queue: usize, gpu: usize) -> Option<WaitingKey> {
+    /// The next waiting job of so many workers at most that may use a type and could fit there.
+    pub fn next_waiting(&self, queue: usize, gpu: usize, room: u32) -> Option<WaitingKey> {
         let capacity = self.state.cluster.capacity();
-        let lines = self.lines(queue).iter().filter(|line| line.class.fits_on(gpu, capacity));
+        let fits =
+            |line: &&Line<'_>| line.class.workers <= room && line.class.fits_on(gpu, capacity);
+        let lines = self.lines(queue).iter().filter(fits);
         lines.filter_map(|line| line.head).min()
     }
 
-    /// The next waiting job that has to be spread over types.
-    pub fn next_spanning(&self, queue: usize) -> Option<WaitingKey> {
-        self.lines(queue).iter().filter(|line| line.spans).filter_map(|line| line.head).min()
+    /// The next waiting job of so many workers at most that has to be spread over types.
+    pub fn next_spanning(&self, queue: usize, room: u32) -> Option<WaitingKey> {
+        let spans = |line: &&Line<'_>| line.spans && line.class.workers <= room;
+        self.lines(queue).iter().filter(spans).filter_map(|line| line.head).min()
     }
 
     /// The next job of a line that can afford to be stopped once more.
@@ -180,11 +183,12 @@ impl<'a> Queues<'a> {
         rest.copied().find(|key| self.state.may_be_stopped_again(self.state.at(key.3)))
     }
 
-    /// A running job elsewhere that should move to a type: the move pays, or it loses its place (`lost`).
+    /// A running job of so many workers at most elsewhere that should move to a type: the move pays, or it loses its place (`lost`).
     pub fn next_mover(
         &self,
         queue: usize,
         gpu: usize,
+        room: u32,
         lost: impl Fn(&Held) -> bool,
     ) -> Option<Held> {
         if self.all[queue].held == 0 {
@@ -192,7 +196,7 @@ impl<'a> Queues<'a> {
         }
         let state = self.state;
         let profile = &state.workloads[self.all[queue].workload.0].profile;
-        let capacity = state.cluster.capacity()[gpu];
+        let capacity = state.cluster.capacity()[gpu].min(room);
         let movers = self.all_held(queue).filter(|h| {
             let now = || match h.gpu < self.types {
                 true => profile.on(h.gpu),

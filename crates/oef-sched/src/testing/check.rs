@@ -2,7 +2,7 @@
 
 use crate::cluster::Health;
 use crate::ids::{GpuId, NodeId, Slot};
-use crate::job::{Lease, Phase};
+use crate::job::{Job, Lease, Phase};
 use crate::settings::RoundingRule;
 use crate::state::State;
 use std::collections::BTreeSet;
@@ -13,6 +13,7 @@ pub(crate) fn broken(state: &State) -> Vec<String> {
     jobs(state, &mut wrong);
     gpus(state, &mut wrong);
     workloads(state, &mut wrong);
+    tenants(state, &mut wrong);
     accounts(state, &mut wrong);
     wrong
 }
@@ -25,7 +26,8 @@ pub(crate) fn idle_in_vain(state: &State) -> Vec<String> {
     let could = waiting.filter(|job| {
         let room = |j: &usize| state.may_use(job, *j);
         let total: u32 = (0..free.len()).filter(room).map(|j| free[j]).sum();
-        total >= job.spec.workers && state.may_be_stopped_again(job)
+        let may = job.spec.workers <= state.room(job.spec.tenant);
+        may && total >= job.spec.workers && state.may_be_stopped_again(job)
     });
     could.map(|job| format!("job {} waits beside free {free:?}", job.spec.id)).collect()
 }
@@ -36,9 +38,17 @@ fn jobs(state: &State, wrong: &mut Vec<String>) {
             wrong.push(format!("job {id} has an empty slot"));
             continue;
         };
-        let waiting = state.workloads[job.spec.workload.0].classes[job.class]
-            .waiting
-            .contains(&state.waiting_key(slot));
+        if job.phase == Phase::Held && (!state.is_held(slot) || job.place.is_some()) {
+            wrong.push(format!("job {id} is held, and nobody holds it"));
+        }
+        if state.is_held(slot) && matches!(job.phase, Phase::Queued | Phase::Assigned { .. }) {
+            wrong.push(format!("job {id} is to be held, but is {:?}", job.phase));
+        }
+        let counts = job.phase != Phase::Held;
+        let waiting = counts
+            && state.workloads[job.spec.workload.0].classes[job.class]
+                .waiting
+                .contains(&state.waiting_key(slot));
         if waiting != (job.phase == Phase::Queued) {
             wrong.push(format!("job {id} waits: {waiting}, but is {:?}", job.phase));
         }
@@ -60,11 +70,14 @@ fn jobs(state: &State, wrong: &mut Vec<String>) {
                 }
             }
             Phase::Assigned { lease, .. } => {
-                if lease.gpus.iter().all(|&gpu| state.cluster.holder(gpu).is_none()) {
+                let tenant = &state.tenants[job.spec.tenant.0];
+                let may = |limit: u32| tenant.holds + job.spec.workers <= limit;
+                let idle = lease.gpus.iter().all(|&gpu| state.cluster.holder(gpu).is_none());
+                if idle && tenant.limit.is_none_or(may) {
                     wrong.push(format!("job {id} could start and does not"));
                 }
             }
-            Phase::Queued => {}
+            Phase::Queued | Phase::Held => {}
         }
     }
     let used = state.jobs.iter().filter(|job| job.is_some()).count();
@@ -148,11 +161,29 @@ fn gpus(state: &State, wrong: &mut Vec<String>) {
     }
 }
 
+fn tenants(state: &State, wrong: &mut Vec<String>) {
+    for (t, tenant) in state.tenants.iter().enumerate() {
+        let own = state.jobs().filter(|job| job.spec.tenant.0 == t);
+        let holds = own.filter_map(|job| match &job.phase {
+            Phase::Running { lease, .. } | Phase::Stopping { lease, .. } => Some(lease.gpus.len()),
+            _ => None,
+        });
+        if holds.sum::<usize>() != tenant.holds as usize {
+            wrong.push(format!("tenant {t} counts its GPUs wrongly: {}", tenant.holds));
+        }
+        let cap = tenant.limit.unwrap_or(u32::MAX);
+        if tenant.workloads.iter().any(|w| state.workloads[w.0].cap != cap) {
+            wrong.push(format!("a workload of tenant {t} does not know its limit"));
+        }
+    }
+}
+
 fn workloads(state: &State, wrong: &mut Vec<String>) {
     let types = state.cluster.types().len();
     let mut placed = vec![0; types];
     for (w, workload) in state.workloads.iter().enumerate() {
-        let own = || state.jobs().filter(|job| job.spec.workload.0 == w);
+        let counts = |job: &&Job| job.spec.workload.0 == w && job.phase != Phase::Held;
+        let own = || state.jobs().filter(counts);
         let mut used = vec![0; types];
         for job in own() {
             let slot = state.by_id[&job.spec.id];

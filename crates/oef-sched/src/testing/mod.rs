@@ -1,16 +1,21 @@
 //! A world to test the scheduler in, a checker that knows nothing of how it decides, and the properties.
 
+mod aside;
 mod check;
 mod dice;
 mod fairness;
 mod faults;
 mod forecast;
+mod groups;
+mod holding;
+mod limits;
 mod paper;
 mod placement;
 mod regressions;
 mod replay;
 mod restarts;
 mod scenario;
+mod serial;
 mod turns;
 mod work;
 mod world;

@@ -12,7 +12,7 @@ fn any_event(dice: &mut Dice, world: &World) -> EventKind {
     let generation = Generation(dice.below(4) as u64);
     let number = dice.one_of(&[0.0, 1.0, -1.0, 1e300, f64::NAN, f64::INFINITY, 0.3]);
     let name = dice.one_of(&["k80-0", "p100-0", "v100-1", "none", ""]).to_string();
-    match dice.below(11) {
+    match dice.below(21) {
         0 | 1 => EventKind::Submitted(JobSpec {
             id: JobId(dice.one_of(&[0, 5, world.log.len() as u64 + 1, u64::MAX - 7])),
             tenant: TenantKey(dice.below(6)),
@@ -20,11 +20,12 @@ fn any_event(dice: &mut Dice, world: &World) -> EventKind {
             workers: dice.one_of(&[0, 1, 2, 5, 100_000, u32::MAX]),
             priority: dice.one_of(&[0, i32::MIN, i32::MAX]),
             types: dice.chance(0.2).then(|| vec![name]),
+            min_run: dice.chance(0.2).then(|| Span(dice.next() % 1_000_000)),
         }),
         2 => EventKind::Cancelled { job },
         3 => EventKind::Progress { job, generation, steps: number },
         4 => EventKind::Finished { job, generation },
-        5 => EventKind::Failed { job, generation },
+        5 => EventKind::Failed { job, generation, retry: dice.chance(0.5) },
         6 => EventKind::Preempted { job, generation },
         7 => EventKind::NodeUp(NodeSpec {
             name,
@@ -33,6 +34,28 @@ fn any_event(dice: &mut Dice, world: &World) -> EventKind {
         }),
         8 => EventKind::NodeDown { node: name },
         9 => EventKind::Weight { tenant: TenantKey(dice.below(6)), weight: number },
+        14 => EventKind::GroupWeight { group: GroupKey(dice.below(3)), weight: number },
+        15 => {
+            let parent = dice.chance(0.8).then(|| GroupKey(dice.below(3)));
+            EventKind::GroupParent { group: GroupKey(dice.below(3)), parent }
+        }
+        16 => {
+            let group = dice.chance(0.8).then(|| GroupKey(dice.below(3)));
+            EventKind::TenantGroup { tenant: TenantKey(dice.below(6)), group }
+        }
+        17 => {
+            let gpus = dice.chance(0.7).then(|| dice.one_of(&[0, 1, 3, u32::MAX]));
+            EventKind::Limit { tenant: TenantKey(dice.below(6)), gpus }
+        }
+        18 => EventKind::WorkloadWeight { workload: WorkloadKey(dice.below(8)), weight: number },
+        19 => EventKind::Priority { job, priority: dice.one_of(&[0, i32::MIN, i32::MAX]) },
+        10 => EventKind::Lost { job, generation },
+        11 => EventKind::Hold { job },
+        12 => EventKind::Release { job },
+        13 => {
+            let tenant = TenantKey(dice.below(6));
+            EventKind::Suspend { tenant, suspended: dice.chance(0.5) }
+        }
         _ => EventKind::Profiled {
             workload: WorkloadKey(dice.below(8)),
             profile: Profile {
@@ -107,7 +130,7 @@ fn impossible_events_are_refused_with_a_reason() {
     let (old, now) = (lease(0), lease(1));
     let profile = Profile { throughput: vec![-1.0], provenance: Provenance::Measured };
     let spec = |id, tenant, workload, workers| {
-        EventKind::Submitted(JobSpec { id, tenant, workload, workers, priority: 0, types: None })
+        EventKind::Submitted(JobSpec::new(id, tenant, workload, workers))
     };
     let node = |gpus| NodeSpec { name: "k80-0".into(), gpu_type: "k80".into(), gpus };
     let far = JobId(99);
@@ -122,6 +145,15 @@ fn impossible_events_are_refused_with_a_reason() {
         (spec(far, tenant, WorkloadKey(7), 1), "there is no such workload"),
         (spec(far, tenant, workload, 0), "a job has at least one worker"),
         (spec(far, tenant, workload, u32::MAX), "a job has at most"),
+        (EventKind::Release { job: waits }, "job 2 is not held"),
+        (EventKind::Lost { job: waits, generation: now }, "job 2 is waiting"),
+        (EventKind::Lost { job: runs, generation: old }, "job 1 runs under lease 1, not 0"),
+        (EventKind::Suspend { tenant: TenantKey(7), suspended: true }, "there is no such tenant"),
+        (EventKind::GroupWeight { group: GroupKey(0), weight: 1.0 }, "there is no such group"),
+        (EventKind::TenantGroup { tenant, group: Some(GroupKey(0)) }, "there is no such group"),
+        (EventKind::WorkloadWeight { workload, weight: -1.0 }, "a weight is a finite number"),
+        (EventKind::Limit { tenant: TenantKey(7), gpus: None }, "there is no such tenant"),
+        (EventKind::Priority { job: far, priority: 1 }, "there is no live job 99"),
         (EventKind::NodeDown { node: "x".into() }, "there is no node `x`"),
         (EventKind::NodeUp(node(3)), "node `k80-0` is known with other GPUs"),
         (EventKind::Weight { tenant, weight: 0.0 }, "a weight is a finite number"),

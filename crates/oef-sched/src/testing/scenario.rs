@@ -1,7 +1,7 @@
 //! Random clusters, tenants and lives.
 
 use super::dice::Dice;
-use super::world::{Answers, World};
+use super::world::{Answers, Solving, World};
 use crate::*;
 use oef_core::Mechanism;
 
@@ -47,6 +47,8 @@ pub(crate) fn world(dice: &mut Dice, settings: Settings, tenants: usize) -> Worl
         .map(|name| (*name, dice.between(1, 3), dice.one_of(&[1, 2, 4, 8])))
         .collect();
     let mut world = World::new(settings, &nodes);
+    let outer = world.state.group("outer", 2.0, None);
+    world.state.group("inner", 1.0, outer);
     for t in 0..tenants {
         let weight = dice.one_of(&[1.0, 1.0, 2.0, 0.5]);
         let tenant = world.state.tenant(&format!("t{t}"), weight);
@@ -77,11 +79,67 @@ pub(crate) fn submit(world: &mut World, dice: &mut Dice, turmoil: Turmoil) -> Jo
     let workload = WorkloadKey(dice.below(world.state.workloads().len()));
     let mut spec = world.spec(workload, dice.one_of(turmoil.gangs));
     spec.priority = dice.one_of(&[0, 0, 0, 1, -1]);
+    if turmoil.changes && dice.chance(0.1) {
+        spec.min_run = Some(Span::from_seconds(f64::from(dice.between(0, 2000))));
+    }
     if turmoil.restricted && dice.chance(0.15) {
         let types = NAMES.iter().filter(|_| dice.chance(0.5)).map(|t| (*t).into()).collect();
         spec.types = Some(types);
     }
     world.submit_spec(spec)
+}
+
+/// An owner, an operator or the machines have their say.
+fn interfere(world: &mut World, dice: &mut Dice) {
+    let ids: Vec<JobId> = world.state.jobs().map(|job| job.spec().id).collect();
+    let tenant = TenantKey(dice.below(world.state.tenants().len()));
+    let (group, other) =
+        (GroupKey(dice.below(2)), dice.chance(0.6).then(|| GroupKey(dice.below(2))));
+    match dice.below(12) {
+        9 | 10 => {
+            let gpus = dice.chance(0.6).then(|| dice.between(0, 6));
+            world.happen(EventKind::Limit { tenant, gpus });
+        }
+        11 if !ids.is_empty() => {
+            let (job, priority) = (ids[dice.below(ids.len())], dice.one_of(&[-1, 0, 1, 2]));
+            world.happen(EventKind::Priority { job, priority });
+            let workload = WorkloadKey(dice.below(world.state.workloads().len()));
+            world.happen(EventKind::WorkloadWeight { workload, weight: 0.5 + dice.real() });
+        }
+        6 => {
+            world.happen(EventKind::TenantGroup { tenant, group: other });
+        }
+        7 => {
+            world.happen(EventKind::GroupParent { group, parent: other });
+        }
+        8 => {
+            world.happen(EventKind::GroupWeight { group, weight: 0.5 + dice.real() });
+        }
+        0 | 1 if !ids.is_empty() => {
+            let job = ids[dice.below(ids.len())];
+            world.happen(EventKind::Hold { job });
+        }
+        2 => {
+            let held: Vec<JobId> = ids.into_iter().filter(|&id| world.is_on_hold(id)).collect();
+            for job in held {
+                world.happen(EventKind::Release { job });
+            }
+        }
+        3 => {
+            // Most of the time nobody is suspended.
+            let suspended = dice.chance(0.3);
+            world.happen(EventKind::Suspend { tenant, suspended });
+        }
+        _ => {
+            let Some(job) = world.any_running(dice) else { return };
+            let generation = world.generation(job);
+            let kind = match dice.below(3) {
+                0 => EventKind::Failed { job, generation, retry: dice.chance(0.7) },
+                _ => EventKind::Lost { job, generation },
+            };
+            world.happen(kind);
+        }
+    }
 }
 
 /// One random event; ticks come at their time.
@@ -91,6 +149,14 @@ pub(crate) fn live_on(world: &mut World, dice: &mut Dice, turmoil: Turmoil) {
     if world.answers == Answers::Late && !world.stopping.is_empty() && dice.chance(0.4) {
         let which = dice.below(world.stopping.len());
         world.answer(which);
+        return;
+    }
+    if world.solving == Solving::Late && dice.chance(0.15) {
+        world.answer_question();
+        return;
+    }
+    if turmoil.changes && dice.chance(0.2) {
+        interfere(world, dice);
         return;
     }
     match dice.below(20) {
@@ -139,7 +205,7 @@ pub(crate) fn live_on(world: &mut World, dice: &mut Dice, turmoil: Turmoil) {
         _ => {
             world.wait(Span(dice.next() % round.0));
             if world.now >= due || world.state.round().0 == 0 {
-                world.happen(EventKind::Tick);
+                world.begin_round();
             }
         }
     }

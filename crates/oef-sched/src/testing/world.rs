@@ -3,6 +3,7 @@
 use super::check::{broken, idle_in_vain};
 use super::dice::Dice;
 use crate::*;
+use oef_core::Options;
 
 /// When jobs that are told to stop have stopped.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,12 +14,26 @@ pub(crate) enum Answers {
     Late,
 }
 
+/// Where shares are computed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Solving {
+    /// When a round begins.
+    Inside,
+    /// Aside, and brought in before the round begins.
+    Aside,
+    /// Aside; the answers come somewhen.
+    Late,
+}
+
 /// The scheduler with its executor.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub state: State,
     pub now: Time,
     pub answers: Answers,
+    pub solving: Solving,
+    /// A question that is being answered.
+    pub asked: Option<Question>,
     /// Jobs that were told to stop.
     pub stopping: Vec<(JobId, Generation)>,
     /// Everything that happened, to be replayed.
@@ -41,6 +56,8 @@ impl World {
             state: State::with_nodes(settings, &specs),
             now: Time(0),
             answers: Answers::AtOnce,
+            solving: Solving::Inside,
+            asked: None,
             stopping: Vec::new(),
             log: Vec::new(),
             checked: true,
@@ -70,7 +87,7 @@ impl World {
         self.next_job += 1;
         let tenant = self.state.workloads()[workload.0].tenant;
         let id = JobId(self.next_job);
-        JobSpec { id, tenant, workload, workers, priority: 0, types: None }
+        JobSpec::new(id, tenant, workload, workers)
     }
 
     pub fn submit(&mut self, workload: WorkloadKey, workers: u32) -> JobId {
@@ -113,6 +130,7 @@ impl World {
         }
         if self.checked {
             self.check(&event);
+            self.check_limits(&actions);
         }
         actions
     }
@@ -127,19 +145,44 @@ impl World {
         }
     }
 
+    /// Nobody starts beyond its tenant's limit.
+    fn check_limits(&self, actions: &[Action]) {
+        for action in actions {
+            let Action::Start { job, .. } = action else { continue };
+            let Some(job) = self.state.job(*job) else { continue };
+            let tenant = &self.state.tenants()[job.spec().tenant.0];
+            let within = tenant.limit().is_none_or(|limit| tenant.holds() <= limit);
+            assert!(within, "{action:?} of a tenant with {} GPUs", tenant.holds());
+        }
+    }
+
     /// A job that was told to stop has stopped.
     pub fn answer(&mut self, which: usize) -> Vec<Action> {
         let (job, generation) = self.stopping.remove(which);
-        // It may have ended meanwhile.
-        if self.state.job(job).is_none() {
+        // It may have ended meanwhile, or been lost.
+        let stops = |job: &Job| job.state() == JobState::Stopping;
+        if !self.state.job(job).is_some_and(stops) || self.generation(job) != generation {
             return Vec::new();
         }
         self.just(EventKind::Preempted { job, generation })
     }
 
-    pub fn finish(&mut self, job: JobId) -> Vec<Action> {
+    /// Of the lease under which a job runs.
+    pub fn generation(&self, job: JobId) -> Generation {
         let lease = self.state.job(job).and_then(|job| job.lease());
-        let generation = lease.map_or(Generation(0), |lease| lease.generation);
+        lease.map_or(Generation(0), |lease| lease.generation)
+    }
+
+    pub fn is_on_hold(&self, job: JobId) -> bool {
+        self.state.job(job).is_some_and(Job::is_on_hold)
+    }
+
+    pub fn state_of(&self, job: JobId) -> Option<JobState> {
+        self.state.job(job).map(Job::state)
+    }
+
+    pub fn finish(&mut self, job: JobId) -> Vec<Action> {
+        let generation = self.generation(job);
         self.happen(EventKind::Finished { job, generation })
     }
 
@@ -153,7 +196,29 @@ impl World {
             let round = self.state.settings().round;
             self.now = (self.state.plan().began + round).max(self.now);
         }
-        self.happen(EventKind::Tick)
+        self.begin_round()
+    }
+
+    /// A round begins now.
+    pub fn begin_round(&mut self) -> Vec<Action> {
+        match self.solving {
+            Solving::Inside => return self.happen(EventKind::Tick),
+            Solving::Aside => {
+                self.asked = self.state.question();
+                self.answer_question();
+            }
+            Solving::Late => self.asked = self.asked.take().or_else(|| self.state.question()),
+        }
+        self.happen(EventKind::TickKept)
+    }
+
+    /// The answer to the question that was asked is there.
+    pub fn answer_question(&mut self) {
+        if let Some(question) = self.asked.take() {
+            let answer = question.answer(&Options::default());
+            let actions = self.happen(EventKind::Shares(Box::new(answer)));
+            assert_eq!(actions, [], "shares start nothing and stop nobody");
+        }
     }
 
     pub fn ticks(&mut self, count: u32) {

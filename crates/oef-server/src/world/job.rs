@@ -1,11 +1,11 @@
 //! A job as the daemon remembers it: what the scheduler need not know.
 
-use oef_api::types::{JobState, JobSubmit};
+use oef_api::types::{GpuRef, JobState, JobSubmit};
 use oef_sched::{Generation, Time, WorkloadKey};
 use serde::{Deserialize, Serialize};
 
 /// A job, live or ended.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobEntry {
     /// As it was submitted, with everything filled in.
     pub spec: JobSubmit,
@@ -27,14 +27,48 @@ pub struct JobEntry {
     pub runs: Vec<RunEntry>,
     /// How far it is.
     pub telemetry: Telemetry,
+    /// When its last checkpoint became known.
+    pub checkpoint_at: Option<Time>,
     /// Failures so far.
     pub failures: u32,
+    /// How often in a row its processes were gone without any progress in between.
+    pub losses: u32,
+    /// Its steps when they were gone last.
+    pub steps_at_loss: f64,
     /// When it is tried again.
     pub retry_at: Option<Time>,
     /// Milliseconds that its ended runs took.
     pub ran_ms: u64,
     /// Starts after the first.
     pub restarts: u32,
+    /// Who cancelled it.
+    pub cancelled_by: Option<String>,
+}
+
+impl JobEntry {
+    /// Whose it is.
+    pub fn tenant(&self) -> &str {
+        self.spec.tenant.as_deref().unwrap_or_default()
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.spec.name.as_deref().unwrap_or_default()
+    }
+
+    /// The name of its workload.
+    pub fn workload_name(&self) -> &str {
+        self.spec.workload.as_deref().unwrap_or_default()
+    }
+
+    /// The run that has not ended.
+    pub fn run(&self) -> Option<&RunEntry> {
+        self.runs.last().filter(|run| run.ended.is_none())
+    }
+
+    pub(super) fn run_mut(&mut self) -> Option<&mut RunEntry> {
+        self.runs.last_mut().filter(|run| run.ended.is_none())
+    }
 }
 
 /// One change of state.
@@ -49,16 +83,24 @@ pub struct StateChange {
 }
 
 /// One run of a job on its GPUs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunEntry {
     /// Its lease's generation.
     pub generation: Generation,
     /// Its GPUs: node, index, type.
-    pub gpus: Vec<oef_api::types::GpuRef>,
+    pub gpus: Vec<GpuRef>,
+    /// Normalised throughput of the gang there, by its profile.
+    pub rate: f64,
+    /// The end of its lease as it was ordered.
+    pub until: Time,
+    /// Its steps when it was ordered.
+    pub steps_before: f64,
     /// When it was ordered.
     pub began: Time,
     /// When its processes were seen to run.
     pub started: Option<Time>,
+    /// Why it was told to stop.
+    pub stop: Option<String>,
     /// When it ended.
     pub ended: Option<Time>,
     /// How.
@@ -98,4 +140,16 @@ pub struct Telemetry {
     pub throughput: Option<f64>,
     /// Its loss.
     pub loss: Option<f64>,
+}
+
+impl Telemetry {
+    /// Whether every number is one.
+    pub fn is_sound(&self) -> bool {
+        let sound = |x: &Option<f64>| x.is_none_or(f64::is_finite);
+        self.steps.is_finite()
+            && self.steps >= 0.0
+            && sound(&self.checkpoint)
+            && sound(&self.throughput)
+            && sound(&self.loss)
+    }
 }

@@ -4,20 +4,46 @@
 //! commands, histories, tokens. Applying the same records to an empty world gives the same world, with no
 //! clock, no file and no chance in between.
 
+mod account;
+mod action;
+mod apply;
+mod endings;
+mod estimate;
+mod index;
 mod job;
+mod lives;
+mod nodes;
+mod notes;
+mod parties;
 mod record;
+mod rejection;
+mod rounds;
+mod settings;
+mod snapshot;
 mod tenant;
+#[cfg(test)]
+mod testing;
+mod tokens;
 
+pub use action::Action;
+pub use index::Index;
 pub use job::{JobEntry, RunEnding, RunEntry, StateChange, Telemetry};
-pub use record::{Change, NewJob, Record, SettingsEntry, TokenEntry};
-pub use tenant::{Delivered, GroupEntry, ProfileEntry, TenantEntry, WorkloadEntry};
+pub use lives::WORKERS_MAX;
+pub(crate) use notes::timestamp;
+pub use record::{Change, GroupChange, NewJob, Record, SubmitKey};
+pub use rejection::Rejection;
+pub use settings::SettingsEntry;
+pub use snapshot::SnapshotError;
+pub use tenant::{Account, Delivered, GroupEntry, ProfileEntry, TenantEntry, WorkloadEntry};
+pub use tokens::{KeyEntry, TokenEntry};
 
 use oef_api::types::Event;
-use oef_sched::{JobId, State, TenantKey, Time, WorkloadKey};
-use std::collections::{BTreeMap, VecDeque};
+use oef_sched::{JobId, State, TenantKey, WorkloadKey};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The daemon's whole knowledge.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct World {
     /// The scheduler's state. Its times are milliseconds since the Unix epoch.
     pub sched: State,
@@ -41,10 +67,53 @@ pub struct World {
     pub next_token: u64,
     /// Settings of the daemon that the scheduler does not know.
     pub settings: SettingsEntry,
-    /// Submissions that may come again: by token and key, the jobs that the first one made.
-    pub keys: BTreeMap<(u64, String), (Time, Vec<JobId>)>,
+    /// Nodes that an operator took out: they stay out when their machine comes back.
+    pub drained: BTreeSet<String>,
+    /// Whether nothing is to run: the daemon stops, or has stopped with its jobs.
+    pub halted: bool,
+    /// Submissions that may come again, by the token's number and the key.
+    pub keys: BTreeMap<String, KeyEntry>,
+    /// The same in the order of time: the first expire first.
+    pub key_order: VecDeque<String>,
     /// The last events, for those who come back; numbered without gaps.
     pub events: VecDeque<Event>,
     /// The number of the next event.
     pub next_event: u64,
+    /// The round that began last, and the shares that it used.
+    pub round: RoundEntry,
+    /// What happened so far, in numbers.
+    pub totals: Totals,
+    /// Jobs by tenant and state, and who is tried again when. Follows from the rest.
+    #[serde(skip)]
+    pub index: Index,
+}
+
+/// The round that began last.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RoundEntry {
+    /// Whether it began with the shares of before, because new ones were not ready.
+    pub kept: bool,
+    /// The round for which the shares were computed.
+    pub shares_of: u64,
+    /// How long that took.
+    pub solve_ms: u64,
+}
+
+/// What happened so far, in numbers that only grow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Jobs that were submitted.
+    pub submitted: u64,
+    /// Jobs that did all their work.
+    pub finished: u64,
+    /// Jobs that failed for good.
+    pub failed: u64,
+    /// Jobs that were cancelled.
+    pub cancelled: u64,
+    /// Starts of jobs that had run before.
+    pub restarts: u64,
+    /// Work since the last checkpoint that was lost, in milliseconds of a worker.
+    pub wasted_ms: u64,
+    /// Rounds that began with the shares of before.
+    pub kept: u64,
 }

@@ -1,12 +1,14 @@
 //! One line of the journal: a command that was taken, or something that was observed.
 
+use super::settings::SettingsEntry;
 use super::tenant::ProfileEntry;
-use oef_api::types::{JobSubmit, Limits, Role, SettingsPatch};
-use oef_sched::{Generation, JobId, NodeSpec, Time};
+use super::tokens::TokenEntry;
+use oef_api::types::{JobSubmit, Limits, SettingsPatch};
+use oef_sched::{Answer, Generation, JobId, NodeSpec, Time};
 use serde::{Deserialize, Serialize};
 
 /// Something that counts from an instant on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// When, in milliseconds since the Unix epoch; never before the record before.
     pub at: Time,
@@ -14,53 +16,247 @@ pub struct Record {
     pub change: Change,
 }
 
-/// What is journalled. Names in here are on disk: add freely, rename never.
-#[derive(Clone, Debug)]
+/// What is journalled. Names in here are on disk: add freely (with a default), rename never.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Change {
+    /// The first record of a folder: what the world begins with.
+    Began {
+        /// The scheduler's settings.
+        sched: Box<oef_sched::Settings>,
+        /// The daemon's.
+        settings: SettingsEntry,
+    },
     /// A tenant was created.
-    TenantCreated { name: String, weight: f64, group: Option<String>, limits: Limits },
+    TenantCreated {
+        /// Its name.
+        name: String,
+        /// Its weight.
+        weight: f64,
+        /// Its group.
+        #[serde(default)]
+        group: Option<String>,
+        /// What it may use at most.
+        #[serde(default)]
+        limits: Limits,
+    },
     /// Something about a tenant was changed; what is none stays.
     TenantChanged {
+        /// Its name.
         name: String,
+        /// Its weight.
+        #[serde(default)]
         weight: Option<f64>,
-        group: Option<Option<String>>,
+        /// Its group.
+        #[serde(default)]
+        group: Option<GroupChange>,
+        /// What it may use at most.
+        #[serde(default)]
         limits: Option<Limits>,
+        /// Whether its jobs may not run.
+        #[serde(default)]
         suspended: Option<bool>,
     },
     /// A tenant was removed, its jobs cancelled.
-    TenantRemoved { name: String },
+    TenantRemoved {
+        /// Its name.
+        name: String,
+    },
     /// A group was created or changed.
-    GroupPut { name: String, weight: f64, parent: Option<String> },
+    GroupPut {
+        /// Its name.
+        name: String,
+        /// Its weight.
+        weight: f64,
+        /// The group in which it stands.
+        #[serde(default)]
+        parent: Option<String>,
+    },
     /// A group without members was removed.
-    GroupRemoved { name: String },
+    GroupRemoved {
+        /// Its name.
+        name: String,
+    },
     /// A workload was created or changed.
-    WorkloadPut { tenant: String, name: String, weight: Option<f64>, profile: Option<ProfileEntry> },
+    WorkloadPut {
+        /// Its tenant.
+        tenant: String,
+        /// Its name.
+        name: String,
+        /// Its part in the tenant's weight.
+        #[serde(default)]
+        weight: Option<f64>,
+        /// Its profile.
+        #[serde(default)]
+        profile: Option<ProfileEntry>,
+    },
     /// Jobs were submitted, all together.
-    Submitted { jobs: Vec<NewJob>, key: Option<(u64, String)> },
+    Submitted {
+        /// The jobs.
+        jobs: Vec<NewJob>,
+        /// With which key, by which token.
+        #[serde(default)]
+        key: Option<SubmitKey>,
+    },
     /// A job's owner no longer wants it.
-    Cancelled { job: JobId, by: String },
+    Cancelled {
+        /// The job.
+        job: JobId,
+        /// Who said so, in words.
+        by: String,
+    },
     /// A token was created.
-    TokenCreated { id: u64, token: TokenEntry },
+    TokenCreated {
+        /// Its number.
+        id: u64,
+        /// What is kept of it.
+        token: TokenEntry,
+    },
     /// A token is void from now on.
-    TokenRevoked { id: u64 },
+    TokenRevoked {
+        /// Its number.
+        id: u64,
+    },
     /// Settings were changed.
     Settings(SettingsPatch),
+    /// How much is remembered was changed.
+    Memory {
+        /// Ended jobs.
+        ended_jobs_max: usize,
+        /// Events.
+        events_max: usize,
+    },
     /// A node joined or came back.
     NodeUp(NodeSpec),
-    /// A node went away, or an operator took it out.
-    NodeDown { node: String },
+    /// A node went away.
+    NodeDown {
+        /// Its name.
+        node: String,
+    },
+    /// An operator took a node out, or brought it back.
+    NodeDrained {
+        /// Its name.
+        node: String,
+        /// Whether it is out from now on.
+        drained: bool,
+    },
     /// A gang's processes run.
-    Started { job: JobId, generation: Generation },
+    Started {
+        /// The job.
+        job: JobId,
+        /// Of its lease.
+        generation: Generation,
+        /// Since when, by the clock of its machine.
+        #[serde(default)]
+        at_ms: Option<u64>,
+    },
     /// A job told how far it is.
-    Progress { job: JobId, generation: Generation, telemetry: super::Telemetry },
+    Progress {
+        /// The job.
+        job: JobId,
+        /// Of its lease.
+        generation: Generation,
+        /// What it told.
+        telemetry: super::Telemetry,
+    },
     /// A run ended.
-    Ended { job: JobId, generation: Generation, ending: super::RunEnding, detail: Option<String> },
+    Ended {
+        /// The job.
+        job: JobId,
+        /// Of its lease.
+        generation: Generation,
+        /// How.
+        ending: super::RunEnding,
+        /// The same in a sentence.
+        detail: String,
+        /// The last lines of its output, where it failed.
+        #[serde(default)]
+        last_lines: Option<String>,
+        /// When, by the clock of its machine.
+        #[serde(default)]
+        at_ms: Option<u64>,
+    },
     /// A failed job's back-off is over.
-    Released { job: JobId },
+    Released {
+        /// The job.
+        job: JobId,
+    },
     /// Shares that were computed aside.
-    Shares { answer: Box<oef_sched::Entitlement>, solve_ms: u64 },
-    /// A round began; with the shares of before where the new ones were not ready.
-    Round { kept: bool },
+    Shares {
+        /// The shares.
+        answer: Box<Answer>,
+        /// How long it took.
+        solve_ms: u64,
+    },
+    /// The daemon stops and has its jobs save their work; or it goes on.
+    Halted {
+        /// Whether nothing is to run from now on.
+        halted: bool,
+    },
+    /// A round began; `kept`: with the shares of before, because the new ones were not ready.
+    Round {
+        /// Whether they were not.
+        kept: bool,
+    },
+}
+
+impl Change {
+    /// The word for it in the journal: the tag of its JSON.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Change::Began { .. } => "began",
+            Change::TenantCreated { .. } => "tenant_created",
+            Change::TenantChanged { .. } => "tenant_changed",
+            Change::TenantRemoved { .. } => "tenant_removed",
+            Change::GroupPut { .. } => "group_put",
+            Change::GroupRemoved { .. } => "group_removed",
+            Change::WorkloadPut { .. } => "workload_put",
+            Change::Submitted { .. } => "submitted",
+            Change::Cancelled { .. } => "cancelled",
+            Change::TokenCreated { .. } => "token_created",
+            Change::TokenRevoked { .. } => "token_revoked",
+            Change::Settings(_) => "settings",
+            Change::Memory { .. } => "memory",
+            Change::NodeUp(_) => "node_up",
+            Change::NodeDown { .. } => "node_down",
+            Change::NodeDrained { .. } => "node_drained",
+            Change::Started { .. } => "started",
+            Change::Progress { .. } => "progress",
+            Change::Ended { .. } => "ended",
+            Change::Released { .. } => "released",
+            Change::Shares { .. } => "shares",
+            Change::Halted { .. } => "halted",
+            Change::Round { .. } => "round",
+        }
+    }
+}
+
+/// A tenant's new place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GroupChange {
+    /// Into a group.
+    Into(String),
+    /// Out of its group.
+    Out,
+}
+
+/// A submission's key: with it the same submission may come again and is taken once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubmitKey {
+    /// The number of the token that used it.
+    pub token: u64,
+    /// The key.
+    pub key: String,
+    /// What was submitted with it, as a digest: the same key for something else is a mistake.
+    pub digest: String,
+}
+
+impl SubmitKey {
+    /// As one text, unique.
+    pub fn text(&self) -> String {
+        format!("{}/{}", self.token, self.key)
+    }
 }
 
 /// A job with its number, as it was taken: nothing is left to a default.
@@ -70,32 +266,4 @@ pub struct NewJob {
     pub id: u64,
     /// As it was submitted, with tenant, workload and name filled in.
     pub spec: JobSubmit,
-}
-
-/// What is kept of a token.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TokenEntry {
-    /// SHA-256 of the secret, in hexadecimal digits.
-    pub hash: String,
-    /// What its holder may do.
-    pub role: Role,
-    /// For which tenant.
-    pub tenant: Option<String>,
-    /// A note for people.
-    pub note: Option<String>,
-    /// When it was created.
-    pub created_ms: u64,
-    /// When it becomes void.
-    pub expires_ms: Option<u64>,
-}
-
-/// Settings that the scheduler does not know.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SettingsEntry {
-    /// How long a job may take to stop.
-    pub grace_ms: u64,
-    /// Ended jobs that are remembered.
-    pub ended_jobs_max: usize,
-    /// Events that are remembered.
-    pub events_max: usize,
 }

@@ -1,12 +1,12 @@
 //! Tenants, groups and workloads as the daemon remembers them.
 
 use oef_api::types::{Limits, Provenance};
-use oef_sched::{TenantKey, WorkloadKey};
+use oef_sched::{GroupKey, TenantKey, Time, WorkloadKey};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A tenant.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TenantEntry {
     /// Its key in the scheduler.
     pub key: TenantKey,
@@ -24,12 +24,29 @@ pub struct TenantEntry {
     pub workloads: BTreeMap<String, WorkloadKey>,
     /// Jobs that have not ended.
     pub live: u32,
-    /// Promised and delivered since it first had jobs, in GPU-milliseconds of the reference type.
-    pub promised_total: f64,
-    /// What it got.
-    pub delivered_total: f64,
+    /// What it was promised and what it got.
+    pub account: Account,
     /// The last rounds, the oldest first.
     pub delivered: VecDeque<Delivered>,
+}
+
+/// What a tenant was promised and what it got, in GPU-milliseconds of the reference type, up to an instant.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Account {
+    /// Promised since it first had jobs.
+    pub promised_total: f64,
+    /// Delivered since then.
+    pub delivered_total: f64,
+    /// Up to when the totals count.
+    pub since: Time,
+    /// Normalised throughput of its share.
+    pub promised_rate: f64,
+    /// Normalised throughput of the GPUs that its jobs hold.
+    pub delivered_rate: f64,
+    /// The totals when the round began.
+    pub round_promised: f64,
+    /// The same of what was delivered.
+    pub round_delivered: f64,
 }
 
 /// A tenant's part in one round.
@@ -48,6 +65,8 @@ pub struct Delivered {
 /// A group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupEntry {
+    /// Its key in the scheduler.
+    pub key: GroupKey,
     /// Its weight.
     pub weight: f64,
     /// The group in which it stands.
@@ -61,6 +80,8 @@ pub struct WorkloadEntry {
     pub tenant: String,
     /// Its name.
     pub name: String,
+    /// Its part in the tenant's weight.
+    pub weight: f64,
     /// The profile that counts.
     pub profile: ProfileEntry,
     /// The profiles before, the newest first, within a limit.

@@ -44,14 +44,8 @@ pub(crate) struct RunState {
 
 impl SimJob {
     pub fn spec(&self, id: JobId) -> JobSpec {
-        JobSpec {
-            id,
-            tenant: self.tenant,
-            workload: self.workload,
-            workers: self.workers,
-            priority: self.priority,
-            types: None,
-        }
+        let spec = JobSpec::new(id, self.tenant, self.workload, self.workers);
+        JobSpec { priority: self.priority, ..spec }
     }
 
     /// Counts the work done up to now and returns it, in normalised units times seconds.

@@ -119,7 +119,7 @@ impl World {
         let (tenant, workload) = self.tenants[self.random.below(TENANTS)];
         let id = JobId(self.next);
         self.next += 1;
-        let spec = JobSpec { id, tenant, workload, workers, priority: 0, types: None };
+        let spec = JobSpec::new(id, tenant, workload, workers);
         self.tell(EventKind::Submitted(spec));
     }
 

@@ -1,0 +1,83 @@
+//! What goes wrong with orders and questions.
+
+use oef_sched::{Generation, JobId};
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why an order was not carried out or a question not answered. After an error on an order to start,
+/// nothing runs and nothing will.
+#[derive(Debug, Error)]
+pub enum ExecutorError {
+    /// A newer lease of the job is known.
+    #[error("job {job} was given lease {newest} already, so lease {given} is void")]
+    Stale {
+        /// The job.
+        job: JobId,
+        /// The newest generation ever seen.
+        newest: Generation,
+        /// What the order said.
+        given: Generation,
+    },
+    /// Nothing was ever started under that lease.
+    #[error("job {job} was never started here under lease {generation}")]
+    UnknownRun {
+        /// The job.
+        job: JobId,
+        /// What the order said.
+        generation: Generation,
+    },
+    /// Nothing of the job is there.
+    #[error("job {0} has no output here: it was never started, or its output was removed")]
+    NoOutput(JobId),
+    /// The job has fewer workers.
+    #[error("job {job} has {workers} workers, numbered from 0; there is no worker {rank}")]
+    NoSuchWorker {
+        /// The job.
+        job: JobId,
+        /// How many it has.
+        workers: u32,
+        /// What was asked for.
+        rank: u32,
+    },
+    /// An order makes no sense.
+    #[error("job {job} cannot be started: {why}")]
+    BadLaunch {
+        /// The job.
+        job: JobId,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A job that still runs cannot be forgotten.
+    #[error("job {0} still runs; stop it first")]
+    StillRuns(JobId),
+    /// Somebody else uses the state folder.
+    #[error("`{}` is used by another daemon; stop it, or give this one another state folder", .0.display())]
+    FolderInUse(PathBuf),
+    /// A file could not be read or written.
+    #[error("`{}` could not be {done}", path.display())]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was tried, as a participle.
+        done: &'static str,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// The runner could not be started.
+    #[error("the runner of job {job} could not be started: {detail}")]
+    Runner {
+        /// The job.
+        job: JobId,
+        /// What happened.
+        detail: String,
+    },
+}
+
+impl ExecutorError {
+    /// For `map_err` on an operation on a file.
+    pub(crate) fn file(path: &Path, done: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| ExecutorError::File { path: path.to_path_buf(), done, source }
+    }
+}

@@ -1,0 +1,11 @@
+//! Which GPUs there are: those of the machine, parts of them, or emulated ones.
+
+mod discover;
+mod mps_service;
+mod name;
+mod spec;
+
+pub use discover::{discover, machine_name};
+pub use mps_service::{MpsError, start_mps, stop_mps};
+pub use name::type_name;
+pub use spec::{SpecError, emulated, mps};

@@ -1,0 +1,156 @@
+//! The processes of jobs, found by what is in their environment: it is inherited by everything that a
+//! job starts, whatever happened to the parents.
+
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, pidfd_send_signal,
+    waitid,
+};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// In the environment of workers and what they start: the folder of their start.
+pub(crate) const RUN_DIR: &str = "OEF_RUN_DIR";
+
+/// In the environment of runners: the folder of the start that they care for.
+pub(crate) const RUNNER_DIR: &str = "OEF_RUNNER_DIR";
+
+/// The kernel needs a moment for a killed process; a driver that hangs may need for ever.
+pub(crate) const KILL_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long to wait before looking whether killed processes are gone.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// A process that just becomes another program has no environment for some microseconds, longer on a
+/// machine with too much to do.
+const EXEC_LOOK: Duration = Duration::from_millis(1);
+const EXEC_LOOKS: u32 = 100;
+
+/// A process that belongs to a start of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) pid: Pid,
+    pub(crate) run: PathBuf,
+    pub(crate) role: Role,
+}
+
+/// What a process is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Runner,
+    Worker,
+}
+
+/// Every process that belongs to a start in or below this folder, but for this process itself.
+pub(crate) fn find(folder: &Path) -> Vec<Found> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let me = rustix::process::getpid();
+    let pids = entries
+        .flatten()
+        .filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+    let mut found: Vec<Found> =
+        pids.filter(|pid| *pid != me).filter_map(|pid| belongs(pid, folder)).collect();
+    found.sort_by_key(|found| found.pid.as_raw_nonzero());
+    found
+}
+
+/// Kills workers, and what they started, in or below this folder until none is left. Who cannot be
+/// killed in time is returned.
+pub(crate) fn kill_workers(folder: &Path) -> Vec<Pid> {
+    kill_until_gone(folder, |found| found.role == Role::Worker)
+}
+
+/// Kills runners too: the runner first, because it would take the end of a worker for the worker's.
+pub(crate) fn kill_all(folder: &Path) -> Vec<Pid> {
+    let left = kill_until_gone(folder, |found| found.role == Role::Runner);
+    if left.is_empty() { kill_until_gone(folder, |_| true) } else { left }
+}
+
+fn kill_until_gone(folder: &Path, is_meant: impl Fn(&Found) -> bool) -> Vec<Pid> {
+    let start = Instant::now();
+    loop {
+        let mut left: Vec<Found> = find(folder);
+        left.retain(|found| is_meant(found));
+        if left.is_empty() || start.elapsed() > KILL_LIMIT {
+            return left.into_iter().map(|found| found.pid).collect();
+        }
+        for found in &left {
+            kill_one(found, folder);
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// Sends `SIGKILL` to a process that was found, and to no other that has got its number since.
+pub(crate) fn kill_one(found: &Found, folder: &Path) {
+    // A process may end at any instant: that it is gone already is what was wanted.
+    match pidfd_open(found.pid, PidfdFlags::empty()) {
+        Ok(fd) => {
+            if belongs(found.pid, folder).is_some() {
+                let _ = pidfd_send_signal(&fd, Signal::KILL);
+            }
+        }
+        // Kernels before 5.3.
+        Err(rustix::io::Errno::NOSYS) => {
+            let _ = kill_process(found.pid, Signal::KILL);
+        }
+        Err(_) => {}
+    }
+}
+
+/// What a process belongs to, if that lies in the folder. Processes of other users cannot be read, and
+/// ended ones have no environment any more.
+fn belongs(pid: Pid, folder: &Path) -> Option<Found> {
+    let environment = environment(pid)?;
+    // The runner's word first: a runner may itself be started from within a job.
+    for (name, role) in [(RUNNER_DIR, Role::Runner), (RUN_DIR, Role::Worker)] {
+        let run = environment.split(|byte| *byte == 0).find_map(|variable| {
+            let value = variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+            let path = Path::new(OsStr::from_bytes(value));
+            path.starts_with(folder).then(|| path.to_path_buf())
+        });
+        if let Some(run) = run {
+            return Some(Found { pid, run, role });
+        }
+    }
+    None
+}
+
+fn environment(pid: Pid) -> Option<Vec<u8>> {
+    let folder = PathBuf::from(format!("/proc/{}", pid.as_raw_nonzero()));
+    for _ in 0..EXEC_LOOKS {
+        let environment = fs::read(folder.join("environ")).ok()?;
+        // Kernel threads and the dead have no program; others at least an argument, but for the moment
+        // in which they become another program.
+        let is_between = environment.is_empty()
+            && fs::read(folder.join("cmdline")).ok()?.is_empty()
+            && fs::read_link(folder.join("exe")).is_ok();
+        if !is_between {
+            return Some(environment);
+        }
+        std::thread::sleep(EXEC_LOOK);
+    }
+    None
+}
+
+/// Buries an ended process if it is a child of this one. A daemon that is the first process of a
+/// container becomes the parent of its runners.
+pub(crate) fn bury(pid: i32) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+    }
+}
+
+/// The children of this process, ended or not; orphans of its workers among them.
+pub(crate) fn children() -> Vec<Pid> {
+    let mut found = Vec::new();
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else { return found };
+    for task in tasks.flatten() {
+        let Ok(text) = fs::read_to_string(task.path().join("children")) else { continue };
+        let pids = text.split_ascii_whitespace().filter_map(|word| word.parse().ok());
+        found.extend(pids.filter_map(Pid::from_raw));
+    }
+    found
+}

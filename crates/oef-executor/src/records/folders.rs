@@ -1,0 +1,171 @@
+//! Where everything is.
+
+use super::files::{Durability, write_atomically};
+use crate::logs::Stream;
+use oef_sched::{Generation, JobId};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The folder of all jobs.
+#[derive(Clone, Debug)]
+pub(crate) struct RunsFolder(PathBuf);
+
+/// The folder of one job.
+#[derive(Clone, Debug)]
+pub(crate) struct JobFolder {
+    path: PathBuf,
+    job: JobId,
+}
+
+/// The folder of one start of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RunFolder {
+    path: PathBuf,
+    job: JobId,
+    generation: Generation,
+}
+
+impl RunsFolder {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        RunsFolder(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn job(&self, job: JobId) -> JobFolder {
+        JobFolder { path: self.0.join(job.to_string()), job }
+    }
+
+    pub(crate) fn run(&self, job: JobId, generation: Generation) -> RunFolder {
+        self.job(job).run(generation)
+    }
+}
+
+impl JobFolder {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn lock_file(&self) -> PathBuf {
+        self.path.join("lock")
+    }
+
+    pub(crate) fn run(&self, generation: Generation) -> RunFolder {
+        RunFolder { path: self.path.join(generation.to_string()), job: self.job, generation }
+    }
+
+    /// The starts of which there is something, oldest first.
+    pub(crate) fn runs(&self) -> io::Result<Vec<RunFolder>> {
+        Ok(numbers(&self.path)?.into_iter().map(|number| self.run(Generation(number))).collect())
+    }
+
+    /// The greatest lease ever seen, if any was.
+    pub(crate) fn newest(&self) -> io::Result<Option<Generation>> {
+        match fs::read_to_string(self.generation_file()) {
+            Ok(text) => match text.trim().parse() {
+                Ok(number) => Ok(Some(Generation(number))),
+                Err(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "not a number")),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes every lease before this one void, for ever.
+    pub(crate) fn raise_newest(&self, generation: Generation) -> io::Result<()> {
+        fs::create_dir_all(&self.path)?;
+        if let Some(folder) = self.path.parent() {
+            fs::File::open(folder)?.sync_all()?;
+        }
+        write_atomically(
+            &self.generation_file(),
+            format!("{generation}\n").as_bytes(),
+            Durability::Disk,
+        )
+    }
+
+    pub(crate) fn generation_file(&self) -> PathBuf {
+        self.path.join("generation")
+    }
+}
+
+impl RunFolder {
+    /// The folder at this path, if it is one of a start.
+    pub(crate) fn at(path: &Path) -> Option<RunFolder> {
+        let number = |path: &Path| path.file_name()?.to_str()?.parse().ok();
+        Some(RunFolder {
+            path: path.to_path_buf(),
+            job: JobId(number(path.parent()?)?),
+            generation: Generation(number(path)?),
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn job(&self) -> JobId {
+        self.job
+    }
+
+    pub(crate) fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    pub(crate) fn job_folder(&self) -> JobFolder {
+        let path = self.path.parent().unwrap_or(&self.path).to_path_buf();
+        JobFolder { path, job: self.job }
+    }
+
+    pub(crate) fn lock_file(&self) -> PathBuf {
+        self.path.join("lock")
+    }
+
+    pub(crate) fn launch_file(&self) -> PathBuf {
+        self.path.join("launch.json")
+    }
+
+    pub(crate) fn order_file(&self) -> PathBuf {
+        self.path.join("order.json")
+    }
+
+    pub(crate) fn status_file(&self) -> PathBuf {
+        self.path.join("status.json")
+    }
+
+    /// Where the runner itself complains.
+    pub(crate) fn runner_log(&self) -> PathBuf {
+        self.path.join("runner.log")
+    }
+
+    pub(crate) fn log_file(&self, rank: u32, stream: Stream) -> PathBuf {
+        self.path.join(format!("rank-{rank}.{}", stream.name()))
+    }
+
+    pub(crate) fn progress_file(&self, rank: u32) -> PathBuf {
+        self.path.join(format!("progress-{rank}.jsonl"))
+    }
+
+    /// Why a worker's program could not be run, in the words of whoever tried.
+    pub(crate) fn start_error_file(&self, rank: u32) -> PathBuf {
+        self.path.join(format!("rank-{rank}.error"))
+    }
+}
+
+/// The entries of a folder that are numbers, in order; none if there is no folder.
+fn numbers(folder: &Path) -> io::Result<Vec<u64>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        found.extend(entry?.file_name().to_str().and_then(|name| name.parse::<u64>().ok()));
+    }
+    found.sort_unstable();
+    Ok(found)
+}

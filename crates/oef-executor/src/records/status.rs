@@ -1,0 +1,102 @@
+//! What runner and executor tell each other.
+
+use super::files::{Durability, read_json, write_json};
+use super::folders::RunFolder;
+use crate::ending::Ending;
+use crate::wire;
+use oef_sched::{Generation, JobId, Time};
+use serde::{Deserialize, Serialize};
+use std::io;
+
+/// The form of `status.json`. A runner outlives an upgrade of the daemon, so older forms must be read.
+const VERSION: u32 = 1;
+
+/// How a start goes: `status.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Status {
+    pub(crate) version: u32,
+    #[serde(with = "wire::job_id")]
+    pub(crate) job: JobId,
+    #[serde(with = "wire::generation")]
+    pub(crate) generation: Generation,
+    /// The runner's process id.
+    pub(crate) runner: Option<i32>,
+    pub(crate) phase: Phase,
+    /// When its workers were started, if they were.
+    pub(crate) started_ms: Option<u64>,
+    /// The workers' process ids, by rank.
+    pub(crate) pids: Vec<i32>,
+    pub(crate) progress: Option<ProgressRecord>,
+}
+
+/// What the runner is doing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Phase {
+    Preparing,
+    Running,
+    Stopping,
+    Ended { ending: Ending, at_ms: u64 },
+}
+
+/// The last word of a job on how far it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ProgressRecord {
+    pub(crate) steps: f64,
+    pub(crate) throughput: Option<f64>,
+    pub(crate) loss: Option<f64>,
+    pub(crate) checkpoint: Option<f64>,
+    pub(crate) skipped_lines: u64,
+    pub(crate) at_ms: u64,
+}
+
+/// What is wanted of a start that goes: `order.json`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Wanted {
+    pub(crate) stop: Option<StopOrder>,
+    /// The end of the lease as last renewed; for people who look.
+    #[serde(default, with = "wire::time")]
+    pub(crate) until: Time,
+}
+
+/// Somebody wants it to end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct StopOrder {
+    pub(crate) why: String,
+}
+
+impl Status {
+    pub(crate) fn new(run: &RunFolder) -> Status {
+        Status {
+            version: VERSION,
+            job: run.job(),
+            generation: run.generation(),
+            runner: None,
+            phase: Phase::Preparing,
+            started_ms: None,
+            pids: Vec::new(),
+            progress: None,
+        }
+    }
+
+    pub(crate) fn ended(self, ending: Ending, at_ms: u64) -> Status {
+        Status { phase: Phase::Ended { ending, at_ms }, ..self }
+    }
+
+    pub(crate) fn is_ended(&self) -> bool {
+        matches!(self.phase, Phase::Ended { .. })
+    }
+
+    pub(crate) fn read(run: &RunFolder) -> io::Result<Option<Status>> {
+        read_json(&run.status_file())
+    }
+
+    /// Endings and beginnings survive the machine; what is between is soon written again.
+    pub(crate) fn write(&self, run: &RunFolder) -> io::Result<()> {
+        let durability = match self.phase {
+            Phase::Preparing | Phase::Ended { .. } => Durability::Disk,
+            Phase::Running | Phase::Stopping => Durability::Process,
+        };
+        write_json(&run.status_file(), self, durability)
+    }
+}

@@ -1,0 +1,199 @@
+//! What a worker finds in its environment.
+
+use crate::device::{Device, DeviceKind};
+use crate::launch::Launch;
+use crate::processes::RUN_DIR;
+use crate::records::RunFolder;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+
+/// A job that picks its GPU by `LOCAL_RANK`, as `torchrun` has it, sets this to `gang`.
+const VISIBLE: &str = "OEF_VISIBLE_GPUS";
+
+/// Sets a worker's environment: the runner's own without anything of OEF's (tokens among them), the
+/// job's, and the protocol's.
+pub(super) fn apply(command: &mut Command, launch: &Launch, run: &RunFolder, rank: u32, port: u16) {
+    for (name, _) in std::env::vars_os() {
+        if name.as_encoded_bytes().starts_with(b"OEF_") {
+            command.env_remove(name);
+        }
+    }
+    command.envs(&launch.env).envs(protocol(launch, run, rank, port));
+}
+
+/// The variables of the protocol.
+pub(super) fn protocol(
+    launch: &Launch,
+    run: &RunFolder,
+    rank: u32,
+    port: u16,
+) -> BTreeMap<&'static str, OsString> {
+    let mut env = Variables::default();
+    let Some(device) = launch.devices.get(rank as usize) else { return env.0 };
+    let hosts = hosts(&launch.devices);
+    let place = Place::of(&launch.devices, rank as usize);
+    env.set("RANK", rank);
+    env.set("LOCAL_RANK", place.local_rank);
+    env.set("WORLD_SIZE", launch.devices.len());
+    env.set("LOCAL_WORLD_SIZE", place.local_size);
+    let node = hosts.iter().position(|host| *host == device.host).unwrap_or(0);
+    env.set("NODE_RANK", node);
+    env.set("MASTER_ADDR", "127.0.0.1");
+    env.set("MASTER_PORT", port);
+    env.set("OEF_JOB_ID", launch.job);
+    env.set("OEF_JOB_NAME", &launch.name);
+    env.set("OEF_TENANT", &launch.tenant);
+    env.set("OEF_WORKLOAD", &launch.workload);
+    env.set("OEF_GENERATION", launch.generation);
+    env.set("OEF_RESTART", launch.restart);
+    env.set("OEF_GPU_TYPE", &device.gpu_type);
+    env.set("OEF_GPU_INDEX", device.index);
+    env.set("OEF_HOST", &device.host);
+    env.path("OEF_CHECKPOINT_DIR", &launch.checkpoint_dir);
+    env.path("OEF_PROGRESS_FILE", &run.progress_file(rank));
+    env.set("OEF_STOP_SIGNAL", launch.stop_signal.name());
+    env.set("OEF_GRACE_SECONDS", launch.grace.seconds());
+    env.path(RUN_DIR, run.path());
+    gpu(&mut env, launch, device);
+    env.0
+}
+
+/// Variables as they are set.
+#[derive(Default)]
+struct Variables(BTreeMap<&'static str, OsString>);
+
+impl Variables {
+    fn set(&mut self, name: &'static str, value: impl ToString) {
+        self.0.insert(name, value.to_string().into());
+    }
+
+    fn path(&mut self, name: &'static str, path: &Path) {
+        self.0.insert(name, path.into());
+    }
+}
+
+/// What CUDA needs to know.
+fn gpu(env: &mut Variables, launch: &Launch, device: &Device) {
+    let wants_gang = launch.env.get(VISIBLE).is_some_and(|value| value == "gang");
+    let visible: Vec<String> = match &device.kind {
+        // Parts of one GPU cannot be listed twice, so there each worker sees its own alone.
+        DeviceKind::Mps { ordinal, .. } => vec![ordinal.to_string()],
+        _ if wants_gang => {
+            let on_host = launch.devices.iter().filter(|other| other.host == device.host);
+            on_host.map(number).collect()
+        }
+        _ => vec![number(device)],
+    };
+    env.set("CUDA_VISIBLE_DEVICES", visible.join(","));
+    // CUDA would otherwise put the fastest first, and unlike GPUs would be taken for one another.
+    env.set("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+    if let DeviceKind::Mps { percent, .. } = device.kind {
+        env.set("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", percent);
+    }
+}
+
+fn number(device: &Device) -> String {
+    match device.kind {
+        DeviceKind::Real { ordinal, .. } | DeviceKind::Mps { ordinal, .. } => ordinal.to_string(),
+        DeviceKind::Emulated => device.index.to_string(),
+    }
+}
+
+/// The nodes of a gang, in the order of its ranks.
+fn hosts(devices: &[Device]) -> Vec<&str> {
+    let mut hosts: Vec<&str> = Vec::new();
+    for device in devices {
+        if !hosts.contains(&device.host.as_str()) {
+            hosts.push(&device.host);
+        }
+    }
+    hosts
+}
+
+/// Where a worker stands on its node.
+struct Place {
+    local_rank: usize,
+    local_size: usize,
+}
+
+impl Place {
+    fn of(devices: &[Device], rank: usize) -> Place {
+        let host = &devices[rank].host;
+        let on_host = |devices: &[Device]| devices.iter().filter(|d| d.host == *host).count();
+        Place { local_rank: on_host(&devices[..rank]), local_size: on_host(devices) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oef_sched::{Generation, JobId, Span, Time};
+
+    fn launch(devices: Vec<Device>) -> Launch {
+        Launch {
+            job: JobId(7),
+            generation: Generation(3),
+            tenant: "vision".into(),
+            workload: "vgg16".into(),
+            name: "night run".into(),
+            command: vec!["true".into()],
+            env: BTreeMap::new(),
+            workdir: "/".into(),
+            checkpoint_dir: "/tmp/checkpoints".into(),
+            devices,
+            restart: 2,
+            stop_signal: crate::StopSignal::Usr1,
+            grace: Span(2500),
+            max_run: None,
+            until: Time(0),
+            log_limit_bytes: 1 << 20,
+        }
+    }
+
+    fn device(host: &str, index: u32, kind: DeviceKind) -> Device {
+        Device { host: host.into(), index, gpu_type: "h200".into(), kind }
+    }
+
+    fn values(launch: &Launch, rank: u32, names: &[&str]) -> Vec<String> {
+        let run = RunFolder::at(Path::new("/state/runs/7/3")).expect("a run");
+        let env = protocol(launch, &run, rank, 4000);
+        let value =
+            |name| env.get(name).map(|value: &OsString| value.to_string_lossy().into_owned());
+        names.iter().map(|name| value(name).unwrap_or_default()).collect()
+    }
+
+    #[test]
+    fn ranks_count_within_nodes() {
+        let devices = [("a", 2), ("b", 0), ("a", 3), ("b", 1)];
+        let launch =
+            launch(devices.map(|(host, index)| device(host, index, DeviceKind::Emulated)).to_vec());
+        let names = ["RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "CUDA_VISIBLE_DEVICES"];
+        assert_eq!(values(&launch, 0, &names), ["0", "0", "2", "0", "2"]);
+        assert_eq!(values(&launch, 1, &names), ["1", "0", "2", "1", "0"]);
+        assert_eq!(values(&launch, 3, &names), ["3", "1", "2", "1", "1"]);
+        let names = ["OEF_GRACE_SECONDS", "OEF_STOP_SIGNAL", "OEF_RUN_DIR", "OEF_RESTART"];
+        assert_eq!(values(&launch, 0, &names), ["2.5", "USR1", "/state/runs/7/3", "2"]);
+    }
+
+    #[test]
+    fn real_gpus_by_ordinal_alone_or_with_the_gang() {
+        let real = |index, ordinal| {
+            device("box-h200", index, DeviceKind::Real { ordinal, uuid: format!("GPU-{ordinal}") })
+        };
+        let mut launch = launch(vec![real(1, 5), real(0, 4)]);
+        assert_eq!(values(&launch, 0, &["CUDA_VISIBLE_DEVICES"]), ["5"]);
+        launch.env.insert(VISIBLE.into(), "gang".into());
+        assert_eq!(values(&launch, 1, &["CUDA_VISIBLE_DEVICES", "LOCAL_RANK"]), ["5,4", "1"]);
+    }
+
+    #[test]
+    fn parts_of_a_gpu_have_their_percentage() {
+        let part = |index| device("box-small", index, DeviceKind::Mps { ordinal: 2, percent: 8 });
+        let mut launch = launch(vec![part(0), part(1)]);
+        launch.env.insert(VISIBLE.into(), "gang".into());
+        let names = ["CUDA_VISIBLE_DEVICES", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"];
+        assert_eq!(values(&launch, 1, &names), ["2", "8"]);
+    }
+}

@@ -1,0 +1,186 @@
+//! The workers of a job: one process each, all in one process group of their own.
+
+use super::output::Outputs;
+use super::prepare::free_port;
+use super::stage::worker_command;
+use super::verdict::Exit;
+use super::{environment, stage};
+use crate::ending::FailReason;
+use crate::launch::{Launch, StopSignal};
+use crate::processes::{self, Found, Role};
+use crate::records::RunFolder;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+};
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+/// How often the last processes of a job are looked for.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// After so many looks it is worth a word why a job does not end: ten seconds.
+const LOOKS_UNTIL_NOTED: u32 = 1000;
+
+/// A running gang.
+#[derive(Debug)]
+pub(super) struct Gang {
+    workers: Vec<Worker>,
+    outputs: Outputs,
+    folder: RunFolder,
+}
+
+/// A worker is not reaped before all are gone: until then its number, which is also the number of the
+/// group, belongs to nobody else.
+#[derive(Debug)]
+struct Worker {
+    child: Child,
+    pid: Pid,
+    exit: Option<Exit>,
+}
+
+impl Gang {
+    /// Starts every worker, or none.
+    pub(super) fn start(launch: &Launch, run: &RunFolder) -> Result<Gang, FailReason> {
+        let mut gang = Gang { workers: Vec::new(), outputs: Outputs::new(), folder: run.clone() };
+        let system = |what: &str, error: io::Error| FailReason::System {
+            detail: format!("{what}: {error}"),
+        };
+        let port = free_port().map_err(|error| system("no port for its workers", error))?;
+        for rank in (0..).take(launch.devices.len()) {
+            if let Err(error) = gang.start_worker(launch, rank, port) {
+                gang.kill();
+                gang.clear();
+                return Err(system(&format!("worker {rank} could not be started"), error));
+            }
+        }
+        Ok(gang)
+    }
+
+    fn start_worker(&mut self, launch: &Launch, rank: u32, port: u16) -> io::Result<()> {
+        let mut command = worker_command(self.folder.path(), rank);
+        environment::apply(&mut command, launch, &self.folder, rank, port);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.process_group(self.group().map_or(0, |group| group.as_raw_nonzero().get()));
+        let mut child = command.spawn()?;
+        let pid = Pid::from_child(&child);
+        let followed = self.outputs.follow(&self.folder, rank, launch.log_limit_bytes, &mut child);
+        self.workers.push(Worker { child, pid, exit: None });
+        followed
+    }
+
+    fn group(&self) -> Option<Pid> {
+        self.workers.first().map(|worker| worker.pid)
+    }
+
+    /// The workers' process ids, by rank.
+    pub(super) fn pids(&self) -> Vec<i32> {
+        self.workers.iter().map(|worker| worker.pid.as_raw_nonzero().get()).collect()
+    }
+
+    /// Who has ended since the last look.
+    pub(super) fn look(&mut self) -> Vec<(u32, Exit)> {
+        let mut ended = Vec::new();
+        for (rank, worker) in (0..).zip(&mut self.workers) {
+            if worker.exit.is_none() {
+                worker.exit = exit_of(worker.pid);
+                ended.extend(worker.exit.map(|exit| (rank, exit)));
+            }
+        }
+        ended
+    }
+
+    /// Every worker has ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.workers.iter().all(|worker| worker.exit.is_some())
+    }
+
+    /// Tells every process of the gang to stop.
+    pub(super) fn tell(&self, signal: StopSignal) {
+        let signal = match signal {
+            StopSignal::Term => Signal::TERM,
+            StopSignal::Int => Signal::INT,
+            StopSignal::Usr1 => Signal::USR1,
+            StopSignal::Usr2 => Signal::USR2,
+        };
+        self.send(signal);
+        // One that somebody has suspended would not hear it.
+        self.send(Signal::CONT);
+    }
+
+    /// Kills every process of the gang.
+    pub(super) fn kill(&self) {
+        self.send(Signal::KILL);
+        for found in self.leftovers() {
+            processes::kill_one(&found, self.folder.path());
+        }
+    }
+
+    fn send(&self, signal: Signal) {
+        if let Some(group) = self.group() {
+            // They may all have ended just now.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+
+    /// Orphans of ended workers become children of the runner: those that ended are buried here.
+    pub(super) fn bury_orphans(&self) {
+        for pid in self.orphans() {
+            let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+        }
+    }
+
+    fn orphans(&self) -> Vec<Pid> {
+        let is_orphan = |pid: &Pid| self.workers.iter().all(|worker| worker.pid != *pid);
+        processes::children().into_iter().filter(is_orphan).collect()
+    }
+
+    /// After the last worker: kills what they left behind, waits until all is gone and all output is in
+    /// the logs. What cannot be killed keeps a GPU, so the job is not over before it is gone.
+    pub(super) fn clear(&mut self) {
+        let mut looks = 0;
+        while self.is_anything_left() {
+            looks += 1;
+            if looks == LOOKS_UNTIL_NOTED {
+                stage::note(&format!("still there although killed: {:?}", self.leftovers()));
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        for worker in &mut self.workers {
+            // It has ended, or was killed: this does not wait.
+            let _ = worker.child.wait();
+        }
+        self.outputs.drain();
+    }
+
+    fn is_anything_left(&self) -> bool {
+        self.kill();
+        let mut is_left = false;
+        for pid in self.orphans() {
+            // An orphan of another user cannot be killed; it is not ours to wait for.
+            if kill_process(pid, Signal::KILL) != Err(rustix::io::Errno::PERM) {
+                is_left = true;
+            }
+        }
+        self.bury_orphans();
+        is_left || !self.leftovers().is_empty()
+    }
+
+    /// Whatever has this start in its environment, but for runners.
+    fn leftovers(&self) -> Vec<Found> {
+        let mut found = processes::find(self.folder.path());
+        found.retain(|found| found.role == Role::Worker);
+        found
+    }
+}
+
+fn exit_of(pid: Pid) -> Option<Exit> {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let status = waitid(WaitId::Pid(pid), look).ok()??;
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Some(Exit::Code(code)),
+        (None, Some(signal)) => Some(Exit::Signal(signal)),
+        (None, None) => None,
+    }
+}

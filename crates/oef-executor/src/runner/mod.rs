@@ -1,0 +1,17 @@
+//! What stands beside a job while it runs: starts its workers, passes their words on, tells them to
+//! stop, and writes down how it ended.
+//!
+//! The runner is a process of its own in a session of its own. The daemon may end, crash or be replaced:
+//! the job does not notice. It trusts nothing but its files (see `records`) and locks.
+
+mod environment;
+mod gang;
+mod output;
+mod prepare;
+mod progress;
+mod session;
+mod stage;
+mod verdict;
+mod worker;
+
+pub use stage::run;

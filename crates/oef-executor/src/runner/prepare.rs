@@ -1,0 +1,47 @@
+//! What must be there before a job can start.
+
+use crate::ending::FailReason;
+use crate::launch::Launch;
+use crate::processes;
+use crate::records::RunFolder;
+use std::fs;
+use std::io::{self, Write as _};
+use std::net::TcpListener;
+use std::path::Path;
+
+/// Ends what earlier starts left behind, and makes sure that the job finds its folders.
+pub(super) fn prepare(launch: &Launch, run: &RunFolder) -> Result<(), FailReason> {
+    let left = processes::kill_workers(run.job_folder().path());
+    if !left.is_empty() {
+        let pids = left.iter().map(|pid| pid.as_raw_nonzero().get()).collect();
+        return Err(FailReason::Leftovers { pids });
+    }
+    let workdir =
+        |detail: String| FailReason::WorkdirMissing { path: launch.workdir.clone(), detail };
+    match fs::metadata(&launch.workdir) {
+        Ok(metadata) if metadata.is_dir() => {}
+        Ok(_) => return Err(workdir("it is no folder".to_string())),
+        Err(error) => return Err(workdir(error.to_string())),
+    }
+    writable(&launch.checkpoint_dir).map_err(|error| FailReason::CheckpointDir {
+        path: launch.checkpoint_dir.clone(),
+        detail: error.to_string(),
+    })
+}
+
+/// Makes a folder and writes a file in it: only that shows a full or read-only disk.
+fn writable(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let probe = folder.join(format!(".oef-probe-{}", std::process::id()));
+    let written = fs::File::create(&probe).and_then(|mut file| {
+        file.write_all(&[0; 4096])?;
+        file.sync_all()
+    });
+    let removed = fs::remove_file(&probe);
+    written.and(removed)
+}
+
+/// A port on which nobody listens now, for the workers to find each other.
+pub(super) fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}

@@ -1,0 +1,195 @@
+//! Following the file in which a job tells how far it is.
+
+use crate::clock::now_ms;
+use crate::records::ProgressRecord;
+use rustix::fs::{FallocateFlags, fallocate};
+use serde::Deserialize;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::PathBuf;
+
+/// A longer line is no progress, and nobody keeps it in memory.
+const MAX_LINE_BYTES: usize = 64 << 10;
+
+/// How much is read in one go; a job that writes faster than this is followed in the next.
+const MAX_READ_BYTES: u64 = 1 << 20;
+
+/// What was read is given back to the disk in pieces of this size: a job that tells its progress for a
+/// month needs no more room than one that does so for an hour.
+const GIVE_BACK_BYTES: u64 = 4 << 20;
+
+/// One line of the file. Other fields are the job's own.
+#[derive(Debug, Deserialize)]
+struct Line {
+    step: f64,
+    throughput: Option<f64>,
+    loss: Option<f64>,
+    checkpoint: Option<f64>,
+}
+
+/// Follows one progress file.
+#[derive(Debug)]
+pub(super) struct Follower {
+    path: PathBuf,
+    offset: u64,
+    /// Up to which the disk has its room back.
+    given_back: u64,
+    /// The beginning of a line whose end is not written yet.
+    partial: Vec<u8>,
+    /// The rest of the current line is thrown away: it was too long.
+    is_skipping: bool,
+    last: Option<ProgressRecord>,
+    skipped_lines: u64,
+}
+
+impl Follower {
+    pub(super) fn new(path: PathBuf) -> Follower {
+        Follower {
+            path,
+            offset: 0,
+            given_back: 0,
+            partial: Vec::new(),
+            is_skipping: false,
+            last: None,
+            skipped_lines: 0,
+        }
+    }
+
+    /// Reads what is new; the last word so far.
+    pub(super) fn look(&mut self) -> Option<ProgressRecord> {
+        if let Ok(bytes) = self.read_new() {
+            self.take(&bytes);
+        }
+        self.last
+    }
+
+    fn read_new(&mut self) -> io::Result<Vec<u8>> {
+        let mut file = File::open(&self.path)?;
+        let length = file.metadata()?.len();
+        if length < self.offset {
+            // The job wrote it anew.
+            (self.offset, self.given_back) = (0, 0);
+            self.partial.clear();
+            self.is_skipping = false;
+        }
+        let mut bytes = Vec::new();
+        if length > self.offset {
+            file.seek(SeekFrom::Start(self.offset))?;
+            file.take(MAX_READ_BYTES).read_to_end(&mut bytes)?;
+            self.offset += bytes.len() as u64;
+            self.give_back();
+        }
+        Ok(bytes)
+    }
+
+    /// Frees the disk of what was read. The file keeps its length, so that no writer notices.
+    fn give_back(&mut self) {
+        if self.offset - self.given_back < GIVE_BACK_BYTES {
+            return;
+        }
+        if let Ok(file) = OpenOptions::new().write(true).open(&self.path) {
+            // Not every file system can; then the file grows.
+            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            let _ = fallocate(&file, hole, self.given_back, self.offset - self.given_back);
+        }
+        self.given_back = self.offset;
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let is_whole = part.ends_with(b"\n");
+            if !self.is_skipping {
+                self.partial.extend_from_slice(part);
+            }
+            if self.partial.len() > MAX_LINE_BYTES {
+                self.partial.clear();
+                self.is_skipping = true;
+            }
+            if is_whole {
+                let line = std::mem::take(&mut self.partial);
+                let was_skipping = std::mem::replace(&mut self.is_skipping, false);
+                self.take_line(&line, was_skipping);
+            }
+        }
+    }
+
+    fn take_line(&mut self, line: &[u8], is_too_long: bool) {
+        if !is_too_long && line.trim_ascii().is_empty() {
+            return;
+        }
+        let read = serde_json::from_slice::<Line>(line).ok();
+        let is_sound = |line: &Line| line.step.is_finite() && line.step >= 0.0;
+        match read.filter(|line| !is_too_long && is_sound(line)) {
+            Some(line) => {
+                // A checkpoint, once told, holds until the next is.
+                let checkpoint = line.checkpoint.or(self.last.and_then(|last| last.checkpoint));
+                self.last = Some(ProgressRecord {
+                    steps: line.step,
+                    throughput: line.throughput,
+                    loss: line.loss,
+                    checkpoint,
+                    skipped_lines: self.skipped_lines,
+                    at_ms: now_ms(),
+                });
+            }
+            None => {
+                self.skipped_lines += 1;
+                if let Some(last) = &mut self.last {
+                    last.skipped_lines = self.skipped_lines;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn follow(pieces: &[&[u8]]) -> Option<(f64, u64)> {
+        let mut follower = Follower::new(PathBuf::new());
+        for piece in pieces {
+            follower.take(piece);
+        }
+        follower.last.map(|last| (last.steps, last.skipped_lines))
+    }
+
+    #[test]
+    fn whatever_a_job_writes() {
+        let long = [b"{\"step\": 9, \"x\": \"".as_slice(), &[b'a'; 100_000], b"\"}\n"].concat();
+        let check = |pieces: &[&[u8]], expected: Option<(f64, u64)>| {
+            assert_eq!(follow(pieces), expected, "{pieces:?}");
+        };
+        check(&[], None);
+        check(&[b"{\"step\": 3}\n"], Some((3.0, 0)));
+        check(&[b"{\"step\": 3}\n{\"step\": 4"], Some((3.0, 0)));
+        check(&[b"{\"step\": 3}\n{\"st", b"ep\": 4}", b"\n"], Some((4.0, 0)));
+        check(&[b"garbage\n\xff\xfe\n{\"step\": 1.5, \"mine\": []}\n\n  \n[]\n"], Some((1.5, 3)));
+        check(
+            &[b"{\"step\": -1}\n{\"step\": 1e999}\n{\"step\": \"2\"}\n{\"step\": 2}\n"],
+            Some((2.0, 3)),
+        );
+        check(&[b"{\"step\": 8, \"loss\": null}\n"], Some((8.0, 0)));
+        check(&[&long, b"{\"step\": 5}\n"], Some((5.0, 1)));
+        check(&[b"{\"step\": 9}\n{\"step\": 2}\n"], Some((2.0, 0)));
+        check(&[&[0; 5000], b"\n{\"step\": 2}\n"], Some((2.0, 1)));
+    }
+
+    #[test]
+    fn a_file_is_followed_and_may_begin_anew() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("progress-0.jsonl");
+        let mut follower = Follower::new(path.clone());
+        assert!(follower.look().is_none());
+        let line = "{\"step\": 1, \"checkpoint\": 1}\n";
+        std::fs::write(&path, line.repeat(300_000)).expect("written");
+        for _ in 0..20 {
+            follower.look();
+        }
+        assert_eq!(follower.offset, 300_000 * line.len() as u64);
+        assert!(follower.given_back > 0);
+        std::fs::write(&path, "{\"step\": 2}\n").expect("written");
+        let last = follower.look().expect("a word");
+        assert_eq!((last.steps, last.checkpoint, last.skipped_lines), (2.0, Some(1.0), 0));
+    }
+}

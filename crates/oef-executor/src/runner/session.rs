@@ -1,0 +1,297 @@
+//! One start of a job, from taking the locks to writing down how it ended.
+
+use super::gang::Gang;
+use super::prepare::prepare;
+use super::progress::Follower;
+use super::stage::note;
+use super::verdict::{Exit, Gone, SAVED, Told, WorkerEnd, judge};
+use crate::clock::now_ms;
+use crate::ending::{Ending, FailReason};
+use crate::launch::Launch;
+use crate::log_file;
+use crate::logs::{LogFrom, Stream};
+use crate::records::{Lock, Phase, ProgressRecord, RunFolder, Status, Wanted, read_json};
+use oef_sched::Span;
+use rustix::process::{getpid, set_child_subreaper, setsid};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How often the runner looks at its workers and orders: what a person does not notice.
+const POLL: Duration = Duration::from_millis(50);
+
+/// How often progress is read, and the status written at most.
+const STATUS_EVERY: Duration = Duration::from_millis(250);
+
+/// The executor looks at a lock for microseconds; another runner keeps it.
+const LOOKED_AT: Duration = Duration::from_secs(1);
+
+/// What an earlier start of the job may need to end, beyond its grace time.
+const OTHER_ENDS: Duration = Duration::from_secs(60);
+
+/// The other workers of a gang that fails only need to write their last lines.
+const FAILED_GRACE: Span = Span(10_000);
+
+/// After `SIGKILL` it is sent again, in case a process was born meanwhile.
+const KILL_AGAIN: Duration = Duration::from_secs(1);
+
+/// How long the ending waits for a full disk between tries.
+const WRITE_AGAIN: Duration = Duration::from_millis(200);
+
+/// The lines of output that come with a failure, and the most bytes that they may have.
+const LAST_LINES: u32 = 20;
+const LAST_LINES_BYTES: u64 = 4096;
+
+/// Runs a start to its end.
+pub(super) fn run(run: &RunFolder) -> io::Result<()> {
+    let orders = Orders::new(run)?;
+    // Only for who looks at a list of processes.
+    let _ = rustix::thread::set_name(c"oef-runner");
+    // Out of the reach of the daemon's terminal. Fails only for one that leads its group already.
+    let _ = setsid();
+    set_child_subreaper(Some(getpid()))?;
+    let Some(_alive) = Lock::take_within(&run.lock_file(), LOOKED_AT, || false)? else {
+        return Ok(());
+    };
+    if Status::read(run)?.is_some() {
+        // Somebody ran it, or decided that it shall not run: a lease is for one start.
+        return Ok(());
+    }
+    let mut session = Session {
+        run,
+        orders,
+        status: Status { runner: Some(getpid().as_raw_nonzero().get()), ..Status::new(run) },
+        written: Instant::now(),
+        is_changed: false,
+        _job: None,
+    };
+    session.status.write(run)?;
+    let ending = session.attempt();
+    session.end(ending);
+    Ok(())
+}
+
+struct Session<'a> {
+    run: &'a RunFolder,
+    orders: Orders<'a>,
+    status: Status,
+    written: Instant,
+    is_changed: bool,
+    /// Held until the ending is written.
+    _job: Option<Lock>,
+}
+
+impl Session<'_> {
+    fn attempt(&mut self) -> Ending {
+        let launch: Launch = match read_json(&self.run.launch_file()) {
+            Ok(Some(launch)) => launch,
+            Ok(None) => return Ending::Refused { why: "it has no launch.json".to_string() },
+            Err(error) => return Ending::Refused { why: format!("launch.json: {error}") },
+        };
+        if let Some(ending) = self.take_job(&launch) {
+            return ending;
+        }
+        if let Err(reason) = prepare(&launch, self.run) {
+            return Ending::failed(reason);
+        }
+        match Gang::start(&launch, self.run) {
+            Ok(gang) => self.watch(&launch, gang),
+            Err(reason) => Ending::failed(reason),
+        }
+    }
+
+    /// Waits until nothing else of the job runs; an ending if that makes no sense any more.
+    fn take_job(&mut self, launch: &Launch) -> Option<Ending> {
+        let limit = OTHER_ENDS + duration(launch.grace);
+        let path = self.run.job_folder().lock_file();
+        let mut told = None;
+        let lock = Lock::take_within(&path, limit, || {
+            told = self.orders.look();
+            told.is_some()
+        });
+        match (lock, told.or_else(|| self.orders.look())) {
+            (_, Some(told @ Told::Superseded(_))) => Some(Ending::Refused { why: told.why() }),
+            (_, Some(told)) => {
+                Some(Ending::Stopped { detail: format!("{}; it had not begun", told.why()) })
+            }
+            (Ok(Some(lock)), None) => {
+                self._job = Some(lock);
+                None
+            }
+            (Ok(None), None) => {
+                Some(Ending::Refused { why: "an earlier start of it does not end".to_string() })
+            }
+            (Err(error), None) => Some(Ending::Refused { why: format!("its lock: {error}") }),
+        }
+    }
+
+    /// Follows the gang until its last process is gone.
+    fn watch(&mut self, launch: &Launch, mut gang: Gang) -> Ending {
+        let begun = Instant::now();
+        self.status.started_ms = Some(now_ms());
+        self.status.pids = gang.pids();
+        self.phase(Phase::Running);
+        let mut progress = Follower::new(self.run.progress_file(0));
+        let mut looked = Instant::now();
+        let mut course = Course::default();
+        loop {
+            for (rank, exit) in gang.look() {
+                course.ends.push(WorkerEnd { rank, exit, after_stop: course.kill_at.is_some() });
+            }
+            if gang.is_over() {
+                break;
+            }
+            if course.kill_at.is_none() {
+                let max_run = launch.max_run.filter(|limit| begun.elapsed() >= duration(*limit));
+                let told = self.orders.look().or(max_run.map(Told::MaxRun));
+                if let Some(grace) = course.stop(told, launch.grace) {
+                    course.kill_at = Some(Instant::now() + duration(grace));
+                    gang.tell(launch.stop_signal);
+                    self.phase(Phase::Stopping);
+                }
+            } else if course.kill_at.is_some_and(|at| Instant::now() >= at) {
+                course.was_killed = true;
+                course.kill_at = Some(Instant::now() + KILL_AGAIN);
+                gang.kill();
+            }
+            if looked.elapsed() >= STATUS_EVERY {
+                looked = Instant::now();
+                gang.bury_orphans();
+                self.progress(progress.look());
+            }
+            sleep(POLL);
+        }
+        gang.clear();
+        self.progress(progress.look());
+        self.explain(launch, course.ending(launch.grace))
+    }
+
+    fn phase(&mut self, phase: Phase) {
+        self.status.phase = phase;
+        self.is_changed = true;
+        self.write();
+    }
+
+    fn progress(&mut self, progress: Option<ProgressRecord>) {
+        if self.status.progress != progress {
+            self.status.progress = progress;
+            self.is_changed = true;
+        }
+        if self.is_changed && self.written.elapsed() >= STATUS_EVERY {
+            self.write();
+        }
+    }
+
+    fn write(&mut self) {
+        self.written = Instant::now();
+        // A full disk: it is tried again at the next change or look.
+        self.is_changed = self.status.write(self.run).is_err();
+    }
+
+    /// What the job's owner should read beside a failure.
+    fn explain(&self, launch: &Launch, ending: Ending) -> Ending {
+        let Ending::Failed { reason, rank: Some(rank), code, signal, .. } = ending else {
+            return ending;
+        };
+        if let Ok(Some(reason)) = read_json::<FailReason>(&self.run.start_error_file(rank)) {
+            return Ending::failed(reason);
+        }
+        let tail = |stream| {
+            let path = self.run.log_file(rank, stream);
+            let from = LogFrom::LastLines(LAST_LINES);
+            let read = log_file::read(&path, launch.log_limit_bytes, from, LAST_LINES_BYTES);
+            let bytes = read.map(|chunk| chunk.bytes).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        let err = tail(Stream::Err);
+        let last_lines = if err.trim().is_empty() { tail(Stream::Out) } else { err };
+        Ending::Failed { reason, rank: Some(rank), code, signal, last_lines }
+    }
+
+    /// Writes down how it ended, however long the disk is full.
+    fn end(self, ending: Ending) {
+        let status = self.status.ended(ending, now_ms());
+        let mut is_noted = false;
+        while let Err(error) = status.write(self.run) {
+            if self.orders.is_abandoned() {
+                return;
+            }
+            if !is_noted {
+                note(&format!("the ending could not be written yet: {error}"));
+                is_noted = true;
+            }
+            sleep(WRITE_AGAIN);
+        }
+    }
+}
+
+/// How a gang goes to its end.
+#[derive(Debug, Default)]
+struct Course {
+    ends: Vec<WorkerEnd>,
+    told: Option<Told>,
+    /// Set once it was told to stop.
+    kill_at: Option<Instant>,
+    was_killed: bool,
+}
+
+impl Course {
+    /// The grace time, if it is time to stop the gang: it is wanted, or one of it has ended badly.
+    fn stop(&mut self, told: Option<Told>, grace: Span) -> Option<Span> {
+        if let Some(bad) = self.ends.iter().find(|end| end.exit != Exit::Code(0)) {
+            let saved = bad.exit == Exit::Code(SAVED);
+            return Some(if saved { grace } else { grace.min(FAILED_GRACE) });
+        }
+        self.told = Some(told?);
+        Some(grace)
+    }
+
+    fn ending(&self, grace: Span) -> Ending {
+        let Course { ends, told, was_killed, .. } = self;
+        judge(&Gone { ends, told: told.as_ref(), was_killed: *was_killed, grace })
+    }
+}
+
+/// Everything by which a start can be told to stop.
+struct Orders<'a> {
+    run: &'a RunFolder,
+    terminated: Arc<AtomicBool>,
+}
+
+impl Orders<'_> {
+    fn new(run: &RunFolder) -> io::Result<Orders<'_>> {
+        let terminated = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(SIGTERM, Arc::clone(&terminated))?;
+        for ignored in [SIGHUP, SIGINT, SIGQUIT] {
+            // Caught, not ignored: workers would inherit an ignored signal.
+            signal_hook::flag::register(ignored, Arc::new(AtomicBool::new(false)))?;
+        }
+        Ok(Orders { run, terminated })
+    }
+
+    /// Its folder was removed: nobody can find it any more, and nobody would read how it ended.
+    fn is_abandoned(&self) -> bool {
+        matches!(self.run.path().try_exists(), Ok(false))
+    }
+
+    fn look(&self) -> Option<Told> {
+        if self.is_abandoned() {
+            return Some(Told::Abandoned);
+        }
+        let newest = self.run.job_folder().newest().ok().flatten();
+        if let Some(newer) = newest.filter(|newest| *newest > self.run.generation()) {
+            return Some(Told::Superseded(newer));
+        }
+        if let Ok(Some(Wanted { stop: Some(stop), .. })) = read_json(&self.run.order_file()) {
+            return Some(Told::Order(stop.why));
+        }
+        self.terminated.load(Ordering::Relaxed).then_some(Told::Terminated)
+    }
+}
+
+fn duration(span: Span) -> Duration {
+    Duration::from_millis(span.0)
+}

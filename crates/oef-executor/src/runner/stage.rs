@@ -1,0 +1,79 @@
+//! The three lives of the runner's program: the one that is called, the one that stays, and the one
+//! that becomes a worker.
+
+use super::{session, worker};
+use crate::records::RunFolder;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+/// The one that stays.
+const SESSION: &str = "--session";
+
+/// The one that becomes a worker.
+const WORKER: &str = "--worker";
+
+/// This program, even if a newer one lies in its place by now.
+const THIS_PROGRAM: &str = "/proc/self/exe";
+
+/// The runner: with the folder of a start (`DIR/runs/JOB/GENERATION`) as the one argument, runs it and
+/// leaves how it ended in its `status.json`. `args` are the arguments after the name of the command;
+/// the runner calls its own program again with the same beginning. The exit code tells nothing of the job.
+pub fn run(args: &[OsString]) -> ExitCode {
+    let done = match args {
+        [mode, dir] if mode == SESSION => with_folder(dir, session::run),
+        [mode, dir, rank, runner] if mode == WORKER => {
+            with_folder(dir, |run| worker::become_worker(run, rank, runner))
+        }
+        [dir] => with_folder(dir, |run| detach(run.path(), args.len())),
+        _ => Err(io::Error::other("needs the folder of a start as its one argument")),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            note(&format!("runner: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Words about the runner itself: its error stream is a file in the folder of the start.
+pub(super) fn note(message: &str) {
+    // There is nobody left to tell if this fails.
+    let _ = writeln!(io::stderr(), "{} {message}", crate::clock::now_ms());
+}
+
+fn with_folder(dir: &OsStr, act: impl FnOnce(&RunFolder) -> io::Result<()>) -> io::Result<()> {
+    let path = Path::new(dir);
+    let run = RunFolder::at(path).filter(|_| path.is_absolute()).ok_or_else(|| {
+        io::Error::other(format!("`{}` is not the folder of a start", path.display()))
+    })?;
+    act(&run)
+}
+
+/// Starts the one that stays and ends: whoever called need not wait for the job, and is not its parent.
+fn detach(dir: &Path, given: usize) -> io::Result<()> {
+    let mut command = again(given);
+    command.arg(SESSION).arg(dir).stdin(Stdio::null()).current_dir("/");
+    command.spawn().map(|_| ())
+}
+
+/// A command that becomes worker `rank` of the start in `dir`.
+pub(super) fn worker_command(dir: &Path, rank: u32) -> Command {
+    // The session was called with the mode and the folder.
+    let mut command = again(2);
+    command.arg(WORKER).arg(dir).arg(rank.to_string()).arg(std::process::id().to_string());
+    command
+}
+
+/// This program again, with its arguments but for the last `given`.
+fn again(given: usize) -> Command {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let kept = args.len().saturating_sub(given).max(1);
+    let mut command = Command::new(THIS_PROGRAM);
+    command.arg0(args.first().map_or(PathBuf::from("oef"), PathBuf::from));
+    command.args(args.iter().take(kept).skip(1));
+    command
+}

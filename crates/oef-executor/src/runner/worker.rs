@@ -1,0 +1,55 @@
+//! The moment between the runner and the job's own program.
+
+use crate::ending::FailReason;
+use crate::launch::Launch;
+use crate::records::{Durability, RunFolder, read_json, write_json};
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+/// Becomes the job's program. Returns only if that is not possible, after leaving word why.
+pub(super) fn become_worker(run: &RunFolder, rank: &OsStr, runner: &OsStr) -> io::Result<()> {
+    let number = |text: &OsStr| text.to_str().and_then(|text| text.parse::<u32>().ok());
+    let (Some(rank), Some(runner)) = (number(rank), number(runner)) else {
+        return Err(io::Error::other("a worker needs its rank and its runner"));
+    };
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // A runner that ended before this line sends nothing any more.
+    if getppid().map(|pid| pid.as_raw_nonzero().get()) != i32::try_from(runner).ok() {
+        return Err(io::Error::other("the runner is gone"));
+    }
+    let launch: Launch =
+        read_json(&run.launch_file())?.ok_or_else(|| io::Error::other("no launch.json"))?;
+    let reason = start(&launch);
+    write_json(&run.start_error_file(rank), &reason, Durability::Process)?;
+    Err(io::Error::other(reason.to_string()))
+}
+
+fn start(launch: &Launch) -> FailReason {
+    if let Err(error) = std::env::set_current_dir(&launch.workdir) {
+        return FailReason::WorkdirMissing {
+            path: launch.workdir.clone(),
+            detail: error.to_string(),
+        };
+    }
+    let Some((program, args)) = launch.command.split_first() else {
+        return FailReason::CommandNotFound { command: String::new() };
+    };
+    let error = Command::new(program).args(args).exec();
+    let command = program.clone();
+    match error.kind() {
+        io::ErrorKind::NotFound if is_there(program) => FailReason::NotExecutable {
+            command,
+            detail: "the program that its first line names is not there".to_string(),
+        },
+        io::ErrorKind::NotFound => FailReason::CommandNotFound { command },
+        _ => FailReason::NotExecutable { command, detail: error.to_string() },
+    }
+}
+
+/// A path at which there is a file: then what is missing is its interpreter.
+fn is_there(program: &str) -> bool {
+    program.contains('/') && std::path::Path::new(program).exists()
+}

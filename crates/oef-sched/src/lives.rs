@@ -1,0 +1,159 @@
+//! Jobs come, wait, are held, stop and go: who counts where.
+
+use crate::action::Action;
+use crate::class::Class;
+use crate::ids::{GpuId, Slot, TenantKey};
+use crate::job::{Job, JobSpec, Phase};
+use crate::ledger;
+use crate::plan::{start_if_free, stop};
+use crate::reason::StopReason;
+use crate::state::State;
+use crate::time::Time;
+
+/// Takes a new job in: it waits, unless its tenant is suspended.
+pub(crate) fn admit(state: &mut State, spec: JobSpec, at: Time) {
+    state.last_job = Some(spec.id);
+    let slot = state.vacant.pop().unwrap_or_else(|| {
+        state.jobs.push(None);
+        Slot(state.jobs.len() - 1)
+    });
+    state.by_id.insert(spec.id, slot);
+    state.jobs[slot.0] = Some(Job::new(spec, at));
+    if !state.is_held(slot) {
+        unpark(state, slot);
+    }
+}
+
+/// Takes an ended job out of the state.
+pub(crate) fn forget(state: &mut State, slot: Slot) {
+    let Some(job) = state.jobs[slot.0].take() else { return };
+    state.by_id.remove(&job.spec.id);
+    state.vacant.push(slot);
+    if job.phase != Phase::Held {
+        leave(state, &job.spec, job.class);
+    }
+}
+
+/// A job that has stopped waits again, unless it is held.
+pub(crate) fn go_back(state: &mut State, slot: Slot) {
+    match state.is_held(slot) {
+        true => park(state, slot),
+        false => state.enqueue(slot),
+    }
+}
+
+/// A job that may not run: stopped if it does, out of its queue if it waits.
+pub(crate) fn set_aside(state: &mut State, slot: Slot, why: StopReason) -> Option<Action> {
+    let action = stop(state, slot, why);
+    if state.at(slot).phase == Phase::Queued {
+        state.dequeue(slot);
+        park(state, slot);
+    }
+    action
+}
+
+/// A job that has neither GPUs nor a place in its queue wants nothing for now.
+fn park(state: &mut State, slot: Slot) {
+    let job = state.at_mut(slot);
+    job.phase = Phase::Held;
+    let (spec, class) = (job.spec.clone(), job.class);
+    leave(state, &spec, class);
+}
+
+/// A held job wants GPUs again, from now on.
+pub(crate) fn unpark(state: &mut State, slot: Slot) {
+    let spec = state.at(slot).spec.clone();
+    state.at_mut(slot).class = join(state, &spec);
+    state.enqueue(slot);
+}
+
+/// Counts a job in the class of its kind, and returns its position.
+fn join(state: &mut State, spec: &JobSpec) -> usize {
+    let State { workloads, cluster, entitlement, .. } = state;
+    let workload = &mut workloads[spec.workload.0];
+    let alike = |c: &Class| c.workers == spec.workers && c.types == spec.types;
+    let known = workload.classes.iter().position(alike);
+    let class = known.or_else(|| workload.classes.iter().position(|c| c.live == 0));
+    let class = class.unwrap_or(workload.classes.len());
+    let is_first = workload.classes.get(class).is_none_or(|c| c.live == 0);
+    let before = is_first.then(|| workload.usable_types(cluster.capacity()));
+    if known.is_none() {
+        let new = Class::new(spec.workers, spec.types.clone(), cluster.types());
+        match workload.classes.get_mut(class) {
+            Some(vacant) => *vacant = new,
+            None => workload.classes.push(new),
+        }
+    }
+    workload.classes[class].live += 1;
+    workload.wanted += u64::from(spec.workers);
+    workload.gang_max = workload.gang_max.max(spec.workers);
+    if before.is_some_and(|before| before != workload.usable_types(cluster.capacity())) {
+        entitlement.forget();
+    }
+    if state.active.insert(spec.workload) {
+        ledger::enter(state, spec.workload);
+    }
+    class
+}
+
+/// Counts a job out of its class.
+fn leave(state: &mut State, spec: &JobSpec, class: usize) {
+    let State { workloads, cluster, entitlement, active, .. } = state;
+    let workload = &mut workloads[spec.workload.0];
+    let is_last = workload.classes[class].live == 1;
+    let before = is_last.then(|| workload.usable_types(cluster.capacity()));
+    workload.classes[class].live -= 1;
+    workload.wanted -= u64::from(spec.workers);
+    if let Some(before) = before {
+        let live = workload.classes.iter().filter(|class| class.live > 0);
+        workload.gang_max = live.map(|class| class.workers).max().unwrap_or(0);
+        if before != workload.usable_types(cluster.capacity()) {
+            entitlement.forget();
+        }
+    }
+    if !workload.is_active() {
+        active.remove(&spec.workload);
+    }
+}
+
+/// Frees the GPUs that a job holds, counts its run, and returns them.
+pub(crate) fn vacate(state: &mut State, slot: Slot) -> Vec<GpuId> {
+    let now = state.now;
+    let job = state.at_mut(slot);
+    let (gpus, since) = match &job.phase {
+        Phase::Running { lease, since, .. } | Phase::Stopping { lease, since, .. } => {
+            (lease.gpus.clone(), *since)
+        }
+        _ => return Vec::new(),
+    };
+    job.ran += now.since(since);
+    let tenant = job.spec.tenant;
+    state.tenants[tenant.0].holds -= gpus.len() as u32;
+    for &gpu in &gpus {
+        state.cluster.release(gpu);
+    }
+    gpus
+}
+
+/// Starts whoever waited for just these GPUs, or for its tenant to hold fewer.
+pub(crate) fn start_heirs(state: &mut State, gpus: &[GpuId], tenant: TenantKey) -> Vec<Action> {
+    let mut heirs: Vec<Slot> = gpus.iter().filter_map(|&g| state.cluster.owner(g)).collect();
+    heirs.sort();
+    heirs.dedup();
+    let mut actions: Vec<Action> =
+        heirs.into_iter().filter_map(|slot| start_if_free(state, slot)).collect();
+    actions.extend(start_within_limit(state, tenant));
+    actions
+}
+
+/// Starts the jobs that had GPUs and waited for their tenant's limit, the oldest first.
+pub(crate) fn start_within_limit(state: &mut State, tenant: TenantKey) -> Vec<Action> {
+    if state.tenants[tenant.0].limit.is_none() {
+        return Vec::new();
+    }
+    let own = state.tenants[tenant.0].workloads.iter();
+    let placed = own.flat_map(|w| &state.workloads[w.0].placed).copied();
+    let mut slots: Vec<Slot> = placed.collect();
+    slots.sort_by_key(|&slot| state.at(slot).spec.id);
+    slots.into_iter().filter_map(|slot| start_if_free(state, slot)).collect()
+}

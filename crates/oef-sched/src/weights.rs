@@ -1,0 +1,160 @@
+//! Whose weight counts how much.
+//!
+//! Tenants and groups stand in a tree: groups in groups, tenants in groups or on their own. The weight of a
+//! group is divided among its members with live jobs, that of a tenant among its workloads, by one rule
+//! ([`divide`]): by their own weights, and what one cannot use goes to its siblings first.
+
+use crate::ids::{GroupKey, TenantKey};
+use crate::state::State;
+
+/// Tenants that share one weight, or groups of them.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Group {
+    /// Unique name.
+    pub name: String,
+    /// What it counts beside its siblings, `> 0`.
+    pub weight: f64,
+    /// The group that it stands in.
+    pub parent: Option<GroupKey>,
+}
+
+/// What a party in the tree counts, and the GPUs of an equal split that this is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Portion {
+    pub weight: f64,
+    pub gpus: f64,
+}
+
+/// A party in the tree: a tenant by its position among those asked about, or a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Party {
+    Tenant(usize),
+    Group(GroupKey),
+}
+
+/// What each of these tenants counts, if they are the ones with live jobs, and can use so many GPUs.
+pub(crate) fn portions(state: &State, tenants: &[TenantKey], wanted: &[u64]) -> Vec<Portion> {
+    let mut members: Vec<Vec<Party>> = vec![Vec::new(); state.groups.len()];
+    let mut group_wanted = vec![0.0; state.groups.len()];
+    let mut top: Vec<Party> = Vec::new();
+    for (t, key) in tenants.iter().enumerate() {
+        let (mut party, mut parent) = (Party::Tenant(t), state.tenants[key.0].group);
+        while let Some(group) = parent {
+            group_wanted[group.0] += wanted[t] as f64;
+            if !members[group.0].contains(&party) {
+                members[group.0].push(party);
+            }
+            (party, parent) = (Party::Group(group), state.groups[group.0].parent);
+        }
+        if party == Party::Tenant(t) || !top.contains(&party) {
+            top.push(party);
+        }
+    }
+    let own_weight = |party: &Party| match party {
+        Party::Tenant(t) => state.tenants[tenants[*t].0].weight,
+        Party::Group(group) => state.groups[group.0].weight,
+    };
+    let can_use = |party: &Party| match party {
+        Party::Tenant(t) => wanted[*t] as f64,
+        Party::Group(group) => group_wanted[group.0],
+    };
+    let total: f64 = top.iter().map(own_weight).sum();
+    let all = f64::from(state.cluster.total());
+    let portion = |party: &Party| {
+        let weight = own_weight(party);
+        Portion { weight, gpus: weight / total * all }
+    };
+    let mut open: Vec<(Party, Portion)> = top.iter().map(|p| (*p, portion(p))).collect();
+    let mut found = vec![Portion { weight: 0.0, gpus: 0.0 }; tenants.len()];
+    while let Some((party, portion)) = open.pop() {
+        let group = match party {
+            Party::Tenant(t) => {
+                found[t] = portion;
+                continue;
+            }
+            Party::Group(group) => group,
+        };
+        let own = &members[group.0];
+        let rules: Vec<(f64, f64)> = own.iter().map(|p| (own_weight(p), can_use(p))).collect();
+        let parts = divide(portion.gpus, &rules);
+        let sum: f64 = parts.iter().sum();
+        open.extend(own.iter().zip(parts).map(|(&party, part)| {
+            let part = part / sum;
+            let (weight, gpus) = (portion.weight * part, portion.gpus * part);
+            (party, Portion { weight, gpus })
+        }));
+    }
+    found
+}
+
+/// Divides GPUs among parties by weight, none more than it can use (weight and use, each); what all together
+/// cannot use is divided as if they could.
+pub(crate) fn divide(gpus: f64, parties: &[(f64, f64)]) -> Vec<f64> {
+    if parties.len() == 1 {
+        return vec![1.0];
+    }
+    // A party without a part (all is used up) still counts a little, or it would not be one.
+    let least = 1e-6 * gpus.max(1e-6);
+    level(gpus, parties).into_iter().map(|part| part.max(least)).collect()
+}
+
+/// The same without a least part; what nobody can use is left.
+pub(crate) fn level(gpus: f64, parties: &[(f64, f64)]) -> Vec<f64> {
+    let mut parts = vec![0.0; parties.len()];
+    let (mut left, mut open) = (gpus, vec![true; parties.len()]);
+    loop {
+        let total: f64 = parties.iter().zip(&open).filter(|(_, o)| **o).map(|(p, _)| p.0).sum();
+        if total <= 0.0 || left <= 0.0 {
+            return parts;
+        }
+        let level = left / total;
+        let mut closed = false;
+        for (i, &(weight, wanted)) in parties.iter().enumerate() {
+            if open[i] && wanted <= level * weight {
+                (parts[i], open[i], closed) = (wanted, false, true);
+                left -= wanted;
+            }
+        }
+        if !closed {
+            for (i, &(weight, _)) in parties.iter().enumerate().filter(|&(i, _)| open[i]) {
+                parts[i] = level * weight;
+            }
+            return parts;
+        }
+    }
+}
+
+impl State {
+    /// The weight that a tenant counted with in the last shares; before it had any, what it would count if
+    /// everybody were there.
+    pub(crate) fn counted_weight(&self, tenant: TenantKey) -> f64 {
+        let of = &self.tenants[tenant.0];
+        match (of.group, of.effective) {
+            (None, _) => of.weight,
+            (Some(_), Some(effective)) => effective,
+            (Some(group), None) => self.part_of(of.weight, group),
+        }
+    }
+
+    /// What a weight in a group counts beside the weights of all that stand in it.
+    fn part_of(&self, weight: f64, group: GroupKey) -> f64 {
+        let tenants = self.tenants.iter().filter(|t| t.group == Some(group)).map(|t| t.weight);
+        let groups = self.groups.iter().filter(|g| g.parent == Some(group)).map(|g| g.weight);
+        let part = weight / tenants.chain(groups).sum::<f64>();
+        let of = &self.groups[group.0];
+        part * of.parent.map_or(of.weight, |parent| self.part_of(of.weight, parent))
+    }
+
+    /// Whether a group stands in another, at any depth, or is it.
+    pub(crate) fn stands_in(&self, group: GroupKey, other: GroupKey) -> bool {
+        let mut at = Some(group);
+        while let Some(group) = at {
+            if group == other {
+                return true;
+            }
+            at = self.groups[group.0].parent;
+        }
+        false
+    }
+}

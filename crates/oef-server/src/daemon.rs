@@ -1,0 +1,210 @@
+//! The daemon: all that the HTTP side and `oef up` see of it.
+
+mod commands;
+mod gauges;
+mod metrics;
+mod reads;
+mod subscription;
+
+pub use gauges::{Gauges, GpuGauges, TenantGauges};
+pub use metrics::{Measure, Metrics, NoMetrics};
+pub use reads::Page;
+pub use subscription::{Delivery, Subscription};
+
+use crate::caller::Caller;
+use crate::engine::{self, Message, Shared};
+use crate::secret;
+use crate::store::{Archive, StoreError};
+use crate::world::World;
+use oef_api::types::SettingsPatch;
+use oef_executor::{Executor, ExecutorError};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Sender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use thiserror::Error;
+
+/// How a daemon is started.
+pub struct Options {
+    /// The state folder.
+    pub state_dir: PathBuf,
+    /// What the scheduler starts with in a new folder. What depends on the length of a round follows it.
+    pub first: oef_sched::Settings,
+    /// Settings that count from this start on; what is none stays as it was (or as in `first`).
+    pub settings: SettingsPatch,
+    /// How much is remembered.
+    pub memory: Memory,
+    /// What carries the plans out.
+    pub executor: Arc<dyn Executor>,
+    /// Who keeps the figures.
+    pub metrics: Arc<dyn Metrics>,
+    /// The secret of the daemon's owner, an admin: it lives as long as the daemon and is never stored.
+    pub owner_secret: Option<String>,
+    /// Variables for every job, on top of those of the daemon's environment that jobs may have.
+    pub environment: BTreeMap<String, String>,
+    /// Output that is kept of each worker's stream.
+    pub log_limit_bytes: u64,
+    /// A computation of shares is cut short after so long.
+    pub solve_limit: Duration,
+}
+
+impl Options {
+    /// The usual ones.
+    pub fn new(state_dir: PathBuf, executor: Arc<dyn Executor>) -> Options {
+        Options {
+            state_dir,
+            first: oef_sched::Settings::default(),
+            settings: SettingsPatch::default(),
+            memory: Memory::default(),
+            executor,
+            metrics: Arc::new(NoMetrics),
+            owner_secret: None,
+            environment: BTreeMap::new(),
+            log_limit_bytes: LOG_LIMIT_BYTES,
+            solve_limit: SOLVE_LIMIT,
+        }
+    }
+}
+
+/// Enough for the output of a day's training, and a hundred jobs fit on any disk.
+const LOG_LIMIT_BYTES: u64 = 16 * 1024 * 1024;
+/// The shares of a thousand unlike tenants take some seconds; with more the best so far has to do.
+const SOLVE_LIMIT: Duration = Duration::from_secs(60);
+
+/// How much is remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Ended jobs.
+    pub ended_jobs_max: usize,
+    /// Events.
+    pub events_max: usize,
+    /// Rounds with their certificates.
+    pub rounds_max: u64,
+}
+
+impl Default for Memory {
+    /// Weeks of a busy cluster; some hundred megabytes at most.
+    fn default() -> Self {
+        Memory { ended_jobs_max: 50_000, events_max: 10_000, rounds_max: 10_000 }
+    }
+}
+
+/// What happens to jobs when the daemon stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopJobs {
+    /// They go on under their runners; the next start finds them.
+    LeaveRunning,
+    /// They are told to write a checkpoint and stop; the next start goes on with them.
+    Checkpoint,
+}
+
+/// Why a daemon could not be started.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The state folder cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The state folder has no path of its own.
+    #[error("the state folder cannot be found again: {0}")]
+    Folder(#[source] std::io::Error),
+    /// The executor could not be brought back to what the journal says.
+    #[error("the jobs of before could not be found again: {0}")]
+    Recover(#[source] ExecutorError),
+    /// The journal is not what this program wrote.
+    #[error(
+        "record {seq} of the journal cannot be used: {why}; `oef journal check` tells more, and a backup may help"
+    )]
+    Journal {
+        /// The record.
+        seq: u64,
+        /// What is wrong.
+        why: String,
+    },
+    /// The first records could not be written.
+    #[error("the journal cannot be written: the disk may be full; the log says more")]
+    NotDurable,
+    /// A setting that is given makes no sense.
+    #[error("{0}")]
+    Setting(String),
+    /// A thread could not be started.
+    #[error("a thread could not be started: {0}")]
+    Thread(#[source] std::io::Error),
+}
+
+/// A running daemon. Cheap to clone: all clones are the same one.
+#[derive(Clone)]
+pub struct Daemon {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    archive: Archive,
+    executor: Arc<dyn Executor>,
+    engine: Mutex<Option<Engine>>,
+    inbox: Sender<Message>,
+    owner: Option<String>,
+    since: Instant,
+}
+
+/// The engine's thread.
+struct Engine(JoinHandle<()>);
+
+impl Daemon {
+    /// Opens the state folder, replays its journal, finds the jobs of before, and starts to work.
+    pub fn start(options: Options) -> Result<Daemon, StartError> {
+        let running = engine::start(&options)?;
+        Ok(Daemon {
+            inner: Arc::new(Inner {
+                shared: running.shared,
+                archive: running.archive,
+                executor: options.executor,
+                engine: Mutex::new(Some(Engine(running.thread))),
+                inbox: running.inbox,
+                owner: options.owner_secret.as_deref().map(secret::hash),
+                since: Instant::now(),
+            }),
+        })
+    }
+
+    /// Stops cleanly: no more commands are taken, what was taken is durable, a snapshot is written. Blocks
+    /// until then; with [`StopJobs::Checkpoint`] until the jobs have stopped, or their grace time is over.
+    pub fn stop(&self, jobs: StopJobs) {
+        let engine = self.inner.engine.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(Engine(thread)) = engine else { return };
+        let (done, is_done) = sync_channel(1);
+        if self.inner.inbox.send(Message::Stop { jobs, done }).is_ok() {
+            // An engine that ended otherwise hangs up.
+            let _ = is_done.recv();
+        }
+        let _ = thread.join();
+    }
+
+    /// Whether commands are taken.
+    pub fn is_ready(&self) -> bool {
+        self.inner.shared.ready.load(Ordering::Relaxed)
+    }
+
+    /// Whose secret that is; none: nobody's, or it is void.
+    pub fn authenticate(&self, given: &str) -> Option<Caller> {
+        let hash = secret::hash(given);
+        if self.inner.owner.as_deref().is_some_and(|owner| secret::same(owner, &hash)) {
+            return Some(Caller::admin());
+        }
+        let world = self.inner.shared.world();
+        let id = world.index.token_of(&hash)?;
+        let token = world.tokens.get(&id).filter(|token| secret::same(&token.hash, &hash))?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let is_void = token.expires_ms.is_some_and(|expires| now >= u128::from(expires));
+        let caller = Caller { role: token.role, tenant: token.tenant.clone(), token: id };
+        (!is_void).then_some(caller)
+    }
+
+    /// Looks at the world for a moment. Nothing changes meanwhile, so it must be short.
+    pub fn with_world<R>(&self, look: impl FnOnce(&World) -> R) -> R {
+        look(&self.inner.shared.world())
+    }
+}

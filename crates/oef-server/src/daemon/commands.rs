@@ -1,0 +1,161 @@
+//! Commands. Each returns when what it changes is durable, or with the problem and nothing changed.
+
+use super::Daemon;
+use crate::caller::Caller;
+use crate::engine::{Command, Done, Message};
+use crate::problem::{Kind, More};
+use oef_api::types::{
+    Group, GroupPut, Job, JobBatch, NewToken, Node, NodePatch, Problem, Settings, SettingsPatch,
+    Submitted, Tenant, TenantCreate, TenantPatch, TokenCreate, Workload, WorkloadPut,
+};
+use std::path::Path;
+use tokio::sync::oneshot;
+
+impl Daemon {
+    /// Takes jobs, all or none. With a key that this token used before for the same jobs, those of then
+    /// come back.
+    pub async fn submit(
+        &self,
+        caller: &Caller,
+        batch: JobBatch,
+        key: Option<String>,
+    ) -> Result<Submitted, Problem> {
+        check_programs(&batch)?;
+        match self.ask(caller, Command::Submit { batch, key }).await? {
+            Done::Submitted(submitted) => Ok(submitted),
+            _ => Err(mixed_up()),
+        }
+    }
+
+    /// Ends a job; one that runs is stopped first.
+    pub async fn cancel(&self, caller: &Caller, id: u64) -> Result<Job, Problem> {
+        self.ask(caller, Command::Cancel { job: id }).await?;
+        self.job(caller, id)
+    }
+
+    /// Creates a tenant.
+    pub async fn create_tenant(
+        &self,
+        caller: &Caller,
+        tenant: TenantCreate,
+    ) -> Result<Tenant, Problem> {
+        let name = tenant.name.clone();
+        self.ask(caller, Command::CreateTenant(tenant)).await?;
+        self.tenant(caller, &name)
+    }
+
+    /// Changes a tenant.
+    pub async fn patch_tenant(
+        &self,
+        caller: &Caller,
+        name: &str,
+        patch: TenantPatch,
+    ) -> Result<Tenant, Problem> {
+        self.ask(caller, Command::PatchTenant { name: name.into(), patch }).await?;
+        self.tenant(caller, name)
+    }
+
+    /// Removes a tenant: its jobs are cancelled, its tokens void, what ended is forgotten.
+    pub async fn remove_tenant(&self, caller: &Caller, name: &str) -> Result<(), Problem> {
+        self.ask(caller, Command::RemoveTenant { name: name.into() }).await.map(drop)
+    }
+
+    /// Creates or changes a group.
+    pub async fn put_group(
+        &self,
+        caller: &Caller,
+        name: &str,
+        group: GroupPut,
+    ) -> Result<Group, Problem> {
+        self.ask(caller, Command::PutGroup { name: name.into(), group }).await?;
+        self.group(caller, name)
+    }
+
+    /// Removes a group that has no members.
+    pub async fn remove_group(&self, caller: &Caller, name: &str) -> Result<(), Problem> {
+        self.ask(caller, Command::RemoveGroup { name: name.into() }).await.map(drop)
+    }
+
+    /// Creates or changes a workload.
+    pub async fn put_workload(
+        &self,
+        caller: &Caller,
+        tenant: &str,
+        name: &str,
+        workload: WorkloadPut,
+    ) -> Result<Workload, Problem> {
+        let command = Command::PutWorkload { tenant: tenant.into(), name: name.into(), workload };
+        self.ask(caller, command).await?;
+        self.workload(caller, tenant, name)
+    }
+
+    /// Creates a token; its secret is in the answer and nowhere else.
+    pub async fn create_token(
+        &self,
+        caller: &Caller,
+        token: TokenCreate,
+    ) -> Result<NewToken, Problem> {
+        match self.ask(caller, Command::CreateToken(token)).await? {
+            Done::Token { id, secret } => Ok(NewToken { token: self.token(caller, id)?, secret }),
+            _ => Err(mixed_up()),
+        }
+    }
+
+    /// Makes a token void.
+    pub async fn revoke_token(&self, caller: &Caller, id: u64) -> Result<(), Problem> {
+        self.ask(caller, Command::RevokeToken { id }).await.map(drop)
+    }
+
+    /// Changes settings; they count from the next round on.
+    pub async fn patch_settings(
+        &self,
+        caller: &Caller,
+        patch: SettingsPatch,
+    ) -> Result<Settings, Problem> {
+        self.ask(caller, Command::PatchSettings(patch)).await?;
+        self.settings(caller)
+    }
+
+    /// Takes a node out, or brings it back.
+    pub async fn patch_node(
+        &self,
+        caller: &Caller,
+        name: &str,
+        patch: NodePatch,
+    ) -> Result<Node, Problem> {
+        self.ask(caller, Command::PatchNode { name: name.into(), patch }).await?;
+        let node = self.cluster(caller)?.nodes.into_iter().find(|node| node.name == name);
+        node.ok_or_else(|| Kind::NotFound.problem(format!("there is no node `{name}`")))
+    }
+
+    async fn ask(&self, caller: &Caller, command: Command) -> Result<Done, Problem> {
+        let (reply, answer) = oneshot::channel();
+        let message =
+            Message::Command { caller: caller.clone(), command: Box::new(command), reply };
+        self.inner.inbox.send(message).map_err(|_| stopped())?;
+        answer.await.unwrap_or_else(|_| Err(stopped()))
+    }
+}
+
+/// Programs that are named by their path must be there. Others are looked for when the job starts.
+fn check_programs(batch: &JobBatch) -> Result<(), Problem> {
+    for job in &batch.jobs {
+        let Some(program) = job.command.first().filter(|program| program.starts_with('/')) else {
+            continue;
+        };
+        if !Path::new(program).is_file() {
+            let why = format!("there is no program `{}`", program.escape_debug());
+            let hint = "the path is looked up on the machine of the daemon";
+            return Err(Kind::BadRequest.problem(why).field("command").hint(hint));
+        }
+    }
+    Ok(())
+}
+
+fn stopped() -> Problem {
+    Kind::Unavailable.problem("the daemon has stopped").hint("start it again with `oef up`")
+}
+
+fn mixed_up() -> Problem {
+    Kind::Internal.problem("the answer is to something else")
+}

@@ -1,0 +1,53 @@
+//! How things stand, in numbers.
+
+use oef_api::types::JobState;
+use std::collections::BTreeMap;
+
+/// How things stand at an instant.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Gauges {
+    /// Jobs that are remembered, by state; every state is there.
+    pub jobs: BTreeMap<JobState, u64>,
+    /// Every tenant, by name.
+    pub tenants: Vec<TenantGauges>,
+    /// Every gpu type.
+    pub gpus: Vec<GpuGauges>,
+    /// The current round.
+    pub round: u64,
+    /// The smallest throughput over that of an equal split, in the last certificate.
+    pub sharing_incentive: Option<f64>,
+    /// The largest envy in the last certificate; 0: none.
+    pub worst_envy: Option<f64>,
+    /// The number of the last journalled record.
+    pub journal_seq: u64,
+}
+
+/// How a tenant stands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TenantGauges {
+    /// Its name.
+    pub tenant: String,
+    /// Its jobs that wait.
+    pub queued: u64,
+    /// Its jobs that are started, run or are being stopped.
+    pub running: u64,
+    /// GPUs that it is entitled to, by type.
+    pub share: BTreeMap<String, f64>,
+    /// GPUs that it holds, by type.
+    pub holds: BTreeMap<String, u32>,
+    /// GPU-rounds owed to it, over all types.
+    pub deficit: f64,
+}
+
+/// How a gpu type is used.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GpuGauges {
+    /// Its name.
+    pub gpu_type: String,
+    /// Healthy GPUs that nobody holds.
+    pub idle: u32,
+    /// Healthy GPUs that jobs hold.
+    pub used: u32,
+    /// GPUs on nodes that are down.
+    pub down: u32,
+}

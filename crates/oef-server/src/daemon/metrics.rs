@@ -1,0 +1,58 @@
+//! What the daemon measures while it works, for whoever keeps the figures.
+
+use oef_api::types::JobState;
+use std::time::Duration;
+
+/// Something that was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Measure {
+    /// So many jobs were submitted.
+    Submitted(usize),
+    /// A job was started for the first time after it had waited so long.
+    Waited(Duration),
+    /// A job ended for good.
+    Ended(JobState),
+    /// A job was started again after a stop, a loss or a failure.
+    Restarted,
+    /// Work was lost since the last checkpoint, as running time of all workers.
+    Wasted(Duration),
+    /// Shares were computed.
+    Solved(Duration),
+    /// A round was planned (without its shares); `kept`: with the shares of before.
+    Round {
+        /// How long it took.
+        took: Duration,
+        /// Whether the shares were not ready.
+        kept: bool,
+    },
+    /// So many records were made durable.
+    Committed {
+        /// How long it took.
+        took: Duration,
+        /// How many.
+        records: usize,
+    },
+    /// Records could not be made durable.
+    CommitFailed,
+    /// A snapshot was written.
+    Snapshot {
+        /// How long it took.
+        took: Duration,
+        /// Its size.
+        bytes: usize,
+    },
+}
+
+/// Who keeps the figures. Called from the daemon's threads: it must be quick.
+pub trait Metrics: Send + Sync {
+    /// Takes one figure.
+    fn measure(&self, measure: Measure);
+}
+
+/// Nobody keeps the figures.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoMetrics;
+
+impl Metrics for NoMetrics {
+    fn measure(&self, _: Measure) {}
+}

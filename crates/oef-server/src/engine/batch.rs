@@ -1,0 +1,214 @@
+//! What is journalled together, applied together and answered together.
+
+use super::command::Done;
+use super::hands::{Task, sentence};
+use super::message::Reply;
+use super::prepare::problem_of;
+use super::run::Engine;
+use crate::daemon::Measure;
+use crate::problem::{Kind, More};
+use crate::store::{NewRecord, StoreError};
+use crate::world::{Action, Change, Record, Rejection, World};
+use oef_api::types::{JobState, Problem, Submitted};
+use oef_executor::Order;
+use oef_sched::Time;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Records that are made durable in one transaction, and who waits for them.
+#[derive(Default)]
+pub(super) struct Batch {
+    records: Vec<Record>,
+    /// Who waits for which record, and what they are told when it is applied.
+    waiting: Vec<(usize, Reply, Done)>,
+}
+
+impl Batch {
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    pub fn push(&mut self, at: Time, change: Change) {
+        self.records.push(Record { at, change });
+    }
+
+    /// Somebody waits for the record that was pushed last.
+    pub fn await_last(&mut self, reply: Reply, done: Done) {
+        self.waiting.push((self.records.len().saturating_sub(1), reply, done));
+    }
+}
+
+impl Engine {
+    /// Makes a batch durable, lets it happen, has it performed, and answers. False: the journal could not
+    /// be written, nothing has happened, and everybody was told.
+    pub(super) fn commit(&mut self, batch: Batch) -> bool {
+        if batch.is_empty() {
+            return true;
+        }
+        let began = Instant::now();
+        if let Err(problem) = self.journal(&batch.records) {
+            self.metrics.measure(Measure::CommitFailed);
+            for (_, reply, _) in batch.waiting {
+                let _ = reply.send(Err(problem.clone()));
+            }
+            return false;
+        }
+        let (took, records) = (began.elapsed(), batch.records.len());
+        self.metrics.measure(Measure::Committed { took, records });
+        let results: Vec<Result<(), Rejection>> =
+            batch.records.iter().map(|record| self.apply(record)).collect();
+        self.publish();
+        for (index, reply, done) in batch.waiting {
+            let _ = reply.send(match &results[index] {
+                Ok(()) => Ok(done),
+                Err(Rejection::Repeated(jobs)) => Ok(Done::Submitted(Submitted {
+                    ids: jobs.iter().map(|job| job.0).collect(),
+                    notes: vec!["this was submitted before with the same key".into()],
+                })),
+                Err(rejection) => Err(problem_of(rejection)),
+            });
+        }
+        true
+    }
+
+    fn journal(&mut self, records: &[Record]) -> Result<(), Problem> {
+        let bodies: Result<Vec<String>, _> =
+            records.iter().map(|record| serde_json::to_string(&record.change)).collect();
+        let bodies = bodies.map_err(|error| {
+            tracing::error!(%error, "a record cannot be written as text");
+            Kind::Internal.problem(format!("the record cannot be written: {error}"))
+        })?;
+        let lines: Vec<NewRecord<'_>> = records
+            .iter()
+            .zip(&bodies)
+            .map(|(record, body)| NewRecord {
+                at_ms: record.at.0,
+                kind: record.change.kind(),
+                body,
+            })
+            .collect();
+        match self.store.append(&lines) {
+            Ok(numbers) => {
+                self.shared.seq.store(numbers.end.saturating_sub(1), Ordering::Relaxed);
+                Ok(())
+            }
+            Err(error) => Err(unavailable(&error)),
+        }
+    }
+
+    /// Lets one durable record happen.
+    fn apply(&mut self, record: &Record) -> Result<(), Rejection> {
+        let shared = Arc::clone(&self.shared);
+        let mut world = shared.world_mut();
+        let before = world.totals.clone();
+        let began = Instant::now();
+        let actions = match world.apply(record) {
+            Ok(actions) => actions,
+            Err(rejection) => {
+                tracing::debug!(kind = record.change.kind(), %rejection, "record rejected");
+                return Err(rejection);
+            }
+        };
+        let took = began.elapsed();
+        let tasks =
+            actions.iter().filter_map(|action| self.task(&world, action)).collect::<Vec<_>>();
+        let totals = world.totals.clone();
+        drop(world);
+        self.measure(record, took, &before, &totals);
+        for task in tasks {
+            let _ = self.hands.send(task);
+        }
+        Ok(())
+    }
+
+    /// What the executor has to do for an action.
+    fn task(&self, world: &World, action: &Action) -> Option<Task> {
+        match action {
+            Action::Start { job, generation } => {
+                let entry = world.jobs.get(job)?;
+                if entry.restarts == 0 {
+                    let waited = world.sched.now().since(entry.submitted);
+                    self.metrics.measure(Measure::Waited(Duration::from_millis(waited.0)));
+                }
+                let dir = self.site.job_dir(*job);
+                match self.site.launch(world, *job) {
+                    Some(launch) if launch.generation == *generation => Some(Task::Start {
+                        launch: Box::new(launch),
+                        dir,
+                        script: entry.spec.script.clone(),
+                    }),
+                    // The next round comes without the GPUs that are not here.
+                    _ => {
+                        tracing::error!(%job, "job has GPUs that are not here");
+                        None
+                    }
+                }
+            }
+            Action::Keep { job, generation, until } => {
+                let (job, generation, until) = (*job, *generation, *until);
+                Some(Task::Order(Order::Keep { job, generation, until }))
+            }
+            Action::Stop { job, generation, why } => {
+                let (job, generation, why) = (*job, *generation, why.clone());
+                Some(Task::Order(Order::Stop { job, generation, why }))
+            }
+            Action::Forget { job } => {
+                Some(Task::Forget { job: *job, dir: self.site.job_dir(*job) })
+            }
+        }
+    }
+
+    fn measure(
+        &self,
+        record: &Record,
+        took: Duration,
+        before: &crate::world::Totals,
+        after: &crate::world::Totals,
+    ) {
+        let measure = |measure| self.metrics.measure(measure);
+        let grown = |pick: fn(&crate::world::Totals) -> u64| pick(after) - pick(before);
+        match &record.change {
+            Change::Round { kept } => measure(Measure::Round { took, kept: *kept }),
+            Change::Submitted { jobs, .. } => measure(Measure::Submitted(jobs.len())),
+            _ => {}
+        }
+        let ends = [
+            (JobState::Finished, grown(|t| t.finished)),
+            (JobState::Failed, grown(|t| t.failed)),
+            (JobState::Cancelled, grown(|t| t.cancelled)),
+        ];
+        for (state, count) in ends {
+            (0..count).for_each(|_| measure(Measure::Ended(state)));
+        }
+        (0..grown(|t| t.restarts)).for_each(|_| measure(Measure::Restarted));
+        match grown(|t| t.wasted_ms) {
+            0 => {}
+            wasted => measure(Measure::Wasted(Duration::from_millis(wasted))),
+        }
+    }
+
+    /// Tells everybody who listens what happened.
+    pub(super) fn publish(&mut self) {
+        let world = self.shared.world();
+        let first = world.events.front().map_or(world.next_event, |event| event.id);
+        let skip = usize::try_from(self.published.saturating_sub(first)).unwrap_or(usize::MAX);
+        for event in world.events.iter().skip(skip) {
+            // Nobody may be listening.
+            let _ = self.shared.events.send(Arc::new(event.clone()));
+        }
+        self.published = world.next_event;
+    }
+}
+
+/// What callers are told when the journal cannot be written.
+fn unavailable(error: &StoreError) -> Problem {
+    tracing::error!(error = sentence(error), "the journal cannot be written");
+    Kind::Unavailable
+        .problem(format!("nothing was changed: {}", sentence(error)))
+        .hint("try again when there is room; `oef journal check` says how the journal is")
+}

@@ -1,0 +1,34 @@
+//! What callers want changed, and what they get for it.
+
+use oef_api::types::{
+    GroupPut, JobBatch, NodePatch, SettingsPatch, Submitted, TenantCreate, TenantPatch,
+    TokenCreate, WorkloadPut,
+};
+
+/// One thing that a caller wants changed.
+#[derive(Clone, Debug)]
+pub(crate) enum Command {
+    Submit { batch: JobBatch, key: Option<String> },
+    Cancel { job: u64 },
+    CreateTenant(TenantCreate),
+    PatchTenant { name: String, patch: TenantPatch },
+    RemoveTenant { name: String },
+    PutGroup { name: String, group: GroupPut },
+    RemoveGroup { name: String },
+    PutWorkload { tenant: String, name: String, workload: WorkloadPut },
+    CreateToken(TokenCreate),
+    RevokeToken { id: u64 },
+    PatchSettings(SettingsPatch),
+    PatchNode { name: String, patch: NodePatch },
+}
+
+/// What came of it; the rest is read from the world.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Done {
+    /// It is done.
+    Nothing,
+    /// Jobs were taken.
+    Submitted(Submitted),
+    /// A token was made.
+    Token { id: u64, secret: String },
+}

@@ -1,0 +1,136 @@
+//! From what the world says about a job to what the executor needs to start it.
+
+use crate::world::{JobEntry, World};
+use oef_api::types::StopSignal;
+use oef_executor::{Device, Held, Launch};
+use oef_sched::{JobId, NodeSpec, Span};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What all jobs of this daemon have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Site {
+    /// The state folder, absolute.
+    pub dir: PathBuf,
+    /// Variables for every job.
+    pub env: BTreeMap<String, String>,
+    /// The GPUs of each node, by position.
+    pub nodes: BTreeMap<String, Vec<Device>>,
+    /// Output that is kept of each worker's stream.
+    pub log_limit_bytes: u64,
+}
+
+impl Site {
+    /// The folder of a job.
+    pub fn job_dir(&self, job: JobId) -> PathBuf {
+        self.dir.join("jobs").join(job.to_string())
+    }
+
+    /// A job as its current run is to be started; none: it has no run, or its GPUs are not here.
+    pub fn launch(&self, world: &World, id: JobId) -> Option<Launch> {
+        let job = world.jobs.get(&id)?;
+        let run = job.run()?;
+        let devices: Option<Vec<Device>> = run
+            .gpus
+            .iter()
+            .map(|gpu| self.nodes.get(&gpu.node)?.get(gpu.index as usize).cloned())
+            .collect();
+        let dir = self.job_dir(id);
+        let spec = &job.spec;
+        let mut env = self.env.clone();
+        env.extend(spec.env.clone());
+        let given = |path: &Option<String>, name: &str| match path {
+            Some(path) => PathBuf::from(path),
+            None => dir.join(name),
+        };
+        let grace = spec.grace_s.map(Span::from_seconds);
+        Some(Launch {
+            job: id,
+            generation: run.generation,
+            tenant: job.tenant().into(),
+            workload: job.workload_name().into(),
+            name: job.name().into(),
+            command: command(job, &dir),
+            env,
+            workdir: given(&spec.workdir, "work"),
+            checkpoint_dir: given(&spec.checkpoint_dir, "checkpoint"),
+            devices: devices?,
+            restart: job.restarts,
+            stop_signal: stop_signal(spec.stop_signal),
+            grace: grace.unwrap_or(Span(world.settings.grace_ms)),
+            max_run: time_left(job),
+            until: run.until,
+            log_limit_bytes: self.log_limit_bytes,
+        })
+    }
+
+    /// The leases that the world says are held.
+    pub fn held(&self, world: &World) -> Vec<Held> {
+        let runs = |job: &JobEntry| job.run().is_some() && !job.state.is_final();
+        let ids = world.jobs.iter().filter(|(_, job)| runs(job)).map(|(&id, job)| (id, job));
+        ids.filter_map(|(id, job)| {
+            let launch = self.launch(world, id)?;
+            Some(Held { launch, stop: job.run().and_then(|run| run.stop.clone()) })
+        })
+        .collect()
+    }
+}
+
+/// Where a job's script is kept.
+pub(super) fn script_path(dir: &Path) -> PathBuf {
+    dir.join("script")
+}
+
+fn command(job: &JobEntry, dir: &Path) -> Vec<String> {
+    match &job.spec.script {
+        Some(_) => vec![script_path(dir).to_string_lossy().into_owned()],
+        None => job.spec.command.clone(),
+    }
+}
+
+/// What is left of a job's maximum run time. None left is a moment, so that its end is told like any other.
+fn time_left(job: &JobEntry) -> Option<Span> {
+    let max = Span::from_seconds(job.spec.max_run_s?);
+    Some((max - Span(job.ran_ms)).max(Span(1)))
+}
+
+fn stop_signal(signal: StopSignal) -> oef_executor::StopSignal {
+    match signal {
+        StopSignal::Term => oef_executor::StopSignal::Term,
+        StopSignal::Int => oef_executor::StopSignal::Int,
+        StopSignal::Usr1 => oef_executor::StopSignal::Usr1,
+        StopSignal::Usr2 => oef_executor::StopSignal::Usr2,
+    }
+}
+
+/// The executor's devices as nodes of the cluster. A host that is known with other GPUs gets another name:
+/// for the scheduler it is another machine.
+pub(super) fn nodes_of(
+    world: &World,
+    devices: Vec<Device>,
+) -> BTreeMap<String, (NodeSpec, Vec<Device>)> {
+    let mut hosts: BTreeMap<(String, String), Vec<Device>> = BTreeMap::new();
+    for device in devices {
+        let key = (device.host.clone(), device.gpu_type.clone());
+        hosts.entry(key).or_default().push(device);
+    }
+    let mut nodes: BTreeMap<String, (NodeSpec, Vec<Device>)> = BTreeMap::new();
+    for ((host, gpu_type), mut devices) in hosts {
+        devices.sort_by_key(|device| device.index);
+        let gpus = u32::try_from(devices.len()).unwrap_or(u32::MAX);
+        let plain = NodeSpec { name: host.clone(), gpu_type: gpu_type.clone(), gpus };
+        let is_free = is_same_or_new(world, &plain) && !nodes.contains_key(&host);
+        let name = if is_free { host } else { format!("{host}:{gpus}x{gpu_type}") };
+        nodes.insert(name.clone(), (NodeSpec { name, ..plain }, devices));
+    }
+    nodes
+}
+
+fn is_same_or_new(world: &World, spec: &NodeSpec) -> bool {
+    let cluster = world.sched.cluster();
+    let known = cluster.node_named(&spec.name).and_then(|id| cluster.nodes().get(id.0));
+    known.is_none_or(|node| {
+        node.gpus() == spec.gpus as usize
+            && cluster.types().get(node.gpu_type().0) == Some(&spec.gpu_type)
+    })
+}

@@ -1,0 +1,59 @@
+//! What the engine is told.
+
+use super::command::{Command, Done};
+use crate::caller::Caller;
+use crate::daemon::StopJobs;
+use oef_api::types::Problem;
+use oef_executor::Observation;
+use oef_sched::{Answer, Generation, JobId};
+use std::sync::mpsc::SyncSender;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Where the answer to a command goes.
+pub(crate) type Reply = oneshot::Sender<Result<Done, Problem>>;
+
+/// Something that the engine has to deal with.
+pub(crate) enum Message {
+    /// Somebody wants something changed.
+    Command {
+        /// Who.
+        caller: Caller,
+        /// What.
+        command: Box<Command>,
+        /// Who waits for the answer.
+        reply: Reply,
+    },
+    /// The executor saw something.
+    Observed(Vec<Observation>),
+    /// The executor could not start a job, and nothing of it runs.
+    NotStarted {
+        /// The job.
+        job: JobId,
+        /// Of its lease.
+        generation: Generation,
+        /// Whether another try would fail as well.
+        impossible: bool,
+        /// Why.
+        detail: String,
+    },
+    /// Shares were computed.
+    Solved {
+        /// The shares.
+        answer: Box<Answer>,
+        /// How long it took.
+        took: Duration,
+    },
+    /// A snapshot was written, or could not be.
+    SnapshotTried {
+        /// Up to which record, where it was written.
+        saved: Option<u64>,
+    },
+    /// The daemon is to stop.
+    Stop {
+        /// What happens to jobs.
+        jobs: StopJobs,
+        /// Told when all is done.
+        done: SyncSender<()>,
+    },
+}

@@ -1,0 +1,154 @@
+//! From a command to the records that it takes, or to what is wrong with it.
+
+use super::command::{Command, Done};
+use super::{parties, submission};
+use crate::caller::Caller;
+use crate::problem::{Kind, More};
+use crate::world::{Change, Rejection, World};
+use oef_api::types::{NodeHealth, Problem};
+use oef_sched::{JobId, Time};
+
+/// What a command comes to.
+pub(super) enum Prepared {
+    /// It was done before: nothing is to be changed.
+    Already(Done),
+    /// These records, of which the last one decides, and what its caller is told then.
+    Changes(Vec<Change>, Done),
+}
+
+/// Numbers that were given out. They run ahead of the world while records are on their way.
+#[derive(Debug)]
+pub(super) struct Numbers {
+    pub next_job: u64,
+    pub next_token: u64,
+}
+
+/// Checks a command against the world: who asks, and whether it can be done.
+pub(super) fn prepare(
+    world: &World,
+    now: Time,
+    caller: &Caller,
+    command: Command,
+    numbers: &mut Numbers,
+) -> Result<Prepared, Problem> {
+    let one = |change: Change| Ok(Prepared::Changes(vec![change], Done::Nothing));
+    match command {
+        Command::Submit { batch, key } => {
+            submission::prepare(world, caller, batch, key, &mut numbers.next_job)
+        }
+        Command::Cancel { job } => cancel(world, caller, JobId(job)),
+        Command::PutWorkload { tenant, name, workload } => {
+            one(parties::workload(world, now, caller, tenant, name, workload)?)
+        }
+        Command::CreateTenant(tenant) => {
+            admin(caller, "create a tenant")?;
+            one(parties::create(world, tenant)?)
+        }
+        Command::PatchTenant { name, patch } => {
+            admin(caller, "change a tenant")?;
+            one(parties::patch(world, name, patch)?)
+        }
+        Command::RemoveTenant { name } => {
+            admin(caller, "remove a tenant")?;
+            parties::known_tenant(world, &name)?;
+            one(Change::TenantRemoved { name })
+        }
+        Command::PutGroup { name, group } => {
+            admin(caller, "change a group")?;
+            one(parties::group(world, name, group)?)
+        }
+        Command::RemoveGroup { name } => {
+            admin(caller, "remove a group")?;
+            parties::known_group(world, &name)?;
+            one(Change::GroupRemoved { name })
+        }
+        Command::CreateToken(token) => {
+            admin(caller, "create a token")?;
+            parties::token(world, now, token, &mut numbers.next_token)
+        }
+        Command::RevokeToken { id } => {
+            admin(caller, "revoke a token")?;
+            match world.tokens.contains_key(&id) {
+                true => one(Change::TokenRevoked { id }),
+                false => Err(problem_of(&Rejection::UnknownToken(id))),
+            }
+        }
+        Command::PatchSettings(patch) => {
+            admin(caller, "change settings")?;
+            world.patched(&patch).map_err(|rejection| problem_of(&rejection))?;
+            one(Change::Settings(patch))
+        }
+        Command::PatchNode { name, patch } => {
+            admin(caller, "change a node")?;
+            if world.sched.cluster().node_named(&name).is_none() {
+                return Err(problem_of(&Rejection::UnknownNode(name)));
+            }
+            let drained = patch.health == NodeHealth::Down;
+            one(Change::NodeDrained { node: name, drained })
+        }
+    }
+}
+
+fn cancel(world: &World, caller: &Caller, id: JobId) -> Result<Prepared, Problem> {
+    let unknown = || problem_of(&Rejection::UnknownJob(id));
+    let job = world.jobs.get(&id).filter(|job| caller.may_see(job.tenant()));
+    let job = job.ok_or_else(unknown)?;
+    if !caller.may_change(job.tenant()) {
+        return Err(forbidden(caller, "cancel a job"));
+    }
+    if job.state.is_final() {
+        let why = format!("job {id} is {} already", job.state.name());
+        return Err(Kind::Conflict.problem(why));
+    }
+    if job.cancelled_by.is_some() {
+        return Ok(Prepared::Already(Done::Nothing));
+    }
+    let by = match (&caller.tenant, caller.token) {
+        (Some(_), _) => "its owner".into(),
+        (None, 0) => "the operator".into(),
+        (None, token) => format!("an admin (token {token})"),
+    };
+    Ok(Prepared::Changes(vec![Change::Cancelled { job: id, by }], Done::Nothing))
+}
+
+/// Only admins may do that.
+pub(super) fn admin(caller: &Caller, what: &str) -> Result<(), Problem> {
+    match caller.is_admin() {
+        true => Ok(()),
+        false => Err(forbidden(caller, what)),
+    }
+}
+
+pub(super) fn forbidden(caller: &Caller, what: &str) -> Problem {
+    let role = match caller.role {
+        oef_api::types::Role::Admin => "admin",
+        oef_api::types::Role::Tenant => "tenant",
+        oef_api::types::Role::Viewer => "viewer",
+    };
+    Kind::Forbidden
+        .problem(format!("a token of role {role} may not {what}"))
+        .hint("ask whoever runs the cluster")
+}
+
+/// A rejection in the words of the interface.
+pub(crate) fn problem_of(rejection: &Rejection) -> Problem {
+    let kind = match rejection {
+        Rejection::UnknownTenant(_) => Kind::UnknownTenant,
+        Rejection::UnknownGroup(_)
+        | Rejection::UnknownJob(_)
+        | Rejection::UnknownToken(_)
+        | Rejection::UnknownNode(_) => Kind::NotFound,
+        Rejection::TenantExists(_)
+        | Rejection::GroupInUse { .. }
+        | Rejection::GroupCycle { .. }
+        | Rejection::JobEnded(_)
+        | Rejection::WrongState(_)
+        | Rejection::CancelledAlready(_)
+        | Rejection::Repeated(_)
+        | Rejection::UsedNumber(_) => Kind::Conflict,
+        Rejection::LimitReached(_) => Kind::LimitReached,
+        Rejection::Bad(_) | Rejection::Scheduler(_) => Kind::BadRequest,
+        Rejection::TimeWentBack(_) => Kind::Internal,
+    };
+    kind.problem(rejection.to_string())
+}

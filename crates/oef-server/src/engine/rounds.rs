@@ -1,0 +1,142 @@
+//! When rounds begin, and when shares are asked for.
+//!
+//! Rounds begin at whole multiples of their length. The shares for a round are asked for when it is due, or
+//! so much earlier as the last computation took; a round waits for them a moment and then begins with those
+//! of before.
+
+use super::batch::Batch;
+use super::run::Engine;
+use crate::daemon::Measure;
+use crate::world::Change;
+use oef_sched::{Answer, Span, Time};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A round waits for its shares for this part of its length...
+const PATIENCE_PART: u64 = 10;
+/// ... and no longer than this: people look at the clock.
+const PATIENCE_MAX: Span = Span(500);
+
+/// What is known of the next round.
+pub(super) struct Rounds {
+    /// When it is due.
+    pub next: Time,
+    /// Shares are being computed.
+    is_solving: bool,
+    /// They were asked for for this round.
+    is_asked: bool,
+    /// How long the last computation took.
+    last_solve: Span,
+    /// Shares that are not yet durable.
+    answer: Option<(Box<Answer>, Duration)>,
+}
+
+impl Rounds {
+    /// The first round is due at once.
+    pub fn due(at: Time) -> Rounds {
+        Rounds { next: at, is_solving: false, is_asked: false, last_solve: Span(0), answer: None }
+    }
+
+    pub fn solved(&mut self, answer: Box<Answer>, took: Duration) {
+        self.is_solving = false;
+        self.last_solve = Span(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
+        self.answer = Some((answer, took));
+    }
+
+    /// How much earlier than the round its shares are asked for.
+    fn lead(&self, round: Span) -> Span {
+        match self.last_solve > Span(patience(round).0 / 2) {
+            true => (self.last_solve.times(2)).min(Span(round.0 / 2)),
+            false => Span(0),
+        }
+    }
+}
+
+fn patience(round: Span) -> Span {
+    Span(round.0 / PATIENCE_PART).min(PATIENCE_MAX)
+}
+
+impl Engine {
+    /// When something about rounds is to be done next.
+    pub(super) fn round_wake(&self) -> Time {
+        let round = self.round_length();
+        let rounds = &self.rounds;
+        if rounds.is_solving && rounds.is_asked {
+            return rounds.next + patience(round);
+        }
+        if rounds.is_asked {
+            return rounds.next;
+        }
+        Time(rounds.next.0.saturating_sub(rounds.lead(round).0))
+    }
+
+    fn round_length(&self) -> Span {
+        self.shared.world().sched.settings().round.max(Span(1))
+    }
+
+    /// Shares that came in go into the batch. True: there are some.
+    pub(super) fn take_shares(&mut self, at: Time, batch: &mut Batch) {
+        if let Some((answer, took)) = &self.rounds.answer {
+            let solve_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+            batch.push(at, Change::Shares { answer: answer.clone(), solve_ms });
+            self.metrics.measure(Measure::Solved(*took));
+        }
+    }
+
+    /// The shares are durable, or as good as: they will be asked for again.
+    pub(super) fn shares_done(&mut self) {
+        self.rounds.answer = None;
+    }
+
+    /// Asks for shares, or begins a round, if it is time. Called when nothing else is to be done first.
+    pub(super) fn turn_round(&mut self, at: Time) {
+        if self.stopping.is_some() || at < self.round_wake() {
+            return;
+        }
+        let round = self.round_length();
+        if !self.rounds.is_asked {
+            self.rounds.is_asked = true;
+            if !self.rounds.is_solving && self.ask() && at < self.rounds.next + patience(round) {
+                return;
+            }
+        }
+        let wait = if self.rounds.is_solving { patience(round) } else { Span(0) };
+        if at >= self.rounds.next + wait {
+            self.begin_round(at);
+        }
+    }
+
+    /// Asks for shares if they are not up to date. False: they are.
+    fn ask(&mut self) -> bool {
+        let question = self.shared.world().sched.question();
+        let Some(question) = question else { return false };
+        self.rounds.is_solving = self.solver.send(question).is_ok();
+        self.rounds.is_solving
+    }
+
+    fn begin_round(&mut self, at: Time) {
+        let kept = self.rounds.is_solving;
+        let mut batch = Batch::default();
+        batch.push(at, Change::Round { kept });
+        if !self.commit(batch) {
+            // Tried again soon; meanwhile everything goes on as it is.
+            self.rounds.next = at + Span(1000);
+            return;
+        }
+        let round = self.round_length();
+        self.rounds.next = Time((at.0 / round.0 + 1).saturating_mul(round.0));
+        self.rounds.is_asked = false;
+        if kept {
+            tracing::warn!(
+                round = self.shared.world().sched.round().0,
+                "shares were not ready: the round keeps those of before"
+            );
+        }
+        self.describe_round();
+    }
+
+    /// Has the round written down with its certificate.
+    fn describe_round(&mut self) {
+        let _ = Arc::clone(&self.shared);
+    }
+}

@@ -1,0 +1,222 @@
+//! The loop.
+
+use super::batch::Batch;
+use super::clock::Clock;
+use super::hands::Task;
+use super::launch::Site;
+use super::message::Message;
+use super::observations::Observations;
+use super::prepare::{Numbers, Prepared, prepare};
+use super::rounds::Rounds;
+use super::scribe::{Page, Scribe};
+use super::shared::Shared;
+use crate::daemon::{Metrics, StopJobs};
+use crate::problem::Kind;
+use crate::store::Store;
+use crate::world::Change;
+use oef_api::types::JobState;
+use oef_sched::{Question, Span, Time};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender};
+use std::time::Duration;
+
+/// Messages that are dealt with together: one transaction for all.
+const BATCH_MAX: usize = 512;
+/// The loop looks around at least so often.
+const WAKE_MAX: Span = Span(500);
+/// After the journal could not be written, observations wait so long.
+const PAUSE: Span = Span(1000);
+/// Records after which a snapshot is worth its while: replaying them takes about a second.
+const SNAPSHOT_RECORDS: u64 = 20_000;
+/// Beyond the grace time, what it takes until an ending is seen.
+const STOP_SLACK: Span = Span(10_000);
+
+/// The engine.
+pub(super) struct Engine {
+    pub shared: Arc<Shared>,
+    pub store: Store,
+    pub clock: Clock,
+    pub inbox: Receiver<Message>,
+    pub hands: Sender<Task>,
+    pub solver: Sender<Question>,
+    pub pages: Sender<Page>,
+    pub scribe: Scribe,
+    pub site: Site,
+    pub metrics: Arc<dyn Metrics>,
+    pub numbers: Numbers,
+    pub observations: Observations,
+    pub rounds: Rounds,
+    /// The number of the first event that was not yet published.
+    pub published: u64,
+    /// The last record that a snapshot covers, and whether one is being written.
+    pub snapshot: (u64, bool),
+    pub stopping: Option<Stopping>,
+    /// The journal could not be written: not before then again.
+    pub pause: Time,
+}
+
+/// The daemon is to stop.
+pub(super) struct Stopping {
+    done: SyncSender<()>,
+    /// Jobs that have not stopped by then go on under their runners.
+    deadline: Time,
+}
+
+impl Engine {
+    /// Works until it is told to stop, and gives back who waits for that.
+    pub fn run(mut self) -> Option<SyncSender<()>> {
+        loop {
+            let now = self.clock.now();
+            let wait = self.next_wake().since(now).min(WAKE_MAX);
+            let first = self.inbox.recv_timeout(Duration::from_millis(wait.0));
+            if let Err(RecvTimeoutError::Disconnected) = first {
+                return None;
+            }
+            self.turn(first.ok());
+            if let Some(done) = self.is_done() {
+                self.last_snapshot();
+                return Some(done);
+            }
+        }
+    }
+
+    /// One turn: what is there is journalled together, then rounds are looked after.
+    fn turn(&mut self, first: Option<Message>) {
+        let now = self.clock.now();
+        let mut batch = Batch::default();
+        let mut next = first;
+        let mut taken = 0;
+        while let Some(message) = next {
+            self.take(now, message, &mut batch);
+            taken += 1;
+            next = if taken < BATCH_MAX { self.inbox.try_recv().ok() } else { None };
+        }
+        let with_seen = now >= self.pause;
+        if with_seen {
+            let shared = Arc::clone(&self.shared);
+            let world = shared.world();
+            self.observations.fill(now, &world, &mut batch);
+            // Failed jobs whose time has come wait again.
+            for job in world.index.due_retries(now).take(BATCH_MAX) {
+                batch.push(now, Change::Released { job });
+            }
+            drop(world);
+            self.take_shares(now, &mut batch);
+        }
+        if self.commit(batch) {
+            if with_seen {
+                for (job, generation) in self.observations.done() {
+                    let _ = self.hands.send(Task::Acknowledge(job, generation));
+                }
+                self.shares_done();
+            }
+        } else {
+            self.observations.failed();
+            self.pause = now + PAUSE;
+        }
+        let now = self.clock.now();
+        if now >= self.pause {
+            self.turn_round(now);
+        }
+        self.snapshot_if_due();
+    }
+
+    fn take(&mut self, now: Time, message: Message, batch: &mut Batch) {
+        match message {
+            Message::Command { caller, command, reply } => {
+                if self.stopping.is_some() {
+                    let _ = reply.send(Err(Kind::Unavailable.problem("the daemon is stopping")));
+                    return;
+                }
+                let prepared = {
+                    let world = self.shared.world();
+                    prepare(&world, now, &caller, *command, &mut self.numbers)
+                };
+                match prepared {
+                    Err(problem) => drop(reply.send(Err(problem))),
+                    Ok(Prepared::Already(done)) => drop(reply.send(Ok(done))),
+                    Ok(Prepared::Changes(changes, done)) => {
+                        for change in changes {
+                            batch.push(now, change);
+                        }
+                        batch.await_last(reply, done);
+                    }
+                }
+            }
+            Message::Observed(seen) => {
+                for observation in seen {
+                    self.observations.add(observation);
+                }
+            }
+            Message::NotStarted { job, generation, impossible, detail } => {
+                self.observations.not_started(job, generation, impossible, detail);
+            }
+            Message::Solved { answer, took } => self.rounds.solved(answer, took),
+            Message::SnapshotTried { saved } => {
+                self.snapshot = (saved.unwrap_or(self.snapshot.0), false);
+            }
+            Message::Stop { jobs, done } => self.stop(now, jobs, done, batch),
+        }
+    }
+
+    fn next_wake(&self) -> Time {
+        let mut wake = self.round_wake();
+        if let Some((due, _)) = self.shared.world().index.next_retry() {
+            wake = wake.min(due);
+        }
+        if let Some(stopping) = &self.stopping {
+            wake = wake.min(stopping.deadline);
+        }
+        wake.max(self.pause)
+    }
+
+    fn stop(&mut self, now: Time, jobs: StopJobs, done: SyncSender<()>, batch: &mut Batch) {
+        self.shared.ready.store(false, Ordering::Relaxed);
+        let deadline = match jobs {
+            StopJobs::LeaveRunning => now,
+            StopJobs::Checkpoint => {
+                batch.push(now, Change::Halted { halted: true });
+                now + self.longest_grace() + STOP_SLACK
+            }
+        };
+        self.stopping = Some(Stopping { done, deadline });
+    }
+
+    fn longest_grace(&self) -> Span {
+        let world = self.shared.world();
+        let placed = world.index.newest(None, &PLACED, None);
+        let graces = placed.filter_map(|job| world.jobs.get(&job)?.spec.grace_s);
+        graces.map(Span::from_seconds).fold(Span(world.settings.grace_ms), Span::max)
+    }
+
+    fn is_done(&mut self) -> Option<SyncSender<()>> {
+        let stopping = self.stopping.as_ref()?;
+        let world = self.shared.world();
+        let running = PLACED.iter().any(|&state| world.index.count(None, state) > 0);
+        drop(world);
+        let is_over = !running || self.clock.now() >= stopping.deadline;
+        is_over.then(|| stopping.done.clone())
+    }
+
+    fn snapshot_if_due(&mut self) {
+        let (covered, is_writing) = self.snapshot;
+        let head = self.store.head();
+        let jobs = self.shared.world().jobs.len() as u64;
+        if is_writing || head.saturating_sub(covered) < SNAPSHOT_RECORDS.max(jobs) {
+            return;
+        }
+        let world = Box::new(self.shared.world().clone());
+        self.snapshot.1 = self.pages.send(Page::Snapshot { world, seq: head }).is_ok();
+    }
+
+    fn last_snapshot(&mut self) {
+        let head = self.store.head();
+        if head > self.snapshot.0 {
+            self.scribe.snapshot(&self.shared.world(), head);
+        }
+    }
+}
+
+/// States in which a job has GPUs.
+const PLACED: [JobState; 3] = [JobState::Starting, JobState::Running, JobState::Stopping];

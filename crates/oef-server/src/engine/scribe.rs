@@ -1,0 +1,63 @@
+//! Writes what may take long: snapshots, and what old records they make superfluous.
+
+use super::hands::sentence;
+use super::message::Message;
+use crate::daemon::{Measure, Metrics};
+use crate::store::{Archive, Keep};
+use crate::world::World;
+use oef_sched::Time;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::Instant;
+
+/// One thing to write.
+pub(super) enum Page {
+    /// The world after a record.
+    Snapshot { world: Box<World>, seq: u64 },
+}
+
+/// Who writes.
+pub(super) struct Scribe {
+    pub archive: Archive,
+    pub keep: Keep,
+    pub metrics: std::sync::Arc<dyn Metrics>,
+}
+
+impl Scribe {
+    /// Writes until nobody sends any more.
+    pub fn write(&self, pages: &Receiver<Page>, engine: &Sender<Message>) {
+        while let Ok(page) = pages.recv() {
+            match page {
+                Page::Snapshot { world, seq } => {
+                    let saved = self.snapshot(&world, seq).then_some(seq);
+                    if engine.send(Message::SnapshotTried { saved }).is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes a snapshot, and removes what it makes superfluous. What goes wrong is logged: the journal
+    /// has everything.
+    pub fn snapshot(&self, world: &World, seq: u64) -> bool {
+        let began = Instant::now();
+        let Time(at_ms) = world.sched.now();
+        let body = match world.to_snapshot() {
+            Ok(body) => body,
+            Err(error) => {
+                tracing::error!(error = sentence(&error), "the world cannot be written as text");
+                return false;
+            }
+        };
+        if let Err(error) = self.archive.save_snapshot(seq, at_ms, &body) {
+            tracing::warn!(error = sentence(&error), "a snapshot could not be written");
+            return false;
+        }
+        let (took, bytes) = (began.elapsed(), body.len());
+        self.metrics.measure(Measure::Snapshot { took, bytes });
+        if let Err(error) = self.archive.compact(&self.keep) {
+            tracing::warn!(error = sentence(&error), "the journal could not be compacted");
+        }
+        true
+    }
+}

@@ -1,0 +1,331 @@
+//! Jobs that somebody wants to submit: what is wrong with them, and what is filled in.
+
+use super::checks;
+use super::command::Done;
+use super::parties::{create_checked, known_type};
+use super::prepare::{Prepared, forbidden};
+use crate::caller::Caller;
+use crate::problem::{Kind, More};
+use crate::secret;
+use crate::world::{Change, NewJob, SubmitKey, WORKERS_MAX, World};
+use oef_api::types::{JobBatch, JobSubmit, Limits, Problem, Provenance, Role, Submitted};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Jobs in one batch.
+const BATCH_MAX: usize = 1000;
+/// Jobs that have not ended, over all tenants: what the memory is sized for.
+const LIVE_MAX: usize = 200_000;
+/// A job's whole description as text; longer scripts belong into files.
+const TEXT_MAX: usize = 256 * 1024;
+const ARGUMENTS_MAX: usize = 4096;
+const VARIABLES_MAX: usize = 1000;
+const LABELS_MAX: usize = 64;
+const LABEL_MAX: usize = 1000;
+const TYPES_MAX: usize = 64;
+const RETRIES_MAX: u32 = 1000;
+const JOB_NAME_MAX: usize = 200;
+const KEY_MAX: usize = 200;
+/// The workload of a job that names none.
+const DEFAULT_WORKLOAD: &str = "default";
+
+/// Checks a batch and turns it into records.
+pub(super) fn prepare(
+    world: &World,
+    caller: &Caller,
+    batch: JobBatch,
+    key: Option<String>,
+    next: &mut u64,
+) -> Result<Prepared, Problem> {
+    if caller.role == Role::Viewer {
+        return Err(forbidden(caller, "submit jobs"));
+    }
+    let key = key.map(|key| submit_key(caller, key, &batch)).transpose()?;
+    if let Some(known) = key.as_ref().and_then(|key| world.keys.get(&key.text())) {
+        if key.is_some_and(|key| key.digest != known.digest) {
+            let why = "this key was used before for other jobs";
+            return Err(Kind::Conflict.problem(why).hint("take a new key for each submission"));
+        }
+        let ids = known.jobs.iter().map(|job| job.0).collect();
+        let notes = vec!["this was submitted before with the same key".into()];
+        return Ok(Prepared::Already(Done::Submitted(Submitted { ids, notes })));
+    }
+    let JobBatch { name, jobs } = batch;
+    check_size(world, &jobs)?;
+    let many = jobs.len() > 1;
+    let mut filled: Vec<JobSubmit> = Vec::with_capacity(jobs.len());
+    for (position, mut job) in jobs.into_iter().enumerate() {
+        if let Some(name) = &name {
+            job.labels.entry("array".into()).or_insert_with(|| name.clone());
+        }
+        let checked = fill(caller, job).and_then(|job| check(world, &job).map(|()| job));
+        filled.push(checked.map_err(|problem| match many {
+            true => at_position(problem, position),
+            false => problem,
+        })?);
+    }
+    let (mut changes, mut notes) = new_tenants(world, caller, &filled)?;
+    check_limits(world, &filled)?;
+    notes.extend(estimates(world, &filled));
+    let first = (*next).max(world.next_job);
+    *next = first + filled.len() as u64;
+    let jobs: Vec<NewJob> = (first..).zip(filled).map(|(id, spec)| NewJob { id, spec }).collect();
+    let ids = jobs.iter().map(|job| job.id).collect();
+    changes.push(Change::Submitted { jobs, key });
+    Ok(Prepared::Changes(changes, Done::Submitted(Submitted { ids, notes })))
+}
+
+fn submit_key(caller: &Caller, key: String, batch: &JobBatch) -> Result<SubmitKey, Problem> {
+    if key.is_empty() || key.len() > KEY_MAX || !key.chars().all(|c| c.is_ascii_graphic()) {
+        let why = format!("an idempotency key is 1 to {KEY_MAX} printable characters");
+        return Err(Kind::BadRequest.problem(why));
+    }
+    let text = serde_json::to_string(batch).unwrap_or_default();
+    let mut digest = secret::hash(&text);
+    digest.truncate(32);
+    Ok(SubmitKey { token: caller.token, key, digest })
+}
+
+fn at_position(mut problem: Problem, position: usize) -> Problem {
+    problem.detail = format!("job {} of the batch: {}", position + 1, problem.detail);
+    problem.field = problem.field.map(|field| format!("jobs[{position}].{field}"));
+    problem
+}
+
+fn check_size(world: &World, jobs: &[JobSubmit]) -> Result<(), Problem> {
+    if jobs.is_empty() {
+        return Err(Kind::BadRequest.problem("a batch has at least one job").field("jobs"));
+    }
+    if jobs.len() > BATCH_MAX {
+        let why = format!("{} jobs are more than the {BATCH_MAX} of a batch", jobs.len());
+        return Err(Kind::LimitReached.problem(why).hint("submit several batches"));
+    }
+    let live = world.jobs.len() - world.ended.len();
+    if live + jobs.len() > LIVE_MAX {
+        let why = format!("{live} jobs have not ended; there may be {LIVE_MAX}");
+        return Err(Kind::LimitReached.problem(why).hint("wait until some have ended"));
+    }
+    Ok(())
+}
+
+/// Fills in what is left to defaults.
+fn fill(caller: &Caller, mut job: JobSubmit) -> Result<JobSubmit, Problem> {
+    job.tenant = match (job.tenant, &caller.tenant) {
+        (None, Some(own)) => Some(own.clone()),
+        (None, None) => {
+            let why = "a job belongs to a tenant: name it";
+            return Err(Kind::BadRequest.problem(why).field("tenant"));
+        }
+        (Some(tenant), _) if !caller.may_change(&tenant) => {
+            let why = format!("this token may not submit jobs for tenant `{tenant}`");
+            return Err(Kind::Forbidden.problem(why).field("tenant"));
+        }
+        (given, _) => given,
+    };
+    job.workload = Some(job.workload.unwrap_or_else(|| DEFAULT_WORKLOAD.into()));
+    job.types.sort();
+    job.types.dedup();
+    if job.name.is_none() {
+        let program = job.command.first().and_then(|program| Path::new(program).file_name());
+        let program = program.map(|name| name.to_string_lossy().into_owned());
+        let shown = |name: String| -> String {
+            name.chars().filter(|c| !c.is_control()).take(JOB_NAME_MAX).collect()
+        };
+        job.name = Some(program.map_or_else(|| "script".into(), shown));
+    }
+    Ok(job)
+}
+
+/// Everything about one job that can be told without starting it.
+fn check(world: &World, job: &JobSubmit) -> Result<(), Problem> {
+    check_command(job)?;
+    check_words(job)?;
+    check_numbers(job)?;
+    check_folders(job)?;
+    check_gang(world, job)
+}
+
+fn check_command(job: &JobSubmit) -> Result<(), Problem> {
+    let bad = |why: &str, field: &str| Err(Kind::BadRequest.problem(why).field(field));
+    match (&job.script, job.command.first()) {
+        (Some(_), Some(_)) => return bad("a job has a command or a script, not both", "script"),
+        (None, None) => return bad("a job has a command or a script: what is to run?", "command"),
+        (Some(script), None) if script.trim().is_empty() => {
+            return bad("the script is empty", "script");
+        }
+        (None, Some(program)) if program.is_empty() => {
+            return bad("the program's name is empty", "command");
+        }
+        _ => {}
+    }
+    if job.command.len() > ARGUMENTS_MAX {
+        return bad("the command has more than 4096 arguments", "command");
+    }
+    let texts = job.command.iter().chain(&job.script);
+    if texts.clone().any(|text| text.contains('\0')) {
+        return bad("the command contains a NUL byte", "command");
+    }
+    let env = job.env.iter().map(|(name, value)| name.len() + value.len());
+    if texts.map(String::len).chain(env).sum::<usize>() > TEXT_MAX {
+        let why = "command, script and environment together have more than 256 KiB";
+        return Err(Kind::LimitReached.problem(why).hint("put long texts into files"));
+    }
+    Ok(())
+}
+
+fn check_words(job: &JobSubmit) -> Result<(), Problem> {
+    let bad = |why: String, field: &str| Err(Kind::BadRequest.problem(why).field(field));
+    let tenant = job.tenant.as_deref().unwrap_or_default();
+    checks::name("the name of a tenant", "tenant", tenant)?;
+    let workload = job.workload.as_deref().unwrap_or_default();
+    checks::name("the name of a workload", "workload", workload)?;
+    let name = job.name.as_deref().unwrap_or_default();
+    checks::line("the name of a job", "name", name, JOB_NAME_MAX)?;
+    if job.env.len() > VARIABLES_MAX {
+        return bad(format!("there are more than {VARIABLES_MAX} variables"), "env");
+    }
+    for (name, value) in &job.env {
+        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+            let shown = name.escape_debug();
+            return bad(format!("`{shown}` cannot be set as a variable: no `=` and no NUL"), "env");
+        }
+    }
+    if job.labels.len() > LABELS_MAX {
+        return bad(format!("there are more than {LABELS_MAX} labels"), "labels");
+    }
+    for (key, value) in &job.labels {
+        checks::name("a label", "labels", key)?;
+        checks::line("the value of a label", "labels", value, LABEL_MAX)?;
+    }
+    Ok(())
+}
+
+fn check_numbers(job: &JobSubmit) -> Result<(), Problem> {
+    if job.workers == 0 || job.workers > WORKERS_MAX {
+        let why = format!("a job has 1 to {WORKERS_MAX} workers, not {}", job.workers);
+        return Err(Kind::BadRequest.problem(why).field("workers"));
+    }
+    if job.retries > RETRIES_MAX {
+        let why = format!("a job is tried again {RETRIES_MAX} times at most, not {}", job.retries);
+        return Err(Kind::BadRequest.problem(why).field("retries"));
+    }
+    checks::seconds("the maximum run time", "max_run_s", job.max_run_s, false)?;
+    checks::seconds("the minimum run time", "min_run_s", job.min_run_s, true)?;
+    checks::seconds("the grace time", "grace_s", job.grace_s, true)
+}
+
+fn check_folders(job: &JobSubmit) -> Result<(), Problem> {
+    let folders = [("workdir", &job.workdir), ("checkpoint_dir", &job.checkpoint_dir)];
+    for (field, folder) in folders {
+        let Some(folder) = folder else { continue };
+        if !Path::new(folder).is_absolute() || folder.contains('\0') {
+            let why = format!("`{}` is not an absolute path", folder.escape_debug());
+            let hint = "the daemon may have been started elsewhere: give the whole path";
+            return Err(Kind::BadRequest.problem(why).field(field).hint(hint));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the gang could ever run, if all nodes were up and nobody else were there.
+fn check_gang(world: &World, job: &JobSubmit) -> Result<(), Problem> {
+    if job.types.len() > TYPES_MAX {
+        let why = format!("more than {TYPES_MAX} gpu types are named");
+        return Err(Kind::BadRequest.problem(why).field("types"));
+    }
+    job.types.iter().try_for_each(|gpu| known_type(world, gpu, "types"))?;
+    let workload = job.workload.as_deref().unwrap_or_default();
+    let tenant = job.tenant.as_deref().and_then(|name| world.tenants.get(name));
+    let key = tenant.and_then(|tenant| tenant.workloads.get(workload));
+    let profile = key.and_then(|key| world.workloads.get(key)).map(|entry| &entry.profile);
+    let runs = |gpu: &str| {
+        profile.is_none_or(|profile| profile.throughput.get(gpu).is_some_and(|&on| on > 0.0))
+    };
+    let named = |gpu: &str| job.types.is_empty() || job.types.iter().any(|named| named == gpu);
+    let cluster = world.sched.cluster();
+    let mut room: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in cluster.nodes() {
+        let gpu = cluster.types().get(node.gpu_type().0).map_or("", String::as_str);
+        if named(gpu) && runs(gpu) {
+            *room.entry(gpu).or_default() += node.gpus();
+        }
+    }
+    let most: usize = room.values().sum();
+    if most == 0 && cluster.total() > 0 {
+        let why = match job.types.is_empty() {
+            true => format!("workload `{workload}` runs on no gpu type of this cluster"),
+            false => format!("workload `{workload}` runs on none of {}", job.types.join(", ")),
+        };
+        return Err(Kind::BadRequest.problem(why).field("types").hint("look at its profile"));
+    }
+    if job.workers as usize > most {
+        let room: Vec<String> = room.iter().map(|(gpu, n)| format!("{n} {gpu}")).collect();
+        let room = if room.is_empty() { "none".into() } else { room.join(", ") };
+        let why = format!("{} GPUs at once are more than it could ever have: {room}", job.workers);
+        let hint = "ask for fewer workers, or allow more gpu types";
+        return Err(Kind::GangTooLarge.problem(why).field("workers").hint(hint));
+    }
+    let limit = tenant.and_then(|tenant| tenant.limits.gpus);
+    if let Some(limit) = limit.filter(|&limit| job.workers > limit) {
+        let why = format!("{} GPUs are more than the {limit} of its tenant", job.workers);
+        return Err(Kind::LimitReached.problem(why).field("workers"));
+    }
+    Ok(())
+}
+
+/// Tenants that an admin names for the first time are created.
+fn new_tenants(
+    world: &World,
+    caller: &Caller,
+    jobs: &[JobSubmit],
+) -> Result<(Vec<Change>, Vec<String>), Problem> {
+    let names: BTreeSet<&str> = jobs.iter().filter_map(|job| job.tenant.as_deref()).collect();
+    let (mut changes, mut notes) = (Vec::new(), Vec::new());
+    for name in names.into_iter().filter(|name| !world.tenants.contains_key(*name)) {
+        if !caller.is_admin() {
+            let why = format!("there is no tenant `{name}` any more");
+            return Err(Kind::UnknownTenant.problem(why).field("tenant"));
+        }
+        changes.push(create_checked(world, name.into(), 1.0, None, Limits::default())?);
+        notes.push(format!("tenant `{name}` is new: it was created with weight 1"));
+    }
+    Ok((changes, notes))
+}
+
+fn check_limits(world: &World, jobs: &[JobSubmit]) -> Result<(), Problem> {
+    let mut more: BTreeMap<&str, usize> = BTreeMap::new();
+    for job in jobs {
+        *more.entry(job.tenant.as_deref().unwrap_or_default()).or_default() += 1;
+    }
+    for (name, count) in more {
+        let Some(tenant) = world.tenants.get(name) else { continue };
+        let Some(limit) = tenant.limits.jobs else { continue };
+        if tenant.live as usize + count > limit as usize {
+            let why = format!(
+                "tenant `{name}` has {} jobs that have not ended and may have {limit}",
+                tenant.live
+            );
+            return Err(Kind::LimitReached.problem(why).hint("wait until some have ended"));
+        }
+    }
+    Ok(())
+}
+
+/// Workloads of which nothing is known yet.
+fn estimates(world: &World, jobs: &[JobSubmit]) -> Vec<String> {
+    let kinds: BTreeSet<(&str, &str)> = jobs
+        .iter()
+        .filter_map(|job| Some((job.tenant.as_deref()?, job.workload.as_deref()?)))
+        .collect();
+    let is_estimate = |(tenant, workload): &(&str, &str)| {
+        let key = world.tenants.get(*tenant).and_then(|t| t.workloads.get(*workload));
+        let known = key.and_then(|key| world.workloads.get(key));
+        known.is_none_or(|known| known.profile.provenance == Provenance::Estimated)
+    };
+    let sentence = |(tenant, workload): (&str, &str)| {
+        format!(
+            "how fast workload `{workload}` of `{tenant}` runs is an estimate until it is told or measured"
+        )
+    };
+    kinds.into_iter().filter(is_estimate).map(sentence).collect()
+}

@@ -1,0 +1,115 @@
+//! Snapshots, rounds and compaction: what may take long, away from the journal's writer.
+
+use super::compaction::{self, Compacted, Keep};
+use super::error::StoreError;
+use super::record::StoredRound;
+use super::schema::{self, DATABASE, Durability};
+use super::snapshot;
+use rusqlite::{Connection, OptionalExtension as _, Row};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A handle for any thread. Reads wait for no writer; writes are short, so that the journal can go on
+/// between them. It is closed with its [`Store`](super::Store).
+#[derive(Clone, Debug)]
+pub struct Archive {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    dir: PathBuf,
+    file: PathBuf,
+    /// `None`: closed.
+    writer: Mutex<Option<Connection>>,
+    reader: Mutex<Option<Connection>>,
+}
+
+impl Archive {
+    pub(super) fn open(dir: &Path) -> Result<Archive, StoreError> {
+        let file = dir.join(DATABASE);
+        let writer = Mutex::new(Some(schema::connect(&file, Durability::Later)?));
+        let reader = Mutex::new(Some(schema::open_for_reading(dir)?));
+        Ok(Archive { inner: Arc::new(Inner { dir: dir.to_path_buf(), file, writer, reader }) })
+    }
+
+    /// Saves the world after a record. Two appends may be interrupted by it for some milliseconds each.
+    pub fn save_snapshot(&self, seq: u64, at_ms: u64, body: &str) -> Result<(), StoreError> {
+        self.write(|connection, file| snapshot::save(connection, file, (seq, at_ms, body)))
+    }
+
+    /// Saves the document of a round; one that was there under this number is replaced.
+    pub fn save_round(&self, round: u64, at_ms: u64, body: &str) -> Result<(), StoreError> {
+        let sql = "INSERT OR REPLACE INTO rounds (round, at_ms, body) VALUES (?1, ?2, ?3)";
+        self.write(|connection, file| {
+            let saved = connection
+                .prepare_cached(sql)
+                .and_then(|mut insert| insert.execute((round, at_ms, body)));
+            saved.map(|_| ()).map_err(|e| StoreError::database(file, "writing a round", e))
+        })
+    }
+
+    /// The document of a round, if it is still there.
+    pub fn round(&self, round: u64) -> Result<Option<StoredRound>, StoreError> {
+        let sql = "SELECT round, at_ms, body FROM rounds WHERE round = ?1";
+        self.read(|c| c.prepare_cached(sql)?.query_row([round], stored).optional())
+    }
+
+    /// The document of the last round.
+    pub fn last_round(&self) -> Result<Option<StoredRound>, StoreError> {
+        let sql = "SELECT round, at_ms, body FROM rounds ORDER BY round DESC LIMIT 1";
+        self.read(|c| c.prepare_cached(sql)?.query_row([], stored).optional())
+    }
+
+    /// The documents of the last rounds before one (by default the last of all), the newest first.
+    pub fn rounds(
+        &self,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<StoredRound>, StoreError> {
+        let sql =
+            "SELECT round, at_ms, body FROM rounds WHERE round < ?1 ORDER BY round DESC LIMIT ?2";
+        let before = before.map_or(i64::MAX, |n| i64::try_from(n).unwrap_or(i64::MAX));
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.read(|c| c.prepare_cached(sql)?.query_map([before, limit], stored)?.collect())
+    }
+
+    /// Removes what is no longer needed, in small steps.
+    pub fn compact(&self, keep: &Keep) -> Result<Compacted, StoreError> {
+        self.write(|connection, file| compaction::compact(connection, file, keep))
+    }
+
+    /// Lets go of the files; whoever asks from now on is told so.
+    pub(super) fn close(&self) {
+        for connection in [&self.inner.reader, &self.inner.writer] {
+            connection.lock().unwrap_or_else(PoisonError::into_inner).take();
+        }
+    }
+
+    fn write<T>(
+        &self,
+        what: impl FnOnce(&mut Connection, &Path) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut writer = self.inner.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        match writer.as_mut() {
+            Some(connection) => what(connection, &self.inner.file),
+            None => Err(StoreError::Closed { dir: self.inner.dir.clone() }),
+        }
+    }
+
+    fn read<T>(
+        &self,
+        what: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let reader = self.inner.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        match reader.as_ref() {
+            Some(connection) => what(connection)
+                .map_err(|e| StoreError::database(&self.inner.file, "reading the rounds", e)),
+            None => Err(StoreError::Closed { dir: self.inner.dir.clone() }),
+        }
+    }
+}
+
+fn stored(row: &Row<'_>) -> rusqlite::Result<StoredRound> {
+    Ok(StoredRound { round: row.get(0)?, at_ms: row.get(1)?, body: row.get(2)? })
+}

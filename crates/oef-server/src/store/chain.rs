@@ -1,0 +1,104 @@
+//! The checksums that chain the records: each covers its record and the checksum before.
+
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::str::FromStr;
+
+/// Half of a SHA-256: chance will not meet it, and a record stays small.
+const SUM_BYTES: usize = 16;
+
+/// A checksum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sum(pub [u8; SUM_BYTES]);
+
+/// A place in the chain: a record's number, and the checksum of everything up to it. The default is where
+/// every chain begins: before the first record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Link {
+    pub seq: u64,
+    pub sum: Sum,
+}
+
+impl Link {
+    /// The place after the next record.
+    pub fn next(self, at_ms: u64, kind: &str, body: &str) -> Link {
+        let seq = self.seq.saturating_add(1);
+        Link { seq, sum: self.sum.over(seq, at_ms, kind, body) }
+    }
+}
+
+impl Sum {
+    /// The checksum of something that stands on this one. Lengths are in it, so that no byte can move
+    /// from one field to the next unseen.
+    pub fn over(self, seq: u64, at_ms: u64, kind: &str, body: &str) -> Sum {
+        let mut hash = Sha256::new();
+        hash.update(self.0);
+        for number in [seq, at_ms, kind.len() as u64, body.len() as u64] {
+            hash.update(number.to_le_bytes());
+        }
+        hash.update(kind);
+        hash.update(body);
+        let whole = hash.finalize();
+        let mut sum = Sum::default();
+        sum.0.copy_from_slice(&whole[..SUM_BYTES]);
+        sum
+    }
+
+    /// The checksum in these bytes, if there are as many as there should be.
+    pub fn read(bytes: &[u8]) -> Option<Sum> {
+        bytes.try_into().ok().map(Sum)
+    }
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.seq)?;
+        self.sum.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl FromStr for Link {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Link, ()> {
+        let (seq, digits) = text.split_once(' ').ok_or(())?;
+        let is_hex = digits.len() == 2 * SUM_BYTES && digits.bytes().all(|b| b.is_ascii_hexdigit());
+        let mut sum = Sum::default();
+        for (at, byte) in sum.0.iter_mut().enumerate() {
+            let pair = digits.get(2 * at..2 * at + 2).filter(|_| is_hex).ok_or(())?;
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| ())?;
+        }
+        Ok(Link { seq: seq.parse().map_err(|_| ())?, sum })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Link = Link { seq: 0, sum: Sum([0; SUM_BYTES]) };
+
+    #[test]
+    fn every_field_counts_and_none_can_give_a_byte_to_the_next() {
+        let one = START.next(5, "tick", "{}");
+        for other in [
+            START.next(6, "tick", "{}"),
+            START.next(5, "tic", "k{}"),
+            START.next(5, "tick", "{ }"),
+            one.next(5, "tick", "{}"),
+            Link { seq: 1, ..START }.next(5, "tick", "{}"),
+        ] {
+            assert_ne!(one.sum, other.sum);
+        }
+        assert_eq!(one, START.next(5, "tick", "{}"));
+    }
+
+    #[test]
+    fn a_place_is_read_as_it_is_written_and_nothing_else_is() {
+        let link = START.next(1, "a", "b").next(2, "c", "d");
+        assert_eq!(link.to_string().parse(), Ok(link));
+        for wrong in ["", "1", "1 ", "1 00", "x 00000000000000000000000000000000", "1 é"] {
+            assert_eq!(wrong.parse::<Link>(), Err(()), "{wrong}");
+        }
+    }
+}

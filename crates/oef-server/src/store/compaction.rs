@@ -1,0 +1,151 @@
+//! Removing what no restart needs: old records, snapshots and rounds.
+
+use super::error::StoreError;
+use super::{schema, snapshot};
+use rusqlite::{Connection, TransactionBehavior};
+use std::path::Path;
+
+/// Records that stay although snapshots cover them, for those who look into the past: some days of a busy
+/// cluster, some tens of megabytes.
+const RECORDS_KEPT: u64 = 100_000;
+
+/// Documents of rounds that stay: two weeks of rounds of five minutes.
+const ROUNDS_KEPT: u64 = 4_032;
+
+/// Snapshots that stay. Records are removed only when so many sound snapshots cover them: one damaged
+/// snapshot loses nothing.
+const SNAPSHOTS_KEPT: usize = 2;
+
+/// Rows that are removed in one transaction: milliseconds, so that the journal can go on.
+const STEP_ROWS: u64 = 2_000;
+
+/// Pages that are given back to the disk in one transaction, and that may stay free for what comes next.
+const STEP_PAGES: u32 = 1_024;
+
+/// What stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    /// So many of the last records, and all that the snapshots do not cover.
+    pub records: u64,
+    /// So many of the last rounds.
+    pub rounds: u64,
+}
+
+impl Default for Keep {
+    fn default() -> Self {
+        Keep { records: RECORDS_KEPT, rounds: ROUNDS_KEPT }
+    }
+}
+
+/// What was removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compacted {
+    /// Records.
+    pub records: u64,
+    /// Snapshots.
+    pub snapshots: u64,
+    /// Rounds.
+    pub rounds: u64,
+    /// Bytes by which the database is smaller.
+    pub bytes: u64,
+}
+
+pub(super) fn compact(
+    connection: &mut Connection,
+    file: &Path,
+    keep: &Keep,
+) -> Result<Compacted, StoreError> {
+    let failed = |source| StoreError::database(file, "compacting", source);
+    let before = bytes(connection).map_err(failed)?;
+    let (covered, snapshots) = trim_snapshots(connection, file)?;
+    let head = schema::link(connection, file, "head")?;
+    let records = match covered {
+        Some(covered) => {
+            let end = covered.min(head.seq.saturating_sub(keep.records));
+            trim_journal(connection, file, end)?
+        }
+        None => 0,
+    };
+    let rounds = trim_rounds(connection, keep.rounds).map_err(failed)?;
+    give_back(connection).map_err(failed)?;
+    let after = bytes(connection).map_err(failed)?;
+    Ok(Compacted { records, snapshots, rounds, bytes: before.saturating_sub(after) })
+}
+
+/// Removes all but the newest sound snapshots. Returns up to which record there are enough of them, and how
+/// many were removed.
+fn trim_snapshots(
+    connection: &mut Connection,
+    file: &Path,
+) -> Result<(Option<u64>, u64), StoreError> {
+    let failed = |source| StoreError::database(file, "compacting", source);
+    let mut sound = Vec::new();
+    let mut surplus = snapshot::unfinished(connection).map_err(failed)?;
+    let begun = surplus.len();
+    for row in snapshot::list(connection, file)? {
+        let is_kept =
+            sound.len() < SNAPSHOTS_KEPT && snapshot::read(connection, file, &row)?.is_ok();
+        if is_kept { sound.push(row.seq) } else { surplus.push(row.seq) }
+    }
+    for &seq in &surplus {
+        snapshot::remove(connection, seq).map_err(failed)?;
+    }
+    let covered = sound.get(SNAPSHOTS_KEPT - 1).copied();
+    Ok((covered, (surplus.len() - begun) as u64))
+}
+
+/// Removes the records up to one.
+fn trim_journal(connection: &mut Connection, file: &Path, end: u64) -> Result<u64, StoreError> {
+    let failed = |source| StoreError::database(file, "compacting", source);
+    let mut removed = 0;
+    loop {
+        let base = schema::link(connection, file, "base")?;
+        let next = end.min(base.seq.saturating_add(STEP_ROWS));
+        if next <= base.seq {
+            return Ok(removed);
+        }
+        // Where the chain is broken nothing is removed: it is evidence.
+        let Some(link) = snapshot::link_at(connection, file, next)? else { return Ok(removed) };
+        let behavior = TransactionBehavior::Immediate;
+        let transaction = connection.transaction_with_behavior(behavior).map_err(failed)?;
+        let rows = transaction.execute("DELETE FROM journal WHERE seq <= ?1", [next]);
+        removed += rows.map_err(failed)? as u64;
+        schema::set_link(&transaction, "base", link).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+    }
+}
+
+fn trim_rounds(connection: &Connection, keep: u64) -> rusqlite::Result<u64> {
+    let sql = "DELETE FROM rounds WHERE round IN
+        (SELECT round FROM rounds WHERE round <= (SELECT max(round) FROM rounds) - ?1 LIMIT ?2)";
+    let keep = i64::try_from(keep).unwrap_or(i64::MAX);
+    let mut removed = 0;
+    loop {
+        let rows = connection.execute(sql, (keep, STEP_ROWS))? as u64;
+        removed += rows;
+        if rows == 0 {
+            return Ok(removed);
+        }
+    }
+}
+
+/// Gives free pages back to the disk.
+fn give_back(connection: &Connection) -> rusqlite::Result<()> {
+    loop {
+        let free: u64 = connection.query_row("PRAGMA freelist_count", [], |row| row.get(0))?;
+        if free <= u64::from(STEP_PAGES) {
+            return Ok(());
+        }
+        connection.execute_batch(&format!("PRAGMA incremental_vacuum({STEP_PAGES})"))?;
+        let left: u64 = connection.query_row("PRAGMA freelist_count", [], |row| row.get(0))?;
+        if left >= free {
+            return Ok(());
+        }
+    }
+}
+
+/// The size of the database.
+pub(super) fn bytes(connection: &Connection) -> rusqlite::Result<u64> {
+    let number = |sql| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
+    Ok(number("PRAGMA page_count")?.saturating_mul(number("PRAGMA page_size")?))
+}

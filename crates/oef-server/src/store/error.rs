@@ -1,0 +1,173 @@
+//! What goes wrong with a state folder, and the way out.
+
+use rusqlite::ErrorCode;
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why the store could not do what it was asked.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// The folder cannot be used at all.
+    #[error(
+        "cannot use `{path}` as a state folder: {source}; name another folder, or make this one writable"
+    )]
+    Folder {
+        /// The folder, or the file in it.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Another daemon works there.
+    #[error("the state folder `{dir}` is in use by {}; stop that daemon first, or name another folder", holder(.pid))]
+    InUse {
+        /// The folder.
+        dir: PathBuf,
+        /// The process that the lock file names.
+        pid: Option<u32>,
+    },
+    /// A daemon works there, and does by itself what was asked.
+    #[error(
+        "the state folder `{dir}` is in use by {}, which compacts its journal by itself after every snapshot; to do it now, stop that daemon first",
+        holder(.pid)
+    )]
+    Compacts {
+        /// The folder.
+        dir: PathBuf,
+        /// The process that the lock file names.
+        pid: Option<u32>,
+    },
+    /// There is no store in the folder.
+    #[error(
+        "there is no journal in `{dir}`; name the state folder of a daemon (it holds a file `oef.db`)"
+    )]
+    Missing {
+        /// The folder.
+        dir: PathBuf,
+    },
+    /// The folder was written by a newer version.
+    #[error(
+        "`{file}` has version {found} and this program knows versions up to {known}; use the newer program, or name another folder"
+    )]
+    Newer {
+        /// The database.
+        file: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The newest version that this program knows.
+        known: i64,
+    },
+    /// The file is something else.
+    #[error(
+        "`{file}` is not a database of this program ({what}); name another folder, or move the file away"
+    )]
+    NotOurs {
+        /// The file.
+        file: PathBuf,
+        /// What it is instead.
+        what: String,
+    },
+    /// Bytes are wrong or missing.
+    #[error(
+        "`{file}` is damaged{}: {what}; `oef journal check` says how far, and a backup put in its place helps",
+        at_record(.seq)
+    )]
+    Damaged {
+        /// The database.
+        file: PathBuf,
+        /// The record at which it was found.
+        seq: Option<u64>,
+        /// What is wrong.
+        what: String,
+    },
+    /// The file may not be written.
+    #[error(
+        "`{file}` cannot be written; check who owns it, and whether its disk is mounted read-only"
+    )]
+    ReadOnly {
+        /// The database.
+        file: PathBuf,
+    },
+    /// No room is left.
+    #[error("the disk of `{file}` is full; nothing was changed; make room and try again")]
+    Full {
+        /// The database.
+        file: PathBuf,
+    },
+    /// A file is in the way.
+    #[error("`{file}` exists already; name a file that does not")]
+    Exists {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The store was closed while somebody still asked.
+    #[error("the state folder `{dir}` was closed; start the daemon again")]
+    Closed {
+        /// The folder.
+        dir: PathBuf,
+    },
+    /// Something else went wrong in a file that the tools write.
+    #[error("cannot write `{file}`: {source}")]
+    Output {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Whatever else SQLite says.
+    #[error("`{file}`: {doing} failed: {source}")]
+    Database {
+        /// The database.
+        file: PathBuf,
+        /// What was being done.
+        doing: &'static str,
+        /// What SQLite says.
+        source: rusqlite::Error,
+    },
+}
+
+impl StoreError {
+    /// Whether the same call may work later without anybody touching the folder itself.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            StoreError::Full { .. } => true,
+            StoreError::Database { source, .. } => matches!(
+                source.sqlite_error_code(),
+                Some(
+                    ErrorCode::DatabaseBusy
+                        | ErrorCode::DatabaseLocked
+                        | ErrorCode::SystemIoFailure
+                )
+            ),
+            _ => false,
+        }
+    }
+
+    /// What an error of SQLite means for the folder.
+    pub(super) fn database(file: &Path, doing: &'static str, source: rusqlite::Error) -> Self {
+        let file = file.to_path_buf();
+        let what = |source: &rusqlite::Error| source.to_string();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => StoreError::NotOurs { what: what(&source), file },
+            Some(ErrorCode::DatabaseCorrupt) => {
+                StoreError::Damaged { what: what(&source), file, seq: None }
+            }
+            Some(ErrorCode::DiskFull) => StoreError::Full { file },
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+                StoreError::ReadOnly { file }
+            }
+            _ => StoreError::Database { file, doing, source },
+        }
+    }
+}
+
+fn holder(pid: &Option<u32>) -> String {
+    match pid {
+        Some(pid) => format!("another daemon (process {pid})"),
+        None => "another daemon".into(),
+    }
+}
+
+fn at_record(seq: &Option<u64>) -> String {
+    seq.map_or_else(String::new, |seq| format!(" at record {seq}"))
+}

@@ -1,0 +1,173 @@
+//! What a restart reads: a snapshot, and the records after it, page by page.
+
+use super::chain::{Link, Sum};
+use super::error::StoreError;
+use super::record::{Snapshot, StoredRecord};
+use super::{schema, snapshot};
+use rusqlite::Connection;
+use std::collections::VecDeque;
+use std::path::Path;
+
+/// Records that are held in memory at once. Even if each were as large as a request may be, that is little.
+const PAGE_RECORDS: u32 = 256;
+
+/// What the store holds.
+#[derive(Debug)]
+pub struct Loaded<'a> {
+    /// The newest snapshot that is sound.
+    pub snapshot: Option<Snapshot>,
+    /// Newer snapshots that are not, in sentences: worth a warning, and nothing is lost by them.
+    pub skipped: Vec<String>,
+    /// The records after the snapshot, in order.
+    pub records: Records<'a>,
+}
+
+/// Finds the newest sound snapshot, and the place after it.
+pub(super) fn load<'a>(
+    connection: &'a Connection,
+    file: &'a Path,
+) -> Result<Loaded<'a>, StoreError> {
+    let head = schema::link(connection, file, "head")?;
+    let mut skipped = Vec::new();
+    let mut newest = None;
+    for row in snapshot::list(connection, file)? {
+        match snapshot::read(connection, file, &row)? {
+            Ok(found) => {
+                newest = Some(found);
+                break;
+            }
+            Err(what) => skipped.push(format!("the snapshot at record {}: {what}", row.seq)),
+        }
+    }
+    let (snapshot, from) = match newest {
+        Some((snapshot, link)) => (Some(snapshot), link),
+        None => (None, schema::link(connection, file, "base")?),
+    };
+    if snapshot.is_none() && from.seq > 0 {
+        let what = format!(
+            "the records up to {} were compacted, and no snapshot that holds them is sound",
+            from.seq
+        );
+        return Err(StoreError::Damaged { file: file.to_path_buf(), seq: None, what });
+    }
+    let records =
+        Records { rows: Rows::after(connection, file, from.seq), link: from, head, over: false };
+    Ok(Loaded { snapshot, skipped, records })
+}
+
+/// The records in order, each checked against the chain. An error is the last thing that comes.
+#[derive(Debug)]
+pub struct Records<'a> {
+    rows: Rows<'a>,
+    link: Link,
+    head: Link,
+    over: bool,
+}
+
+impl Iterator for Records<'_> {
+    type Item = Result<StoredRecord, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.over {
+            return None;
+        }
+        let checked = match self.rows.next() {
+            None => {
+                self.over = true;
+                let whole = self.link == self.head;
+                return (!whole).then(|| Err(self.damaged(missing_end(self.link, self.head))));
+            }
+            Some(Err(error)) => Err(error),
+            Some(Ok(row)) => self.check(row),
+        };
+        self.over = checked.is_err();
+        Some(checked)
+    }
+}
+
+impl Records<'_> {
+    fn check(&mut self, row: Row) -> Result<StoredRecord, StoreError> {
+        let Row { record, sum } = row;
+        let expected = self.link.next(record.at_ms, &record.kind, &record.body);
+        if record.seq != expected.seq {
+            return Err(self.damaged(gap(expected.seq, record.seq)));
+        }
+        if sum != Some(expected.sum) {
+            return Err(self.damaged((expected.seq, WRONG_SUM.into())));
+        }
+        self.link = expected;
+        Ok(record)
+    }
+
+    fn damaged(&self, (seq, what): (u64, String)) -> StoreError {
+        StoreError::Damaged { file: self.rows.file.to_path_buf(), seq: Some(seq), what }
+    }
+}
+
+/// What is said of a record whose checksum is not that of its contents.
+pub(super) const WRONG_SUM: &str = "its checksum does not fit";
+
+/// Where records are missing, and how that is said.
+pub(super) fn gap(expected: u64, found: u64) -> (u64, String) {
+    (expected, format!("it is missing, the next one is {found}"))
+}
+
+/// The same for the end of the journal.
+pub(super) fn missing_end(end: Link, head: Link) -> (u64, String) {
+    (end.seq + 1, format!("the journal ends at {} and should end at {}", end.seq, head.seq))
+}
+
+/// A row of the journal, not checked.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub record: StoredRecord,
+    /// `None`: not as long as a checksum is.
+    pub sum: Option<Sum>,
+}
+
+/// The rows of the journal in order, read in pages: no statement stays open between two of them.
+#[derive(Debug)]
+pub(super) struct Rows<'a> {
+    connection: &'a Connection,
+    file: &'a Path,
+    after: u64,
+    page: VecDeque<Row>,
+}
+
+impl<'a> Rows<'a> {
+    /// The rows after a record.
+    pub fn after(connection: &'a Connection, file: &'a Path, seq: u64) -> Self {
+        Rows { connection, file, after: seq, page: VecDeque::new() }
+    }
+
+    fn fill(&mut self) -> rusqlite::Result<()> {
+        let sql =
+            "SELECT seq, at_ms, kind, body, sum FROM journal WHERE seq > ?1 ORDER BY seq LIMIT ?2";
+        let mut query = self.connection.prepare_cached(sql)?;
+        let mut rows = query.query((self.after, PAGE_RECORDS))?;
+        while let Some(row) = rows.next()? {
+            let seq = row.get(0)?;
+            // Damaged text is shown as far as it goes; its checksum gives it away.
+            let text = |at| -> rusqlite::Result<String> {
+                Ok(String::from_utf8_lossy(row.get_ref(at)?.as_bytes()?).into_owned())
+            };
+            let record = StoredRecord { seq, at_ms: row.get(1)?, kind: text(2)?, body: text(3)? };
+            self.page.push_back(Row { record, sum: Sum::read(row.get_ref(4)?.as_bytes()?) });
+            self.after = seq;
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for Rows<'_> {
+    type Item = Result<Row, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.page.is_empty()
+            && let Err(source) = self.fill()
+        {
+            return Some(Err(StoreError::database(self.file, "reading the journal", source)));
+        }
+        self.page.pop_front().map(Ok)
+    }
+}

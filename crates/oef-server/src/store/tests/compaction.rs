@@ -1,0 +1,80 @@
+use super::{Folder, append, open};
+use crate::store::{Compacted, Keep, StoreError, journal};
+
+const NOTHING: Keep = Keep { records: 0, rounds: 2 };
+
+#[test]
+fn only_what_two_sound_snapshots_cover_is_removed() {
+    let folder = Folder::new("compact");
+    let mut store = open(&folder);
+    let archive = store.archive();
+    append(&mut store, 5_000);
+    assert_eq!(archive.compact(&NOTHING).expect("room"), Compacted::default());
+    archive.save_snapshot(4_000, 1, r#""four""#).expect("room");
+    assert_eq!(archive.compact(&NOTHING).expect("room").records, 0);
+    archive.save_snapshot(4_500, 2, r#""four and a half""#).expect("room");
+    assert_eq!(archive.compact(&NOTHING).expect("room").records, 4_000);
+    archive.save_snapshot(5_000, 3, r#""five""#).expect("room");
+    let keep = Keep { records: 700, ..NOTHING };
+    let removed = archive.compact(&keep).expect("room");
+    assert_eq!((removed.records, removed.snapshots), (300, 1));
+    append(&mut store, 10);
+    let report = journal::check(folder.path(), &mut |_| Ok(())).expect("readable");
+    assert!(report.is_sound(), "{report:?}");
+    assert_eq!((report.first, report.last, report.snapshots), (4_301, 5_010, 2));
+    drop(store);
+    let store = open(&folder);
+    let loaded = store.load().expect("readable");
+    assert_eq!(loaded.snapshot.map(|s| s.body), Some(r#""five""#.into()));
+    assert_eq!(loaded.records.filter(Result::is_ok).count(), 10);
+}
+
+#[test]
+fn a_damaged_snapshot_does_not_count() {
+    let folder = Folder::new("compact-bad");
+    let mut store = open(&folder);
+    append(&mut store, 100);
+    store.archive().save_snapshot(50, 1, "{}").expect("room");
+    store.archive().save_snapshot(100, 2, "{}").expect("room");
+    folder.meddle("UPDATE snapshots SET at_ms = 7 WHERE seq = 100");
+    let removed = store.archive().compact(&NOTHING).expect("room");
+    assert_eq!((removed.records, removed.snapshots), (0, 1));
+    assert_eq!(store.load().expect("readable").snapshot.map(|s| s.seq), Some(50));
+}
+
+#[test]
+fn rounds_and_unfinished_snapshots_go_and_the_file_shrinks() {
+    let folder = Folder::new("shrink");
+    let mut store = open(&folder);
+    append(&mut store, 10);
+    let large = format!("\"{}\"", "x".repeat(3 << 20));
+    for round in 1..=5 {
+        store.archive().save_round(round, round, &large).expect("room");
+    }
+    folder.meddle("INSERT INTO snapshot_parts VALUES (3, 0, zeroblob(4000000))");
+    let removed = store.archive().compact(&NOTHING).expect("room");
+    assert_eq!((removed.rounds, removed.snapshots), (3, 0));
+    assert!(removed.bytes > 8 << 20, "{removed:?}");
+    drop(store);
+    let parts: u32 = rusqlite::Connection::open(folder.database())
+        .and_then(|c| c.query_row("SELECT count(*) FROM snapshot_parts", [], |row| row.get(0)))
+        .expect("readable");
+    assert_eq!(parts, 0);
+    let size = folder.database().metadata().expect("a file").len();
+    assert!(size < 12 << 20, "{size} bytes are left");
+    assert_eq!(journal::compact(folder.path(), &NOTHING).expect("nobody is there").rounds, 0);
+}
+
+#[test]
+fn without_a_snapshot_that_can_be_read_a_compacted_journal_is_no_world() {
+    let folder = Folder::new("no-world");
+    let mut store = open(&folder);
+    append(&mut store, 10);
+    store.archive().save_snapshot(4, 1, "{}").expect("room");
+    store.archive().save_snapshot(8, 1, "{}").expect("room");
+    store.archive().compact(&NOTHING).expect("room");
+    folder.meddle("DELETE FROM snapshots");
+    let error = store.load().expect_err("the first records are gone");
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+    assert!(error.to_string().contains("up to 4"), "{error}");
+}

@@ -1,0 +1,30 @@
+//! The store with real files: what comes back, what is found, what is refused.
+
+mod compaction;
+mod crash;
+mod damage;
+mod folder;
+mod limits;
+mod opening;
+mod reading;
+
+use super::{Access, NewRecord, Store};
+use folder::Folder;
+
+/// Some bodies, each different.
+fn bodies(from: u64, count: u64) -> Vec<String> {
+    (from..from + count).map(|n| format!(r#"{{"n":{n},"text":"naïve ✓"}}"#)).collect()
+}
+
+fn records(bodies: &[String]) -> Vec<NewRecord<'_>> {
+    bodies.iter().map(|body| NewRecord { at_ms: 1_000, kind: "tick", body }).collect()
+}
+
+fn append(store: &mut Store, count: u64) {
+    let bodies = bodies(store.head() + 1, count);
+    store.append(&records(&bodies)).expect("there is room");
+}
+
+fn open(folder: &Folder) -> Store {
+    Store::open(folder.path(), Access::Create).expect("the folder is free")
+}

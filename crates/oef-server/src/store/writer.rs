@@ -1,0 +1,119 @@
+//! The journal's one writer.
+
+use super::archive::Archive;
+use super::chain::Link;
+use super::error::StoreError;
+use super::load::{self, Loaded};
+use super::lock::Lock;
+use super::record::NewRecord;
+use super::schema::{self, Access, DATABASE};
+use rusqlite::{Connection, TransactionBehavior};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// The store of a daemon: it alone works in the folder until it is dropped.
+#[derive(Debug)]
+pub struct Store {
+    dir: PathBuf,
+    file: PathBuf,
+    connection: Connection,
+    archive: Archive,
+    /// The end of the chain. `None`: a commit failed, and the file knows better.
+    head: Option<Link>,
+    last: u64,
+    /// Dropped last: nobody else may come in while the connections close.
+    _lock: Lock,
+}
+
+impl Store {
+    /// Opens the store of a folder. After an error nothing there is changed, except that an empty folder
+    /// or database may have been made.
+    pub fn open(dir: &Path, access: Access) -> Result<Store, StoreError> {
+        match access {
+            Access::Create => schema::make_folder(dir)?,
+            // No lock file in a folder that was named by mistake.
+            Access::Existing if !dir.join(DATABASE).exists() => {
+                return Err(StoreError::Missing { dir: dir.to_path_buf() });
+            }
+            Access::Existing => {}
+        }
+        let lock = Lock::take(dir)?;
+        let connection = schema::open_for_writing(dir, access)?;
+        let file = dir.join(DATABASE);
+        let head = schema::link(&connection, &file, "head")?;
+        let archive = Archive::open(dir)?;
+        let dir = dir.to_path_buf();
+        Ok(Store { dir, file, connection, archive, head: Some(head), last: head.seq, _lock: lock })
+    }
+
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The number of the last record; 0: there is none yet.
+    pub fn head(&self) -> u64 {
+        self.last
+    }
+
+    /// Appends records, all or none, and returns their numbers. When it returns they are on disk. After an
+    /// error the journal is as it was, and the same records may be tried again.
+    pub fn append(&mut self, records: &[NewRecord<'_>]) -> Result<Range<u64>, StoreError> {
+        let head = match self.head.take() {
+            Some(head) => head,
+            None => schema::link(&self.connection, &self.file, "head")?,
+        };
+        let end = write(&mut self.connection, head, records)
+            .map_err(|source| StoreError::database(&self.file, "writing the journal", source))?;
+        self.head = Some(end);
+        self.last = end.seq;
+        Ok(head.seq + 1..end.seq + 1)
+    }
+
+    /// The newest sound snapshot and the records after it: what a restart applies.
+    pub fn load(&self) -> Result<Loaded<'_>, StoreError> {
+        load::load(&self.connection, &self.file)
+    }
+
+    /// Snapshots, rounds and compaction, for any thread. It is closed with the store.
+    pub fn archive(&self) -> Archive {
+        self.archive.clone()
+    }
+
+    /// Lets the database have only so many pages, as if the disk were full then; 0: as many as it likes.
+    #[cfg(test)]
+    pub(super) fn limit_pages(&self, pages: u32) {
+        let sql =
+            format!("PRAGMA max_page_count = {}", if pages == 0 { u32::MAX - 1 } else { pages });
+        self.connection.query_row(&sql, [], |_| Ok(())).expect("a limit can be set");
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.archive.close();
+    }
+}
+
+fn write(
+    connection: &mut Connection,
+    head: Link,
+    records: &[NewRecord<'_>],
+) -> rusqlite::Result<Link> {
+    if records.is_empty() {
+        return Ok(head);
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut end = head;
+    {
+        let sql = "INSERT INTO journal (seq, at_ms, kind, body, sum) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let mut insert = transaction.prepare_cached(sql)?;
+        for record in records {
+            end = end.next(record.at_ms, record.kind, record.body);
+            insert.execute((end.seq, record.at_ms, record.kind, record.body, end.sum.0))?;
+        }
+    }
+    schema::set_link(&transaction, "head", end)?;
+    transaction.commit()?;
+    Ok(end)
+}

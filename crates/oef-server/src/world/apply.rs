@@ -1,0 +1,143 @@
+//! One record in, actions out.
+
+use super::settings::follow_round;
+use super::{Action, Change, Record, Rejection, SettingsEntry, World};
+use oef_sched::{Event, EventKind, Settings, State, Time};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+impl World {
+    /// A world in which nothing has happened yet.
+    pub fn new(sched: Settings, settings: SettingsEntry) -> World {
+        World {
+            sched: State::new(sched),
+            tenants: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            workloads: BTreeMap::new(),
+            tenant_names: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            ended: VecDeque::new(),
+            next_job: 1,
+            tokens: BTreeMap::new(),
+            next_token: 1,
+            settings,
+            drained: BTreeSet::new(),
+            halted: false,
+            keys: BTreeMap::new(),
+            key_order: VecDeque::new(),
+            events: VecDeque::new(),
+            next_event: 1,
+            round: Default::default(),
+            totals: Default::default(),
+            index: Default::default(),
+        }
+    }
+
+    /// Lets something happen, and says what is to be done. A record that cannot have happened changes
+    /// nothing.
+    pub fn apply(&mut self, record: &Record) -> Result<Vec<Action>, Rejection> {
+        let (at, now) = (record.at, self.sched.now());
+        if at < now {
+            return Err(Rejection::TimeWentBack(now.0 - at.0));
+        }
+        let mut out = Vec::new();
+        match &record.change {
+            Change::Began { sched, settings } => self.began(sched, settings)?,
+            Change::TenantCreated { name, weight, group, limits } => {
+                self.tenant_created(at, name, *weight, group.as_deref(), limits, &mut out)?;
+            }
+            Change::TenantChanged { name, weight, group, limits, suspended } => {
+                let change = super::parties::TenantChange {
+                    weight: *weight,
+                    group: group.as_ref(),
+                    limits: limits.as_ref(),
+                    suspended: *suspended,
+                };
+                self.tenant_changed(at, name, &change, &mut out)?;
+            }
+            Change::TenantRemoved { name } => self.tenant_removed(at, name, &mut out)?,
+            Change::GroupPut { name, weight, parent } => {
+                self.group_put(at, name, *weight, parent.as_deref())?;
+            }
+            Change::GroupRemoved { name } => self.group_removed(at, name)?,
+            Change::WorkloadPut { tenant, name, weight, profile } => {
+                self.workload_put(at, tenant, name, *weight, profile.as_ref(), &mut out)?;
+            }
+            Change::Submitted { jobs, key } => {
+                self.submitted(at, jobs, key.as_ref(), &mut out)?;
+            }
+            Change::Cancelled { job, by } => self.cancelled(at, *job, by, &mut out)?,
+            Change::TokenCreated { id, token } => self.token_created(at, *id, token)?,
+            Change::TokenRevoked { id } => self.token_revoked(at, *id)?,
+            Change::Settings(patch) => self.change_settings(at, patch)?,
+            Change::Memory { ended_jobs_max, events_max } => {
+                self.settings.ended_jobs_max = *ended_jobs_max;
+                self.settings.events_max = *events_max;
+                self.forget_ended(&mut out);
+            }
+            Change::NodeUp(spec) => self.node_up(at, spec, &mut out)?,
+            Change::NodeDown { node } => self.node_down(at, node, &mut out)?,
+            Change::NodeDrained { node, drained } => {
+                self.node_drained(at, node, *drained, &mut out)?;
+            }
+            Change::Started { job, generation, at_ms } => {
+                self.started(at, *job, *generation, *at_ms)?;
+            }
+            Change::Progress { job, generation, telemetry } => {
+                self.progress(at, *job, *generation, telemetry)?;
+            }
+            Change::Ended { job, generation, ending, detail, last_lines, at_ms } => {
+                let end = super::endings::End {
+                    job: *job,
+                    generation: *generation,
+                    ending: *ending,
+                    detail,
+                    last_lines: last_lines.as_deref(),
+                    at_ms: *at_ms,
+                };
+                self.run_ended(at, &end, &mut out)?;
+            }
+            Change::Released { job } => self.released(at, *job, &mut out)?,
+            Change::Shares { answer, solve_ms } => self.shares(at, answer, *solve_ms)?,
+            Change::Halted { halted } => self.halt(at, *halted, &mut out)?,
+            Change::Round { kept } => self.round_began(at, *kept, &mut out)?,
+        }
+        Ok(out)
+    }
+
+    /// The first record: only where nothing has happened yet.
+    fn began(&mut self, sched: &Settings, settings: &SettingsEntry) -> Result<(), Rejection> {
+        let is_new = self.next_event == 1 && self.sched.round().0 == 0 && self.jobs.is_empty();
+        if !is_new {
+            return Err(Rejection::Bad("the journal has begun already".into()));
+        }
+        let mut sched = sched.clone();
+        follow_round(&mut sched, settings.min_run_ms);
+        *self = World::new(sched, settings.clone());
+        Ok(())
+    }
+
+    /// One step of the scheduler. Refused: nothing has changed.
+    pub(super) fn step(
+        &mut self,
+        at: Time,
+        kind: EventKind,
+    ) -> Result<Vec<oef_sched::Action>, Rejection> {
+        let actions = oef_sched::step(&mut self.sched, Event { at, kind });
+        match actions.as_slice() {
+            [oef_sched::Action::Refuse(refusal)] => Err(refusal.clone().into()),
+            _ => Ok(actions),
+        }
+    }
+
+    /// One step of the scheduler, with what it wants done.
+    pub(super) fn step_and_follow(
+        &mut self,
+        at: Time,
+        kind: EventKind,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        let actions = self.step(at, kind)?;
+        self.follow(at, actions, out);
+        Ok(())
+    }
+}

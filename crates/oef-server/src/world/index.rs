@@ -1,0 +1,98 @@
+//! Jobs by tenant and state, so that lists and counts cost what they show.
+
+use super::World;
+use oef_api::types::JobState;
+use oef_sched::{JobId, Time};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Jobs by state.
+type ByState = [BTreeSet<JobId>; JobState::ALL.len()];
+
+/// What follows from the rest of the world, kept at hand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Index {
+    all: ByState,
+    tenants: BTreeMap<String, ByState>,
+    /// Jobs that are tried again, by the time.
+    pub(super) retries: BTreeSet<(Time, JobId)>,
+    /// Tokens by the hash of their secret.
+    pub(super) secrets: BTreeMap<String, u64>,
+}
+
+impl Index {
+    /// Built anew from the world.
+    pub(super) fn of(world: &World) -> Index {
+        let mut index = Index::default();
+        for (&id, job) in &world.jobs {
+            index.insert(job.tenant(), job.state, id);
+            index.retries.extend(job.retry_at.map(|at| (at, id)));
+        }
+        index.secrets = world.tokens.iter().map(|(&id, token)| (token.hash.clone(), id)).collect();
+        index
+    }
+
+    /// How many jobs are in a state, of one tenant or of all.
+    pub fn count(&self, tenant: Option<&str>, state: JobState) -> usize {
+        self.sets(tenant).map_or(0, |sets| sets[state as usize].len())
+    }
+
+    /// Jobs in any of these states, of one tenant or of all, the newest first; those before a number only.
+    pub fn newest<'a>(
+        &'a self,
+        tenant: Option<&str>,
+        states: &[JobState],
+        before: Option<JobId>,
+    ) -> impl Iterator<Item = JobId> + use<'a> {
+        let end = before.unwrap_or(JobId(u64::MAX));
+        let sets = self.sets(tenant);
+        let lists = states.iter().filter_map(|&s| Some(sets?[s as usize].range(..end).rev()));
+        let mut lists: Vec<_> = lists.map(|mut ids| (ids.next().copied(), ids)).collect();
+        std::iter::from_fn(move || {
+            let (next, ids) = lists.iter_mut().max_by_key(|(next, _)| *next)?;
+            std::mem::replace(next, ids.next().copied())
+        })
+    }
+
+    /// The first job that is due to be tried again, and when.
+    pub fn next_retry(&self) -> Option<(Time, JobId)> {
+        self.retries.first().copied()
+    }
+
+    /// Jobs that are due to be tried again by then.
+    pub fn due_retries(&self, at: Time) -> impl Iterator<Item = JobId> + '_ {
+        self.retries.iter().take_while(move |(due, _)| *due <= at).map(|(_, job)| *job)
+    }
+
+    /// The number of the token whose secret has this hash.
+    pub fn token_of(&self, hash: &str) -> Option<u64> {
+        self.secrets.get(hash).copied()
+    }
+
+    fn sets(&self, tenant: Option<&str>) -> Option<&ByState> {
+        match tenant {
+            None => Some(&self.all),
+            Some(name) => self.tenants.get(name),
+        }
+    }
+
+    pub(super) fn insert(&mut self, tenant: &str, state: JobState, job: JobId) {
+        self.all[state as usize].insert(job);
+        match self.tenants.get_mut(tenant) {
+            Some(sets) => sets[state as usize].insert(job),
+            None => {
+                let sets = self.tenants.entry(tenant.into()).or_default();
+                sets[state as usize].insert(job)
+            }
+        };
+    }
+
+    pub(super) fn remove(&mut self, tenant: &str, state: JobState, job: JobId) {
+        self.all[state as usize].remove(&job);
+        if let Some(sets) = self.tenants.get_mut(tenant) {
+            sets[state as usize].remove(&job);
+            if sets.iter().all(BTreeSet::is_empty) {
+                self.tenants.remove(tenant);
+            }
+        }
+    }
+}

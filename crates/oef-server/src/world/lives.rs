@@ -1,0 +1,352 @@
+//! Jobs come, start, tell how far they are, and are cancelled.
+
+use super::record::SubmitKey;
+use super::{Action, JobEntry, NewJob, Rejection, RunEntry, Telemetry, World};
+use oef_api::types::{GpuRef, JobState};
+use oef_sched::{EventKind, Generation, GpuId, JobId, JobSpec, Lease, Span, Time};
+use std::collections::BTreeMap;
+
+/// More workers than any gang has; the scheduler refuses more, too.
+pub const WORKERS_MAX: u32 = 100_000;
+/// Runs of one job that are remembered.
+const RUNS_MAX: usize = 50;
+/// How much of the throughput that was seen before stays when a new figure comes: the mean of some ten.
+const OBSERVED_MEMORY: f64 = 0.9;
+
+impl World {
+    pub(super) fn submitted(
+        &mut self,
+        at: Time,
+        jobs: &[NewJob],
+        key: Option<&SubmitKey>,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        if let Some(known) = key.and_then(|key| self.keys.get(&key.text())) {
+            return Err(Rejection::Repeated(known.jobs.clone()));
+        }
+        self.check_new(jobs)?;
+        for job in jobs {
+            self.take_in(at, job, out)?;
+        }
+        self.totals.submitted += jobs.len() as u64;
+        if let Some(key) = key {
+            let ids = jobs.iter().map(|job| JobId(job.id)).collect();
+            self.remember_key(at, key, ids);
+        }
+        Ok(())
+    }
+
+    /// Everything that could be refused, before anything is changed.
+    fn check_new(&self, jobs: &[NewJob]) -> Result<(), Rejection> {
+        let mut next = self.next_job;
+        let mut more: BTreeMap<&str, usize> = BTreeMap::new();
+        for job in jobs {
+            *more.entry(job.spec.tenant.as_deref().unwrap_or_default()).or_default() += 1;
+        }
+        for NewJob { id, spec } in jobs {
+            if *id < next {
+                return Err(Rejection::UsedNumber(*id));
+            }
+            next = id.saturating_add(1);
+            let tenant = spec.tenant.as_deref().unwrap_or_default();
+            let Some(owner) = self.tenants.get(tenant) else {
+                return Err(Rejection::UnknownTenant(tenant.into()));
+            };
+            let limit = owner.limits.jobs.unwrap_or(u32::MAX);
+            if owner.live as usize + more[tenant] > limit as usize {
+                return Err(Rejection::LimitReached(format!(
+                    "tenant `{tenant}` may have {limit} jobs that have not ended"
+                )));
+            }
+            if spec.workers == 0 || spec.workers > WORKERS_MAX {
+                return Err(Rejection::Bad(format!("a job has 1 to {WORKERS_MAX} workers")));
+            }
+            if spec.workload.as_deref().unwrap_or_default().is_empty() {
+                return Err(Rejection::Bad("a job belongs to a workload".into()));
+            }
+        }
+        Ok(())
+    }
+
+    fn take_in(&mut self, at: Time, job: &NewJob, out: &mut Vec<Action>) -> Result<(), Rejection> {
+        let (id, spec) = (JobId(job.id), &job.spec);
+        let tenant = spec.tenant.as_deref().unwrap_or_default();
+        let workload = spec.workload.as_deref().unwrap_or_default();
+        let workload = self.find_workload(at, tenant, workload, out)?;
+        let Some(owner) = self.tenants.get_mut(tenant) else {
+            return Err(Rejection::UnknownTenant(tenant.into()));
+        };
+        let key = owner.key;
+        owner.live += 1;
+        let reason = match owner.suspended {
+            true => "submitted; its tenant is suspended",
+            false => "submitted",
+        };
+        self.jobs.insert(id, new_entry(spec.clone(), workload, at));
+        self.next_job = job.id.saturating_add(1);
+        self.index.insert(tenant, JobState::Queued, id);
+        self.set_state(at, id, JobState::Queued, reason.into(), out);
+        let spec = JobSpec {
+            id,
+            tenant: key,
+            workload,
+            workers: spec.workers,
+            priority: spec.priority,
+            types: (!spec.types.is_empty()).then(|| spec.types.clone()),
+            min_run: spec.min_run_s.map(Span::from_seconds),
+        };
+        self.step_and_follow(at, EventKind::Submitted(spec), out)
+    }
+
+    /// Takes up what the scheduler wants done.
+    pub(super) fn follow(
+        &mut self,
+        at: Time,
+        actions: Vec<oef_sched::Action>,
+        out: &mut Vec<Action>,
+    ) {
+        for action in actions {
+            match action {
+                oef_sched::Action::Start { job, lease, why } => {
+                    self.start(at, job, &lease, &why.to_string(), out);
+                }
+                oef_sched::Action::Keep { job, generation, until } => {
+                    if let Some(run) = self.jobs.get_mut(&job).and_then(JobEntry::run_mut) {
+                        run.until = until;
+                    }
+                    out.push(Action::Keep { job, generation, until });
+                }
+                oef_sched::Action::Preempt { job, generation, why }
+                | oef_sched::Action::Migrate { job, generation, why, .. } => {
+                    let why = match self.halted {
+                        true => "the daemon stops; it goes on with the next start".into(),
+                        false => why.to_string(),
+                    };
+                    self.stop(at, job, generation, why, out);
+                }
+                oef_sched::Action::Refuse(_) => {}
+            }
+        }
+    }
+
+    fn start(&mut self, at: Time, id: JobId, lease: &Lease, why: &str, out: &mut Vec<Action>) {
+        let gpus: Vec<GpuRef> = lease.gpus.iter().map(|&gpu| self.gpu_ref(gpu)).collect();
+        let Some(job) = self.jobs.get(&id) else { return };
+        let rate = self.gang_rate(job.workload, &gpus);
+        let tenant = job.tenant().to_string();
+        let place = describe(&gpus);
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        if job.started.is_some() {
+            job.restarts += 1;
+            self.totals.restarts += 1;
+        }
+        job.started.get_or_insert(at);
+        if job.runs.len() >= RUNS_MAX {
+            job.runs.remove(0);
+        }
+        job.runs.push(RunEntry {
+            generation: lease.generation,
+            gpus,
+            rate,
+            until: lease.until,
+            steps_before: job.telemetry.steps,
+            began: at,
+            started: None,
+            stop: None,
+            ended: None,
+            ending: None,
+            detail: None,
+        });
+        self.deliver(at, &tenant, rate);
+        self.set_state(at, id, JobState::Starting, format!("starts on {place}: {why}"), out);
+        out.push(Action::Start { job: id, generation: lease.generation });
+    }
+
+    fn stop(
+        &mut self,
+        at: Time,
+        id: JobId,
+        generation: Generation,
+        why: String,
+        out: &mut Vec<Action>,
+    ) {
+        if let Some(run) = self.jobs.get_mut(&id).and_then(JobEntry::run_mut) {
+            run.stop = Some(why.clone());
+        }
+        self.set_state(at, id, JobState::Stopping, why.clone(), out);
+        out.push(Action::Stop { job: id, generation, why });
+    }
+
+    pub(super) fn started(
+        &mut self,
+        at: Time,
+        id: JobId,
+        generation: Generation,
+        at_ms: Option<u64>,
+    ) -> Result<(), Rejection> {
+        let run = self.live_run(id, generation)?;
+        if run.started.is_some() {
+            return Err(Rejection::WrongState(id));
+        }
+        let place = describe(&run.gpus);
+        let seen = Time(at_ms.unwrap_or(at.0)).clamp(run.began, at);
+        run.started = Some(seen);
+        if self.jobs.get(&id).is_some_and(|job| job.state == JobState::Starting) {
+            let mut out = Vec::new();
+            self.set_state(at, id, JobState::Running, format!("runs on {place}"), &mut out);
+        }
+        Ok(())
+    }
+
+    pub(super) fn progress(
+        &mut self,
+        at: Time,
+        id: JobId,
+        generation: Generation,
+        telemetry: &Telemetry,
+    ) -> Result<(), Rejection> {
+        if !telemetry.is_sound() {
+            return Err(Rejection::Bad("a figure of the progress is no number".into()));
+        }
+        self.live_run(id, generation)?;
+        self.step(at, EventKind::Progress { job: id, generation, steps: telemetry.steps })?;
+        let Some(job) = self.jobs.get_mut(&id) else { return Ok(()) };
+        if telemetry.checkpoint > job.telemetry.checkpoint {
+            job.checkpoint_at = Some(at);
+        }
+        job.telemetry = telemetry.clone();
+        self.observe(id);
+        Ok(())
+    }
+
+    /// Counts a job's throughput for its workload, where all its GPUs are of one type.
+    fn observe(&mut self, id: JobId) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        let (Some(run), Some(throughput)) = (job.run(), job.telemetry.throughput) else { return };
+        let Some(first) = run.gpus.first() else { return };
+        let one_type = run.gpus.iter().all(|gpu| gpu.gpu_type == first.gpu_type);
+        let each = throughput / run.gpus.len() as f64;
+        if !one_type || each <= 0.0 {
+            return;
+        }
+        if let Some(workload) = self.workloads.get_mut(&job.workload) {
+            let seen = workload.observed.entry(first.gpu_type.clone()).or_insert(each);
+            *seen = OBSERVED_MEMORY * *seen + (1.0 - OBSERVED_MEMORY) * each;
+        }
+    }
+
+    pub(super) fn cancelled(
+        &mut self,
+        at: Time,
+        id: JobId,
+        by: &str,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        let job = self.jobs.get(&id).ok_or(Rejection::UnknownJob(id))?;
+        if job.state.is_final() {
+            return Err(Rejection::JobEnded(id));
+        }
+        if job.cancelled_by.is_some() {
+            return Err(Rejection::CancelledAlready(id));
+        }
+        let actions = self.step(at, EventKind::Cancelled { job: id })?;
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.cancelled_by = Some(by.into());
+        }
+        let state = match self.sched.job(id) {
+            None => JobState::Cancelled,
+            Some(_) => JobState::Stopping,
+        };
+        self.set_state(at, id, state, format!("cancelled by {by}"), out);
+        self.follow(at, actions, out);
+        Ok(())
+    }
+
+    pub(super) fn released(
+        &mut self,
+        at: Time,
+        id: JobId,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        let job = self.jobs.get(&id).ok_or(Rejection::UnknownJob(id))?;
+        let due = job.retry_at.ok_or(Rejection::WrongState(id))?;
+        let actions = self.step(at, EventKind::Release { job: id })?;
+        self.index.retries.remove(&(due, id));
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.retry_at = None;
+        }
+        self.set_state(at, id, JobState::Queued, "waits for another try".into(), out);
+        self.follow(at, actions, out);
+        Ok(())
+    }
+
+    /// The run of a live job under a lease.
+    fn live_run(&mut self, id: JobId, given: Generation) -> Result<&mut RunEntry, Rejection> {
+        let job = self.jobs.get_mut(&id).ok_or(Rejection::UnknownJob(id))?;
+        if job.state.is_final() {
+            return Err(Rejection::JobEnded(id));
+        }
+        let run = job.run_mut().filter(|run| run.generation == given);
+        run.ok_or(Rejection::WrongState(id))
+    }
+
+    fn gpu_ref(&self, gpu: GpuId) -> GpuRef {
+        let cluster = self.sched.cluster();
+        let node = cluster.nodes().get(gpu.node.0);
+        let gpu_type = node.and_then(|node| cluster.types().get(node.gpu_type().0));
+        GpuRef {
+            node: node.map_or_else(String::new, |node| node.name().into()),
+            index: gpu.index,
+            gpu_type: gpu_type.cloned().unwrap_or_default(),
+        }
+    }
+}
+
+fn new_entry(
+    spec: oef_api::types::JobSubmit,
+    workload: oef_sched::WorkloadKey,
+    at: Time,
+) -> JobEntry {
+    JobEntry {
+        spec,
+        workload,
+        submitted: at,
+        started: None,
+        ended: None,
+        state: JobState::Queued,
+        reason: String::new(),
+        history: Vec::new(),
+        runs: Vec::new(),
+        telemetry: Telemetry::default(),
+        checkpoint_at: None,
+        failures: 0,
+        losses: 0,
+        steps_at_loss: 0.0,
+        retry_at: None,
+        ran_ms: 0,
+        restarts: 0,
+        cancelled_by: None,
+    }
+}
+
+/// GPUs in words: `2 rtx3090 on rtx3090-0`, with more nodes counted.
+fn describe(gpus: &[GpuRef]) -> String {
+    let mut types: Vec<&str> = gpus.iter().map(|gpu| gpu.gpu_type.as_str()).collect();
+    types.dedup();
+    let mut nodes: Vec<&str> = gpus.iter().map(|gpu| gpu.node.as_str()).collect();
+    nodes.sort();
+    nodes.dedup();
+    let place = match nodes.as_slice() {
+        [one] => (*one).into(),
+        several => format!("{} nodes", several.len()),
+    };
+    format!("{} {} on {place}", gpus.len(), types.join("+"))
+}
+
+/// A length of time for people; tenths below ten seconds.
+pub(super) fn shown(span: Span) -> String {
+    match span.0 < 10_000 && span.0 % 1000 != 0 {
+        true => format!("{:.1} s", span.seconds()),
+        false => span.to_string(),
+    }
+}

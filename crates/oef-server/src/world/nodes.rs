@@ -1,0 +1,81 @@
+//! Nodes come and go.
+
+use super::{Action, Rejection, World};
+use oef_api::types::{EventTopic, Provenance};
+use oef_sched::{EventKind, NodeSpec, Time, WorkloadKey};
+
+impl World {
+    pub(super) fn node_up(
+        &mut self,
+        at: Time,
+        spec: &NodeSpec,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        if self.drained.contains(&spec.name) {
+            return Err(Rejection::Bad(format!(
+                "node `{}` was taken out by an operator",
+                spec.name
+            )));
+        }
+        let types = self.sched.cluster().types().len();
+        self.step_and_follow(at, EventKind::NodeUp(spec.clone()), out)?;
+        if self.sched.cluster().types().len() > types {
+            self.follow_types(at, out)?;
+        }
+        let message = format!("node {} is up: {} {}", spec.name, spec.gpus, spec.gpu_type);
+        self.note(at, EventTopic::Cluster, None, message);
+        Ok(())
+    }
+
+    pub(super) fn node_down(
+        &mut self,
+        at: Time,
+        node: &str,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        self.step_and_follow(at, EventKind::NodeDown { node: node.into() }, out)?;
+        self.note(at, EventTopic::Cluster, None, format!("node {node} is down"));
+        Ok(())
+    }
+
+    pub(super) fn node_drained(
+        &mut self,
+        at: Time,
+        node: &str,
+        drained: bool,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        let cluster = self.sched.cluster();
+        let known = cluster.node_named(node).and_then(|id| cluster.nodes().get(id.0));
+        let Some(known) = known else { return Err(Rejection::UnknownNode(node.into())) };
+        let gpu_type = cluster.types().get(known.gpu_type().0).cloned().unwrap_or_default();
+        let gpus = u32::try_from(known.gpus()).unwrap_or(u32::MAX);
+        if drained {
+            self.node_down(at, node, out)?;
+            self.drained.insert(node.into());
+            return Ok(());
+        }
+        let was = self.drained.remove(node);
+        let up = self.node_up(at, &NodeSpec { name: node.into(), gpu_type, gpus }, out);
+        if up.is_err() && was {
+            self.drained.insert(node.into());
+        }
+        up
+    }
+
+    /// A gpu type appeared: profiles may have a figure for it, and estimates are made for it.
+    fn follow_types(&mut self, at: Time, out: &mut Vec<Action>) -> Result<(), Rejection> {
+        let keys: Vec<WorkloadKey> = self.workloads.keys().copied().collect();
+        for key in keys {
+            let Some(entry) = self.workloads.get(&key) else { continue };
+            if entry.profile.provenance == Provenance::Estimated {
+                let estimate = self.estimate(at);
+                self.set_profile(at, key, estimate, out)?;
+                continue;
+            }
+            let given = self.for_scheduler(&entry.profile);
+            self.step_and_follow(at, EventKind::Profiled { workload: key, profile: given }, out)?;
+        }
+        Ok(())
+    }
+}

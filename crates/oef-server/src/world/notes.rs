@@ -1,0 +1,125 @@
+//! Histories and events: what people are told, within limits.
+
+use super::{Action, JobEntry, StateChange, World};
+use jiff::Timestamp;
+use oef_api::types::{Event, EventTopic, JobState};
+use oef_sched::{JobId, Time};
+
+/// Changes of one job's state that are remembered. The first ones tell how it began, the last ones how it
+/// is; a job that is preempted every round for a month has 17,000.
+const HISTORY_MAX: usize = 100;
+/// Of those, the oldest that stay.
+const HISTORY_FIRST: usize = 10;
+
+impl World {
+    /// Something happened that is about no single job.
+    pub(super) fn note(
+        &mut self,
+        at: Time,
+        topic: EventTopic,
+        tenant: Option<&str>,
+        message: String,
+    ) {
+        let event = Event {
+            id: 0,
+            at: timestamp(at),
+            topic,
+            job: None,
+            state: None,
+            tenant: tenant.map(String::from),
+            round: None,
+            message,
+        };
+        self.push_event(event);
+    }
+
+    /// Something happened, numbered here.
+    pub(super) fn push_event(&mut self, mut event: Event) {
+        event.id = self.next_event;
+        self.next_event += 1;
+        self.events.push_back(event);
+        while self.events.len() > self.settings.events_max {
+            self.events.pop_front();
+        }
+    }
+
+    /// A job's state changes, with a reason.
+    pub(super) fn set_state(
+        &mut self,
+        at: Time,
+        id: JobId,
+        state: JobState,
+        reason: String,
+        out: &mut Vec<Action>,
+    ) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let before = std::mem::replace(&mut job.state, state);
+        job.reason = reason;
+        remember(job, at);
+        if let Some(due) = job.retry_at
+            && state != JobState::Queued
+        {
+            job.retry_at = None;
+            self.index.retries.remove(&(due, id));
+        }
+        let (tenant, name) = (job.tenant().to_string(), job.name().to_string());
+        let message = format!("job {id} ({name}) is {}: {}", state.name(), job.reason);
+        if state.is_final() && !before.is_final() {
+            job.ended = Some(at);
+            self.ended.push_back(id);
+            if let Some(owner) = self.tenants.get_mut(&tenant) {
+                owner.live = owner.live.saturating_sub(1);
+            }
+            match state {
+                JobState::Finished => self.totals.finished += 1,
+                JobState::Failed => self.totals.failed += 1,
+                _ => self.totals.cancelled += 1,
+            }
+        }
+        if before != state {
+            self.index.remove(&tenant, before, id);
+            self.index.insert(&tenant, state, id);
+        }
+        self.push_event(Event {
+            id: 0,
+            at: timestamp(at),
+            topic: EventTopic::Job,
+            job: Some(id.0),
+            state: Some(state),
+            tenant: Some(tenant),
+            round: None,
+            message,
+        });
+        self.forget_ended(out);
+    }
+
+    /// Forgets the jobs that ended first, beyond the limit.
+    pub(super) fn forget_ended(&mut self, out: &mut Vec<Action>) {
+        while self.ended.len() > self.settings.ended_jobs_max {
+            let Some(id) = self.ended.pop_front() else { break };
+            self.forget_job(id, out);
+        }
+    }
+
+    /// Forgets an ended job; its place among the ended ones is the caller's business.
+    pub(super) fn forget_job(&mut self, id: JobId, out: &mut Vec<Action>) {
+        if let Some(job) = self.jobs.remove(&id) {
+            self.index.remove(job.tenant(), job.state, id);
+            out.push(Action::Forget { job: id });
+        }
+    }
+}
+
+fn remember(job: &mut JobEntry, at: Time) {
+    if job.history.len() >= HISTORY_MAX {
+        job.history.remove(HISTORY_FIRST);
+    }
+    let (state, reason) = (job.state, job.reason.clone());
+    job.history.push(StateChange { at_ms: at.0, state, reason });
+}
+
+/// An instant for people. What lies beyond the calendar is its last day.
+pub(crate) fn timestamp(at: Time) -> Timestamp {
+    let ms = i64::try_from(at.0).unwrap_or(i64::MAX);
+    Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,362 @@
+//! Tenants, groups and workloads: created, changed, removed.
+
+use super::record::GroupChange;
+use super::{Action, GroupEntry, ProfileEntry, Rejection, TenantEntry, WorkloadEntry, World};
+use oef_api::types::{EventTopic, JobState, Limits, Provenance};
+use oef_sched::{EventKind, JobId, Time, WorkloadKey};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Profiles of one workload that are remembered.
+const PROFILES_REMEMBERED: usize = 20;
+/// Members of a group that are named when it cannot be removed.
+const MEMBERS_NAMED: usize = 5;
+/// Groups within groups; more is a mistake.
+const GROUP_DEPTH_MAX: usize = 16;
+
+/// What changes about a tenant; what is none stays.
+pub(super) struct TenantChange<'a> {
+    pub weight: Option<f64>,
+    pub group: Option<&'a GroupChange>,
+    pub limits: Option<&'a Limits>,
+    pub suspended: Option<bool>,
+}
+
+impl World {
+    pub(super) fn tenant_created(
+        &mut self,
+        at: Time,
+        name: &str,
+        weight: f64,
+        group: Option<&str>,
+        limits: &Limits,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        if self.tenants.contains_key(name) {
+            return Err(Rejection::TenantExists(name.into()));
+        }
+        check_name(name)?;
+        check_weight(weight)?;
+        self.check_group(group)?;
+        let key = self.sched.tenant(name, weight);
+        self.tenant_names.insert(key, name.into());
+        let live = |state: &JobState| self.index.count(Some(name), *state);
+        let live = JobState::ALL.iter().filter(|s| !s.is_final()).map(live).sum::<usize>();
+        let entry = TenantEntry {
+            key,
+            weight,
+            group: None,
+            limits: limits.clone(),
+            suspended: false,
+            created_ms: at.0,
+            workloads: BTreeMap::new(),
+            // Jobs of an earlier tenant of that name may still be stopping.
+            live: u32::try_from(live).unwrap_or(u32::MAX),
+            account: super::Account { since: at, ..Default::default() },
+            delivered: VecDeque::new(),
+        };
+        self.tenants.insert(name.into(), entry);
+        let group = group.map(|group| GroupChange::Into(group.into()));
+        // The scheduler may know the name from before, with other values.
+        let change = TenantChange {
+            weight: Some(weight),
+            group: Some(group.as_ref().unwrap_or(&GroupChange::Out)),
+            limits: Some(limits),
+            suspended: Some(false),
+        };
+        self.set_tenant(at, name, &change, out)?;
+        self.note(at, EventTopic::Tenant, Some(name), format!("tenant {name} was created"));
+        Ok(())
+    }
+
+    pub(super) fn tenant_changed(
+        &mut self,
+        at: Time,
+        name: &str,
+        change: &TenantChange<'_>,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        if !self.tenants.contains_key(name) {
+            return Err(Rejection::UnknownTenant(name.into()));
+        }
+        change.weight.map_or(Ok(()), check_weight)?;
+        if let Some(GroupChange::Into(group)) = change.group {
+            self.check_group(Some(group))?;
+        }
+        self.set_tenant(at, name, change, out)?;
+        self.note(at, EventTopic::Tenant, Some(name), format!("tenant {name} was changed"));
+        Ok(())
+    }
+
+    /// Brings a change that was checked to the scheduler and into the entry.
+    fn set_tenant(
+        &mut self,
+        at: Time,
+        name: &str,
+        change: &TenantChange<'_>,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        let Some(tenant) = self.tenants.get(name).map(|entry| entry.key) else { return Ok(()) };
+        if let Some(weight) = change.weight {
+            self.step_and_follow(at, EventKind::Weight { tenant, weight }, out)?;
+        }
+        if let Some(suspended) = change.suspended {
+            let suspended = suspended || self.halted;
+            self.step_and_follow(at, EventKind::Suspend { tenant, suspended }, out)?;
+        }
+        if let Some(limits) = change.limits {
+            self.step_and_follow(at, EventKind::Limit { tenant, gpus: limits.gpus }, out)?;
+        }
+        if let Some(group) = change.group {
+            let group = match group {
+                GroupChange::Into(group) => self.groups.get(group).map(|entry| entry.key),
+                GroupChange::Out => None,
+            };
+            self.step_and_follow(at, EventKind::TenantGroup { tenant, group }, out)?;
+        }
+        let Some(entry) = self.tenants.get_mut(name) else { return Ok(()) };
+        entry.weight = change.weight.unwrap_or(entry.weight);
+        entry.suspended = change.suspended.unwrap_or(entry.suspended);
+        if let Some(limits) = change.limits {
+            entry.limits = limits.clone();
+        }
+        if let Some(group) = change.group {
+            entry.group = match group {
+                GroupChange::Into(group) => Some(group.clone()),
+                GroupChange::Out => None,
+            };
+        }
+        Ok(())
+    }
+
+    /// Its jobs are cancelled, its tokens void, and what ended is forgotten: a later tenant of the same
+    /// name must not see it.
+    pub(super) fn tenant_removed(
+        &mut self,
+        at: Time,
+        name: &str,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        if !self.tenants.contains_key(name) {
+            return Err(Rejection::UnknownTenant(name.into()));
+        }
+        let live: Vec<JobState> =
+            JobState::ALL.iter().copied().filter(|state| !state.is_final()).collect();
+        let jobs: Vec<JobId> = self.index.newest(Some(name), &live, None).collect();
+        for job in jobs {
+            match self.cancelled(at, job, "the removal of its tenant", out) {
+                Ok(()) | Err(Rejection::CancelledAlready(_)) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        let Some(entry) = self.tenants.remove(name) else { return Ok(()) };
+        for key in entry.workloads.values() {
+            self.workloads.remove(key);
+        }
+        let tokens = self.tokens.iter().filter(|(_, t)| t.tenant.as_deref() == Some(name));
+        let tokens: Vec<u64> = tokens.map(|(&id, _)| id).collect();
+        for id in tokens {
+            self.token_revoked(at, id)?;
+        }
+        self.forget_ended_of(name, out);
+        self.note(at, EventTopic::Tenant, Some(name), format!("tenant {name} was removed"));
+        Ok(())
+    }
+
+    fn forget_ended_of(&mut self, tenant: &str, out: &mut Vec<Action>) {
+        let ended: Vec<JobState> = JobState::ALL.into_iter().filter(|s| s.is_final()).collect();
+        let jobs: Vec<JobId> = self.index.newest(Some(tenant), &ended, None).collect();
+        for &job in &jobs {
+            self.forget_job(job, out);
+        }
+        if !jobs.is_empty() {
+            self.ended.retain(|job| jobs.binary_search_by(|j| job.cmp(j)).is_err());
+        }
+    }
+
+    pub(super) fn group_put(
+        &mut self,
+        at: Time,
+        name: &str,
+        weight: f64,
+        parent: Option<&str>,
+    ) -> Result<(), Rejection> {
+        check_name(name)?;
+        check_weight(weight)?;
+        self.check_group(parent)?;
+        let mut above = parent;
+        for _ in 0..GROUP_DEPTH_MAX {
+            let Some(group) = above else { break };
+            if group == name {
+                return Err(Rejection::GroupCycle { group: name.into() });
+            }
+            above = self.groups.get(group).and_then(|entry| entry.parent.as_deref());
+        }
+        if above.is_some() {
+            return Err(Rejection::Bad(format!("groups nest {GROUP_DEPTH_MAX} deep at most")));
+        }
+        let above = parent.and_then(|parent| self.groups.get(parent)).map(|entry| entry.key);
+        let key = self.sched.group(name, weight, above);
+        let key = key.ok_or_else(|| Rejection::UnknownGroup(parent.unwrap_or_default().into()))?;
+        // The scheduler may know the name from before, with other values.
+        self.step(at, EventKind::GroupParent { group: key, parent: above })?;
+        self.step(at, EventKind::GroupWeight { group: key, weight })?;
+        let entry = GroupEntry { key, weight, parent: parent.map(String::from) };
+        self.groups.insert(name.into(), entry);
+        self.note(at, EventTopic::Tenant, None, format!("group {name} was set"));
+        Ok(())
+    }
+
+    pub(super) fn group_removed(&mut self, at: Time, name: &str) -> Result<(), Rejection> {
+        if !self.groups.contains_key(name) {
+            return Err(Rejection::UnknownGroup(name.into()));
+        }
+        let stands = |group: &Option<String>| group.as_deref() == Some(name);
+        let tenants = self.tenants.iter().filter(|(_, t)| stands(&t.group)).map(|(n, _)| n);
+        let groups = self.groups.iter().filter(|(_, g)| stands(&g.parent)).map(|(n, _)| n);
+        let members: Vec<&str> =
+            tenants.chain(groups).take(MEMBERS_NAMED).map(String::as_str).collect();
+        if !members.is_empty() {
+            let members = members.join(", ");
+            return Err(Rejection::GroupInUse { group: name.into(), members });
+        }
+        if let Some(entry) = self.groups.remove(name) {
+            self.step(at, EventKind::GroupParent { group: entry.key, parent: None })?;
+        }
+        self.note(at, EventTopic::Tenant, None, format!("group {name} was removed"));
+        Ok(())
+    }
+
+    pub(super) fn workload_put(
+        &mut self,
+        at: Time,
+        tenant: &str,
+        name: &str,
+        weight: Option<f64>,
+        profile: Option<&ProfileEntry>,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        check_name(name)?;
+        weight.map_or(Ok(()), check_weight)?;
+        profile.map_or(Ok(()), check_profile)?;
+        let key = self.find_workload(at, tenant, name, out)?;
+        if let Some(profile) = profile {
+            self.set_profile(at, key, profile.clone(), out)?;
+        }
+        if let Some(weight) = weight {
+            self.step_and_follow(at, EventKind::WorkloadWeight { workload: key, weight }, out)?;
+            if let Some(entry) = self.workloads.get_mut(&key) {
+                entry.weight = weight;
+            }
+        }
+        let message = format!("workload {name} of {tenant} was set");
+        self.note(at, EventTopic::Tenant, Some(tenant), message);
+        Ok(())
+    }
+
+    /// The workload of that name; one that is new begins with an estimate.
+    pub(super) fn find_workload(
+        &mut self,
+        at: Time,
+        tenant: &str,
+        name: &str,
+        out: &mut Vec<Action>,
+    ) -> Result<WorkloadKey, Rejection> {
+        let Some(owner) = self.tenants.get(tenant) else {
+            return Err(Rejection::UnknownTenant(tenant.into()));
+        };
+        if let Some(&known) = owner.workloads.get(name) {
+            return Ok(known);
+        }
+        let owner = owner.key;
+        let profile = self.estimate(at);
+        let given = self.for_scheduler(&profile);
+        let key = self.sched.workload(owner, name, 1.0, given.clone());
+        let key = key.ok_or_else(|| Rejection::UnknownTenant(tenant.into()))?;
+        let entry = WorkloadEntry {
+            tenant: tenant.into(),
+            name: name.into(),
+            weight: 1.0,
+            profile,
+            history: VecDeque::new(),
+            observed: BTreeMap::new(),
+        };
+        self.workloads.insert(key, entry);
+        if let Some(owner) = self.tenants.get_mut(tenant) {
+            owner.workloads.insert(name.into(), key);
+        }
+        // The scheduler may know the name from before, with other values.
+        let known = self.sched.workloads().get(key.0).map(|w| (w.profile == given, w.weight));
+        if let Some((false, _)) = known {
+            let profiled = EventKind::Profiled { workload: key, profile: given };
+            self.step_and_follow(at, profiled, out)?;
+        }
+        if known.is_some_and(|(_, weight)| weight != 1.0) {
+            let weight = EventKind::WorkloadWeight { workload: key, weight: 1.0 };
+            self.step_and_follow(at, weight, out)?;
+        }
+        Ok(key)
+    }
+
+    /// Another profile counts from now on.
+    pub(super) fn set_profile(
+        &mut self,
+        at: Time,
+        key: WorkloadKey,
+        profile: ProfileEntry,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        let given = self.for_scheduler(&profile);
+        if let Some(entry) = self.workloads.get_mut(&key) {
+            let before = std::mem::replace(&mut entry.profile, profile);
+            entry.history.push_front(before);
+            entry.history.truncate(PROFILES_REMEMBERED);
+        }
+        self.step_and_follow(at, EventKind::Profiled { workload: key, profile: given }, out)
+    }
+
+    /// A profile in the order of the cluster's types.
+    pub(super) fn for_scheduler(&self, profile: &ProfileEntry) -> oef_sched::Profile {
+        let on = |gpu: &String| profile.throughput.get(gpu).copied().unwrap_or(0.0);
+        oef_sched::Profile {
+            throughput: self.sched.cluster().types().iter().map(on).collect(),
+            provenance: match profile.provenance {
+                Provenance::Declared => oef_sched::Provenance::Declared,
+                Provenance::Measured => oef_sched::Provenance::Measured,
+                Provenance::Estimated => oef_sched::Provenance::Estimated,
+            },
+        }
+    }
+
+    fn check_group(&self, group: Option<&str>) -> Result<(), Rejection> {
+        match group {
+            Some(group) if !self.groups.contains_key(group) => {
+                Err(Rejection::UnknownGroup(group.into()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Rejection> {
+    match name.is_empty() {
+        true => Err(Rejection::Bad("a name has at least one character".into())),
+        false => Ok(()),
+    }
+}
+
+fn check_weight(weight: f64) -> Result<(), Rejection> {
+    match weight.is_finite() && weight > 0.0 {
+        true => Ok(()),
+        false => Err(Rejection::Bad(format!("a weight is a number above 0, not {weight}"))),
+    }
+}
+
+fn check_profile(profile: &ProfileEntry) -> Result<(), Rejection> {
+    let bad = profile.throughput.iter().find(|(_, t)| !t.is_finite() || **t < 0.0);
+    match bad {
+        Some((gpu, throughput)) => Err(Rejection::Bad(format!(
+            "throughput on `{gpu}` is a number from 0 on, not {throughput}"
+        ))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,66 @@
+//! Shares and rounds.
+
+use super::notes::timestamp;
+use super::{Action, Rejection, World};
+use oef_api::types::{Event, EventTopic};
+use oef_sched::{Answer, EventKind, Time};
+
+impl World {
+    /// Shares that were computed aside; they count from the next round on.
+    pub(super) fn shares(
+        &mut self,
+        at: Time,
+        answer: &Answer,
+        solve_ms: u64,
+    ) -> Result<(), Rejection> {
+        self.step(at, EventKind::Shares(Box::new(answer.clone())))?;
+        self.round.shares_of = self.sched.round().0 + 1;
+        self.round.solve_ms = solve_ms;
+        Ok(())
+    }
+
+    /// Everybody is set aside, and what runs saves its work; or all go on as they were.
+    pub(super) fn halt(
+        &mut self,
+        at: Time,
+        halted: bool,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        self.halted = halted;
+        let tenants: Vec<_> = self.tenants.values().map(|t| (t.key, t.suspended)).collect();
+        for (tenant, suspended) in tenants {
+            let suspended = suspended || halted;
+            self.step_and_follow(at, EventKind::Suspend { tenant, suspended }, out)?;
+        }
+        let message = if halted { "the daemon stops" } else { "the daemon goes on" };
+        self.note(at, EventTopic::Cluster, None, message.into());
+        Ok(())
+    }
+
+    pub(super) fn round_began(
+        &mut self,
+        at: Time,
+        kept: bool,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        self.close_round(at);
+        let actions = self.step(at, EventKind::TickKept)?;
+        self.round.kept = kept;
+        self.totals.kept += u64::from(kept);
+        self.count_rates();
+        self.follow(at, actions, out);
+        let round = self.sched.round().0;
+        let kept = if kept { ", with the shares of before" } else { "" };
+        self.push_event(Event {
+            id: 0,
+            at: timestamp(at),
+            topic: EventTopic::Round,
+            job: None,
+            state: None,
+            tenant: None,
+            round: Some(round),
+            message: format!("round {round} began{kept}"),
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,119 @@
+//! What an operator decides, as far as the scheduler's own settings do not say it.
+
+use super::{Rejection, World};
+use oef_api::types::{EventTopic, SettingsPatch};
+use oef_core::Mechanism;
+use oef_sched::{Settings, Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// Shorter rounds are all planning and no work.
+const ROUND_MIN: Span = Span(100);
+/// Nobody waits longer than a day for a turn.
+const ROUND_MAX: Span = Span(24 * 3600 * 1000);
+/// More than any job needs to write a checkpoint, or should run undisturbed.
+const SPAN_MAX: Span = Span(30 * 24 * 3600 * 1000);
+const STICKINESS_MAX: f64 = 100.0;
+/// A waiting job of the same workload has its turn after so many rounds.
+const TURN_ROUNDS: u64 = 4;
+/// A better place is expected to last so many rounds.
+const HORIZON_ROUNDS: u64 = 12;
+/// What a restart of a big job costs (see the scheduler's default)...
+const RESTART_COST_MAX: Span = Span(14_000);
+/// ... but no more than this part of a round: who chooses short rounds has jobs that start quickly.
+const RESTART_COST_PART: u64 = 20;
+
+/// Settings that the scheduler does not know.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SettingsEntry {
+    /// How long a job may take to stop.
+    pub grace_ms: u64,
+    /// The minimum run time as it was set; none: one round, whatever its length.
+    #[serde(default)]
+    pub min_run_ms: Option<u64>,
+    /// Ended jobs that are remembered.
+    pub ended_jobs_max: usize,
+    /// Events that are remembered.
+    pub events_max: usize,
+}
+
+impl Default for SettingsEntry {
+    fn default() -> Self {
+        // A big model is written in some seconds; a network disk may take its time.
+        let grace_ms = 60_000;
+        SettingsEntry { grace_ms, min_run_ms: None, ended_jobs_max: 50_000, events_max: 10_000 }
+    }
+}
+
+impl World {
+    /// The settings of the scheduler and of the daemon as they would be after a change.
+    pub fn patched(&self, patch: &SettingsPatch) -> Result<(Settings, SettingsEntry), Rejection> {
+        let (mut sched, mut own) = (self.sched.settings().clone(), self.settings.clone());
+        if let Some(name) = &patch.mechanism {
+            sched.mechanism = name.parse().map_err(|_| {
+                let known: Vec<&str> = Mechanism::ALL.iter().map(|m| m.name()).collect();
+                let known = known.join(", ");
+                Rejection::Bad(format!("`{name}` is no mechanism; there are {known}"))
+            })?;
+        }
+        if let Some(reference) = &patch.reference {
+            let known = self.sched.cluster().types();
+            if !reference.is_empty() && !known.contains(reference) {
+                let known = known.join(", ");
+                let why = format!("`{reference}` is no gpu type here; there are {known}");
+                return Err(Rejection::Bad(why));
+            }
+            sched.reference = Some(reference.clone()).filter(|r| !r.is_empty());
+        }
+        if let Some(seconds) = patch.round_s {
+            sched.round = span("the length of a round", seconds, ROUND_MIN, ROUND_MAX)?;
+        }
+        if let Some(seconds) = patch.min_run_s {
+            own.min_run_ms = Some(span("the minimum run time", seconds, Span(0), SPAN_MAX)?.0);
+        }
+        if let Some(seconds) = patch.grace_s {
+            own.grace_ms = span("the grace time", seconds, Span(0), SPAN_MAX)?.0;
+        }
+        if let Some(stickiness) = patch.stickiness {
+            if !(0.0..=STICKINESS_MAX).contains(&stickiness) {
+                let why = format!("stickiness is a number from 0 to 100, not {stickiness}");
+                return Err(Rejection::Bad(why));
+            }
+            sched.stickiness = stickiness;
+        }
+        follow_round(&mut sched, own.min_run_ms);
+        Ok((sched, own))
+    }
+
+    pub(super) fn change_settings(
+        &mut self,
+        at: Time,
+        patch: &SettingsPatch,
+    ) -> Result<(), Rejection> {
+        let (sched, own) = self.patched(patch)?;
+        if sched != *self.sched.settings() {
+            self.sched.set_settings(sched);
+        }
+        self.settings = own;
+        self.note(at, EventTopic::Cluster, None, "settings were changed".into());
+        Ok(())
+    }
+}
+
+/// What depends on the length of a round.
+pub(super) fn follow_round(settings: &mut Settings, min_run_ms: Option<u64>) {
+    let round = settings.round;
+    settings.min_run = min_run_ms.map_or(round, Span);
+    settings.turn = round.times(TURN_ROUNDS);
+    settings.horizon = round.times(HORIZON_ROUNDS);
+    settings.restart_cost = RESTART_COST_MAX.min(Span(round.0 / RESTART_COST_PART));
+}
+
+fn span(what: &str, seconds: f64, min: Span, max: Span) -> Result<Span, Rejection> {
+    let (low, high) = (min.seconds(), max.seconds());
+    match (low..=high).contains(&seconds) {
+        true => Ok(Span::from_seconds(seconds)),
+        false => Err(Rejection::Bad(format!(
+            "{what} is a number of seconds from {low} to {high}, not {seconds}"
+        ))),
+    }
+}
