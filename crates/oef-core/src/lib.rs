@@ -28,7 +28,7 @@ pub use mechanism::{Mechanism, Options, Outcome, SolveError, SolverReport, Statu
 pub use problem::{
     Field, GpuSpec, InvalidProblem, Problem, ProblemError, ProblemSpec, TenantSpec, WorkloadSpec,
 };
-pub use shares::{Shares, equal_split, usable_value};
+pub use shares::{Shares, equal_split, usable_value, workload_equal_split};
 pub use solver::{ApplyError, Solver};
 
 /// Relative optimality gap and constraint violation within which an answer counts as optimal.

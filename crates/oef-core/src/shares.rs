@@ -89,6 +89,14 @@ pub fn equal_split(problem: &Problem, tenant: TenantId) -> f64 {
     usable_value(&bundles, problem.tenants()[tenant.0].demand)
 }
 
+/// The throughput of one workload if every type were divided by weight, without a look at the demand of its
+/// tenant, which counts for all of the tenant's workloads together.
+pub fn workload_equal_split(problem: &Problem, workload: WorkloadId) -> f64 {
+    let Some(of) = problem.workloads().get(workload.0) else { return 0.0 };
+    let part = of.weight / problem.total_weight();
+    of.speedup.iter().zip(problem.types()).map(|(speed, t)| speed * t.capacity * part).sum()
+}
+
 /// What the best part of some bundles is worth to a tenant that can use at most `demand` GPUs: each
 /// workload values its own bundle by its own speedups; the fastest GPUs are taken first.
 pub fn usable_value<B: AsRef<[f64]>>(bundles: &[(&[f64], B)], demand: Option<f64>) -> f64 {

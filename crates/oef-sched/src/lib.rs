@@ -38,6 +38,7 @@ mod testing;
 mod time;
 mod weights;
 mod why;
+mod why_tenant;
 
 pub use action::{Action, Refusal};
 pub use cluster::{Cluster, Health, Node, NodeSpec};
@@ -56,3 +57,4 @@ pub use tenant::{Profile, Provenance, Tenant, Workload};
 pub use time::{Span, Time};
 pub use weights::Group;
 pub use why::{Forecast, why};
+pub use why_tenant::{TenantForecast, why_tenant};

@@ -6,6 +6,10 @@
 //! restart the same records give the same world. Everybody else reads the world, and never waits for a
 //! computation of shares, which runs aside.
 #![forbid(unsafe_code)]
+#![expect(
+    clippy::result_large_err,
+    reason = "a problem is built once, on its way to somebody who waits for the network"
+)]
 
 mod access;
 pub mod caller;
@@ -22,6 +26,7 @@ mod secret;
 pub mod serve;
 pub mod store;
 pub mod up;
+pub mod view;
 pub mod world;
 
 pub use run_error::RunError;

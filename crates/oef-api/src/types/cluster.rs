@@ -60,7 +60,7 @@ pub struct Node {
     pub gpu_type: String,
     /// Whether it may be used.
     pub health: NodeHealth,
-    /// For each GPU the job on it.
+    /// For each GPU the job on it; 0: one that the asker may not see.
     pub jobs: Vec<Option<u64>>,
 }
 

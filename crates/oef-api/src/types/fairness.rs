@@ -13,7 +13,8 @@ pub struct Fairness {
     pub mechanism: String,
     /// Every tenant with jobs.
     pub tenants: Vec<TenantFairness>,
-    /// How much each values each other's share over its own: row tenant, column tenant; over 1 is envy.
+    /// How much each values each other's share over its own: row tenant, column tenant; over 1 is envy. With
+    /// more than 64 tenants only the largest of each row.
     pub envy: Vec<EnvyEntry>,
     /// The smallest throughput over that of an equal split; 1 and more: the sharing incentive holds.
     pub sharing_incentive: Option<f64>,

@@ -20,6 +20,13 @@ proptest! {
             live_on(&mut world, dice, WILD);
         }
         world.tick();
+        for tenant in 0..world.state.tenants().len() {
+            let forecast = why_tenant(&world.state, TenantKey(tenant)).expect("it is there");
+            prop_assert!(!forecast.sentence.is_empty());
+            let jobs = forecast.running + forecast.waiting + forecast.held;
+            let own = world.state.jobs().filter(|job| job.spec().tenant.0 == tenant);
+            prop_assert_eq!(jobs, own.count());
+        }
         for job in world.state.jobs() {
             let forecast = why(&world.state, job.spec().id).expect("it is live");
             prop_assert!(!forecast.sentence.is_empty());
@@ -102,4 +109,35 @@ fn reasons_say_what_a_job_waits_for() {
     for (job, sentence) in expected {
         assert_eq!(said(job), sentence);
     }
+}
+
+#[test]
+fn tenants_are_told_what_they_have_and_why() {
+    let mut world = World::new(max_min(), &[("k80", 1, 4), ("v100", 1, 4)]);
+    let group = world.state.group("g", 1.0, None);
+    let names = ["plain", "few", "capped", "grouped", "away", "nobody", "late"];
+    let keys = names.map(|name| world.tenant(name, 1.0, &[1.0, 2.0]));
+    let tenant = |t: usize| TenantKey(t);
+    for (t, jobs) in [(0, 20), (1, 1), (2, 20), (3, 20), (4, 2)] {
+        world.submit_many(keys[t], 1, jobs);
+    }
+    world.happen(EventKind::Limit { tenant: tenant(2), gpus: Some(1) });
+    world.happen(EventKind::TenantGroup { tenant: tenant(3), group });
+    world.happen(EventKind::Suspend { tenant: tenant(4), suspended: true });
+    world.tick();
+    world.submit(keys[6], 1);
+    let said = |t: usize| why_tenant(&world.state, tenant(t)).map(|f| f.sentence);
+    let expected = [
+        "is entitled to 2.00 of k80, 1.00 of v100, by weight 1.00 of 4.00; it has 3 and 17 jobs waiting",
+        "is entitled to 1.00 of v100, all that its jobs can use; it has 1",
+        "is entitled to 1.00 of v100, all that its limit allows; it has 1 and 19 jobs waiting",
+        "is entitled to 2.00 of k80, 1.00 of v100, by weight 1.00 of 4.00; it has 3 and 17 jobs waiting",
+        "is suspended: 2 jobs held",
+        "has no jobs",
+        "has its first share in the next round; it has 0 and 1 job waiting",
+    ];
+    for (t, expected) in expected.into_iter().enumerate() {
+        assert_eq!(said(t).as_deref(), Some(expected), "{}", names[t]);
+    }
+    assert_eq!(why_tenant(&world.state, TenantKey(99)), None);
 }

@@ -13,6 +13,8 @@ const BACK_OFF_MAX: Span = Span(600_000);
 const SHORT_RUN: Span = Span(10_000);
 /// So many losses without any progress are no bad luck: something about the job ends its runner.
 const LOSSES_MAX: u32 = 10;
+/// What stands in a reason before the job's own output: viewers are shown what comes before it.
+pub(crate) const LAST_LINE: &str = "; its last line: ";
 /// Of the last line of output, so much goes into the reason.
 const LAST_LINE_MAX: usize = 200;
 
@@ -158,7 +160,7 @@ fn reason(verdict: &Verdict, job: &JobEntry, end: &End<'_>, stop: Option<&str>) 
                 n => format!("; gave up after {n} failures"),
             };
             let last = end.last_lines.and_then(|lines| lines.trim_end().lines().last());
-            let last = last.map(|line| format!("; its last line: {}", cut(line)));
+            let last = last.map(|line| format!("{LAST_LINE}{}", cut(line)));
             format!("failed: {detail}{tries}{}", last.unwrap_or_default())
         }
     }

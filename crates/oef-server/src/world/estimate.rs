@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 impl World {
     /// The geometric mean of what is known of other workloads, counted against the reference type; 1 on
     /// a type of which nothing is known.
-    pub(super) fn estimate(&self, at: Time) -> ProfileEntry {
+    pub(crate) fn estimate(&self, at: Time) -> ProfileEntry {
         let types = self.sched.cluster().types();
         let reference = self.reference().unwrap_or_default();
         let mut sums: BTreeMap<&str, (f64, u32)> = BTreeMap::new();

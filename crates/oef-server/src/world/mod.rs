@@ -7,7 +7,7 @@
 mod account;
 mod action;
 mod apply;
-mod endings;
+pub(crate) mod endings;
 mod estimate;
 mod index;
 mod job;

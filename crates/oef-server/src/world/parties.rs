@@ -315,7 +315,7 @@ impl World {
     }
 
     /// A profile in the order of the cluster's types.
-    pub(super) fn for_scheduler(&self, profile: &ProfileEntry) -> oef_sched::Profile {
+    pub(crate) fn for_scheduler(&self, profile: &ProfileEntry) -> oef_sched::Profile {
         let on = |gpu: &String| profile.throughput.get(gpu).copied().unwrap_or(0.0);
         oef_sched::Profile {
             throughput: self.sched.cluster().types().iter().map(on).collect(),

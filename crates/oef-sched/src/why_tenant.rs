@@ -1,0 +1,134 @@
+//! Why a tenant has what it has.
+
+use crate::ids::{GroupKey, TenantKey};
+use crate::job::JobState;
+use crate::state::State;
+use crate::tenant::Workload;
+
+/// Below this part of a GPU, or of a GPU-round, two figures are the same.
+const SAME: f64 = 0.005;
+
+/// What a tenant has, what it is entitled to, and why.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct TenantForecast {
+    /// The GPUs that it is entitled to in this round, by type.
+    pub share: Vec<f64>,
+    /// The GPUs that its jobs have, or will have as soon as others have left them, by type.
+    pub holds: Vec<u32>,
+    /// GPU-rounds that it is owed, by type; below 0: that it had beyond its shares.
+    pub deficit: Vec<f64>,
+    /// GPUs that its jobs could use together, its limit apart.
+    pub wanted: u64,
+    /// Its jobs that have GPUs, or are being given or leaving some.
+    pub running: usize,
+    /// Its jobs that wait for GPUs.
+    pub waiting: usize,
+    /// Its jobs that are held.
+    pub held: usize,
+    /// Its own weight.
+    pub weight: f64,
+    /// What counted in the last shares; `None`: it had no jobs then.
+    pub effective_weight: Option<f64>,
+    /// The group that it stands in.
+    pub group: Option<GroupKey>,
+    /// The GPUs that it may have at once.
+    pub limit: Option<u32>,
+    /// Whether all of its jobs are held.
+    pub suspended: bool,
+    /// The most important of that in a sentence or two.
+    pub sentence: String,
+}
+
+/// Says what a tenant has, and why. `None`: there is no such tenant.
+pub fn why_tenant(state: &State, tenant: TenantKey) -> Option<TenantForecast> {
+    let of = state.tenants.get(tenant.0)?;
+    let types = 0..state.cluster.types().len();
+    let own = || of.workloads.iter().map(|w| &state.workloads[w.0]);
+    let sum = |figure: fn(&Workload, usize) -> f64| {
+        types.clone().map(|j| own().map(|w| figure(w, j)).sum()).collect()
+    };
+    let jobs = || state.jobs().filter(|job| job.spec.tenant == tenant);
+    let count = |state: JobState| jobs().filter(|job| job.state() == state).count();
+    let (waiting, held) = (count(JobState::Queued), count(JobState::Held));
+    let live = own().filter(|w| w.is_active());
+    let mut forecast = TenantForecast {
+        share: sum(Workload::share_on),
+        holds: types.clone().map(|j| own().map(|w| w.used_on(j)).sum()).collect(),
+        deficit: sum(Workload::deficit_on),
+        wanted: live.map(|w| w.usable(state.cluster.capacity())).sum(),
+        running: jobs().count() - waiting - held,
+        waiting,
+        held,
+        weight: of.weight,
+        effective_weight: of.effective,
+        group: of.group,
+        limit: of.limit,
+        suspended: of.suspended,
+        sentence: String::new(),
+    };
+    forecast.sentence = sentence(state, &forecast);
+    Some(forecast)
+}
+
+fn sentence(state: &State, of: &TenantForecast) -> String {
+    let live = of.running + of.waiting;
+    if of.suspended {
+        return format!("is suspended: {} held", jobs(of.held));
+    }
+    if live == 0 {
+        return match of.held {
+            0 => "has no jobs".into(),
+            held => format!("wants nothing: {} held", jobs(held)),
+        };
+    }
+    format!("{}; {}", entitled(state, of), has(of))
+}
+
+/// What it is entitled to, and what decides that.
+fn entitled(state: &State, of: &TenantForecast) -> String {
+    let Some(weight) = of.effective_weight else {
+        return match of.wanted {
+            0 => "its jobs can run nowhere as things are".into(),
+            _ => "has its first share in the next round".into(),
+        };
+    };
+    let share: f64 = of.share.iter().sum();
+    let total = state.entitlement.answer().map_or(weight, |(problem, _)| problem.total_weight());
+    let parts = of.share.iter().zip(state.cluster.types()).filter(|(gpus, _)| **gpus > SAME);
+    let parts: Vec<String> = parts.map(|(gpus, name)| format!("{gpus:.2} of {name}")).collect();
+    let what = match parts.is_empty() {
+        true => "is entitled to no GPUs".to_string(),
+        false => format!("is entitled to {}", parts.join(", ")),
+    };
+    let limit = of.limit.map(f64::from);
+    match limit {
+        Some(limit) if share > limit - SAME && limit < of.wanted as f64 => {
+            format!("{what}, all that its limit allows")
+        }
+        _ if share > of.wanted as f64 - SAME => format!("{what}, all that its jobs can use"),
+        _ => format!("{what}, by weight {weight:.2} of {total:.2}"),
+    }
+}
+
+/// What it has, and what it is owed.
+fn has(of: &TenantForecast) -> String {
+    let holds: u32 = of.holds.iter().sum();
+    let owed: f64 = of.deficit.iter().sum();
+    let waits = match of.waiting {
+        0 => String::new(),
+        waiting => format!(" and {} waiting", jobs(waiting)),
+    };
+    let balance = if owed > SAME {
+        format!("; it is owed {owed:.2} GPU-rounds")
+    } else if owed < -SAME {
+        format!("; it had {:.2} GPU-rounds beyond its shares", -owed)
+    } else {
+        String::new()
+    };
+    format!("it has {holds}{waits}{balance}")
+}
+
+fn jobs(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "job" } else { "jobs" })
+}

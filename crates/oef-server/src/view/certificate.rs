@@ -1,0 +1,103 @@
+//! The certificate of some shares, with a sentence where a property fails.
+
+use super::text::{amounts, figure};
+use oef_api::types::{Audit, Property};
+use oef_core::audit::{EnvyWitness, Finding, Improvement, ParetoFinding, SkippedType};
+use oef_core::{Outcome, Problem, Shares, TenantId, TypeId, audit};
+
+/// Of those who could gain, so many are named.
+const NAMED_MAX: usize = 4;
+
+/// Audits some shares. With many tenants this takes long.
+pub fn certificate(problem: &Problem, outcome: &Outcome) -> Audit {
+    let found = audit(problem, outcome);
+    Audit {
+        capacity: property(&found.capacity, |w| {
+            let name = gpu(problem, w.gpu);
+            format!("{} of {} {name} are handed out", figure(w.used), figure(w.capacity))
+        }),
+        envy_free: property(&found.envy_free, |w| envy(problem, &outcome.shares, w)),
+        sharing_incentive: property(&found.sharing_incentive, |w| {
+            format!(
+                "{} trains at {}, and an equal split would give it {}",
+                tenant(problem, w.tenant),
+                figure(w.throughput),
+                figure(w.equal_split)
+            )
+        }),
+        pareto_efficient: pareto(problem, &found.pareto_efficient),
+        adjacent: property(&found.adjacent, |w| skipped(problem, w)),
+    }
+}
+
+/// The names of the properties that hold.
+pub(super) fn holding(audit: &Audit) -> Vec<String> {
+    let all = [
+        ("capacity", &audit.capacity),
+        ("envy-free", &audit.envy_free),
+        ("sharing incentive", &audit.sharing_incentive),
+        ("Pareto efficient", &audit.pareto_efficient),
+        ("adjacent types", &audit.adjacent),
+    ];
+    all.iter().filter(|(_, p)| p.holds).map(|(name, _)| (*name).into()).collect()
+}
+
+fn property<W>(finding: &Finding<W>, sentence: impl Fn(&W) -> String) -> Property {
+    Property {
+        holds: finding.holds,
+        worst: finding.worst,
+        witness: finding.witness.as_ref().map(sentence),
+    }
+}
+
+fn envy(problem: &Problem, shares: &Shares, w: &EnvyWitness) -> String {
+    let (envious, envied) = (tenant(problem, w.envious), tenant(problem, w.envied));
+    let scale = problem.tenants()[w.envious.0].weight / problem.tenants()[w.envied.0].weight;
+    let scaled = match (scale - 1.0).abs() > 1e-12 {
+        true => format!(", {} times it by their weights", figure(scale)),
+        false => String::new(),
+    };
+    let types = problem.types().iter().map(|t| &t.name);
+    let bundle = amounts(types.zip(shares.of_tenant(problem, w.envied)));
+    let (own, other) = (figure(w.own), figure(w.other));
+    format!(
+        "{envious} would rather have the share of {envied} ({bundle}{scaled}): {other} instead of {own}"
+    )
+}
+
+fn pareto(problem: &Problem, finding: &ParetoFinding) -> Property {
+    let sentence = match &finding.witness {
+        Some(better) => Some(gains(problem, finding, better)),
+        None if finding.holds => None,
+        None => {
+            let bound = 100.0 * finding.bound;
+            Some(format!("not decided: with nobody losing, the total gains at most {bound:.2} %"))
+        }
+    };
+    Property { holds: finding.holds, worst: finding.worst, witness: sentence }
+}
+
+fn gains(problem: &Problem, finding: &ParetoFinding, better: &Improvement) -> String {
+    let named = better.gains.iter().take(NAMED_MAX);
+    let named: Vec<String> = named
+        .map(|&(t, gain)| format!("{} could gain {}", tenant(problem, t), figure(gain)))
+        .collect();
+    let more = better.gains.len().saturating_sub(NAMED_MAX);
+    let more = if more > 0 { format!(" and {more} others something") } else { String::new() };
+    let part = 100.0 * finding.worst;
+    format!("{}{more} with nobody losing ({part:.2} % of the total)", named.join(", "))
+}
+
+fn skipped(problem: &Problem, w: &SkippedType) -> String {
+    let held: Vec<&str> = w.held.iter().map(|&t| gpu(problem, t)).collect();
+    let (name, between) = (tenant(problem, w.tenant), gpu(problem, w.skipped));
+    format!("{name} holds {}, but no {between} between them", held.join(" and "))
+}
+
+fn tenant(problem: &Problem, TenantId(t): TenantId) -> &str {
+    &problem.tenants()[t].name
+}
+
+fn gpu(problem: &Problem, TypeId(j): TypeId) -> &str {
+    &problem.types()[j].name
+}

@@ -1,0 +1,65 @@
+//! The machines with who is on them, and the settings.
+
+use crate::caller::Caller;
+use crate::world::World;
+use oef_api::types::{Cluster, GpuTypeStatus, JobState, Node, NodeHealth, Problem, Settings};
+use oef_sched::Health;
+use std::collections::BTreeMap;
+
+/// What stands for a job that the caller may not see: no job has this number.
+const SOMEBODY: u64 = 0;
+
+/// The machines, and who is on them.
+pub fn cluster(world: &World, caller: &Caller) -> Result<Cluster, Problem> {
+    let cluster = world.sched.cluster();
+    let answer = world.sched.entitlement().answer();
+    let price = |name: &str| {
+        let (problem, outcome) = answer?;
+        outcome.prices.get(problem.type_named(name)?.0).copied()
+    };
+    let figures = cluster.types().iter().zip(cluster.capacity()).zip(cluster.idle());
+    let types = figures.map(|((name, &capacity), &idle)| GpuTypeStatus {
+        gpu_type: name.clone(),
+        capacity,
+        idle,
+        price: price(name),
+    });
+    let types = types.collect();
+    let holders = holders(world, caller);
+    let nodes = cluster.nodes().iter().map(|node| Node {
+        name: node.name().into(),
+        gpu_type: cluster.types().get(node.gpu_type().0).cloned().unwrap_or_default(),
+        health: match node.health() {
+            Health::Up => NodeHealth::Up,
+            Health::Down => NodeHealth::Down,
+        },
+        jobs: (0..node.gpus() as u32).map(|at| holders.get(&(node.name(), at)).copied()).collect(),
+    });
+    Ok(Cluster { types, nodes: nodes.collect(), reference: world.reference() })
+}
+
+/// The job on each GPU, by node and index.
+fn holders<'a>(world: &'a World, caller: &Caller) -> BTreeMap<(&'a str, u32), u64> {
+    let placed = [JobState::Starting, JobState::Running, JobState::Stopping];
+    let mut holders = BTreeMap::new();
+    for id in world.index.newest(None, &placed, None) {
+        let Some(job) = world.jobs.get(&id) else { continue };
+        let shown = if caller.may_see(job.tenant()) { id.0 } else { SOMEBODY };
+        let gpus = job.run().map_or(&[][..], |run| &run.gpus);
+        holders.extend(gpus.iter().map(|gpu| ((gpu.node.as_str(), gpu.index), shown)));
+    }
+    holders
+}
+
+/// The settings that an operator may change.
+pub fn settings(world: &World, _caller: &Caller) -> Result<Settings, Problem> {
+    let sched = world.sched.settings();
+    Ok(Settings {
+        mechanism: sched.mechanism.name().into(),
+        round_s: sched.round.seconds(),
+        reference: sched.reference.clone(),
+        min_run_s: sched.min_run.seconds(),
+        grace_s: world.settings.grace_ms as f64 / 1000.0,
+        stickiness: sched.stickiness,
+    })
+}

@@ -1,0 +1,191 @@
+//! Jobs: one of them whole, or a page of many.
+
+use super::text::{gpu_ref, timestamp};
+use super::{access, why};
+use crate::caller::Caller;
+use crate::problem::{Kind, More as _};
+use crate::world::{JobEntry, RunEnding, RunEntry, World};
+use oef_api::types::{
+    Change, Ending, GpuRef, Job, JobState, Jobs, JobsQuery, Problem, Progress, Run,
+};
+use oef_sched::JobId;
+
+/// While no more jobs wait than this, a list says of each what it waits for at the moment. Finding that
+/// out takes a walk through the queue; beyond, a list says why the job came to wait, and `why` the rest.
+const LIVE_REASONS_MAX: usize = 1_000;
+
+/// States of jobs that have not ended.
+const LIVE: [JobState; 4] =
+    [JobState::Queued, JobState::Starting, JobState::Running, JobState::Stopping];
+
+/// A job, whole.
+pub fn job(world: &World, caller: &Caller, id: u64) -> Result<Job, Problem> {
+    let entry = access::job(world, caller, id)?;
+    let inside = caller.may_see_inside(entry.tenant());
+    let mut job = listed(world, JobId(id), entry, true);
+    job.spec = inside.then(|| entry.spec.clone());
+    job.history = Some(entry.history.iter().map(change).collect());
+    job.runs = Some(entry.runs.iter().map(|r| run(r, inside)).collect());
+    if !inside {
+        job.reason = access::without_output(&job.reason).into();
+        for change in job.history.iter_mut().flatten() {
+            change.reason = access::without_output(&change.reason).into();
+        }
+    }
+    Ok(job)
+}
+
+/// Jobs, the newest first. A page costs what it shows, but for a filter by label, which walks.
+pub fn jobs(world: &World, caller: &Caller, query: &JobsQuery) -> Result<Jobs, Problem> {
+    let tenant = scope(world, caller, query.tenant.as_deref())?;
+    let states = states(query)?;
+    let limit = access::limit(query.limit)?;
+    let before = access::number_mark(query.after.as_deref())?.map(JobId);
+    let live_reasons = world.index.count(None, JobState::Queued) <= LIVE_REASONS_MAX;
+    let mut page = Jobs::default();
+    for id in world.index.newest(tenant, &states, before) {
+        let Some(entry) = world.jobs.get(&id) else { continue };
+        if !has_label(entry, query.label.as_deref()) {
+            continue;
+        }
+        if page.jobs.len() == limit {
+            page.next = page.jobs.last().map(|job| job.id.to_string());
+            break;
+        }
+        let mut job = listed(world, id, entry, live_reasons);
+        if !caller.may_see_inside(entry.tenant()) {
+            job.reason = access::without_output(&job.reason).into();
+        }
+        page.jobs.push(job);
+    }
+    Ok(page)
+}
+
+/// Whose jobs are listed: those of a tenant, or all.
+fn scope<'a>(
+    world: &World,
+    caller: &'a Caller,
+    asked: Option<&'a str>,
+) -> Result<Option<&'a str>, Problem> {
+    let own = caller.tenant.as_deref().filter(|own| !caller.is_admin() && caller.may_see(own));
+    let Some(name) = asked.or(own) else {
+        // A tenant's token without a tenant sees nothing, and nothing is called so.
+        return Ok(Some("").filter(|_| caller.role == oef_api::types::Role::Tenant));
+    };
+    let is_known = world.tenants.contains_key(name)
+        || JobState::ALL.iter().any(|&state| world.index.count(Some(name), state) > 0);
+    match is_known && caller.may_see(name) {
+        true => Ok(Some(name)),
+        false => Err(access::unknown_tenant(name)),
+    }
+}
+
+fn states(query: &JobsQuery) -> Result<Vec<JobState>, Problem> {
+    let Some(names) = &query.state else {
+        return Ok(if query.all { JobState::ALL.to_vec() } else { LIVE.to_vec() });
+    };
+    let mut states = Vec::new();
+    for name in names.split(',').map(str::trim) {
+        let Some(state) = JobState::ALL.into_iter().find(|state| state.name() == name) else {
+            let known: Vec<&str> = JobState::ALL.iter().map(|state| state.name()).collect();
+            return Err(Kind::BadRequest
+                .problem(format!("`{name}` is no state of a job"))
+                .hint(format!("the states are {}", known.join(", ")))
+                .field("state"));
+        };
+        if !states.contains(&state) {
+            states.push(state);
+        }
+    }
+    Ok(states)
+}
+
+/// Whether a job has a label: `key` with any value, or `key=value`.
+fn has_label(entry: &JobEntry, label: Option<&str>) -> bool {
+    let Some(label) = label else { return true };
+    match label.split_once('=') {
+        None => entry.spec.labels.contains_key(label),
+        Some((key, value)) => entry.spec.labels.get(key).is_some_and(|v| v == value),
+    }
+}
+
+/// A job as it stands in a list.
+fn listed(world: &World, id: JobId, entry: &JobEntry, live_reason: bool) -> Job {
+    Job {
+        id: id.0,
+        name: entry.name().into(),
+        tenant: entry.tenant().into(),
+        workload: entry.workload_name().into(),
+        state: entry.state,
+        reason: match live_reason && entry.state == JobState::Queued {
+            true => why::waits(world, id, entry).unwrap_or_else(|| entry.reason.clone()),
+            false => entry.reason.clone(),
+        },
+        workers: entry.spec.workers,
+        gpus: held(world, id),
+        priority: entry.spec.priority,
+        submitted: timestamp(entry.submitted),
+        started: entry.started.map(timestamp),
+        ended: entry.ended.map(timestamp),
+        progress: Progress {
+            steps: entry.telemetry.steps,
+            checkpoint: entry.telemetry.checkpoint,
+            throughput: entry.telemetry.throughput,
+            loss: entry.telemetry.loss,
+        },
+        restarts: entry.restarts,
+        failures: entry.failures,
+        ran_s: ran_s(world, entry),
+        labels: entry.spec.labels.clone(),
+        spec: None,
+        history: None,
+        runs: None,
+    }
+}
+
+/// The GPUs that a job holds or was promised.
+fn held(world: &World, id: JobId) -> Vec<GpuRef> {
+    let lease = world.sched.job(id).and_then(|job| job.lease());
+    lease.map_or_else(Vec::new, |l| l.gpus.iter().map(|&gpu| gpu_ref(world, gpu)).collect())
+}
+
+/// Seconds that a job has run, up to the last thing that happened.
+fn ran_s(world: &World, entry: &JobEntry) -> f64 {
+    let since = entry.run().and_then(|run| run.started);
+    let running = since.map_or(0, |started| world.sched.now().since(started).0);
+    (entry.ran_ms + running) as f64 / 1000.0
+}
+
+fn change(change: &crate::world::StateChange) -> Change {
+    Change {
+        at: timestamp(oef_sched::Time(change.at_ms)),
+        state: change.state,
+        reason: change.reason.clone(),
+    }
+}
+
+fn run(run: &RunEntry, inside: bool) -> Run {
+    Run {
+        generation: run.generation.0,
+        gpus: run.gpus.clone(),
+        started: timestamp(run.started.unwrap_or(run.began)),
+        ended: run.ended.map(timestamp),
+        ending: run.ending.map(ending),
+        // The first line says how it ended; what follows is the job's own output.
+        detail: match (&run.detail, inside) {
+            (Some(detail), false) => detail.lines().next().map(String::from),
+            (detail, _) => detail.clone(),
+        },
+    }
+}
+
+fn ending(ending: RunEnding) -> Ending {
+    match ending {
+        RunEnding::Finished => Ending::Finished,
+        RunEnding::Checkpointed => Ending::Checkpointed,
+        RunEnding::Stopped => Ending::Stopped,
+        RunEnding::Failed | RunEnding::Impossible => Ending::Failed,
+        RunEnding::Lost => Ending::Lost,
+        RunEnding::TimedOut => Ending::TimedOut,
+    }
+}

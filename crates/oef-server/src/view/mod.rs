@@ -1,0 +1,36 @@
+//! The world as callers see it: pure functions from a [`World`](crate::world::World) to the types on the wire.
+//!
+//! Every function checks the caller itself. Jobs, placements, workloads and what is set for a tenant are
+//! shown to those who may see that tenant; to everybody else they do not exist. Shares, grants, prices and
+//! certificates are shown to all: whether they are fair can only be checked with everybody's.
+//!
+//! What takes long comes in two steps: a *draft* takes what it needs from the world, which is quick, and is
+//! finished when the world is free again.
+
+mod access;
+mod certificate;
+mod cluster;
+mod fairness;
+mod jobs;
+mod round;
+mod tenants;
+#[cfg(test)]
+mod testing;
+mod text;
+mod tokens;
+mod whatif;
+mod whatif_changes;
+mod why;
+mod workloads;
+
+pub(crate) use access::without_output;
+pub use certificate::certificate;
+pub use cluster::{cluster, settings};
+pub use fairness::FairnessDraft;
+pub use jobs::{job, jobs};
+pub use round::{RoundDocument, RoundDraft, RoundFacts, round_for, rounds, stored_round};
+pub use tenants::{groups, tenant, tenants};
+pub use tokens::tokens;
+pub use whatif::WhatIfDraft;
+pub use why::{tenant_why, why};
+pub use workloads::{workload, workloads};

@@ -1,0 +1,204 @@
+//! The document of a round: shares, grants, placements, and the certificate.
+
+use super::access;
+use super::certificate::{certificate, holding};
+use super::text::{by_type, gpu_ref, timestamp};
+use crate::caller::Caller;
+use crate::daemon::Page;
+use crate::problem::{Kind, More as _};
+use crate::store::{Archive, StoreError, StoredRound};
+use crate::world::World;
+use oef_api::types::{
+    Grant, JobState, Placement, Problem as Trouble, Round, RoundSummary, Rounds, ShareEntry,
+    SharesAge,
+};
+use oef_core::{Outcome, Problem, WorkloadId, workload_equal_split};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What only the engine knows about a round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RoundFacts {
+    /// How long planning took, without the shares.
+    pub plan: Duration,
+}
+
+/// A round as it is kept: first in a line, for lists, then whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoundDocument {
+    /// In a line.
+    pub summary: RoundSummary,
+    /// Whole.
+    pub round: Round,
+}
+
+/// What a round's document needs of the world.
+#[derive(Clone, Debug)]
+pub struct RoundDraft {
+    document: RoundDocument,
+    answer: Option<(Problem, Outcome)>,
+}
+
+impl RoundDraft {
+    /// Takes it, right after the round was planned.
+    pub fn take(world: &World, facts: RoundFacts) -> RoundDraft {
+        let sched = &world.sched;
+        let answer = sched.entitlement().answer();
+        let round = Round {
+            round: sched.round().0,
+            began: timestamp(sched.plan().began),
+            length_s: sched.settings().round.seconds(),
+            mechanism: sched.settings().mechanism.name().into(),
+            reference: world.reference(),
+            total: answer.map_or(0.0, |(problem, outcome)| outcome.shares.total(problem)),
+            prices: answer.map_or_else(BTreeMap::new, |(problem, outcome)| {
+                let types = problem.types().iter().map(|t| t.name.clone());
+                types.zip(outcome.prices.iter().copied()).collect()
+            }),
+            shares: shares(world),
+            grants: grants(world),
+            placements: placements(world),
+            shares_age: SharesAge {
+                kept: world.round.kept,
+                of_round: world.round.shares_of,
+                solve_s: world.round.solve_ms as f64 / 1000.0,
+                trouble: sched.entitlement().trouble().map(String::from),
+            },
+            audit: None,
+            plan_s: facts.plan.as_secs_f64(),
+        };
+        let document = RoundDocument { summary: summary(world, &round), round };
+        let answer = answer.map(|(problem, outcome)| (problem.clone(), outcome.clone()));
+        RoundDraft { document, answer }
+    }
+
+    /// Adds the certificate. With many tenants this takes long.
+    pub fn finish(self) -> RoundDocument {
+        let RoundDraft { mut document, answer } = self;
+        document.round.audit = answer.map(|(problem, outcome)| certificate(&problem, &outcome));
+        document.summary.holds = document.round.audit.as_ref().map(holding).unwrap_or_default();
+        document
+    }
+}
+
+fn summary(world: &World, round: &Round) -> RoundSummary {
+    let cluster = world.sched.cluster();
+    let count = |states: &[JobState]| {
+        let all = states.iter().map(|&state| world.index.count(None, state));
+        u32::try_from(all.sum::<usize>()).unwrap_or(u32::MAX)
+    };
+    RoundSummary {
+        round: round.round,
+        began: round.began,
+        mechanism: round.mechanism.clone(),
+        gpus_used: round.grants.iter().map(|grant| grant.gpus).sum(),
+        gpus: cluster.total(),
+        running: count(&[JobState::Starting, JobState::Running, JobState::Stopping]),
+        queued: count(&[JobState::Queued]),
+        total: round.total,
+        holds: Vec::new(),
+    }
+}
+
+/// Who is entitled to what, in the order of the problem.
+fn shares(world: &World) -> Vec<ShareEntry> {
+    let entitlement = world.sched.entitlement();
+    let Some((problem, outcome)) = entitlement.answer() else { return Vec::new() };
+    let types: Vec<String> = problem.types().iter().map(|t| t.name.clone()).collect();
+    let entry = |l: usize| {
+        let (id, workload) = (WorkloadId(l), &problem.workloads()[l]);
+        let key = entitlement.workloads().get(l);
+        let known = key.and_then(|key| world.sched.workloads().get(key.0));
+        let share = outcome.shares.of_workload(id);
+        ShareEntry {
+            tenant: problem.tenants()[workload.tenant.0].name.clone(),
+            workload: workload.name.clone(),
+            weight: workload.weight,
+            share: by_type(&types, |j| share[j]),
+            throughput: outcome.shares.workload_throughput(problem, id),
+            equal_split: workload_equal_split(problem, id),
+            deficit: by_type(&types, |j| known.map_or(0.0, |w| w.deficit_on(j))),
+        }
+    };
+    (0..problem.workloads().len()).map(entry).collect()
+}
+
+/// Who got what in whole GPUs.
+fn grants(world: &World) -> Vec<Grant> {
+    let types = world.sched.cluster().types();
+    let named = world.sched.grants().into_iter().filter_map(|grant| {
+        let workload = world.workloads.get(&grant.workload)?;
+        Some(Grant {
+            tenant: workload.tenant.clone(),
+            workload: workload.name.clone(),
+            gpu_type: types.get(grant.gpu.0)?.clone(),
+            gpus: grant.gpus,
+        })
+    });
+    named.collect()
+}
+
+/// Which job is where, or will be as soon as its GPUs are free.
+fn placements(world: &World) -> Vec<Placement> {
+    let placed = world.sched.placements().into_iter();
+    let shown = placed.map(|placement| Placement {
+        job: placement.job.0,
+        tenant: world.jobs.get(&placement.job).map(|j| j.tenant().into()).unwrap_or_default(),
+        gpus: placement.gpus.iter().map(|&gpu| gpu_ref(world, gpu)).collect(),
+        reason: placement.why.to_string(),
+    });
+    shown.collect()
+}
+
+/// A round as a caller may see it: without the jobs of others.
+pub fn round_for(mut round: Round, caller: &Caller) -> Round {
+    round.placements.retain(|placement| caller.may_see(&placement.tenant));
+    round
+}
+
+/// The document of a round that was kept; none: the last one.
+pub fn stored_round(archive: &Archive, round: Option<u64>) -> Result<Round, Trouble> {
+    let found = match round {
+        Some(number) => archive.round(number),
+        None => archive.last_round(),
+    };
+    let stored = found.map_err(|error| unreadable(&error))?.ok_or_else(|| match round {
+        Some(number) => Kind::NotFound
+            .problem(format!("round {number} is not kept: it is too long ago, or has not begun"))
+            .hint("`oef round` shows the current one"),
+        None => Kind::NotFound
+            .problem("no round has begun yet")
+            .hint("the first begins within the length of a round"),
+    })?;
+    read::<RoundDocument>(&stored).map(|document| document.round)
+}
+
+/// Rounds in a line each, the newest first.
+pub fn rounds(archive: &Archive, page: &Page) -> Result<Rounds, Trouble> {
+    #[derive(Deserialize)]
+    struct Line {
+        summary: RoundSummary,
+    }
+    let limit = access::limit(page.limit)?;
+    let before = access::number_mark(page.after.as_deref())?;
+    // One more than is shown tells whether there is another page.
+    let stored = archive.rounds(before, limit + 1).map_err(|error| unreadable(&error))?;
+    let more = stored.len() > limit;
+    let lines = stored.iter().take(limit).map(|stored| Ok(read::<Line>(stored)?.summary));
+    let rounds: Vec<RoundSummary> = lines.collect::<Result<_, Trouble>>()?;
+    let next = rounds.last().filter(|_| more).map(|last| last.round.to_string());
+    Ok(Rounds { rounds, next })
+}
+
+fn read<T: serde::de::DeserializeOwned>(stored: &StoredRound) -> Result<T, Trouble> {
+    serde_json::from_str(&stored.body).map_err(|error| {
+        Kind::Internal
+            .problem(format!("the document of round {} cannot be read: {error}", stored.round))
+            .hint("`oef journal check` says what else is damaged")
+    })
+}
+
+fn unreadable(error: &StoreError) -> Trouble {
+    Kind::Unavailable.problem(format!("the rounds cannot be read: {error}"))
+}

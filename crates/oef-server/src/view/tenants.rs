@@ -1,0 +1,68 @@
+//! Tenants and groups.
+
+use super::access;
+use super::text::{by_type, timestamp};
+use crate::caller::Caller;
+use crate::daemon::Page;
+use crate::world::{TenantEntry, World};
+use oef_api::types::{Group, Groups, JobState, Problem, Tenant, Tenants};
+use oef_sched::{Time, Workload};
+
+/// A tenant.
+pub fn tenant(world: &World, caller: &Caller, name: &str) -> Result<Tenant, Problem> {
+    access::tenant(world, caller, name).map(|entry| shown(world, name, entry))
+}
+
+/// Tenants by name.
+pub fn tenants(world: &World, caller: &Caller, page: &Page) -> Result<Tenants, Problem> {
+    let visible = world.tenants.iter().filter(|(name, _)| caller.may_see(name));
+    let (entries, next) = access::named(visible.map(|(n, entry)| (n.clone(), (n, entry))), page)?;
+    let tenants = entries.into_iter().map(|(name, entry)| shown(world, name, entry)).collect();
+    Ok(Tenants { tenants, next })
+}
+
+fn shown(world: &World, name: &str, entry: &TenantEntry) -> Tenant {
+    let types = world.sched.cluster().types();
+    let own = || entry.workloads.values().filter_map(|w| world.sched.workloads().get(w.0));
+    let sum = |figure: fn(&Workload, usize) -> f64| {
+        by_type(types, |j| own().map(|w| figure(w, j)).sum::<f64>())
+    };
+    let jobs = |states: &[JobState]| {
+        let all = states.iter().map(|&state| world.index.count(Some(name), state));
+        u32::try_from(all.sum::<usize>()).unwrap_or(u32::MAX)
+    };
+    let known = world.sched.tenants().get(entry.key.0);
+    Tenant {
+        name: name.into(),
+        weight: entry.weight,
+        effective_weight: known.and_then(|tenant| tenant.effective_weight()),
+        group: entry.group.clone(),
+        limits: entry.limits.clone(),
+        suspended: entry.suspended,
+        created: timestamp(Time(entry.created_ms)),
+        queued: jobs(&[JobState::Queued]),
+        running: jobs(&[JobState::Starting, JobState::Running, JobState::Stopping]),
+        share: sum(Workload::share_on),
+        holds: by_type(types, |j| own().map(|w| w.used_on(j)).sum()),
+        deficit: sum(Workload::deficit_on),
+    }
+}
+
+/// Groups by name, each with those of its tenants that the caller may see.
+pub fn groups(world: &World, caller: &Caller, page: &Page) -> Result<Groups, Problem> {
+    let (entries, next) =
+        access::named(world.groups.iter().map(|(n, g)| (n.clone(), (n, g))), page)?;
+    let shown = entries.into_iter().map(|(name, group)| {
+        let members = world
+            .tenants
+            .iter()
+            .filter(|(tenant, entry)| entry.group.as_ref() == Some(name) && caller.may_see(tenant));
+        Group {
+            name: name.clone(),
+            weight: group.weight,
+            parent: group.parent.clone(),
+            tenants: members.map(|(tenant, _)| tenant.clone()).collect(),
+        }
+    });
+    Ok(Groups { groups: shown.collect(), next })
+}

@@ -1,0 +1,71 @@
+use super::{Scene, of};
+use crate::view::FairnessDraft;
+use oef_api::types::Fairness;
+use oef_core::Mechanism;
+
+fn fairness(scene: &Scene) -> Fairness {
+    FairnessDraft::take(&scene.world, &of("alice")).expect("for all").finish()
+}
+
+#[test]
+fn fairness_shows_what_the_mechanism_promises_and_what_it_does_not() {
+    let fair = fairness(&Scene::two_tenants(Mechanism::Cooperative));
+    assert!(fair.sharing_incentive.expect("shares") >= 1.0 - 1e-9);
+    assert!(fair.worst_envy.expect("shares") <= 1e-9);
+    assert_eq!(fair.envy.len(), 2);
+    let even = fairness(&Scene::two_tenants(Mechanism::Noncooperative));
+    let worst = even.sharing_incentive.expect("shares");
+    assert!((worst - 5.0 / 7.0).abs() < 1e-9, "{worst}");
+    let envy = even.envy.iter().find(|pair| pair.tenant == "bob").expect("a pair");
+    assert_eq!(envy.other, "alice");
+    assert!((even.worst_envy.expect("shares") - (envy.ratio - 1.0)).abs() < 1e-12);
+    assert!(envy.ratio > 1.0, "{envy:?}");
+}
+
+#[test]
+fn promised_and_delivered_are_counted_over_time() {
+    let mut scene = Scene::two_tenants(Mechanism::Noncooperative);
+    for _ in 0..3 {
+        scene.now += super::scene::ROUND_MS;
+        scene.round();
+    }
+    let fair = fairness(&scene);
+    assert_eq!(fair.round, 4);
+    for tenant in &fair.tenants {
+        assert!((tenant.promised - 15.0 / 7.0).abs() < 1e-9, "{tenant:?}");
+        // Three rounds of a minute.
+        assert!((tenant.promised_total - 180.0 * 15.0 / 7.0).abs() < 1e-6, "{tenant:?}");
+        assert_eq!(tenant.history.iter().map(|p| p.round).collect::<Vec<_>>(), [1, 2, 3]);
+        let mean: f64 = tenant.history.iter().map(|p| p.delivered).sum::<f64>() / 3.0;
+        assert!((tenant.delivered_total - 180.0 * mean).abs() < 1e-6, "{tenant:?}");
+    }
+    let delivered: f64 = fair.tenants.iter().map(|t| t.delivered).sum();
+    assert!(delivered > 0.0);
+}
+
+#[test]
+fn a_tenant_without_a_share_yet_is_there_with_nothing() {
+    let mut scene = Scene::two_tenants(Mechanism::Cooperative);
+    scene.tenant("carol", 3.0);
+    assert_eq!(fairness(&scene).tenants.len(), 2);
+    scene.submit("carol", "new", 1);
+    let fair = fairness(&scene);
+    let carol = fair.tenants.iter().find(|t| t.tenant == "carol").expect("it has a job");
+    assert_eq!((carol.weight, carol.promised, carol.equal_split), (3.0, 0.0, 0.0));
+}
+
+#[test]
+fn of_many_tenants_only_the_worst_pairs_are_shown() {
+    let mut scene = Scene::new(Mechanism::MaxMin, &[("n1", "slow", 100), ("n2", "fast", 100)]);
+    for n in 0..70 {
+        let name = format!("t{n:02}");
+        scene.tenant(&name, 1.0);
+        scene.workload(&name, "w", &[("slow", 1.0), ("fast", 2.0)]);
+        scene.submit(&name, "w", 1);
+        scene.submit(&name, "w", 2);
+    }
+    scene.round();
+    let fair = fairness(&scene);
+    assert_eq!((fair.tenants.len(), fair.envy.len()), (70, 70));
+    assert!(fair.envy.iter().all(|pair| pair.tenant != pair.other && pair.ratio <= 1.0 + 1e-9));
+}

@@ -1,0 +1,24 @@
+//! Tests of the views: a small cluster in which things happen, and what callers see of it.
+
+mod figures;
+mod jobs;
+mod parties;
+mod rounds;
+mod scene;
+mod whatif;
+
+use crate::caller::Caller;
+use oef_api::types::Role;
+use scene::Scene;
+
+fn admin() -> Caller {
+    Caller::admin()
+}
+
+fn viewer() -> Caller {
+    Caller { role: Role::Viewer, tenant: None, token: 7 }
+}
+
+fn of(tenant: &str) -> Caller {
+    Caller { role: Role::Tenant, tenant: Some(tenant.into()), token: 8 }
+}

@@ -1,0 +1,109 @@
+use super::{Scene, admin, of};
+use crate::daemon::Page;
+use crate::store::{Access, Store};
+use crate::view::{self, RoundDraft, RoundFacts};
+use oef_core::Mechanism;
+use std::time::Duration;
+
+fn document(scene: &Scene) -> view::RoundDocument {
+    RoundDraft::take(&scene.world, RoundFacts { plan: Duration::from_millis(3) }).finish()
+}
+
+#[test]
+fn a_round_shows_shares_that_one_can_check_by_hand() {
+    let scene = Scene::two_tenants(Mechanism::Noncooperative);
+    let round = document(&scene).round;
+    assert_eq!((round.round, round.mechanism.as_str()), (1, "noncooperative"));
+    assert_eq!(
+        (round.reference.as_deref(), round.length_s, round.plan_s),
+        (Some("slow"), 60.0, 0.003)
+    );
+    assert_eq!(
+        (round.shares_age.kept, round.shares_age.of_round, round.shares_age.solve_s),
+        (false, 1, 0.25)
+    );
+    // <1,2;1,5> on one GPU each: both train at 15/7, where an equal split gives 1.5 and 3.
+    for (share, equal) in round.shares.iter().zip([1.5, 3.0]) {
+        assert!((share.throughput - 15.0 / 7.0).abs() < 1e-9, "{share:?}");
+        assert!((share.equal_split - equal).abs() < 1e-9, "{share:?}");
+    }
+    assert!((round.total - 30.0 / 7.0).abs() < 1e-9);
+    assert_eq!(round.grants.iter().map(|grant| grant.gpus).sum::<u32>(), 2);
+    let placed: Vec<u64> = round.placements.iter().map(|placement| placement.job).collect();
+    assert_eq!(placed, scene.placed());
+    let audit = round.audit.expect("there is something to share");
+    assert!(audit.capacity.holds && audit.pareto_efficient.holds);
+    assert!(!audit.sharing_incentive.holds && !audit.envy_free.holds);
+    assert!((audit.sharing_incentive.worst - 5.0 / 7.0).abs() < 1e-9);
+    let witness = audit.sharing_incentive.witness.expect("it fails");
+    assert_eq!(witness, "bob trains at 2.1429, and an equal split would give it 3");
+    let witness = audit.envy_free.witness.expect("it fails");
+    assert!(witness.starts_with("bob would rather have the share of alice ("), "{witness}");
+}
+
+#[test]
+fn a_round_in_a_line_says_what_holds() {
+    let scene = Scene::two_tenants(Mechanism::Cooperative);
+    let summary = document(&scene).summary;
+    assert_eq!((summary.gpus, summary.gpus_used), (2, 2));
+    assert_eq!((summary.running, summary.queued), (2, 4));
+    for property in ["capacity", "envy-free", "sharing incentive"] {
+        assert!(summary.holds.iter().any(|p| p == property), "{property}: {summary:?}");
+    }
+}
+
+#[test]
+fn before_anything_is_shared_a_round_is_empty() {
+    let mut scene = Scene::new(Mechanism::Cooperative, &[("n1", "slow", 1)]);
+    scene.round();
+    let round = document(&scene).round;
+    assert_eq!((round.shares.len(), round.total, round.audit), (0, 0.0, None));
+}
+
+#[test]
+fn kept_rounds_come_back_whole_and_in_pages() {
+    let name = format!("oef-view-rounds-{}", std::process::id());
+    let dir = std::env::temp_dir().join(name);
+    let store = Store::open(&dir, Access::Create).expect("a new folder");
+    let archive = store.archive();
+    assert_eq!(view::stored_round(&archive, None).expect_err("none yet").status, 404);
+    let mut scene = Scene::two_tenants(Mechanism::Cooperative);
+    let mut documents = vec![document(&scene)];
+    for _ in 0..4 {
+        scene.now += super::scene::ROUND_MS;
+        scene.round();
+        documents.push(document(&scene));
+    }
+    for document in &documents {
+        let body = serde_json::to_string(document).expect("JSON");
+        archive.save_round(document.round.round, 0, &body).expect("room");
+    }
+    for document in &documents {
+        let back = view::stored_round(&archive, Some(document.round.round)).expect("kept");
+        assert_eq!(back, document.round);
+    }
+    assert_eq!(view::stored_round(&archive, None).expect("kept").round, 5);
+    assert_eq!(view::stored_round(&archive, Some(6)).expect_err("not yet").status, 404);
+    let page = |after| Page { limit: Some(2), after };
+    let first = view::rounds(&archive, &page(None)).expect("kept");
+    let second = view::rounds(&archive, &page(first.next.clone())).expect("kept");
+    let third = view::rounds(&archive, &page(second.next.clone())).expect("kept");
+    let numbers: Vec<u64> =
+        [&first, &second, &third].iter().flat_map(|p| p.rounds.iter().map(|r| r.round)).collect();
+    assert_eq!((numbers, third.next), (vec![5, 4, 3, 2, 1], None));
+    archive.save_round(9, 0, "{}").expect("room");
+    assert_eq!(view::stored_round(&archive, Some(9)).expect_err("not a round").status, 500);
+    drop(store);
+    std::fs::remove_dir_all(dir).expect("ours");
+}
+
+#[test]
+fn a_tenant_sees_all_shares_and_only_its_own_placements() {
+    let scene = Scene::two_tenants(Mechanism::Cooperative);
+    let round = document(&scene).round;
+    let seen = view::round_for(round.clone(), &of("alice"));
+    assert_eq!(seen.shares, round.shares);
+    assert!(seen.placements.iter().all(|placement| placement.tenant == "alice"));
+    assert_eq!((round.placements.len(), seen.placements.len()), (2, 1));
+    assert_eq!(view::round_for(round.clone(), &admin()), round);
+}

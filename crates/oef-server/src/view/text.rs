@@ -1,0 +1,92 @@
+//! Words and figures that several views share.
+
+use crate::world::World;
+use jiff::Timestamp;
+use oef_api::types::GpuRef;
+use oef_sched::{GpuId, Time};
+use std::collections::BTreeMap;
+
+/// Amounts below this are the rounding of a solver.
+const NOTHING: f64 = 1e-9;
+
+/// An instant for people. What lies beyond the calendar is its last day.
+pub(super) fn timestamp(at: Time) -> Timestamp {
+    let ms = i64::try_from(at.0).unwrap_or(i64::MAX);
+    Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX)
+}
+
+/// A GPU by name.
+pub(super) fn gpu_ref(world: &World, gpu: GpuId) -> GpuRef {
+    let cluster = world.sched.cluster();
+    let node = cluster.nodes().get(gpu.node.0);
+    let name = node.map(|node| node.name().to_string());
+    let gpu_type = node.and_then(|node| cluster.types().get(node.gpu_type().0)).cloned();
+    GpuRef {
+        node: name.unwrap_or_default(),
+        index: gpu.index,
+        gpu_type: gpu_type.unwrap_or_default(),
+    }
+}
+
+/// A figure for every gpu type.
+pub(super) fn by_type<T>(types: &[String], figure: impl Fn(usize) -> T) -> BTreeMap<String, T> {
+    types.iter().enumerate().map(|(j, name)| (name.clone(), figure(j))).collect()
+}
+
+/// Amounts of gpu types in words: `2.00 slow + 0.50 fast`.
+pub(super) fn amounts<'a>(of: impl Iterator<Item = (&'a String, f64)>) -> String {
+    let some = of.filter(|(_, x)| x.abs() > NOTHING);
+    joined(some.map(|(name, x)| format!("{x:.2} {name}")).collect())
+}
+
+/// Whole GPUs of gpu types in words: `2 slow + 1 fast`.
+pub(super) fn gpus<'a>(of: impl Iterator<Item = (&'a String, u32)>) -> String {
+    let some = of.filter(|(_, n)| *n > 0);
+    joined(some.map(|(name, n)| format!("{n} {name}")).collect())
+}
+
+fn joined(parts: Vec<String>) -> String {
+    if parts.is_empty() { "nothing".into() } else { parts.join(" + ") }
+}
+
+/// A change in percent: `+52 %`.
+pub(super) fn change(before: f64, after: f64) -> String {
+    match before > NOTHING {
+        true => format!("{:+.0} %", 100.0 * (after - before) / before),
+        false => "new".into(),
+    }
+}
+
+/// A figure with as many places as it needs.
+pub(super) fn figure(x: f64) -> String {
+    let text = if x.abs() >= 100.0 { format!("{x:.1}") } else { format!("{x:.4}") };
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".into() } else { text.into() }
+}
+
+/// Something that is so many.
+pub(super) fn count(n: usize, one: &str, many: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_read_well() {
+        assert_eq!(
+            [figure(2.0), figure(0.5), figure(1.0 / 3.0), figure(1234.56), figure(-0.00001)],
+            ["2", "0.5", "0.3333", "1234.6", "0"]
+        );
+        assert_eq!(
+            [change(2.1, 3.2), change(4.0, 2.0), change(0.0, 1.0)],
+            ["+52 %", "-50 %", "new"]
+        );
+        let types = ["slow".to_string(), "fast".to_string()];
+        assert_eq!(amounts(types.iter().zip([2.0, 0.5])), "2.00 slow + 0.50 fast");
+        assert_eq!(amounts(types.iter().zip([0.0, -0.5])), "-0.50 fast");
+        assert_eq!(gpus(types.iter().zip([0, 0])), "nothing");
+        assert_eq!(count(1, "job", "jobs"), "1 job");
+    }
+}

@@ -1,0 +1,172 @@
+//! Why a job waits, runs or ended, and why a tenant has what it has.
+
+use super::access;
+use super::text::{amounts, figure, gpus, timestamp};
+use crate::caller::Caller;
+use crate::world::{JobEntry, TenantEntry, World};
+use oef_api::types::{JobState, Problem, Provenance, TenantWhy, Why};
+use oef_core::{TenantId, equal_split};
+use oef_sched::{JobId, RoundId, Time, WaitReason};
+
+/// Why a job does what it does, and when it can expect to start.
+pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
+    let entry = access::job(world, caller, id)?;
+    let inside = caller.may_see_inside(entry.tenant());
+    let reason = if inside { &entry.reason } else { access::without_output(&entry.reason) };
+    let mut details = Vec::new();
+    let mut why = Why {
+        id,
+        state: entry.state,
+        sentence: reason.into(),
+        kind: entry.state.name().into(),
+        expected_round: None,
+        expected_start: None,
+        details: Vec::new(),
+    };
+    if let Some(retry_at) = entry.retry_at {
+        why.kind = "backing_off".into();
+        why.expected_start = Some(timestamp(retry_at));
+    } else if let Some(forecast) = oef_sched::why(&world.sched, JobId(id)) {
+        match &forecast.waits {
+            Some(waits) => {
+                why.kind = kind(waits).into();
+                details.push(format!("it came to wait because: {reason}"));
+                why.sentence = forecast.sentence;
+            }
+            // The scheduler counts a job as running when it was told to start.
+            None if entry.state == JobState::Starting => {}
+            None => why.sentence = forecast.sentence,
+        }
+        why.expected_round = forecast.expected.map(|round| round.0);
+        why.expected_start = forecast.expected.map(|round| timestamp(start_of(world, round)));
+    }
+    if !entry.state.is_final() {
+        details.extend(estimate(world, entry));
+        details.extend(world.tenants.get(entry.tenant()).map(|t| has(world, entry.tenant(), t)));
+    }
+    details.extend(last_run(entry, inside));
+    why.details = details;
+    Ok(why)
+}
+
+/// What a job waits for at the moment, in a sentence; `None`: there is nothing to add to its reason.
+pub(super) fn waits(world: &World, id: JobId, entry: &JobEntry) -> Option<String> {
+    let forecast = oef_sched::why(&world.sched, id).filter(|_| entry.retry_at.is_none())?;
+    forecast.waits.map(|_| forecast.sentence)
+}
+
+/// When a round begins, as far as one can tell: rounds follow one another without a pause.
+pub(super) fn start_of(world: &World, round: RoundId) -> Time {
+    let ahead = round.0.saturating_sub(world.sched.round().0);
+    world.sched.plan().began + world.sched.settings().round.times(ahead)
+}
+
+/// The kind of reason, a word for scripts.
+fn kind(waits: &WaitReason) -> &'static str {
+    match waits {
+        WaitReason::Held => "held",
+        WaitReason::Suspended => "suspended",
+        WaitReason::TooLarge { .. } => "too_large",
+        WaitReason::CannotRun => "cannot_run",
+        WaitReason::AtLimit { .. } => "at_limit",
+        WaitReason::Behind { .. } => "behind",
+        WaitReason::NextRound => "next_round",
+        WaitReason::NoShare => "no_share",
+        WaitReason::Saving { .. } => "saving",
+        WaitReason::Protected { .. } => "protected",
+    }
+}
+
+fn estimate(world: &World, entry: &JobEntry) -> Option<String> {
+    let workload = world.workloads.get(&entry.workload)?;
+    let is_guess = workload.profile.provenance == Provenance::Estimated;
+    is_guess.then(|| {
+        format!(
+            "the profile of workload {} is an estimate: {}",
+            workload.name, workload.profile.source
+        )
+    })
+}
+
+/// What a tenant is entitled to, has and is owed.
+fn has(world: &World, name: &str, tenant: &TenantEntry) -> String {
+    let types = world.sched.cluster().types();
+    let own = || tenant.workloads.values().filter_map(|w| world.sched.workloads().get(w.0));
+    let sum = |figure: &dyn Fn(&oef_sched::Workload, usize) -> f64| -> Vec<f64> {
+        (0..types.len()).map(|j| own().map(|w| figure(w, j)).sum()).collect()
+    };
+    let share = amounts(types.iter().zip(sum(&|w, j| w.share_on(j))));
+    let deficit: f64 = sum(&|w, j| w.deficit_on(j)).iter().sum();
+    let holds: Vec<u32> = (0..types.len()).map(|j| own().map(|w| w.used_on(j)).sum()).collect();
+    let holds = gpus(types.iter().zip(holds));
+    let owed = match deficit {
+        d if d > 0.005 => format!("is owed {d:.2} GPU-rounds"),
+        d if d < -0.005 => format!("has had {:.2} GPU-rounds beyond its share", -d),
+        _ => "is owed nothing".into(),
+    };
+    format!("its tenant {name} is entitled to {share} in each round, has {holds}, and {owed}")
+}
+
+/// How the last run ended.
+fn last_run(entry: &JobEntry, inside: bool) -> Option<String> {
+    let run = entry.runs.iter().rev().find(|run| run.ended.is_some())?;
+    let detail = run.detail.as_deref()?;
+    // Beyond the first line it is the job's own output.
+    let detail = if inside { detail } else { detail.lines().next().unwrap_or_default() };
+    Some(format!("its last run ended: {detail}"))
+}
+
+/// Why a tenant has what it has.
+pub fn tenant_why(world: &World, caller: &Caller, name: &str) -> Result<TenantWhy, Problem> {
+    let tenant = access::tenant(world, caller, name)?;
+    let mut details = Vec::new();
+    let sentence = match oef_sched::why_tenant(&world.sched, tenant.key) {
+        Some(forecast) => format!("{name} {}", forecast.sentence),
+        None => format!("{name} has never had a job"),
+    };
+    details.extend(worth(world, tenant));
+    details.extend(prices(world));
+    details.extend(delivered(world, tenant));
+    let trouble = world.sched.entitlement().trouble();
+    details.extend(trouble.map(|trouble| {
+        format!("the mechanism gave no answer, so that everything is divided by weight: {trouble}")
+    }));
+    Ok(TenantWhy { tenant: name.into(), sentence, details })
+}
+
+/// What its share is worth against an equal split.
+fn worth(world: &World, tenant: &TenantEntry) -> Option<String> {
+    let entitlement = world.sched.entitlement();
+    let (problem, outcome) = entitlement.answer()?;
+    let place = TenantId(entitlement.tenants().iter().position(|&key| key == tenant.key)?);
+    let (own, equal) = (outcome.shares.throughput(problem, place), equal_split(problem, place));
+    let counts = problem.tenants()[place.0].weight / problem.total_weight();
+    Some(format!(
+        "its share trains at {}, an equal split at {} (in GPUs of {}); its weight is {:.0} % of all that counted",
+        figure(own),
+        figure(equal),
+        problem.types()[problem.reference().0].name,
+        100.0 * counts
+    ))
+}
+
+/// What one more GPU of each type would be worth.
+fn prices(world: &World) -> Option<String> {
+    let (problem, outcome) = world.sched.entitlement().answer()?;
+    let prices = problem.types().iter().zip(&outcome.prices);
+    let prices: Vec<String> =
+        prices.map(|(gpu, price)| format!("{} of {}", figure(*price), gpu.name)).collect();
+    (!prices.is_empty())
+        .then(|| format!("what one more GPU is worth to all: {}", prices.join(", ")))
+}
+
+/// What it was promised and what it got so far.
+fn delivered(world: &World, tenant: &TenantEntry) -> Option<String> {
+    let (promised, delivered) = tenant.account.at(world.sched.now());
+    (promised > 0.0).then(|| {
+        format!(
+            "since it first had jobs it got {:.0} % of what it was promised",
+            100.0 * delivered / promised
+        )
+    })
+}

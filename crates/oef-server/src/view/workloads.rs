@@ -1,0 +1,91 @@
+//! Workloads and their profiles.
+
+use super::access;
+use super::text::timestamp;
+use crate::caller::Caller;
+use crate::daemon::Page;
+use crate::problem::{Kind, More as _};
+use crate::world::{ProfileEntry, WorkloadEntry, World};
+use oef_api::types::{JobState, Problem, Profile, Workload, Workloads};
+use oef_sched::{Time, WorkloadKey};
+use std::collections::BTreeMap;
+
+/// A workload.
+pub fn workload(
+    world: &World,
+    caller: &Caller,
+    tenant: &str,
+    name: &str,
+) -> Result<Workload, Problem> {
+    let owner = access::tenant(world, caller, tenant)?;
+    let key = owner.workloads.get(name).copied();
+    let found = key.and_then(|key| Some((key, world.workloads.get(&key)?)));
+    let (key, entry) = found.ok_or_else(|| {
+        Kind::UnknownWorkload
+            .problem(format!("tenant `{tenant}` has no workload `{name}`"))
+            .hint("`oef profile` lists those there are")
+    })?;
+    Ok(shown(entry, live(world, tenant).get(&key).copied().unwrap_or(0)))
+}
+
+/// Workloads by tenant and name, of one tenant or of all that the caller may see.
+pub fn workloads(
+    world: &World,
+    caller: &Caller,
+    tenant: Option<&str>,
+    page: &Page,
+) -> Result<Workloads, Problem> {
+    let owners: Vec<&str> = match tenant {
+        Some(name) => {
+            access::tenant(world, caller, name)?;
+            vec![name]
+        }
+        None => world.tenants.keys().map(String::as_str).filter(|n| caller.may_see(n)).collect(),
+    };
+    let all = owners.iter().flat_map(|owner| {
+        let own = world.tenants.get(*owner).into_iter().flat_map(|t| &t.workloads);
+        own.filter_map(move |(name, key)| {
+            Some((format!("{owner}/{name}"), (*owner, *key, world.workloads.get(key)?)))
+        })
+    });
+    let (entries, next) = access::named(all, page)?;
+    let mut counts: BTreeMap<&str, BTreeMap<WorkloadKey, u32>> = BTreeMap::new();
+    let shown = entries.into_iter().map(|(owner, key, entry)| {
+        let live = counts.entry(owner).or_insert_with(|| live(world, owner));
+        shown(entry, live.get(&key).copied().unwrap_or(0))
+    });
+    Ok(Workloads { workloads: shown.collect(), next })
+}
+
+/// How many jobs of each of a tenant's workloads have not ended.
+fn live(world: &World, tenant: &str) -> BTreeMap<WorkloadKey, u32> {
+    let states: Vec<JobState> = JobState::ALL.into_iter().filter(|s| !s.is_final()).collect();
+    let mut counts = BTreeMap::new();
+    for id in world.index.newest(Some(tenant), &states, None) {
+        if let Some(job) = world.jobs.get(&id) {
+            *counts.entry(job.workload).or_default() += 1;
+        }
+    }
+    counts
+}
+
+fn shown(entry: &WorkloadEntry, jobs: u32) -> Workload {
+    Workload {
+        tenant: entry.tenant.clone(),
+        name: entry.name.clone(),
+        weight: entry.weight,
+        profile: profile(&entry.profile),
+        history: entry.history.iter().map(profile).collect(),
+        observed: entry.observed.clone(),
+        jobs,
+    }
+}
+
+fn profile(entry: &ProfileEntry) -> Profile {
+    Profile {
+        throughput: entry.throughput.clone(),
+        provenance: entry.provenance,
+        since: timestamp(Time(entry.since_ms)),
+        source: entry.source.clone(),
+    }
+}
