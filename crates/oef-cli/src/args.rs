@@ -1,8 +1,11 @@
 //! The command line as types.
 
 use crate::args_bench_sim::BenchSimArgs;
+use crate::args_cluster::ClusterCommand;
 use crate::args_generate::GenerateCommand;
+use crate::args_jobs::JobCommand;
 use crate::args_simulate::{self, SimulateArgs};
+use crate::args_tenants::TenantsCommand;
 use crate::commands::reproduce::args::{self as reproduce, ReproduceArgs};
 use crate::exit::EXIT_CODES_HELP;
 use clap::builder::styling::{AnsiColor, Styles};
@@ -19,7 +22,14 @@ const STYLES: Styles = Styles::styled()
     .placeholder(AnsiColor::Cyan.on_default());
 
 const TOUR: &str = "\
-Start here:
+Start here, with a daemon (see `oef up --help`):
+  oef submit -- python train.py                  a job; prints its number
+  oef jobs --watch                               what all jobs do, and why
+  oef why 12                                     why it waits, and when it can start
+  oef top                                        the cluster live in the terminal
+  oef fairness                                   who was promised what, and who got it
+
+And without one:
   oef compare lab.toml                           all mechanisms side by side on one problem
   oef share lab.toml                             who gets which GPUs, with the fairness certificate
   oef explain lab.toml --tenant vision-lab       prices, what binds, why it holds these GPUs
@@ -59,6 +69,12 @@ pub struct Cli {
 /// The commands, the everyday ones first.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    #[command(flatten)]
+    Job(JobCommand),
+    #[command(flatten)]
+    Tenants(TenantsCommand),
+    #[command(flatten)]
+    Cluster(ClusterCommand),
     /// Compute who gets which GPUs, and audit the result
     #[command(after_help = SHARE_EXAMPLES)]
     Share(ShareArgs),
@@ -67,7 +83,7 @@ pub enum Command {
     Compare(CompareArgs),
     /// Say why a result is what it is: prices, binding constraints, what one more GPU would add
     Explain(ExplainArgs),
-    /// Show what changes to a problem do to everybody
+    /// Show what changes to a problem, or to the live cluster, do to everybody
     #[command(after_help = WHATIF_EXAMPLES)]
     Whatif(WhatifArgs),
     /// Search for the false profile that would pay a tenant most
@@ -123,6 +139,9 @@ Examples:
   oef whatif lab.toml --set vision-lab.weight=2
   oef whatif lab.toml --set vision-lab.demand=4 --set vision-lab.vgg16.h100=3.5
   oef whatif lab.toml --add-gpu h100=8 --remove speech --add-tenant robotics.toml
+  oef whatif --set vision-lab.weight=2 --add-gpu h100=8           the running daemon is asked
+  oef whatif --submit job.toml
+  oef whatif --submit-workers 4 --submit-tenant vision-lab
 
 A tenant may be named by the beginning of its name where only one tenant's name begins so.";
 
@@ -206,24 +225,44 @@ pub struct ExplainArgs {
 /// `oef whatif`
 #[derive(Debug, Args)]
 pub struct WhatifArgs {
-    #[command(flatten)]
-    pub problem: ProblemArgs,
-    /// How to share (see `oef mechanisms`)
-    #[arg(long, short, default_value = "cooperative", value_name = "NAME", value_parser = mechanism())]
-    pub mechanism: Mechanism,
-    /// Change a field: TENANT.weight, TENANT.demand (`none` for no limit), TENANT.WORKLOAD.TYPE,
-    /// TENANT.TYPE where it has one workload, or TYPE.count
+    /// Problem file in TOML or JSON, or a speedup table in CSV; `-` reads stdin. Without it the running
+    /// daemon is asked
+    #[arg(value_name = "PROBLEM")]
+    pub problem: Option<PathBuf>,
+    /// For a CSV table: how many GPUs there are of each type; types not named are left out
+    #[arg(long, value_name = "TYPE=N,...", requires = "problem")]
+    pub counts: Vec<String>,
+    /// How to share (see `oef mechanisms`) [default: cooperative; without a file what the daemon has]
+    #[arg(long, short, value_name = "NAME", value_parser = mechanism())]
+    pub mechanism: Option<Mechanism>,
+    /// Change a field: TENANT.weight; in a file also TENANT.demand (`none` for no limit),
+    /// TENANT.WORKLOAD.TYPE, TENANT.TYPE where it has one workload, or TYPE.count
     #[arg(long, value_name = "FIELD=VALUE")]
     pub set: Vec<String>,
     /// Add GPUs of a type
     #[arg(long, value_name = "TYPE=N")]
     pub add_gpu: Vec<String>,
+    /// Take GPUs of a type away from the live cluster
+    #[arg(long, value_name = "TYPE=N", conflicts_with = "problem")]
+    pub remove_gpu: Vec<String>,
     /// Take a tenant out
     #[arg(long, value_name = "TENANT")]
     pub remove: Vec<String>,
     /// Add the tenants of a file (TOML or JSON with [[tenant]] tables)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "problem")]
     pub add_tenant: Vec<PathBuf>,
+    /// Submit this job to the live cluster: when would it start?
+    #[arg(long, value_name = "JOB.toml", conflicts_with = "problem")]
+    pub submit: Option<PathBuf>,
+    /// The same for a job of so many workers, without a file
+    #[arg(long, value_name = "N", conflicts_with = "problem", value_parser = clap::value_parser!(u32).range(1..))]
+    pub submit_workers: Option<u32>,
+    /// Whose job it is
+    #[arg(long, value_name = "TENANT", conflicts_with = "problem")]
+    pub submit_tenant: Option<String>,
+    /// What kind of job it is
+    #[arg(long, value_name = "WORKLOAD", conflicts_with = "problem")]
+    pub submit_workload: Option<String>,
     #[command(flatten)]
     pub solve: SolveArgs,
     /// Show every tenant, however many there are

@@ -1,6 +1,7 @@
 //! What goes wrong for a user: complaints with a place and a hint, and the exit code they lead to.
 
 use crate::exit::Exit;
+use oef_api::client::ClientError;
 use oef_core::SolveError;
 use oef_sim::input::InputError;
 use std::io;
@@ -82,6 +83,17 @@ impl From<InputError> for Failure {
             hint: bad.hint,
         };
         Failure::Said { exit, complaints: error.problems.into_iter().map(complaint).collect() }
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        let place = match &error {
+            ClientError::Refused(problem) => problem.field.clone(),
+            _ => None,
+        };
+        let complaint = Complaint { place, message: error.to_string(), hint: error.hint() };
+        Failure::Said { exit: Exit::Server, complaints: vec![complaint] }
     }
 }
 

@@ -1,11 +1,14 @@
-//! The command line of OEF: reads problems, asks `oef_core`, shows what it answers. No mathematics
-//! lives here.
+//! The command line of OEF: reads problems, asks `oef_core` or a daemon, shows what it answers. No
+//! mathematics lives here.
 #![forbid(unsafe_code)]
 
 mod args;
 mod args_bench_sim;
+mod args_cluster;
 mod args_generate;
+mod args_jobs;
 mod args_simulate;
+mod args_tenants;
 mod bench;
 mod commands;
 mod exit;
@@ -45,6 +48,9 @@ fn main() -> ExitCode {
 
 fn run(command: &Command, printer: &Printer) -> Result<Exit, Failure> {
     match command {
+        Command::Job(command) => commands::client::dispatch::job(command, printer),
+        Command::Tenants(command) => commands::client::dispatch::tenants(command, printer),
+        Command::Cluster(command) => commands::client::dispatch::cluster(command, printer),
         Command::Share(args) => commands::share::run(args, printer),
         Command::Compare(args) => commands::compare::run(args, printer),
         Command::Explain(args) => commands::explain::run(args, printer),

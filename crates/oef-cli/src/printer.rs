@@ -28,6 +28,19 @@ impl Printer {
         Ok(out.flush()?)
     }
 
+    /// Writes a result over the one before, where a terminal is watched; else below it.
+    pub fn again(&self, text: &str) -> Result<(), Failure> {
+        // Home, then each line up to its end, then what is left of the screen: nothing flickers.
+        let over = format!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n"));
+        let is_watched = io::stdout().is_terminal();
+        self.result(if is_watched { &over } else { text })
+    }
+
+    /// Clears the screen, where a terminal is watched.
+    pub fn clear(&self) -> Result<(), Failure> {
+        if io::stdout().is_terminal() { self.result("\x1b[2J\x1b[H") } else { Ok(()) }
+    }
+
     /// Writes a result for machines: one JSON document and a line break.
     pub fn json(&self, document: &impl Serialize) -> Result<(), Failure> {
         let mut out = io::BufWriter::new(io::stdout().lock());

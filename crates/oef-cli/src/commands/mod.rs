@@ -1,5 +1,6 @@
 //! One module per command: from arguments to what is shown.
 
+pub mod client;
 pub mod compare;
 pub mod compare_table;
 pub mod explain;

@@ -1,7 +1,7 @@
 //! `oef whatif`: what changes to a problem do to everybody.
 
 use super::solving::{Asked, Limit, warn_useless_cap, with_solver};
-use super::{whatif_changes, whatif_table};
+use super::{client, whatif_changes, whatif_table};
 use crate::args::WhatifArgs;
 use crate::exit::Exit;
 use crate::failure::{Complaint, Failure};
@@ -10,17 +10,18 @@ use crate::output::audit_document::AuditDocument;
 use crate::output::document::{Object, SolverDocument, VERSION, finite, per_type};
 use crate::printer::Printer;
 use oef_core::change::{TenantFigures, whatif_with};
-use oef_core::{Certificate, Problem, WhatIf, WhatIfError, audit};
+use oef_core::{Certificate, Mechanism, Problem, WhatIf, WhatIfError, audit};
 use serde::Serialize;
 
 /// Runs the command.
 pub fn run(args: &WhatifArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let loaded = input::load(&args.problem.path, &args.problem.counts)?;
-    warn_useless_cap(args.solve, &[args.mechanism], printer);
+    let Some(path) = &args.problem else { return client::whatif::run(args, printer) };
+    let mechanism = args.mechanism.unwrap_or(Mechanism::Cooperative);
+    let loaded = input::load(path, &args.counts)?;
+    warn_useless_cap(args.solve, &[mechanism], printer);
     let changes = whatif_changes::read(args, &loaded, printer)?;
-    let what = format!("solving {} before and after", args.mechanism);
-    let asked =
-        Asked { what: &what, mechanism: args.mechanism, args: args.solve, limit: Limit::EachSolve };
+    let what = format!("solving {mechanism} before and after");
+    let asked = Asked { what: &what, mechanism, args: args.solve, limit: Limit::EachSolve };
     let answer =
         with_solver(asked, printer, |solve, _| whatif_with(&loaded.problem, &changes, solve))?;
     warn_unused_types(&loaded.problem, &answer.problem, printer);

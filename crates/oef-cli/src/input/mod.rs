@@ -5,11 +5,11 @@ mod counts;
 mod csv;
 mod format;
 mod json;
-mod lines;
+pub mod lines;
 mod load;
 pub mod nearest;
 mod places;
-mod source;
+pub mod source;
 mod toml;
 mod tree;
 

@@ -1,0 +1,102 @@
+//! `oef cluster`: the machines, and who is on them.
+
+use super::pages;
+use super::watch::{Watching, anything, watch};
+use crate::args_tenants::WatchArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::bars::bar;
+use crate::output::names::{safe, short};
+use crate::output::numbers::fixed;
+use crate::output::table::{Cell, Table};
+use crate::output::width;
+use crate::printer::Printer;
+use oef_api::client::Client;
+use oef_api::types::{Cluster, Job, NodeHealth};
+use owo_colors::{OwoColorize as _, Style};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+const BAR_WIDTH: usize = 12;
+
+/// Runs the command.
+pub fn run(args: &WatchArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
+    let draw = || -> Result<String, Failure> {
+        let (cluster, jobs) = (client.cluster()?, pages::live_jobs(client, None)?);
+        Ok(render(&cluster, &jobs, width::columns()))
+    };
+    if args.watch {
+        return watch(client, printer, anything, || Ok((draw()?, Watching::GoOn)));
+    }
+    if args.json {
+        printer.json(&client.cluster()?)?;
+    } else {
+        printer.result(&draw()?)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn render(cluster: &Cluster, jobs: &[Job], columns: Option<usize>) -> String {
+    let mut out = types(cluster).render_within(columns);
+    if let Some(reference) = &cluster.reference {
+        let note = format!("throughput is counted in GPUs of type {}", safe(reference));
+        let _ = writeln!(out, "{}", note.dimmed());
+    }
+    out.push('\n');
+    out.push_str(&nodes(cluster, jobs).render_within(columns));
+    out
+}
+
+fn types(cluster: &Cluster) -> Table {
+    let mut table = Table::new(vec![
+        Cell::text("gpu type"),
+        Cell::number("gpus"),
+        Cell::number("idle"),
+        Cell::text("in use"),
+        Cell::number("one more is worth"),
+    ]);
+    for kind in &cluster.types {
+        let used = kind.capacity.saturating_sub(kind.idle);
+        table.row(vec![
+            Cell::text(short(&kind.gpu_type)),
+            Cell::number(kind.capacity.to_string()),
+            Cell::number(kind.idle.to_string()),
+            Cell::text(bar(used.into(), kind.capacity.into(), BAR_WIDTH)),
+            Cell::number(kind.price.map_or("·".into(), fixed)),
+        ]);
+    }
+    table
+}
+
+/// A node a line, a GPU a word: `12:vision` is job 12 of tenant vision.
+fn nodes(cluster: &Cluster, jobs: &[Job]) -> Table {
+    let tenants: BTreeMap<u64, &str> = jobs.iter().map(|job| (job.id, &*job.tenant)).collect();
+    let mut table = Table::new(vec![
+        Cell::text("node"),
+        Cell::text("type"),
+        Cell::text("health"),
+        Cell::text("gpus"),
+    ]);
+    for node in &cluster.nodes {
+        let on = |job: &Option<u64>| match job {
+            None => "·".to_string(),
+            Some(id) => match tenants.get(id) {
+                Some(tenant) => format!("{id}:{}", short(tenant)),
+                None => id.to_string(),
+            },
+        };
+        let gpus: Vec<String> = node.jobs.iter().map(on).collect();
+        let health = match node.health {
+            NodeHealth::Up => Cell::text("up"),
+            NodeHealth::Down => Cell::text("down").style(Style::new().red()),
+        };
+        let name = Cell::text(short(&node.name));
+        table.row(vec![
+            name,
+            Cell::text(short(&node.gpu_type)),
+            health,
+            Cell::text(gpus.join("  ")),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,54 @@
+//! Which command goes where.
+
+use super::{
+    cancel, cluster, events, fairness, groups, job, jobs, logs, node, profile, round, settings,
+    submit, tenants, tokens, top, why, workloads,
+};
+use crate::args_cluster::ClusterCommand;
+use crate::args_jobs::JobCommand;
+use crate::args_tenants::TenantsCommand;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::printer::Printer;
+use oef_api::client::Client;
+
+/// Commands about jobs.
+pub fn job(command: &JobCommand, printer: &Printer) -> Result<Exit, Failure> {
+    match command {
+        JobCommand::Submit(args) => submit::run(args, printer),
+        JobCommand::Jobs(args) => jobs::run(args, &Client::find()?, printer),
+        JobCommand::Job(args) => job::run(args, &Client::find()?, printer),
+        JobCommand::Why(args) => why::run(args, &Client::find()?, printer),
+        JobCommand::Cancel(args) => cancel::run(args, &Client::find()?, printer),
+        JobCommand::Logs(args) => logs::run(args, &Client::find()?, printer),
+    }
+}
+
+/// Commands about tenants.
+pub fn tenants(command: &TenantsCommand, printer: &Printer) -> Result<Exit, Failure> {
+    let client = Client::find()?;
+    match command {
+        TenantsCommand::Tenants(args) => tenants::list(args, &client, printer),
+        TenantsCommand::Tenant(command) => tenants::run(command, &client, printer),
+        TenantsCommand::Groups(args) => groups::list(args, &client, printer),
+        TenantsCommand::Group(command) => groups::run(command, &client, printer),
+        TenantsCommand::Workloads(args) => workloads::list(args, &client, printer),
+        TenantsCommand::Workload(command) => workloads::run(command, &client, printer),
+        TenantsCommand::Profile(command) => profile::run(command, &client, printer),
+        TenantsCommand::Token(command) => tokens::run(command, &client, printer),
+    }
+}
+
+/// Commands about the cluster.
+pub fn cluster(command: &ClusterCommand, printer: &Printer) -> Result<Exit, Failure> {
+    let client = Client::find()?;
+    match command {
+        ClusterCommand::Cluster(args) => cluster::run(args, &client, printer),
+        ClusterCommand::Node(command) => node::run(command, &client, printer),
+        ClusterCommand::Round(args) => round::run(args, &client, printer),
+        ClusterCommand::Fairness(args) => fairness::run(args, &client, printer),
+        ClusterCommand::Settings(args) => settings::run(args, &client, printer),
+        ClusterCommand::Events(args) => events::run(args, &client, printer),
+        ClusterCommand::Top(args) => top::run(args, client, printer),
+    }
+}

@@ -1,0 +1,88 @@
+//! `oef events`: what happens.
+
+use super::watch::listen;
+use crate::args_cluster::EventsArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::names::safe;
+use crate::output::times::at;
+use crate::printer::Printer;
+use oef_api::client::{Client, Incoming};
+use oef_api::types::{Event, EventTopic};
+use owo_colors::OwoColorize as _;
+use serde::Serialize;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+/// What is remembered comes in one go; after so much silence it was all.
+const SILENCE: Duration = Duration::from_millis(700);
+
+#[derive(Serialize)]
+struct Document {
+    events: Vec<Event>,
+}
+
+/// Runs the command.
+pub fn run(args: &EventsArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
+    if args.follow {
+        return follow(args, client, printer);
+    }
+    let events = remembered(args, client)?;
+    if args.json {
+        printer.json(&Document { events })?;
+    } else if events.is_empty() {
+        printer.result("nothing has happened yet\n")?;
+    } else {
+        printer.result(&events.iter().map(line).collect::<String>())?;
+    }
+    Ok(Exit::Done)
+}
+
+fn remembered(args: &EventsArgs, client: &Client) -> Result<Vec<Event>, Failure> {
+    let incoming = listen(client.events(Some(args.after.unwrap_or(0)))?);
+    let mut events = Vec::new();
+    loop {
+        match incoming.recv_timeout(SILENCE) {
+            Ok(Ok(Incoming::Event(event))) => events.push(*event),
+            // Older events are forgotten; what follows is all that is remembered.
+            Ok(Ok(Incoming::Reset)) => {}
+            Ok(Err(error)) => return Err(error.into()),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return Ok(events),
+        }
+    }
+}
+
+fn follow(args: &EventsArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
+    for incoming in client.events(args.after)? {
+        match incoming? {
+            Incoming::Event(event) if args.json => printer.json(&*event)?,
+            Incoming::Event(event) => printer.result(&line(&event))?,
+            Incoming::Reset => printer.warn("events were missed: they are no longer remembered"),
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn line(event: &Event) -> String {
+    let topic = match event.topic {
+        EventTopic::Job => "job",
+        EventTopic::Round => "round",
+        EventTopic::Tenant => "tenant",
+        EventTopic::Cluster => "cluster",
+    };
+    let about = match (event.job, &event.tenant, event.round) {
+        (Some(job), Some(tenant), _) => format!("{job} ({})", safe(tenant)),
+        (Some(job), None, _) => job.to_string(),
+        (None, Some(tenant), _) => safe(tenant),
+        (None, None, Some(round)) => round.to_string(),
+        (None, None, None) => String::new(),
+    };
+    let (when, what) = (at(event.at), format!("{topic} {about}"));
+    format!(
+        "{:>6}  {}  {:<20}  {}\n",
+        event.id.dimmed(),
+        when.dimmed(),
+        what.trim_end(),
+        safe(&event.message)
+    )
+}

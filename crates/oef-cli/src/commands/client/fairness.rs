@@ -1,0 +1,184 @@
+//! `oef fairness`: promised, delivered, and who would rather be another.
+
+use super::watch::{Watching, anything, watch};
+use crate::args_cluster::FairnessArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::bars::{bar, level};
+use crate::output::names::{cut, safe, short};
+use crate::output::numbers::{figure, fixed, percent, ratio};
+use crate::output::table::{Cell, Table};
+use crate::output::width;
+use crate::printer::Printer;
+use oef_api::client::Client;
+use oef_api::types::{EnvyEntry, Fairness, TenantFairness};
+use owo_colors::{OwoColorize as _, Style};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+const BAR_WIDTH: usize = 10;
+/// A wider matrix is read by nobody; then the worst pairs are listed.
+const MATRIX_TENANTS_MAX: usize = 12;
+const PAIRS_SHOWN: usize = 12;
+/// As many rounds as fit beside the names on a screen of 80 columns.
+const HISTORY_SHOWN: usize = 48;
+/// Above this a ratio is envy and not the solver's rounding.
+const ENVY_TOLERANCE: f64 = 1e-6;
+
+/// Runs the command.
+pub fn run(args: &FairnessArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
+    if args.watch {
+        return watch(client, printer, anything, || {
+            Ok((render(&client.fairness()?, args.history, width::columns()), Watching::GoOn))
+        });
+    }
+    let fairness = client.fairness()?;
+    if args.json {
+        printer.json(&fairness)?;
+    } else {
+        printer.result(&render(&fairness, args.history, width::columns()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn render(fairness: &Fairness, history: bool, columns: Option<usize>) -> String {
+    let mut out = String::new();
+    let name = format!("round {}", fairness.round);
+    let _ = writeln!(out, "{}, {}", name.bold(), safe(&fairness.mechanism));
+    if fairness.tenants.is_empty() {
+        out.push_str("nobody has jobs, so there is nothing to share\n");
+        return out;
+    }
+    out.push_str(&verdicts(fairness));
+    out.push('\n');
+    out.push_str(&tenants(&fairness.tenants).render_within(columns));
+    out.push_str(&envy(fairness, columns));
+    if history {
+        out.push_str(&over_time(&fairness.tenants));
+    }
+    out
+}
+
+fn verdicts(fairness: &Fairness) -> String {
+    let mut out = String::new();
+    if let Some(least) = fairness.sharing_incentive {
+        let holds = least >= 1.0 - ENVY_TOLERANCE;
+        let text = if holds {
+            "nobody is below an equal split"
+        } else {
+            "somebody is below an equal split"
+        };
+        let _ = writeln!(out, "{} {text} (least: {} of it)", mark(holds), percent(least));
+    }
+    if let Some(worst) = fairness.worst_envy {
+        let holds = worst <= ENVY_TOLERANCE;
+        let text = if holds {
+            "nobody envies another".into()
+        } else {
+            format!("envy of up to {}", percent(worst))
+        };
+        let _ = writeln!(out, "{} {text}", mark(holds));
+    }
+    out
+}
+
+fn mark(holds: bool) -> String {
+    if holds { "✓".green().to_string() } else { "✗".red().to_string() }
+}
+
+fn tenants(tenants: &[TenantFairness]) -> Table {
+    let mut table = Table::new(vec![
+        Cell::text("tenant"),
+        Cell::number("weight"),
+        Cell::number("equal split"),
+        Cell::number("promised"),
+        Cell::text(""),
+        Cell::number("delivered"),
+        Cell::text(""),
+        Cell::number("kept so far"),
+    ]);
+    let largest = |t: &TenantFairness| t.promised.max(t.delivered);
+    let full = tenants.iter().map(largest).fold(0.0, f64::max);
+    for tenant in tenants {
+        let kept = ratio(tenant.delivered_total, tenant.promised_total);
+        table.row(vec![
+            Cell::text(short(&tenant.tenant)),
+            Cell::number(figure(tenant.weight)),
+            Cell::number(fixed(tenant.equal_split)),
+            Cell::number(fixed(tenant.promised)),
+            Cell::text(bar(tenant.promised, full, BAR_WIDTH)).style(Style::new().dimmed()),
+            Cell::number(fixed(tenant.delivered)),
+            Cell::text(bar(tenant.delivered, full, BAR_WIDTH)).style(Style::new().green()),
+            Cell::number(percent(kept)),
+        ]);
+    }
+    table
+}
+
+/// The matrix, or its worst pairs where it would be too wide.
+fn envy(fairness: &Fairness, columns: Option<usize>) -> String {
+    if fairness.envy.is_empty() {
+        return String::new();
+    }
+    let mut out =
+        format!("\n{}\n", "How each values another's share over its own (above 1: envy)".bold());
+    if fairness.tenants.len() <= MATRIX_TENANTS_MAX {
+        out.push_str(&matrix(fairness).render_within(columns));
+        return out;
+    }
+    let mut pairs: Vec<&EnvyEntry> = fairness.envy.iter().filter(|e| e.tenant != e.other).collect();
+    pairs.sort_by(|a, b| b.ratio.total_cmp(&a.ratio));
+    let mut table =
+        Table::new(vec![Cell::text("tenant"), Cell::text("looks at"), Cell::number("ratio")]);
+    for pair in pairs.iter().take(PAIRS_SHOWN) {
+        let names = [&pair.tenant, &pair.other].map(|name| Cell::text(short(name)));
+        let [tenant, other] = names;
+        table.row(vec![tenant, other, ratio_cell(Some(pair.ratio))]);
+    }
+    out.push_str(&table.render_within(columns));
+    let _ = writeln!(out, "{}", "only the largest; --json has all of them".dimmed());
+    out
+}
+
+fn matrix(fairness: &Fairness) -> Table {
+    let mut header = vec![Cell::text("")];
+    header.extend(fairness.tenants.iter().map(|t| Cell::number(cut(&t.tenant, 10))));
+    let mut table = Table::new(header);
+    let known: BTreeMap<(&str, &str), f64> =
+        fairness.envy.iter().map(|e| ((&*e.tenant, &*e.other), e.ratio)).collect();
+    for row in &fairness.tenants {
+        let mut cells = vec![Cell::text(short(&row.tenant))];
+        for column in &fairness.tenants {
+            let is_own = row.tenant == column.tenant;
+            let ratio = known.get(&(&*row.tenant, &*column.tenant)).copied();
+            cells.push(if is_own { Cell::number("·") } else { ratio_cell(ratio) });
+        }
+        table.row(cells);
+    }
+    table
+}
+
+fn ratio_cell(ratio: Option<f64>) -> Cell {
+    match ratio {
+        None => Cell::number("·"),
+        Some(x) if x > 1.0 + ENVY_TOLERANCE => {
+            Cell::number(format!("{x:.2}!")).style(Style::new().red())
+        }
+        Some(x) => Cell::number(format!("{x:.2}")),
+    }
+}
+
+/// Each tenant's last rounds, promised above delivered.
+fn over_time(tenants: &[TenantFairness]) -> String {
+    let mut out = format!("\n{}\n", "Over the last rounds, the newest at the right".bold());
+    for tenant in tenants {
+        let from = tenant.history.len().saturating_sub(HISTORY_SHOWN);
+        let points = &tenant.history[from..];
+        let full = points.iter().map(|p| p.promised.max(p.delivered)).fold(0.0, f64::max);
+        let promised: String = points.iter().map(|p| level(p.promised, full)).collect();
+        let delivered: String = points.iter().map(|p| level(p.delivered, full)).collect();
+        let _ = writeln!(out, "  {:<16} promised  {}", cut(&tenant.tenant, 16), promised.dimmed());
+        let _ = writeln!(out, "  {:<16} delivered {}", "", delivered.green());
+    }
+    out
+}

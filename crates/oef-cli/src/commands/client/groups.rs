@@ -1,0 +1,77 @@
+//! `oef groups` and `oef group`.
+
+use super::{pages, tenants};
+use crate::args_tenants::{FormArgs, GroupCommand, GroupSetArgs};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::names::{safe, short};
+use crate::output::numbers::figure;
+use crate::output::table::{Cell, Table};
+use crate::output::width;
+use crate::printer::Printer;
+use oef_api::client::Client;
+use oef_api::types::{Group, GroupPut, Groups};
+
+/// `oef groups`
+pub fn list(args: &FormArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
+    let groups = pages::groups(client)?;
+    if args.json {
+        printer.json(&Groups { groups, next: None })?;
+    } else if groups.is_empty() {
+        printer.result("no groups; `oef group set NAME` makes one\n")?;
+    } else {
+        printer.result(&table(&groups).render_within(width::columns()))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// `oef group ...`
+pub fn run(command: &GroupCommand, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
+    match command {
+        GroupCommand::Set(args) => {
+            let group = set(args, client)?;
+            if args.json {
+                printer.json(&group)?;
+            } else {
+                printer.result(&table(&[group]).render_within(width::columns()))?;
+            }
+            Ok(Exit::Done)
+        }
+        GroupCommand::Remove(args) => {
+            client.remove_group(&args.name)?;
+            let done = format!("group {} is removed\n", safe(&args.name));
+            tenants::removed(&args.name, &done, args.json, printer)
+        }
+    }
+}
+
+/// A group is put whole: what is not named stays as it is.
+fn set(args: &GroupSetArgs, client: &Client) -> Result<Group, Failure> {
+    let old = pages::groups(client)?.into_iter().find(|group| group.name == args.name);
+    let parent = match args.parent.as_deref() {
+        Some(tenants::NONE) => None,
+        Some(parent) => Some(parent.to_string()),
+        None => old.as_ref().and_then(|group| group.parent.clone()),
+    };
+    let weight = args.weight.or(old.map(|group| group.weight));
+    Ok(client.put_group(&args.name, &GroupPut { weight, parent })?)
+}
+
+fn table(groups: &[Group]) -> Table {
+    let mut table = Table::new(vec![
+        Cell::text("group"),
+        Cell::number("weight"),
+        Cell::text("in"),
+        Cell::text("tenants"),
+    ]);
+    for group in groups {
+        let names: Vec<String> = group.tenants.iter().map(|name| safe(name)).collect();
+        table.row(vec![
+            Cell::text(short(&group.name)),
+            Cell::number(figure(group.weight)),
+            Cell::text(group.parent.as_deref().map_or("·".into(), short)),
+            Cell::text(names.join(", ")),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,215 @@
+//! `oef job`: all about one.
+
+use super::watch::{Watching, watch};
+use crate::args_jobs::JobArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::jobs::{by_type, count, one_by_one, short_figure, state, state_style};
+use crate::output::names::{safe, safe_lines};
+use crate::output::table::{Cell, Table};
+use crate::output::times::{at, between, clock, span};
+use crate::output::width;
+use crate::printer::Printer;
+use jiff::Timestamp;
+use oef_api::client::Client;
+use oef_api::types::{Ending, Job, JobState, JobSubmit, Run};
+use owo_colors::OwoColorize as _;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Runs the command.
+pub fn run(args: &JobArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
+    if args.watch {
+        let mut last = None;
+        watch(
+            client,
+            printer,
+            |event| event.job == Some(args.id),
+            || {
+                let job = client.job(args.id)?;
+                let over = if job.state.is_final() { Watching::Over } else { Watching::GoOn };
+                let text = render(&job, Timestamp::now(), width::columns());
+                last = Some(job.state);
+                Ok((text, over))
+            },
+        )?;
+        return Ok(exit(last));
+    }
+    let job = client.job(args.id)?;
+    if args.json {
+        printer.json(&job)?;
+    } else {
+        printer.result(&render(&job, Timestamp::now(), width::columns()))?;
+    }
+    Ok(exit(Some(job.state)))
+}
+
+/// A job that failed is what was asked about, and does not hold.
+fn exit(state: Option<JobState>) -> Exit {
+    if state == Some(JobState::Failed) { Exit::DoesNotHold } else { Exit::Done }
+}
+
+fn render(job: &Job, now: Timestamp, columns: Option<usize>) -> String {
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "{} {} ({}/{}): {}",
+        format!("job {}", job.id).bold(),
+        safe(&job.name).bold(),
+        safe(&job.tenant),
+        safe(&job.workload),
+        state_style(job.state).style(job.state.name()),
+    );
+    let _ = writeln!(out, "  {}\n", safe_lines(&job.reason));
+    facts(&mut out, job, now);
+    if let Some(spec) = &job.spec {
+        specification(&mut out, spec);
+    }
+    if let Some(runs) = job.runs.as_deref().filter(|runs| !runs.is_empty()) {
+        let _ = writeln!(out, "\n{}", "Runs".bold());
+        out.push_str(&run_table(runs, now).render_within(columns));
+        let detail = runs.last().and_then(|run| run.detail.as_deref());
+        if let Some(detail) = detail.filter(|detail| detail.contains('\n')) {
+            let _ = writeln!(out, "\n{}\n{}", "How the last one ended".bold(), safe_lines(detail));
+        }
+    }
+    if let Some(history) = &job.history {
+        let _ = writeln!(out, "\n{}", "History".bold());
+        let mut table =
+            Table::new(vec![Cell::text("when"), Cell::text("state"), Cell::text("why")]);
+        for change in history {
+            let why = Cell::text(safe(&change.reason));
+            table.row(vec![Cell::text(at(change.at)), state(change.state), why]);
+        }
+        out.push_str(&table.render_within(columns));
+    }
+    out
+}
+
+fn fact(out: &mut String, name: &str, value: &str) {
+    if !value.is_empty() {
+        let _ = writeln!(out, "  {:<12} {value}", name.dimmed());
+    }
+}
+
+fn facts(out: &mut String, job: &Job, now: Timestamp) {
+    let gpus = match job.gpus.as_slice() {
+        [] => format!("{} wanted", job.workers),
+        gpus => format!("{} ({})", by_type(gpus), one_by_one(gpus)),
+    };
+    fact(out, "gpus", &gpus);
+    if job.priority != 0 {
+        fact(out, "priority", &job.priority.to_string());
+    }
+    fact(
+        out,
+        "submitted",
+        &format!("{} ({} ago)", at(job.submitted), span(between(job.submitted, now))),
+    );
+    fact(out, "started", &job.started.map_or("not yet".into(), at));
+    fact(out, "ended", &job.ended.map_or(String::new(), at));
+    fact(out, "ran", &span(job.ran_s));
+    fact(out, "progress", &progress(job));
+    if job.restarts + job.failures > 0 {
+        fact(out, "restarts", &format!("{}, failures {}", job.restarts, job.failures));
+    }
+    fact(out, "labels", &pairs(&job.labels));
+}
+
+fn progress(job: &Job) -> String {
+    let progress = &job.progress;
+    if progress.steps <= 0.0 {
+        return "it has told nothing yet".into();
+    }
+    let mut text = format!("{} steps", count(progress.steps));
+    if let Some(speed) = progress.throughput {
+        let _ = write!(text, ", {} a second", short_figure(speed));
+    }
+    if let Some(checkpoint) = progress.checkpoint {
+        let _ = write!(text, ", last checkpoint at step {}", count(checkpoint));
+    }
+    if let Some(loss) = progress.loss {
+        let _ = write!(text, ", loss {loss:.4}");
+    }
+    text
+}
+
+fn specification(out: &mut String, spec: &JobSubmit) {
+    let quoted: Vec<String> = spec.command.iter().map(|word| quote(&safe(word))).collect();
+    fact(out, "command", &quoted.join(" "));
+    if let Some(script) = &spec.script {
+        fact(out, "script", &format!("{} lines", script.lines().count()));
+    }
+    fact(out, "types", &spec.types.iter().map(|name| safe(name)).collect::<Vec<_>>().join(", "));
+    fact(out, "env", &pairs(&spec.env));
+    fact(out, "workdir", &spec.workdir.as_deref().map(safe).unwrap_or_default());
+    fact(out, "checkpoints", &spec.checkpoint_dir.as_deref().map(safe).unwrap_or_default());
+    let limits =
+        [("at most", spec.max_run_s), ("at least", spec.min_run_s), ("grace", spec.grace_s)];
+    let limits =
+        limits.into_iter().filter_map(|(name, time)| Some(format!("{name} {}", span(time?))));
+    fact(out, "run time", &limits.collect::<Vec<_>>().join(", "));
+    if spec.retries > 0 {
+        fact(out, "retries", &spec.retries.to_string());
+    }
+}
+
+/// A word as a shell would want it.
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+{}".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.into();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+fn pairs(map: &BTreeMap<String, String>) -> String {
+    let words: Vec<String> = map.iter().map(|(k, v)| format!("{}={}", safe(k), safe(v))).collect();
+    words.join(" ")
+}
+
+fn run_table(runs: &[Run], now: Timestamp) -> Table {
+    let mut table = Table::new(vec![
+        Cell::number("run"),
+        Cell::text("gpus"),
+        Cell::text("started"),
+        Cell::number("ran"),
+        Cell::text("ending"),
+        Cell::text("how"),
+    ]);
+    for run in runs {
+        let detail = run.detail.as_deref().and_then(|detail| detail.lines().next());
+        table.row(vec![
+            Cell::number(run.generation.to_string()),
+            Cell::text(by_type(&run.gpus)),
+            Cell::text(clock(run.started)),
+            Cell::number(span(between(run.started, run.ended.unwrap_or(now)))),
+            Cell::text(run.ending.map_or("·", ending)),
+            Cell::text(detail.map(safe).unwrap_or_default()),
+        ]);
+    }
+    table
+}
+
+fn ending(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Finished => "finished",
+        Ending::Checkpointed => "checkpointed",
+        Ending::Stopped => "stopped",
+        Ending::Failed => "failed",
+        Ending::Lost => "lost",
+        Ending::TimedOut => "timed out",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        for (word, expected) in [("a", "a"), ("", "''"), ("a b", "'a b'"), ("it's", r"'it'\''s'")] {
+            assert_eq!(quote(word), expected);
+        }
+    }
+}

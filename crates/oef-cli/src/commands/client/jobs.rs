@@ -1,0 +1,91 @@
+//! `oef jobs`: what they do, and why.
+
+use super::pages;
+use super::watch::{Watching, jobs_or_rounds, watch};
+use crate::args_jobs::JobsArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::jobs::{gpus, state, steps, time};
+use crate::output::names::{cut, safe};
+use crate::output::table::{Cell, Table};
+use crate::output::width;
+use crate::printer::Printer;
+use jiff::Timestamp;
+use oef_api::client::Client;
+use oef_api::types::{JobState, Jobs, JobsQuery};
+use owo_colors::OwoColorize as _;
+use std::fmt::Write as _;
+
+/// A name tells a job from its neighbours; more belongs into `oef job`.
+const NAME_WIDTH: usize = 28;
+
+/// Runs the command.
+pub fn run(args: &JobsArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
+    let which = query(args);
+    if args.watch {
+        return watch(client, printer, jobs_or_rounds, || {
+            let jobs = pages::jobs(client, &which, args.limit)?;
+            Ok((render(&jobs, args, Timestamp::now(), width::columns()), Watching::GoOn))
+        });
+    }
+    let jobs = pages::jobs(client, &which, args.limit)?;
+    if args.json {
+        printer.json(&jobs)?;
+    } else {
+        printer.result(&render(&jobs, args, Timestamp::now(), width::columns()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn query(args: &JobsArgs) -> JobsQuery {
+    let states: Vec<&str> = args.state.iter().map(|&name| JobState::from(name).name()).collect();
+    JobsQuery {
+        tenant: args.tenant.clone(),
+        state: (!states.is_empty()).then(|| states.join(",")),
+        label: args.label.clone(),
+        // Whoever asks for a state in which jobs have ended wants to see those.
+        all: args.all || args.state.iter().any(|&name| JobState::from(name).is_final()),
+        limit: None,
+        after: args.after.clone(),
+    }
+}
+
+fn render(jobs: &Jobs, args: &JobsArgs, now: Timestamp, columns: Option<usize>) -> String {
+    if jobs.jobs.is_empty() {
+        let others = if args.all { "" } else { " (`oef jobs --all` shows those that have ended)" };
+        return format!("no jobs{others}\n");
+    }
+    let mut out = table(jobs, now).render_within(columns);
+    if let Some(next) = &jobs.next {
+        let more = format!("more with --limit or --after {}", safe(next));
+        let _ = writeln!(out, "{}", more.dimmed());
+    }
+    out
+}
+
+/// The jobs, a line each.
+pub fn table(jobs: &Jobs, now: Timestamp) -> Table {
+    let mut table = Table::new(vec![
+        Cell::number("id"),
+        Cell::text("name"),
+        Cell::text("tenant"),
+        Cell::text("state"),
+        Cell::text("gpus"),
+        Cell::number("steps"),
+        Cell::number("time"),
+        Cell::text("reason"),
+    ]);
+    for job in &jobs.jobs {
+        table.row(vec![
+            Cell::number(job.id.to_string()),
+            Cell::text(cut(&job.name, NAME_WIDTH)),
+            Cell::text(cut(&job.tenant, NAME_WIDTH)),
+            state(job.state),
+            Cell::text(gpus(job)),
+            Cell::number(steps(job)),
+            Cell::number(time(job, now)),
+            Cell::text(safe(&job.reason)),
+        ]);
+    }
+    table
+}

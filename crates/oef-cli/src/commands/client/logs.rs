@@ -1,0 +1,160 @@
+//! `oef logs`: what a job wrote.
+
+use super::wait::{say, say_on_interrupt};
+use super::watch::listen;
+use crate::args_jobs::LogsArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::logs::for_terminal;
+use crate::printer::Printer;
+use oef_api::client::{Client, ClientError, Incoming};
+use oef_api::types::{Job, JobState, LogChunk, LogQuery, LogStream};
+use std::io::{IsTerminal as _, stdout};
+use std::thread;
+use std::time::Duration;
+
+/// A log grows without events; it is asked for more so often.
+const PAUSE: Duration = Duration::from_millis(300);
+/// As much at once as the daemon gives.
+const CHUNK_BYTES: u32 = 1024 * 1024;
+
+/// Runs the command.
+pub fn run(args: &LogsArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
+    let query = LogQuery {
+        generation: args.run,
+        rank: args.rank,
+        stream: if args.stderr { LogStream::Err } else { LogStream::Out },
+        offset: None,
+        tail: args.tail,
+        limit: Some(CHUNK_BYTES),
+    };
+    if args.json {
+        printer.json(&client.logs(args.id, &query)?)?;
+        return Ok(Exit::Done);
+    }
+    let reader = Reader { client, id: args.id, printer };
+    if args.follow {
+        let job = reader.follow(query)?;
+        return Ok(if job.state == JobState::Failed { Exit::DoesNotHold } else { Exit::Done });
+    }
+    reader.to_end(query)?;
+    Ok(Exit::Done)
+}
+
+/// Shows what the first worker of a job writes until the job has ended.
+pub fn follow(client: &Client, id: u64, printer: &Printer) -> Result<Job, Failure> {
+    let query = LogQuery { limit: Some(CHUNK_BYTES), ..LogQuery::default() };
+    Reader { client, id, printer }.follow(query)
+}
+
+struct Reader<'a> {
+    client: &'a Client,
+    id: u64,
+    printer: &'a Printer,
+}
+
+impl Reader<'_> {
+    /// All of one run that is there now.
+    fn to_end(&self, mut query: LogQuery) -> Result<LogChunk, Failure> {
+        loop {
+            let chunk = self.client.logs(self.id, &query)?;
+            self.show(&chunk)?;
+            let is_last = chunk.complete || chunk.text.is_empty();
+            query = LogQuery {
+                generation: Some(chunk.generation),
+                offset: Some(chunk.next_offset),
+                tail: None,
+                ..query
+            };
+            if is_last {
+                return Ok(chunk);
+            }
+        }
+    }
+
+    /// Run after run, until the job has ended, or the run that was asked for.
+    fn follow(&self, mut query: LogQuery) -> Result<Job, Failure> {
+        say_on_interrupt(&[self.id]);
+        let one_run = query.generation.is_some();
+        let mut state = None;
+        let mut seen = None;
+        loop {
+            if let Some(chunk) = self.chunk(&query)? {
+                self.show(&chunk)?;
+                seen = Some(chunk.generation);
+                query = LogQuery {
+                    generation: seen,
+                    offset: Some(chunk.next_offset),
+                    tail: None,
+                    ..query
+                };
+                if !chunk.complete {
+                    if chunk.text.is_empty() {
+                        thread::sleep(PAUSE);
+                    }
+                    continue;
+                }
+            }
+            let (job, newest) = self.next_run(seen, one_run, &mut state)?;
+            if newest <= seen {
+                return Ok(job);
+            }
+            query = LogQuery { generation: newest, offset: None, ..query };
+        }
+    }
+
+    /// A part of the log; none before the first run, when a job has no log yet.
+    fn chunk(&self, query: &LogQuery) -> Result<Option<LogChunk>, Failure> {
+        match self.client.logs(self.id, query) {
+            Ok(chunk) => Ok(Some(chunk)),
+            Err(ClientError::Refused(problem)) if problem.status == 404 => {
+                let job = self.client.job(self.id)?;
+                if query.generation.is_some() || query.rank >= job.workers {
+                    return Err(ClientError::Refused(problem).into());
+                }
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits until the job runs anew or has ended: the job, and its newest run.
+    fn next_run(
+        &self,
+        seen: Option<u64>,
+        one_run: bool,
+        state: &mut Option<JobState>,
+    ) -> Result<(Job, Option<u64>), Failure> {
+        let events = listen(self.client.events(None)?);
+        loop {
+            let job = self.client.job(self.id)?;
+            if *state != Some(job.state) {
+                say(&job, self.printer);
+                *state = Some(job.state);
+            }
+            let newest = job.runs.iter().flatten().map(|run| run.generation).max();
+            if one_run {
+                return Ok((job, seen));
+            }
+            if job.state.is_final() || newest > seen {
+                return Ok((job, newest));
+            }
+            loop {
+                let Ok(incoming) = events.recv() else {
+                    return Err(std::io::Error::other("no thread could be started").into());
+                };
+                match incoming? {
+                    Incoming::Event(event) if event.job != Some(self.id) => {}
+                    _ => break,
+                }
+            }
+        }
+    }
+
+    fn show(&self, chunk: &LogChunk) -> Result<(), Failure> {
+        if stdout().is_terminal() {
+            return self.printer.raw(for_terminal(&chunk.text).as_bytes());
+        }
+        self.printer.raw(chunk.text.as_bytes())
+    }
+}

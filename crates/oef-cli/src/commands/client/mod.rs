@@ -1,0 +1,25 @@
+//! The commands that talk to a daemon.
+
+pub mod cancel;
+pub mod cluster;
+pub mod dispatch;
+pub mod events;
+pub mod fairness;
+pub mod groups;
+pub mod job;
+pub mod jobs;
+pub mod logs;
+pub mod node;
+pub mod pages;
+pub mod profile;
+pub mod round;
+pub mod settings;
+pub mod submit;
+pub mod tenants;
+pub mod tokens;
+pub mod top;
+pub mod wait;
+pub mod watch;
+pub mod whatif;
+pub mod why;
+pub mod workloads;

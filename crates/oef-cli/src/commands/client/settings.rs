@@ -1,0 +1,114 @@
+//! `oef settings`.
+
+use crate::args::duration;
+use crate::args_cluster::SettingsArgs;
+use crate::exit::Exit;
+use crate::failure::{Complaint, Failure};
+use crate::input::nearest;
+use crate::output::names::safe;
+use crate::output::numbers::figure;
+use crate::output::times::span;
+use crate::printer::Printer;
+use oef_api::client::Client;
+use oef_api::types::{Settings, SettingsPatch};
+use owo_colors::OwoColorize as _;
+use std::fmt::Write as _;
+
+const FIELDS: [&str; 6] = ["mechanism", "round", "reference", "min_run", "grace", "stickiness"];
+
+/// Runs the command.
+pub fn run(args: &SettingsArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
+    let settings = if args.set.is_empty() {
+        client.settings()?
+    } else {
+        client.patch_settings(&patch(&args.set)?)?
+    };
+    if args.json {
+        printer.json(&settings)?;
+    } else {
+        printer.result(&render(&settings))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn patch(assignments: &[String]) -> Result<SettingsPatch, Failure> {
+    let mut patch = SettingsPatch::default();
+    let mut complaints = Vec::new();
+    for text in assignments {
+        if let Err(complaint) = assign(&mut patch, text) {
+            complaints.push(complaint.at(format!("--set {text}")));
+        }
+    }
+    if complaints.is_empty() { Ok(patch) } else { Err(Failure::input(complaints)) }
+}
+
+fn assign(patch: &mut SettingsPatch, text: &str) -> Result<(), Complaint> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or_else(|| Complaint::new("there is no `=`").hint("write --set mechanism=nash"))?;
+    let (name, value) = (name.trim(), value.trim());
+    // The names of the interface have their unit at the end; people may leave it out.
+    match name.trim_end_matches("_s").replace('-', "_").as_str() {
+        "mechanism" => patch.mechanism = Some(value.into()),
+        "reference" => patch.reference = Some(value.into()),
+        "round" => patch.round_s = Some(time(value)?),
+        "min_run" => patch.min_run_s = Some(time(value)?),
+        "grace" => patch.grace_s = Some(time(value)?),
+        "stickiness" => {
+            let wrong = |_| {
+                Complaint::new(format!("`{value}` is no number")).hint("write 0.5, for example")
+            };
+            patch.stickiness = Some(value.parse().map_err(wrong)?);
+        }
+        _ => {
+            let complaint = Complaint::new(format!("there is no setting `{name}`"));
+            return Err(complaint.hint(nearest::hint("settings", name, FIELDS)));
+        }
+    }
+    Ok(())
+}
+
+fn time(text: &str) -> Result<f64, Complaint> {
+    let wrong = |hint| Complaint::new(format!("`{text}` is no time")).hint(hint);
+    duration(text).map(|time| time.as_secs_f64()).map_err(wrong)
+}
+
+fn render(settings: &Settings) -> String {
+    let mut out = String::new();
+    let reference = settings.reference.as_deref().map_or("derived from the profiles".into(), safe);
+    for (name, value) in [
+        ("mechanism", safe(&settings.mechanism)),
+        ("round", span(settings.round_s)),
+        ("reference", reference),
+        ("min_run", span(settings.min_run_s)),
+        ("grace", span(settings.grace_s)),
+        ("stickiness", figure(settings.stickiness)),
+    ] {
+        let _ = writeln!(out, "{:<12} {value}", name.bold());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_with_their_units() {
+        let set = |texts: &[&str]| patch(&texts.iter().map(|t| t.to_string()).collect::<Vec<_>>());
+        let patch =
+            set(&["mechanism=nash", "round=60s", "min-run=2min", "grace_s=5", "reference="])
+                .expect("settings");
+        assert_eq!(
+            (patch.round_s, patch.min_run_s, patch.grace_s),
+            (Some(60.0), Some(120.0), Some(5.0))
+        );
+        assert_eq!(
+            (patch.mechanism.as_deref(), patch.reference.as_deref()),
+            (Some("nash"), Some(""))
+        );
+        for wrong in ["mechanism", "rond=5s", "round=soon", "stickiness=much"] {
+            assert!(set(&[wrong]).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Job files: a job in TOML, with the names of the interface.
+
+use super::sweep::Axis;
+use crate::failure::{Complaint, Failure};
+use crate::input::lines::Lines;
+use crate::input::nearest;
+use crate::input::source::Source;
+use oef_api::types::JobSubmit;
+use serde::Deserialize as _;
+use std::path::Path;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer};
+
+/// The fields of a job, for hints; a test holds it against the interface.
+const FIELDS: [&str; 17] = [
+    "tenant",
+    "workload",
+    "name",
+    "command",
+    "script",
+    "workers",
+    "types",
+    "priority",
+    "env",
+    "workdir",
+    "checkpoint_dir",
+    "max_run_s",
+    "min_run_s",
+    "retries",
+    "stop_signal",
+    "grace_s",
+    "labels",
+];
+/// The one field that the interface does not know: it is replaced before anything is sent.
+const SWEEP: &str = "sweep";
+
+/// A job file with every field.
+pub const EXAMPLE: &str = r#"# A job for `oef submit --file`. Everything but the command may be left out.
+
+name = "vgg16-cifar"                # for people; by default the program's name
+tenant = "vision-lab"               # who owns it; a tenant's token need not say
+workload = "vgg16"                  # jobs of one workload share a profile
+command = ["python", "train.py", "--lr", "{lr}"]
+# script = """                      # instead of a command; run by /bin/sh or by what its first line names
+# set -e
+# python train.py
+# """
+workers = 2                         # each on a GPU of its own; all run or none
+types = ["rtx3080", "rtx3090"]      # gpu types that it may use; by default all that its workload runs on
+priority = 0                        # jobs of a higher class go first within their tenant
+workdir = "/home/ada/vgg16"         # by default the folder where you submit
+checkpoint_dir = "/data/ada/vgg16"  # by default a folder of the daemon's for this job
+max_run_s = 7200                    # stopped for good after so many seconds of running
+min_run_s = 600                     # once started, not preempted for so many seconds
+retries = 2                         # started again after so many failures
+stop_signal = "term"                # what tells it to write a checkpoint and stop: term, int, usr1, usr2
+grace_s = 30                        # how long it may take to stop
+
+[env]
+OMP_NUM_THREADS = "8"
+
+[labels]
+project = "cifar"
+
+[sweep]                             # one job for each value (and each combination); {lr} stands for the value
+lr = [0.1, 0.01]
+"#;
+
+/// A job file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobFile {
+    /// The job.
+    pub job: JobSubmit,
+    /// What is varied.
+    pub axes: Vec<Axis>,
+}
+
+/// Reads a job file; every complaint has its line.
+pub fn read(path: &Path) -> Result<JobFile, Failure> {
+    let source = Source::read(path)?;
+    parse(&source).map_err(Failure::input)
+}
+
+fn parse(source: &Source) -> Result<JobFile, Vec<Complaint>> {
+    let lines = Lines::of(&source.text);
+    let place = |at: usize| {
+        let (line, column) = lines.locate(at);
+        format!("{}:{line}:{column}", source.label)
+    };
+    let syntax = |error: &toml::de::Error| {
+        let at = error.span().map_or(0, |span| span.start);
+        Complaint::new(error.message().trim_end().to_string()).at(place(at))
+    };
+    let (mut table, errors) = DeTable::parse_recoverable(&source.text);
+    if !errors.is_empty() {
+        return Err(errors
+            .iter()
+            .map(|e| syntax(e).hint("a job file is TOML; see `oef submit --example-file`"))
+            .collect());
+    }
+    let mut complaints = Vec::new();
+    let sweep = table.get_mut().remove(SWEEP);
+    let keys = table.get_ref().keys().map(|key| (key.get_ref().to_string(), key.span().start));
+    for (name, at) in keys.collect::<Vec<_>>() {
+        if FIELDS.contains(&&*name) {
+            continue;
+        }
+        let known: Vec<&str> = FIELDS.into_iter().chain([SWEEP]).collect();
+        let complaint = Complaint::new(format!("a job has no field `{name}`"));
+        complaints.push(complaint.at(place(at)).hint(nearest::hint("fields", &name, known)));
+        table.get_mut().remove(&*name);
+    }
+    let axes = sweep.map_or(Ok(Vec::new()), |sweep| axes(sweep, &place));
+    let axes = axes.unwrap_or_else(|found| {
+        complaints.extend(found);
+        Vec::new()
+    });
+    match JobSubmit::deserialize(Deserializer::from(table)) {
+        Ok(job) if complaints.is_empty() => Ok(JobFile { job, axes }),
+        Ok(_) => Err(complaints),
+        Err(error) => {
+            complaints.push(syntax(&error).hint("see `oef submit --example-file` for every field"));
+            Err(complaints)
+        }
+    }
+}
+
+fn axes(
+    sweep: Spanned<DeValue<'_>>,
+    place: &dyn Fn(usize) -> String,
+) -> Result<Vec<Axis>, Vec<Complaint>> {
+    let hint = "write a table of lists: [sweep] and below it lr = [0.1, 0.01]";
+    let at = place(sweep.span().start);
+    let DeValue::Table(table) = sweep.into_inner() else {
+        return Err(vec![Complaint::new("`sweep` is no table").at(at).hint(hint)]);
+    };
+    // The parser sorts by key; the jobs follow the file.
+    let mut entries: Vec<_> = table.into_iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    let (mut axes, mut complaints) = (Vec::new(), Vec::new());
+    for (key, value) in entries {
+        let (at, name) = (place(value.span().start), key.into_inner().into_owned());
+        let values: Option<Vec<String>> = match value.get_ref() {
+            DeValue::Array(list) => list.iter().map(|value| written(value.get_ref())).collect(),
+            _ => None,
+        };
+        let axis = match values {
+            Some(values) => Axis { name, values }.checked(&at),
+            None => {
+                let complaint = Complaint::new(format!("`{name}` is no list of numbers or texts"));
+                Err(complaint.at(at).hint(hint))
+            }
+        };
+        match axis {
+            Ok(axis) => axes.push(axis),
+            Err(complaint) => complaints.push(complaint),
+        }
+    }
+    if complaints.is_empty() { Ok(axes) } else { Err(complaints) }
+}
+
+/// A value as it stands in the file: `1e-3` stays `1e-3`.
+fn written(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(x) if x.radix() == 10 => Some(x.as_str().into()),
+        DeValue::Float(x) => Some(x.as_str().into()),
+        DeValue::Boolean(b) => Some(b.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<JobFile, String> {
+        let source = Source { label: "job.toml".into(), text: text.into() };
+        let words = |c: Complaint| {
+            format!(
+                "{}: {} | {}",
+                c.place.unwrap_or_default(),
+                c.message,
+                c.hint.unwrap_or_default()
+            )
+        };
+        parse(&source).map_err(|found| found.into_iter().map(words).collect::<Vec<_>>().join("\n"))
+    }
+
+    #[test]
+    fn the_example_has_every_field_and_is_read() {
+        let file = parsed(EXAMPLE).expect("the example");
+        assert_eq!(
+            file.axes,
+            [Axis { name: "lr".into(), values: vec!["0.1".into(), "0.01".into()] }]
+        );
+        assert_eq!((file.job.workers, file.job.retries), (2, 2));
+        for field in FIELDS {
+            assert!(
+                EXAMPLE.lines().any(|line| {
+                    line.trim_start_matches("# ").starts_with(&format!("{field} ="))
+                        || line == format!("[{field}]")
+                }),
+                "{field}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_fields_are_those_of_the_interface() {
+        let refused = serde_json::from_str::<JobSubmit>(r#"{"?": 1}"#).expect_err("no field");
+        let said = refused.to_string();
+        let listed: Vec<&str> = said.split('`').skip(3).step_by(2).collect();
+        assert_eq!(listed, FIELDS);
+    }
+
+    #[test]
+    fn mistakes_have_their_line() {
+        let cases = [
+            (
+                "command = [\"a\"]\nwokers = 2\n",
+                "job.toml:2:1: a job has no field `wokers` | did you mean `workers`?",
+            ),
+            (
+                "command = [\"a\"]\nworkers = \"two\"\n",
+                "job.toml:2:11: invalid type: string \"two\", expected u32",
+            ),
+            ("command = [\"a\"\n", "job.toml:"),
+            ("stop_signal = \"kill\"\n", "job.toml:1:15: unknown variant `kill`"),
+            ("command = [\"a\"]\n[sweep]\nlr = 0.1\n", "job.toml:3:6: `lr` is no list"),
+            ("command = [\"a\"]\n[sweep]\nlr = [[1]]\n", "job.toml:3:6: `lr` is no list"),
+            ("command = [\"a\"]\n[sweep]\nlr = []\n", "job.toml:3:6: `lr` has no values"),
+            ("sweep = 3\n", "job.toml:1:9: `sweep` is no table"),
+        ];
+        for (text, expected) in cases {
+            let said = parsed(text).expect_err(text);
+            assert!(said.contains(expected), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_a_sweep_stay_as_they_are_written() {
+        let file = parsed("command = [\"t\"]\n[sweep]\nz = [1e-3, 0.10, 5]\na = [true, \"x y\"]\n")
+            .expect("a file");
+        let values: Vec<String> = file.axes.iter().map(|axis| axis.values.join("|")).collect();
+        assert_eq!(values, ["1e-3|0.10|5", "true|x y"]);
+    }
+}

@@ -1,0 +1,10 @@
+//! `oef submit`: a job, or a sweep of jobs.
+
+mod build;
+mod job_file;
+mod run;
+mod sweep;
+
+pub use build::{Here, jobs as build};
+pub use job_file::{EXAMPLE, read as read_job_file};
+pub use run::run;

@@ -1,0 +1,181 @@
+//! `oef tenants` and `oef tenant`.
+
+use super::pages;
+use super::watch::{Watching, anything, watch};
+use crate::args_tenants::{TenantCommand, TenantSetArgs, WatchArgs};
+use crate::exit::Exit;
+use crate::failure::{Complaint, Failure};
+use crate::output::names::{safe, short};
+use crate::output::numbers::{difference, figure, fixed};
+use crate::output::table::{Cell, Table};
+use crate::output::times::at;
+use crate::output::width;
+use crate::printer::Printer;
+use oef_api::client::Client;
+use oef_api::types::{Limits, Tenant, TenantCreate, TenantPatch, Tenants};
+use owo_colors::{OwoColorize as _, Style};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// The word that takes a tenant out of its group, as it takes a limit away.
+pub const NONE: &str = "none";
+
+/// `oef tenants`
+pub fn list(args: &WatchArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
+    if args.watch {
+        return watch(client, printer, anything, || {
+            Ok((render(&pages::tenants(client)?, width::columns()), Watching::GoOn))
+        });
+    }
+    let tenants = pages::tenants(client)?;
+    if args.json {
+        printer.json(&Tenants { tenants, next: None })?;
+    } else {
+        printer.result(&render(&tenants, width::columns()))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// `oef tenant ...`
+pub fn run(command: &TenantCommand, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
+    let (tenant, json) = match command {
+        TenantCommand::Create(args) => (create(args, client)?, args.json),
+        TenantCommand::Set(args) => (set(args, client)?, args.json),
+        TenantCommand::Suspend(args) => (suspend(&args.name, true, client)?, args.json),
+        TenantCommand::Resume(args) => (suspend(&args.name, false, client)?, args.json),
+        TenantCommand::Show(args) => (client.tenant(&args.name)?, args.json),
+        TenantCommand::Remove(args) => {
+            client.remove_tenant(&args.name)?;
+            let done = format!("tenant {} is removed; its jobs are cancelled\n", safe(&args.name));
+            return removed(&args.name, &done, args.json, printer);
+        }
+    };
+    if json {
+        printer.json(&tenant)?;
+    } else {
+        printer.result(&show(&tenant))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Says that something of this name is gone.
+pub fn removed(name: &str, done: &str, json: bool, printer: &Printer) -> Result<Exit, Failure> {
+    if json {
+        printer.json(&BTreeMap::from([("removed", name)]))?;
+    } else {
+        printer.result(done)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn create(args: &TenantSetArgs, client: &Client) -> Result<Tenant, Failure> {
+    let limits = Limits {
+        gpus: args.max_gpus.and_then(Into::into),
+        jobs: args.max_jobs.and_then(Into::into),
+    };
+    let group = args.group.clone().filter(|group| group != NONE);
+    let tenant = TenantCreate { name: args.name.clone(), weight: args.weight, group, limits };
+    Ok(client.create_tenant(&tenant)?)
+}
+
+fn set(args: &TenantSetArgs, client: &Client) -> Result<Tenant, Failure> {
+    let mut limits = None;
+    if args.max_gpus.is_some() || args.max_jobs.is_some() {
+        // Limits are set together: what is not named here stays as it is.
+        let old = client.tenant(&args.name)?.limits;
+        limits = Some(Limits {
+            gpus: args.max_gpus.map_or(old.gpus, Into::into),
+            jobs: args.max_jobs.map_or(old.jobs, Into::into),
+        });
+    }
+    let group = args.group.clone().map(|group| (group != NONE).then_some(group));
+    let patch = TenantPatch { weight: args.weight, group, limits, suspended: None };
+    if patch == TenantPatch::default() {
+        let complaint = Complaint::new("nothing is to be changed");
+        return Err(complaint.hint("use --weight, --group, --max-gpus or --max-jobs").into());
+    }
+    Ok(client.patch_tenant(&args.name, &patch)?)
+}
+
+fn suspend(name: &str, suspended: bool, client: &Client) -> Result<Tenant, Failure> {
+    let patch = TenantPatch { suspended: Some(suspended), ..TenantPatch::default() };
+    Ok(client.patch_tenant(name, &patch)?)
+}
+
+fn render(tenants: &[Tenant], columns: Option<usize>) -> String {
+    if tenants.is_empty() {
+        return "no tenants; `oef tenant create NAME` makes one\n".into();
+    }
+    let mut table = Table::new(vec![
+        Cell::text("tenant"),
+        Cell::number("weight"),
+        Cell::number("queued"),
+        Cell::number("running"),
+        Cell::text("holds"),
+        Cell::text("share"),
+        Cell::number("owed"),
+        Cell::text("group"),
+    ]);
+    for tenant in tenants {
+        let name = Cell::text(short(&tenant.name));
+        let note = if tenant.suspended { " (suspended)" } else { "" };
+        let group = tenant.group.as_deref().map(short).unwrap_or_default();
+        table.row(vec![
+            if tenant.suspended { name.style(Style::new().yellow()) } else { name },
+            Cell::number(figure(tenant.effective_weight.unwrap_or(tenant.weight))),
+            Cell::number(tenant.queued.to_string()),
+            Cell::number(tenant.running.to_string()),
+            Cell::text(holds(&tenant.holds)),
+            Cell::text(amounts(&tenant.share)),
+            Cell::number(difference(tenant.deficit.values().sum())),
+            Cell::text(format!("{group}{note}")),
+        ]);
+    }
+    table.render_within(columns)
+}
+
+/// Whole GPUs by type.
+fn holds(gpus: &BTreeMap<String, u32>) -> String {
+    let held = gpus.iter().filter(|(_, count)| **count > 0);
+    let words: Vec<String> = held.map(|(name, count)| format!("{count}×{}", safe(name))).collect();
+    if words.is_empty() { "·".into() } else { words.join(" ") }
+}
+
+/// Parts of GPUs by type.
+pub fn amounts(gpus: &BTreeMap<String, f64>) -> String {
+    let held = gpus.iter().filter(|(_, share)| share.abs() >= 5e-3);
+    let words: Vec<String> =
+        held.map(|(name, share)| format!("{share:.2}×{}", safe(name))).collect();
+    if words.is_empty() { "·".into() } else { words.join(" ") }
+}
+
+fn show(tenant: &Tenant) -> String {
+    let mut out = String::new();
+    let state = if tenant.suspended { " (suspended: its jobs wait)" } else { "" };
+    let _ = writeln!(out, "{}{state}", format!("tenant {}", safe(&tenant.name)).bold());
+    let mut fact = |name: &str, value: String| {
+        let _ = writeln!(out, "  {:<12} {value}", name.dimmed());
+    };
+    let counted = tenant.effective_weight.filter(|w| (w - tenant.weight).abs() > 1e-9);
+    let counted =
+        counted.map_or(String::new(), |w| format!(" ({} counted in the last shares)", figure(w)));
+    fact("weight", format!("{}{counted}", figure(tenant.weight)));
+    fact("group", tenant.group.as_deref().map_or("none".into(), safe));
+    let limit = |limit: Option<u32>| limit.map_or("no limit".into(), |n: u32| n.to_string());
+    fact(
+        "limits",
+        format!("GPUs: {}; jobs: {}", limit(tenant.limits.gpus), limit(tenant.limits.jobs)),
+    );
+    fact("jobs", format!("{} run, {} wait", tenant.running, tenant.queued));
+    fact("holds", holds(&tenant.holds));
+    fact("share", amounts(&tenant.share));
+    let owed = tenant.deficit.iter().filter(|(_, owed)| owed.abs() >= 5e-4);
+    let owed: Vec<String> =
+        owed.map(|(name, owed)| format!("{} {}", safe(name), fixed(*owed))).collect();
+    fact(
+        "owed",
+        if owed.is_empty() { "nothing".into() } else { format!("{} GPU-rounds", owed.join(", ")) },
+    );
+    fact("created", at(tenant.created));
+    out
+}

@@ -1,0 +1,95 @@
+//! `oef token`.
+
+use super::{pages, tenants};
+use crate::args_tenants::{TokenCommand, TokenCreateArgs};
+use crate::exit::Exit;
+use crate::failure::{Complaint, Failure};
+use crate::output::names::safe;
+use crate::output::table::{Cell, Table};
+use crate::output::times::at;
+use crate::output::width;
+use crate::printer::Printer;
+use oef_api::client::Client;
+use oef_api::types::{Role, Token, TokenCreate, Tokens};
+
+/// Runs the command.
+pub fn run(command: &TokenCommand, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
+    match command {
+        TokenCommand::Create(args) => create(args, client, printer),
+        TokenCommand::List(args) => {
+            let tokens = pages::tokens(client)?;
+            if args.json {
+                printer.json(&Tokens { tokens, next: None })?;
+            } else {
+                printer.result(&table(&tokens).render_within(width::columns()))?;
+            }
+            Ok(Exit::Done)
+        }
+        TokenCommand::Revoke(args) => {
+            client.revoke_token(args.id)?;
+            let done = format!("token {} is void\n", args.id);
+            tenants::removed(&args.id.to_string(), &done, args.json, printer)
+        }
+    }
+}
+
+/// The secret alone goes to stdout, so that it can go into a variable and nowhere else.
+fn create(args: &TokenCreateArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
+    let role = Role::from(args.role);
+    if role != Role::Tenant && args.tenant.is_some() {
+        let complaint = Complaint::new("only a token with the role `tenant` is for one tenant");
+        return Err(complaint
+            .at("--tenant")
+            .hint("use --role tenant, or leave --tenant out")
+            .into());
+    }
+    let token = TokenCreate {
+        role,
+        tenant: args.tenant.clone(),
+        note: args.note.clone(),
+        expires_in_s: args.expires,
+    };
+    let made = client.create_token(&token)?;
+    if args.json {
+        printer.json(&made)?;
+        return Ok(Exit::Done);
+    }
+    printer.result(&format!("{}\n", safe(&made.secret)))?;
+    let id = made.token.id;
+    printer.note(&format!(
+        "token {id}: keep the secret, it is shown only now; its holder sets OEF_SERVER={} and OEF_TOKEN; \
+         `oef token revoke {id}` makes it void",
+        client.server()
+    ));
+    Ok(Exit::Done)
+}
+
+fn table(tokens: &[Token]) -> Table {
+    let mut table = Table::new(vec![
+        Cell::number("id"),
+        Cell::text("role"),
+        Cell::text("tenant"),
+        Cell::text("created"),
+        Cell::text("expires"),
+        Cell::text("note"),
+    ]);
+    for token in tokens {
+        table.row(vec![
+            Cell::number(token.id.to_string()),
+            Cell::text(role(token.role)),
+            Cell::text(token.tenant.as_deref().map_or("·".into(), safe)),
+            Cell::text(at(token.created)),
+            Cell::text(token.expires.map_or("never".into(), at)),
+            Cell::text(token.note.as_deref().map(safe).unwrap_or_default()),
+        ]);
+    }
+    table
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::Admin => "admin",
+        Role::Tenant => "tenant",
+        Role::Viewer => "viewer",
+    }
+}

@@ -1,0 +1,73 @@
+//! `oef why`: the reason in a sentence.
+
+use crate::args_jobs::WhyArgs;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::jobs::state_style;
+use crate::output::names::{safe, safe_lines};
+use crate::output::times::{clock, relative};
+use crate::printer::Printer;
+use jiff::Timestamp;
+use oef_api::client::Client;
+use oef_api::types::{JobState, TenantWhy, Why};
+use owo_colors::OwoColorize as _;
+use std::fmt::Write as _;
+
+/// Runs the command.
+pub fn run(args: &WhyArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
+    let id = args.what.parse::<u64>().ok().filter(|_| !args.tenant);
+    let Some(id) = id else {
+        let why = client.tenant_why(&args.what)?;
+        if args.json {
+            printer.json(&why)?;
+        } else {
+            printer.result(&tenant(&why))?;
+        }
+        return Ok(Exit::Done);
+    };
+    let why = client.why(id)?;
+    if args.json {
+        printer.json(&why)?;
+    } else {
+        printer.result(&job(&why, Timestamp::now()))?;
+    }
+    Ok(if why.state == JobState::Failed { Exit::DoesNotHold } else { Exit::Done })
+}
+
+fn job(why: &Why, now: Timestamp) -> String {
+    let mut out = String::new();
+    let name = format!("job {}", why.id);
+    let state = state_style(why.state).style(why.state.name());
+    let _ = writeln!(out, "{} is {state}: {}", name.bold(), safe_lines(&why.sentence));
+    match (why.expected_start, why.expected_round) {
+        (Some(start), Some(round)) => {
+            let when = relative(start, now);
+            let _ =
+                writeln!(out, "  expected to start {when}, at {} (round {round})", clock(start));
+        }
+        (Some(start), None) => {
+            let _ =
+                writeln!(out, "  expected to start {}, at {}", relative(start, now), clock(start));
+        }
+        (None, Some(round)) => {
+            let _ = writeln!(out, "  expected to start in round {round}");
+        }
+        (None, None) => {}
+    }
+    details(&mut out, &why.details);
+    out
+}
+
+fn tenant(why: &TenantWhy) -> String {
+    let mut out = String::new();
+    let name = format!("tenant {}", safe(&why.tenant));
+    let _ = writeln!(out, "{}: {}", name.bold(), safe_lines(&why.sentence));
+    details(&mut out, &why.details);
+    out
+}
+
+fn details(out: &mut String, details: &[String]) {
+    for detail in details {
+        let _ = writeln!(out, "  {}", safe_lines(detail).replace('\n', "\n  "));
+    }
+}

@@ -1,0 +1,80 @@
+//! `oef workloads` and `oef workload`.
+
+use super::{pages, profile};
+use crate::args_tenants::{WorkloadCommand, WorkloadSetArgs, WorkloadsArgs};
+use crate::exit::Exit;
+use crate::failure::{Complaint, Failure};
+use crate::output::names::short;
+use crate::output::numbers::figure;
+use crate::output::table::{Cell, Table};
+use crate::output::width;
+use crate::printer::Printer;
+use oef_api::client::Client;
+use oef_api::types::{Provenance, Workload, WorkloadPut, Workloads};
+
+/// `oef workloads`
+pub fn list(args: &WorkloadsArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
+    let workloads = pages::workloads(client, args.tenant.as_deref())?;
+    if args.json {
+        printer.json(&Workloads { workloads, next: None })?;
+    } else if workloads.is_empty() {
+        printer.result("no workloads; the first job of a kind makes one\n")?;
+    } else {
+        printer.result(&table(&workloads).render_within(width::columns()))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// `oef workload ...`
+pub fn run(command: &WorkloadCommand, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
+    let WorkloadCommand::Set(args) = command;
+    let workload = set(args, client)?;
+    if args.json {
+        printer.json(&workload)?;
+    } else {
+        printer.result(&profile::render(&workload, width::columns()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn set(args: &WorkloadSetArgs, client: &Client) -> Result<Workload, Failure> {
+    if args.throughput.is_empty() && args.weight.is_none() {
+        let complaint = Complaint::new("nothing is to be changed");
+        return Err(complaint.hint("use --throughput or --weight").into());
+    }
+    for (i, (gpu, _)) in args.throughput.iter().enumerate() {
+        if args.throughput[..i].iter().any(|(other, _)| other == gpu) {
+            let complaint = Complaint::new(format!("gpu type `{gpu}` occurs twice"));
+            return Err(complaint.at("--throughput").hint("leave one of them out").into());
+        }
+    }
+    let put = WorkloadPut {
+        weight: args.weight,
+        throughput: (!args.throughput.is_empty())
+            .then(|| args.throughput.iter().cloned().collect()),
+        provenance: args.measured.then_some(Provenance::Measured),
+    };
+    Ok(client.put_workload(&args.workload.tenant, &args.workload.name, &put)?)
+}
+
+fn table(workloads: &[Workload]) -> Table {
+    let mut table = Table::new(vec![
+        Cell::text("tenant"),
+        Cell::text("workload"),
+        Cell::number("weight"),
+        Cell::number("jobs"),
+        Cell::text("known"),
+        Cell::text("throughput"),
+    ]);
+    for workload in workloads {
+        table.row(vec![
+            Cell::text(short(&workload.tenant)),
+            Cell::text(short(&workload.name)),
+            Cell::number(figure(workload.weight)),
+            Cell::number(workload.jobs.to_string()),
+            Cell::text(profile::provenance(workload.profile.provenance)),
+            Cell::text(profile::speeds(&workload.profile.throughput)),
+        ]);
+    }
+    table
+}
