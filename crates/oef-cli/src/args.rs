@@ -1,5 +1,6 @@
 //! The command line as types.
 
+use crate::args_bench_daemon::BenchDaemonArgs;
 use crate::args_bench_sim::BenchSimArgs;
 use crate::args_cluster::ClusterCommand;
 use crate::args_generate::GenerateCommand;
@@ -309,6 +310,8 @@ pub enum BenchCommand {
     Shares(BenchArgs),
     /// Measure the simulator and the scheduler on clusters of four sizes
     Sim(BenchSimArgs),
+    /// A daemon on this machine: submissions a second that are durable, a long queue, a power cut
+    Daemon(BenchDaemonArgs),
 }
 
 /// `oef bench shares`

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod args_bench_daemon;
 mod args_bench_sim;
 mod args_cluster;
 mod args_generate;
@@ -62,6 +63,7 @@ fn run(command: &Command, printer: &Printer) -> Result<Exit, Failure> {
         Command::Generate(command) => commands::generate::run(command, printer),
         Command::Bench(BenchCommand::Shares(args)) => bench::run(args, printer),
         Command::Bench(BenchCommand::Sim(args)) => bench::sim::run(args, printer),
+        Command::Bench(BenchCommand::Daemon(args)) => bench::daemon::run(args, printer),
         Command::Completions { shell } => commands::manual::completions(*shell, printer),
         Command::Man { dir } => commands::manual::man(dir.as_deref(), printer),
     }

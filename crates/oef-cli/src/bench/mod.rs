@@ -2,6 +2,7 @@
 
 mod again;
 mod cases;
+pub mod daemon;
 pub mod instances;
 mod measure;
 mod prototype;

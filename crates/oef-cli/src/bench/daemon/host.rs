@@ -113,5 +113,5 @@ fn runners(state: &str) -> Vec<String> {
 
 /// Something that ends the benchmark.
 pub fn trouble(message: String) -> Failure {
-    Failure::Said { exit: Exit::Unreachable, complaints: vec![Complaint::new(message)] }
+    Failure::Said { exit: Exit::Server, complaints: vec![Complaint::new(message)] }
 }
