@@ -77,7 +77,9 @@ fn make_whole(value: &mut Value) -> bool {
             real.map(|x| *value = Value::from(x as i64)).is_some()
         }
         Value::Array(list) => list.iter_mut().fold(false, |found, inner| make_whole(inner) | found),
-        Value::Object(fields) => fields.values_mut().fold(false, |found, inner| make_whole(inner) | found),
+        Value::Object(fields) => {
+            fields.values_mut().fold(false, |found, inner| make_whole(inner) | found)
+        }
         _ => false,
     }
 }
@@ -230,7 +232,12 @@ mod tests {
         assert!(parse::<JobBatch>(body).is_err());
         let batch = with_whole_numbers::<JobBatch>(body).expect("it is right");
         assert_eq!((batch.jobs[0].workers, batch.jobs[0].grace_s), (2, Some(1.5)));
-        for wrong in [r#"{"jobs": [{"workers": 2.5}]}"#, r#"{"jobs": [{"workers": 1e300}]}"#, "{\"jobs\": 1.0}", "{"] {
+        for wrong in [
+            r#"{"jobs": [{"workers": 2.5}]}"#,
+            r#"{"jobs": [{"workers": 1e300}]}"#,
+            "{\"jobs\": 1.0}",
+            "{",
+        ] {
             assert!(with_whole_numbers::<JobBatch>(wrong.as_bytes()).is_none(), "{wrong}");
         }
     }

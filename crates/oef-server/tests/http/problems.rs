@@ -116,7 +116,7 @@ const ROWS: &[Row] = &[
         Some((JSON, "{\"mechanism\":\"fair\"}")),
         422,
         "bad_request",
-        Some("mechanism"),
+        None,
     ),
     (
         "PATCH",
