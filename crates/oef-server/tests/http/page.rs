@@ -11,7 +11,7 @@ pub const TESTS: &[Test] = &[
 
 fn names_are_never_markup() {
     let server = Server::start();
-    let evil = "<script>alert(1)</script>";
+    let evil = "<img src=x onerror=alert(1)>";
     let tenant = server.admin("POST", "/tenants", Some(json!({"name": evil})));
     assert_eq!(tenant.status, 201, "{tenant:?}");
     server.submit(
@@ -23,8 +23,8 @@ fn names_are_never_markup() {
         page.body.contains("alert(1)").then_some(page)
     });
     assert_eq!(page.status, 200);
-    assert!(!page.body.contains("<script"), "{}", page.body);
-    assert!(page.body.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{}", page.body);
+    assert!(!page.body.contains("<img"), "{}", page.body);
+    assert!(page.body.contains("&lt;img src=x onerror=alert(1)&gt;"), "{}", page.body);
     let policy = page.header("content-security-policy").expect("a policy");
     assert!(
         policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"),
