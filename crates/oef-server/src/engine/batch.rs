@@ -119,6 +119,9 @@ impl Engine {
             actions.iter().filter_map(|action| self.task(&world, action)).collect::<Vec<_>>();
         let totals = world.totals.clone();
         drop(world);
+        if let Change::Round { .. } = record.change {
+            self.planned = took;
+        }
         self.measure(record, took, &before, &totals);
         for task in tasks {
             let _ = self.hands.send(task);

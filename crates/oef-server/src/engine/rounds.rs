@@ -6,10 +6,11 @@
 
 use super::batch::Batch;
 use super::run::Engine;
+use super::scribe::Page;
 use crate::daemon::Measure;
+use crate::view::{RoundDraft, RoundFacts};
 use crate::world::Change;
 use oef_sched::{Answer, Span, Time};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// A round waits for its shares for this part of its length...
@@ -132,11 +133,12 @@ impl Engine {
                 "shares were not ready: the round keeps those of before"
             );
         }
-        self.describe_round();
+        self.describe_round(self.planned);
     }
 
     /// Has the round written down with its certificate.
-    fn describe_round(&mut self) {
-        let _ = Arc::clone(&self.shared);
+    fn describe_round(&mut self, plan: Duration) {
+        let draft = RoundDraft::take(&self.shared.world(), RoundFacts { plan });
+        let _ = self.pages.send(Page::Round(Box::new(draft)));
     }
 }

@@ -47,6 +47,8 @@ pub(super) struct Engine {
     pub numbers: Numbers,
     pub observations: Observations,
     pub rounds: Rounds,
+    /// How long the last round took to plan.
+    pub planned: Duration,
     /// The number of the first event that was not yet published.
     pub published: u64,
     /// The last record that a snapshot covers, and whether one is being written.

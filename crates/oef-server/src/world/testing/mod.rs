@@ -1,1 +1,8 @@
-//! Tests of the world.
+//! Tests of the world: random lives, what must hold in each, and the journal of the first version.
+
+mod check;
+mod dice;
+mod examples;
+mod life;
+mod lives;
+mod versions;

@@ -1,0 +1,240 @@
+//! Lives of single jobs, step by step, with what people are told.
+
+use super::check::check;
+use super::life::empty;
+use crate::world::{Action, Change, NewJob, Record, RunEnding, Telemetry, World};
+use oef_api::types::{JobState, JobSubmit, Limits};
+use oef_sched::{Generation, JobId, NodeSpec, Time};
+
+/// A cluster of two GPUs with one tenant, and one job.
+struct Story {
+    world: World,
+    at: u64,
+    actions: Vec<Action>,
+}
+
+const JOB: JobId = JobId(1);
+
+impl Story {
+    fn new(retries: u32) -> Story {
+        let mut story = Story { world: empty(), at: 1_000, actions: Vec::new() };
+        let name = "ada".to_string();
+        let limits = Limits::default();
+        story.then(Change::NodeUp(NodeSpec { name: "n".into(), gpu_type: "g".into(), gpus: 2 }));
+        story.then(Change::TenantCreated { name, weight: 1.0, group: None, limits });
+        story.then(Change::Round { kept: false });
+        story.then(submit(1, retries));
+        story
+    }
+
+    fn then(&mut self, change: Change) {
+        self.at += 1_000;
+        let record = Record { at: Time(self.at), change };
+        self.actions = self.world.apply(&record).expect("taken");
+        check(&self.world);
+    }
+
+    fn refused(&mut self, change: Change) -> String {
+        let record = Record { at: Time(self.at), change };
+        self.world.apply(&record).expect_err("refused").to_string()
+    }
+
+    fn generation(&self) -> Generation {
+        self.world.jobs[&JOB].run().expect("a run").generation
+    }
+
+    fn started(&mut self) {
+        let generation = self.generation();
+        self.then(Change::Started { job: JOB, generation, at_ms: None });
+    }
+
+    fn ended(&mut self, ending: RunEnding, detail: &str) {
+        let (generation, last_lines) = (self.generation(), Some("a\nlast words\n".to_string()));
+        let detail = detail.to_string();
+        let ended = Change::Ended { job: JOB, generation, ending, detail, last_lines, at_ms: None };
+        self.then(ended);
+    }
+
+    fn progress(&mut self, steps: f64) {
+        let telemetry = Telemetry { steps, ..Telemetry::default() };
+        let generation = self.generation();
+        self.then(Change::Progress { job: JOB, generation, telemetry });
+    }
+
+    fn state(&self) -> JobState {
+        self.world.jobs[&JOB].state
+    }
+
+    fn reason(&self) -> &str {
+        &self.world.jobs[&JOB].reason
+    }
+}
+
+fn submit(id: u64, retries: u32) -> Change {
+    let spec = JobSubmit {
+        tenant: Some("ada".into()),
+        workload: Some("w".into()),
+        name: Some("train".into()),
+        command: vec!["true".into()],
+        workers: 1,
+        retries,
+        ..JobSubmit::default()
+    };
+    Change::Submitted { jobs: vec![NewJob { id, spec }], key: None }
+}
+
+#[test]
+fn a_job_is_submitted_starts_runs_and_finishes() {
+    let mut story = Story::new(0);
+    assert_eq!(story.state(), JobState::Starting);
+    assert!(matches!(story.actions[..], [Action::Start { job: JOB, .. }]));
+    assert_eq!(story.reason(), "starts on 1 g on n: the GPUs would have been idle");
+    story.started();
+    assert_eq!((story.state(), story.reason()), (JobState::Running, "runs on 1 g on n"));
+    story.ended(RunEnding::Finished, "it finished");
+    assert_eq!((story.state(), story.reason()), (JobState::Finished, "all its work is done"));
+    assert_eq!(story.world.jobs[&JOB].ran_ms, 1_000);
+    assert!(story.refused(Change::Cancelled { job: JOB, by: "x".into() }).contains("has ended"));
+}
+
+#[test]
+fn a_failed_job_is_tried_again_with_growing_waits_and_says_why_it_gave_up() {
+    let mut story = Story::new(2);
+    for (retry, wait) in [(1, "5 s"), (2, "10 s")] {
+        story.started();
+        story.ended(RunEnding::Failed, "worker 0 ended with exit code 3");
+        let told = format!(
+            "failed: worker 0 ended with exit code 3; tried again in {wait} (retry {retry} of 2)"
+        );
+        assert_eq!((story.state(), story.reason()), (JobState::Queued, told.as_str()));
+        let due = story.world.index.next_retry().expect("a time").0;
+        assert_eq!(story.world.index.due_retries(due).collect::<Vec<_>>(), [JOB]);
+        story.then(Change::Released { job: JOB });
+        assert_eq!(story.state(), JobState::Starting, "its GPU is free");
+    }
+    story.started();
+    story.ended(RunEnding::Failed, "worker 0 ended with exit code 3");
+    assert_eq!(story.state(), JobState::Failed);
+    assert_eq!(
+        story.reason(),
+        "failed: worker 0 ended with exit code 3; gave up after 3 failures; its last line: last words"
+    );
+    let job = &story.world.jobs[&JOB];
+    assert_eq!((job.failures, job.restarts, job.runs.len()), (3, 2, 3));
+    let detail = job.runs[2].detail.as_deref().expect("told");
+    assert_eq!(detail, "worker 0 ended with exit code 3\na\nlast words");
+}
+
+#[test]
+fn what_can_never_start_is_not_tried_again() {
+    let mut story = Story::new(5);
+    story.ended(RunEnding::Impossible, "there is no program `xx`");
+    assert_eq!(story.state(), JobState::Failed);
+    assert!(story.reason().starts_with("failed: there is no program `xx`"), "{}", story.reason());
+}
+
+#[test]
+fn a_lost_job_waits_again_at_once_and_fails_only_if_it_never_gets_anywhere() {
+    let mut story = Story::new(0);
+    story.started();
+    story.progress(10.0);
+    for _ in 0..9 {
+        story.ended(RunEnding::Lost, "it vanished");
+        assert_eq!(story.state(), JobState::Starting, "it starts again at once");
+        assert_eq!(story.world.jobs[&JOB].failures, 0);
+    }
+    story.progress(20.0);
+    story.ended(RunEnding::Lost, "it vanished");
+    assert_eq!(story.state(), JobState::Starting, "it moved on");
+    for _ in 0..8 {
+        story.ended(RunEnding::Lost, "it vanished");
+        assert_eq!(story.state(), JobState::Starting);
+    }
+    story.ended(RunEnding::Lost, "it vanished");
+    assert_eq!(story.state(), JobState::Failed, "ten times without a step");
+}
+
+#[test]
+fn a_job_that_stops_by_itself_goes_on_unless_it_never_does_anything() {
+    let mut story = Story::new(0);
+    story.started();
+    story.progress(10.0);
+    story.ended(RunEnding::Checkpointed, "it saved its work and stopped");
+    assert_eq!(story.state(), JobState::Starting);
+    story.started();
+    story.ended(RunEnding::Checkpointed, "it saved its work and stopped");
+    assert_eq!(story.state(), JobState::Failed, "no step in a short run");
+}
+
+#[test]
+fn a_running_job_is_stopped_before_it_is_cancelled() {
+    let mut story = Story::new(3);
+    story.started();
+    story.then(Change::Cancelled { job: JOB, by: "its owner".into() });
+    assert!(matches!(story.actions[..], [Action::Stop { job: JOB, .. }]), "{:?}", story.actions);
+    assert_eq!(story.state(), JobState::Stopping);
+    let again = story.refused(Change::Cancelled { job: JOB, by: "its owner".into() });
+    assert!(again.contains("cancelled already"), "{again}");
+    story.ended(RunEnding::Failed, "worker 0 ended with exit code 1");
+    assert_eq!((story.state(), story.reason()), (JobState::Cancelled, "cancelled by its owner"));
+    assert_eq!(story.world.jobs[&JOB].failures, 0);
+}
+
+#[test]
+fn work_since_the_last_checkpoint_is_counted_as_wasted() {
+    let mut story = Story::new(3);
+    story.started();
+    let telemetry = Telemetry { steps: 5.0, checkpoint: Some(5.0), ..Telemetry::default() };
+    let generation = story.generation();
+    story.then(Change::Progress { job: JOB, generation, telemetry });
+    assert_eq!(story.world.totals.wasted_ms, 0);
+    story.ended(RunEnding::Lost, "it vanished");
+    assert_eq!(story.world.totals.wasted_ms, 1_000, "one worker, a second after its checkpoint");
+}
+
+#[test]
+fn a_halted_world_goes_on_where_it_was() {
+    let mut story = Story::new(0);
+    story.started();
+    story.then(Change::Halted { halted: true });
+    assert_eq!(story.state(), JobState::Stopping);
+    assert_eq!(story.reason(), "the daemon stops; it goes on with the next start");
+    story.ended(RunEnding::Checkpointed, "it saved its work and stopped");
+    assert_eq!(story.state(), JobState::Queued);
+    story.then(Change::Halted { halted: false });
+    assert_eq!(story.state(), JobState::Starting);
+}
+
+#[test]
+fn a_tenant_that_comes_again_sees_nothing_of_the_one_before() {
+    let mut story = Story::new(0);
+    story.started();
+    story.ended(RunEnding::Finished, "it finished");
+    story.then(submit(2, 0));
+    story.then(Change::TenantRemoved { name: "ada".into() });
+    assert!(story.actions.contains(&Action::Forget { job: JOB }), "{:?}", story.actions);
+    assert!(!story.world.jobs.contains_key(&JOB));
+    assert_eq!(story.world.jobs[&JobId(2)].state, JobState::Stopping);
+    assert_eq!(
+        story.refused(submit(3, 0)),
+        "there is no tenant `ada`",
+        "nothing is taken for somebody who is not there"
+    );
+}
+
+#[test]
+fn promised_and_delivered_are_counted_over_time() {
+    let mut story = Story::new(0);
+    story.then(Change::Round { kept: true });
+    let account = &story.world.tenants["ada"].account;
+    assert_eq!(account.delivered_rate, 1.0, "one GPU of the only type");
+    let (_, delivered) = account.at(Time(story.at));
+    assert_eq!(delivered, 1_000.0, "a second since it was started");
+    let question = story.world.sched.question().expect("somebody came");
+    let answer = Box::new(question.answer(&oef_core::Options::default()));
+    story.then(Change::Shares { answer, solve_ms: 1 });
+    story.then(Change::Round { kept: false });
+    story.then(Change::Round { kept: false });
+    let last = story.world.tenants["ada"].delivered.back().expect("a round");
+    assert_eq!((last.promised, last.delivered), (1.0, 1.0));
+}

@@ -1,0 +1,298 @@
+//! A life: commands and observations, sensible and not, one after the other.
+
+use super::dice::Dice;
+use crate::world::{
+    Change, GroupChange, NewJob, ProfileEntry, Record, RunEnding, SettingsEntry, SubmitKey,
+    Telemetry, TokenEntry, World,
+};
+use oef_api::types::{JobState, JobSubmit, Limits, Provenance, Role, SettingsPatch};
+use oef_core::Options;
+use oef_sched::{Generation, JobId, NodeSpec, Settings, Span, Time};
+use std::collections::BTreeMap;
+
+const TENANTS: [&str; 4] = ["ada", "bob", "cy", "nobody"];
+const GROUPS: [&str; 3] = ["north", "south", "team"];
+const WORKLOADS: [&str; 3] = ["vgg", "lstm", "bert"];
+const NODES: [(&str, &str, u32); 4] =
+    [("n1", "slow", 4), ("n2", "fast", 4), ("n3", "fast", 2), ("n4", "new", 2)];
+const ENDINGS: [RunEnding; 7] = [
+    RunEnding::Finished,
+    RunEnding::Checkpointed,
+    RunEnding::Stopped,
+    RunEnding::Failed,
+    RunEnding::Lost,
+    RunEnding::TimedOut,
+    RunEnding::Impossible,
+];
+
+/// A world that was lived in, with its journal.
+pub struct Life {
+    pub world: World,
+    pub journal: Vec<Record>,
+    dice: Dice,
+    at: u64,
+}
+
+impl Life {
+    pub fn new(seed: u64) -> Life {
+        let world = empty();
+        let mut life =
+            Life { world, journal: Vec::new(), dice: Dice::new(seed), at: 1_700_000_000_000 };
+        let sched = Settings { round: Span(10_000), ..Settings::default() };
+        let settings =
+            SettingsEntry { ended_jobs_max: 12, events_max: 50, ..SettingsEntry::default() };
+        life.apply(Change::Began { sched: Box::new(sched), settings });
+        for name in &TENANTS[..2] {
+            life.apply(created(name, 1.0));
+        }
+        for (name, gpu_type, gpus) in &NODES[..2] {
+            life.apply(Change::NodeUp(node(name, gpu_type, *gpus)));
+        }
+        life
+    }
+
+    /// One more thing happens. Says whether it was taken.
+    pub fn live(&mut self) -> bool {
+        self.at += [0, 1, 700, 5_000][self.dice.below(4) as usize];
+        let change = self.change();
+        self.apply(change)
+    }
+
+    /// Many things happen.
+    pub fn live_on(&mut self, times: usize) {
+        for _ in 0..times {
+            self.live();
+        }
+    }
+
+    pub fn apply(&mut self, change: Change) -> bool {
+        let record = Record { at: Time(self.at), change };
+        let taken = self.world.apply(&record).is_ok();
+        self.journal.push(record);
+        taken
+    }
+
+    fn change(&mut self) -> Change {
+        match self.dice.below(24) {
+            0..4 => self.submitted(),
+            4..8 => self.started(),
+            8..12 => self.ended(),
+            12 => self.progress(),
+            13..16 => self.round(),
+            16 => Change::Cancelled { job: self.any_job(), by: "its owner".into() },
+            17 => self.about_tenants(),
+            18 => self.about_groups(),
+            19 => self.about_workloads(),
+            20 => self.about_nodes(),
+            21 => self.released(),
+            22 => self.about_tokens(),
+            _ => self.about_settings(),
+        }
+    }
+
+    fn name(&mut self, from: &[&str]) -> String {
+        self.dice.pick(from).map_or_else(String::new, |name| (*name).into())
+    }
+
+    fn any_job(&mut self) -> JobId {
+        JobId(self.dice.below(self.world.next_job + 1))
+    }
+
+    /// A job with a run, mostly; and the generation of its lease, mostly.
+    fn any_run(&mut self) -> (JobId, Generation) {
+        let placed = [JobState::Starting, JobState::Running, JobState::Stopping];
+        let jobs: Vec<JobId> = self.world.index.newest(None, &placed, None).collect();
+        let Some(&job) = self.dice.pick(&jobs).filter(|_| !jobs.is_empty()) else {
+            return (self.any_job(), Generation(1));
+        };
+        let run = self.world.jobs[&job].run().map_or(Generation(0), |run| run.generation);
+        match self.dice.once_in(10) {
+            true => (job, Generation(run.0 + 1)),
+            false => (job, run),
+        }
+    }
+
+    fn submitted(&mut self) -> Change {
+        let first = if self.dice.once_in(20) { 1 } else { self.world.next_job };
+        let count = 1 + self.dice.below(3);
+        let key = self.dice.once_in(4).then(|| SubmitKey {
+            token: 1,
+            key: format!("k{}", self.dice.below(10)),
+            digest: "d".into(),
+        });
+        let jobs = (first..first + count).map(|id| NewJob { id, spec: self.job() }).collect();
+        Change::Submitted { jobs, key }
+    }
+
+    fn job(&mut self) -> JobSubmit {
+        let types = if self.dice.once_in(4) { vec!["fast".into()] } else { Vec::new() };
+        JobSubmit {
+            tenant: Some(self.name(&TENANTS)),
+            workload: Some(self.name(&WORKLOADS)),
+            name: Some("j".into()),
+            command: vec!["true".into()],
+            workers: self.dice.below(5) as u32,
+            types,
+            priority: self.dice.below(3) as i32,
+            retries: self.dice.below(3) as u32,
+            min_run_s: self.dice.once_in(5).then_some(1.0),
+            ..JobSubmit::default()
+        }
+    }
+
+    fn started(&mut self) -> Change {
+        let (job, generation) = self.any_run();
+        let at_ms = self.dice.once_in(2).then_some(self.at.saturating_sub(100));
+        Change::Started { job, generation, at_ms }
+    }
+
+    fn ended(&mut self) -> Change {
+        let (job, generation) = self.any_run();
+        let is_stopping =
+            self.world.jobs.get(&job).is_some_and(|job| job.state == JobState::Stopping);
+        let ending = match (is_stopping, self.dice.below(3)) {
+            (true, 0..2) => RunEnding::Checkpointed,
+            _ => self.dice.pick(&ENDINGS).copied().unwrap_or(RunEnding::Finished),
+        };
+        let last_lines = self.dice.once_in(2).then(|| "one\nlast".into());
+        Change::Ended {
+            job,
+            generation,
+            ending,
+            detail: "it ended".into(),
+            last_lines,
+            at_ms: None,
+        }
+    }
+
+    fn progress(&mut self) -> Change {
+        let (job, generation) = self.any_run();
+        let telemetry = Telemetry {
+            steps: self.dice.below(1000) as f64,
+            checkpoint: self.dice.once_in(2).then(|| self.dice.below(1000) as f64),
+            throughput: self.dice.once_in(2).then_some(0.1 + self.dice.below(90) as f64 / 7.0),
+            loss: None,
+        };
+        Change::Progress { job, generation, telemetry }
+    }
+
+    /// A round, usually with shares that are up to date.
+    fn round(&mut self) -> Change {
+        if let Some(question) = self.world.sched.question()
+            && !self.dice.once_in(4)
+        {
+            let answer = Box::new(question.answer(&Options::default()));
+            self.apply(Change::Shares { answer, solve_ms: 3 });
+            return Change::Round { kept: false };
+        }
+        Change::Round { kept: self.dice.once_in(2) }
+    }
+
+    fn about_tenants(&mut self) -> Change {
+        let name = self.name(&TENANTS);
+        match self.dice.below(6) {
+            0 => Change::TenantRemoved { name },
+            1 | 2 => created(&name, 1.0 + self.dice.below(3) as f64),
+            _ => Change::TenantChanged {
+                name,
+                weight: self.dice.once_in(3).then_some(2.5),
+                group: self.dice.once_in(3).then_some(GroupChange::Into("north".into())),
+                limits: self.dice.once_in(3).then(|| Limits { gpus: Some(3), jobs: Some(9) }),
+                suspended: self.dice.once_in(3).then(|| self.dice.once_in(2)),
+            },
+        }
+    }
+
+    fn about_groups(&mut self) -> Change {
+        let name = self.name(&GROUPS);
+        match self.dice.once_in(4) {
+            true => Change::GroupRemoved { name },
+            false => {
+                let parent = self.dice.once_in(2).then(|| self.name(&GROUPS));
+                Change::GroupPut { name, weight: self.dice.below(4) as f64, parent }
+            }
+        }
+    }
+
+    fn about_workloads(&mut self) -> Change {
+        let throughput = BTreeMap::from([
+            ("slow".to_string(), 1.0),
+            ("fast".to_string(), 1.0 + self.dice.below(30) as f64 / 10.0),
+        ]);
+        let profile = ProfileEntry {
+            throughput,
+            provenance: Provenance::Declared,
+            since_ms: self.at,
+            source: "told".into(),
+        };
+        Change::WorkloadPut {
+            tenant: self.name(&TENANTS),
+            name: self.name(&WORKLOADS),
+            weight: self.dice.once_in(2).then_some(3.0),
+            profile: Some(profile).filter(|_| !self.dice.once_in(3)),
+        }
+    }
+
+    fn about_nodes(&mut self) -> Change {
+        let Some(&(name, gpu_type, gpus)) = self.dice.pick(&NODES) else {
+            return Change::Round { kept: true };
+        };
+        match self.dice.below(5) {
+            0 => Change::NodeDown { node: name.into() },
+            1 => Change::NodeDrained { node: name.into(), drained: self.dice.once_in(2) },
+            2 => Change::NodeUp(node(name, gpu_type, gpus + 1)),
+            _ => Change::NodeUp(node(name, gpu_type, gpus)),
+        }
+    }
+
+    fn released(&mut self) -> Change {
+        let due = self.world.index.next_retry().map(|(_, job)| job);
+        Change::Released { job: due.unwrap_or(JobId(1)) }
+    }
+
+    fn about_tokens(&mut self) -> Change {
+        if self.dice.once_in(3) {
+            return Change::TokenRevoked { id: self.dice.below(5) };
+        }
+        let tenant = self.dice.once_in(2).then(|| self.name(&TENANTS));
+        let token = TokenEntry {
+            hash: format!("{:x}", self.dice.below(u64::MAX)),
+            role: if tenant.is_some() { Role::Tenant } else { Role::Admin },
+            tenant,
+            note: None,
+            created_ms: self.at,
+            expires_ms: None,
+        };
+        Change::TokenCreated { id: self.world.next_token, token }
+    }
+
+    fn about_settings(&mut self) -> Change {
+        let some = |yes: bool, value: f64| yes.then_some(value);
+        match self.dice.below(8) {
+            0 => Change::Memory { ended_jobs_max: 5, events_max: 20 },
+            1 => Change::Halted { halted: true },
+            2..5 => Change::Halted { halted: false },
+            _ => Change::Settings(SettingsPatch {
+                mechanism: self.dice.once_in(2).then(|| "nash".into()),
+                round_s: some(self.dice.once_in(2), 5.0),
+                reference: self.dice.once_in(4).then(|| "fast".into()),
+                min_run_s: some(self.dice.once_in(2), self.dice.below(3) as f64 - 0.5),
+                grace_s: None,
+                stickiness: None,
+            }),
+        }
+    }
+}
+
+/// A world before anything has happened.
+pub fn empty() -> World {
+    World::new(Settings::default(), SettingsEntry::default())
+}
+
+fn node(name: &str, gpu_type: &str, gpus: u32) -> NodeSpec {
+    NodeSpec { name: name.into(), gpu_type: gpu_type.into(), gpus }
+}
+
+fn created(name: &str, weight: f64) -> Change {
+    Change::TenantCreated { name: name.into(), weight, group: None, limits: Limits::default() }
+}

@@ -1,0 +1,82 @@
+//! What holds in random lives.
+
+use super::check::check;
+use super::life::{Life, empty};
+use crate::world::{Record, World};
+use proptest::prelude::*;
+
+/// Long enough for jobs to end, be forgotten, and names to come again.
+const LONG: usize = 300;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn every_job_is_in_one_state_that_the_scheduler_agrees_with(seed: u64) {
+        let mut life = Life::new(seed);
+        for _ in 0..LONG {
+            life.live();
+            check(&life.world);
+        }
+    }
+
+    #[test]
+    fn the_journal_gives_the_same_world(seed: u64) {
+        let mut life = Life::new(seed);
+        life.live_on(LONG);
+        let mut again = empty();
+        for record in &life.journal {
+            let _ = again.apply(&through_text(record));
+        }
+        prop_assert_eq!(text(&again), text(&life.world));
+    }
+
+    #[test]
+    fn a_snapshot_stands_for_the_records_before_it(seed: u64, part in 0.0..1.0) {
+        let mut life = Life::new(seed);
+        life.live_on(LONG);
+        let middle = (life.journal.len() as f64 * part) as usize;
+        let (before, after) = life.journal.split_at(middle);
+        let mut world = empty();
+        for record in before {
+            let _ = world.apply(record);
+        }
+        let mut world = World::from_snapshot(&text(&world)).expect("a world");
+        check(&world);
+        for record in after {
+            let _ = world.apply(record);
+        }
+        check(&world);
+        prop_assert_eq!(text(&world), text(&life.world));
+    }
+
+    #[test]
+    fn a_rejected_record_changes_nothing(seed: u64) {
+        let mut life = Life::new(seed);
+        for _ in 0..LONG / 3 {
+            let (before, length) = (life.world.clone(), life.journal.len());
+            let taken = life.live();
+            // One turn may make two records: those before the last one were taken.
+            if !taken && life.journal.len() == length + 1 {
+                prop_assert_eq!(text(&life.world), text(&before));
+                prop_assert_eq!(&life.world.index, &before.index);
+            }
+        }
+    }
+}
+
+fn text(world: &World) -> String {
+    world.to_snapshot().expect("text")
+}
+
+/// As it is read back from the disk.
+fn through_text(record: &Record) -> Record {
+    let body = serde_json::to_string(&record.change).expect("text");
+    let tag = body.trim_start_matches(['{', '"']);
+    assert!(
+        tag.starts_with(record.change.kind()),
+        "{} is not the tag of {body}",
+        record.change.kind()
+    );
+    Record { at: record.at, change: serde_json::from_str(&body).expect("a change") }
+}
