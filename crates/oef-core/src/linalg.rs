@@ -89,6 +89,11 @@ pub(crate) fn is_definite(gram: &mut [f64], size: usize) -> bool {
 /// Columns per block of [`Cholesky`]: a panel of them fits in the cache beside a tile.
 const BLOCK: usize = 64;
 
+/// Part of a diagonal entry that is nothing but rounding.
+const EATEN: f64 = 1e-15;
+/// The pivot of an unknown that is given up; its square is still finite.
+const GIVEN_UP: f64 = 1e100;
+
 /// The Cholesky factor of a large dense matrix, by blocks, so that nearly all of the work is matrix
 /// products.
 #[derive(Clone, Debug)]
@@ -98,16 +103,17 @@ pub(crate) struct Cholesky {
 }
 
 impl Cholesky {
-    /// Factors a symmetric matrix (lower triangle given). Pivots that rounding has eaten are floored,
-    /// which the caller's refinement has to make up for.
+    /// Factors a symmetric matrix (lower triangle given). Unknowns whose pivots rounding has eaten are
+    /// given up: they come out as zero, which the caller's refinement has to make up for.
     pub fn new(mut matrix: Array2<f64>) -> Self {
         let n = matrix.nrows();
+        // Relative to what there was at first: what is left of it after some blocks may be nothing.
+        let least: Vec<f64> = matrix.diag().iter().map(|d| 1e-300 + EATEN * d.abs()).collect();
         for start in (0..n).step_by(BLOCK) {
             let end = (start + BLOCK).min(n);
             let mut diagonal: Vec<f64> =
                 part(&matrix, start..end, start..end).iter().copied().collect();
-            factor_spd(&mut diagonal, end - start);
-            let inverse = invert_lower(&diagonal, end - start);
+            factor_rows(&mut diagonal, &least[start..end]);
             for r in start..end {
                 for c in start..=r {
                     matrix[[r, c]] = diagonal[(r - start) * (end - start) + c - start];
@@ -116,6 +122,7 @@ impl Cholesky {
             if end == n {
                 break;
             }
+            let inverse = invert_lower(&diagonal, end - start);
             // The panel below: A := A L^-T.
             let panel = part(&matrix, end..n, start..end).dot(&inverse.t());
             part_mut(&mut matrix, end..n, start..end).assign(&panel);
@@ -180,17 +187,37 @@ pub(crate) fn add_outer_product(matrix: &mut Array2<f64>, factor: &Array2<f64>) 
     }
 }
 
+/// Cholesky factor in the lower triangle, in place, row by row. A pivot below `least` is made so large
+/// that its unknown comes out as zero: a small one would let the rounding grow from column to column.
+fn factor_rows(matrix: &mut [f64], least: &[f64]) {
+    let k = least.len();
+    for r in 0..k {
+        let (above, here) = matrix.split_at_mut(r * k);
+        for c in 0..r {
+            let upper = &above[c * k..][..=c];
+            here[c] = (here[c] - dot(&here[..c], &upper[..c])) / upper[c];
+        }
+        let left = here[r] - dot(&here[..r], &here[..r]);
+        here[r] = if left > least[r] { left.sqrt() } else { GIVEN_UP };
+    }
+}
+
 /// The inverse of a lower triangle given by rows.
 fn invert_lower(factor: &[f64], k: usize) -> Array2<f64> {
-    let mut inverse = Array2::zeros((k, k));
-    for c in 0..k {
-        inverse[[c, c]] = 1.0 / factor[c * k + c];
-        for r in c + 1..k {
-            let sum: f64 = (c..r).map(|t| factor[r * k + t] * inverse[[t, c]]).sum();
-            inverse[[r, c]] = -sum / factor[r * k + r];
+    let mut inverse = vec![0.0; k * k];
+    for r in 0..k {
+        let (above, here) = inverse.split_at_mut(r * k);
+        let here = &mut here[..=r];
+        let pivot = 1.0 / factor[r * k + r];
+        for t in 0..r {
+            let entry = factor[r * k + t] * pivot;
+            for (x, y) in here[..=t].iter_mut().zip(&above[t * k..][..=t]) {
+                *x -= entry * y;
+            }
         }
+        here[r] = pivot;
     }
-    inverse
+    Array2::from_shape_vec((k, k), inverse).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -208,6 +235,19 @@ mod tests {
             let mut b: Vec<f64> = (0..n).map(|r| (0..n).map(|c| a[[r, c]] * x[c]).sum()).collect();
             Cholesky::new(a).solve(&mut b);
             assert!(b.iter().zip(&x).all(|(p, q)| (p - q).abs() < 1e-10), "{n}");
+        }
+    }
+
+    #[test]
+    fn cholesky_of_a_matrix_that_loses_all_rank_in_its_first_block_is_finite() {
+        let rank = 20;
+        for n in [65, 130, 200, 300] {
+            let v = |r: usize, t: usize| (1.0 + (7 * r + 3) as f64 * (0.3 + t as f64)).sin();
+            let product = |r: usize, c: usize| (0..rank).map(|t| v(r, t) * v(c, t)).sum::<f64>();
+            let a = Array2::from_shape_fn((n, n), |(r, c)| product(r, c));
+            let mut b: Vec<f64> = (0..n).map(|r| product(r, 0)).collect();
+            Cholesky::new(a).solve(&mut b);
+            assert!(b.iter().all(|x| x.is_finite()), "{n}");
         }
     }
 }

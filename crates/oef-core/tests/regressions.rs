@@ -132,6 +132,38 @@ fn cooperative_where_two_tenants_end_with_the_very_same_bundle() {
     assert!(envy < 1e-8, "an envy of {envy}");
 }
 
+/// A stream of numbers in [0, 1) (PCG-XSH-RR 64/32).
+fn stream(seed: u64) -> impl FnMut() -> f64 {
+    let mut state = seed.wrapping_add(1_442_695_040_888_963_407);
+    let mut next = move || {
+        let old = state;
+        state = old.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (((((old >> 18) ^ old) >> 27) as u32).rotate_right((old >> 59) as u32)) as u64
+    };
+    next();
+    move || ((next() << 21) ^ next()) as f64 / (1_u64 << 53) as f64
+}
+
+/// The interior path met a matrix without rank here, lost all its numbers, and left hundreds of
+/// thousands of pivots to the simplex.
+#[test]
+fn cooperative_where_the_path_comes_to_a_matrix_without_rank() {
+    let mut draw = stream(8);
+    let counts: Vec<f64> = (0..10).map(|_| (8.0 + 25.0 * draw()).floor()).collect();
+    let rows: Vec<Vec<f64>> = (0..200)
+        .map(|_| {
+            let exponent = 0.5 + 0.8 * draw();
+            let noise: Vec<f64> = (0..10).map(|_| 0.5 * draw() - 0.25).collect();
+            let speedup = |j: usize| 10_f64.powf(exponent * j as f64 / 9.0) * noise[j].exp();
+            (0..10).map(|j| if j == 0 { 1.0 } else { speedup(j) }).collect()
+        })
+        .collect();
+    let rows: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
+    let (_, outcome) = outcome(&ProblemSpec::from_matrix(&counts, &rows), Cooperative);
+    assert_eq!(outcome.solver.status, oef_core::Status::Optimal);
+    assert!(outcome.solver.gap < 1e-9 && outcome.solver.iterations < 200, "{:?}", outcome.solver);
+}
+
 #[test]
 fn incentive_for_equal_tenants_with_a_demand() {
     let twin = "2 4: 1 1.375 7.375 0.6875 & 1 0.5 3 0.9375";

@@ -9,7 +9,9 @@
 //! Pairs come into play as the path approaches them, within the one run: from the nearest neighbours
 //! at first, near-active ones while complementarity is large, violated ones at any time.
 
-use super::newton::{Newton, Targets};
+use super::lanes::{self, LANES, Lane};
+use super::newton::Newton;
+use super::targets::Targets;
 use crate::linalg::dot;
 use crate::scaled::Scaled;
 use ndarray::{Array2, ArrayView2};
@@ -73,26 +75,87 @@ pub(super) struct Data<'a> {
     pub k: usize,
     pub weight: Vec<f64>,
     pub worth: Vec<f64>,
+    /// Lanes in a wide row: a row of numbers per type, filled up with zeros.
+    pub width: usize,
+    /// The values in wide rows.
+    wide: Vec<Lane>,
+    /// Whether a row can use every type.
+    is_whole: Vec<bool>,
 }
 
 impl<'a> Data<'a> {
     pub fn new(scaled: &'a Scaled) -> Self {
         let size = scaled.n as f64;
-        Data {
+        let mut data = Data {
             scaled,
             n: scaled.n,
             k: scaled.k,
             weight: scaled.weight.iter().map(|w| w * size).collect(),
             worth: scaled.worth.iter().map(|w| w * size).collect(),
-        }
+            width: scaled.k.div_ceil(LANES),
+            wide: Vec::new(),
+            is_whole: (0..scaled.n).map(|l| scaled.value(l).iter().all(|v| *v > 0.0)).collect(),
+        };
+        data.wide = data.widened(&scaled.value);
+        data
     }
 
     pub fn value(&self, l: usize) -> &[f64] {
         self.scaled.value(l)
     }
 
+    /// The values of row `l` as a wide row.
+    pub fn wide(&self, l: usize) -> &[Lane] {
+        &self.wide[l * self.width..][..self.width]
+    }
+
     pub fn usable(&self, i: usize, j: usize) -> bool {
         self.scaled.value[i * self.k + j] > 0.0
+    }
+
+    /// Nothing is left in `row` of the types that row `i` cannot use.
+    pub fn mask(&self, i: usize, row: &mut [f64]) {
+        if !self.is_whole[i] {
+            for (x, v) in row.iter_mut().zip(self.value(i)) {
+                *x = if *v > 0.0 { *x } else { 0.0 };
+            }
+        }
+    }
+
+    /// Rows of `k` numbers as wide rows.
+    pub fn widened(&self, rows: &[f64]) -> Vec<Lane> {
+        let mut wide = vec![[0.0; LANES]; rows.len() / self.k * self.width];
+        for (to, row) in wide.chunks_exact_mut(self.width).zip(rows.chunks_exact(self.k)) {
+            to.as_flattened_mut()[..self.k].copy_from_slice(row);
+        }
+        wide
+    }
+
+    /// Wide rows as rows of `k` numbers.
+    pub fn narrowed(&self, wide: &[Lane]) -> Vec<f64> {
+        let rows = wide.chunks_exact(self.width);
+        rows.flat_map(|row| row.as_flattened()[..self.k].iter().copied()).collect()
+    }
+
+    /// The wide rows from `first` on, side by side.
+    pub fn side_by_side(&self, wide: &[Lane], first: usize, x: &mut [Lane]) {
+        x.fill([0.0; LANES]);
+        let rows = wide[first * self.width..].chunks_exact(self.width).take(LANES);
+        for (t, row) in rows.enumerate() {
+            for (x, value) in x.iter_mut().zip(row.as_flattened()) {
+                x[t] = *value;
+            }
+        }
+    }
+
+    /// Takes rows side by side apart into the wide rows from `first` on.
+    pub fn one_by_one(&self, x: &[Lane], first: usize, wide: &mut [Lane]) {
+        let rows = wide[first * self.width..].chunks_exact_mut(self.width).take(LANES);
+        for (t, row) in rows.enumerate() {
+            for (x, value) in x.iter().zip(row.as_flattened_mut()) {
+                *value = x[t];
+            }
+        }
     }
 }
 
@@ -109,34 +172,43 @@ pub(super) fn follow(data: &Data<'_>, start: Point, accuracy: f64, stop: &dyn Fn
     let mut stuck = 0;
     for iteration in 0..ITERATIONS_MAX {
         let mu = point.mu();
-        let (primal, dual) = Targets::residuals(data, &point).norms();
+        let residuals = Targets::residuals(data, &point);
+        let (primal, dual) = residuals.norms();
         let arrived = mu < accuracy && primal < 1e-9 && dual < 1e-7;
         if arrived || stuck > STUCK_MAX || stop() {
             return Run { point, iterations: iteration };
         }
-        let step = iterate(data, &mut point, mu);
+        let Some(step) = iterate(data, &mut point, mu, residuals) else {
+            return Run { point, iterations: iteration };
+        };
         stuck = if step < 0.05 { stuck + 1 } else { 0 };
         point.adapt_pairs(data);
     }
     Run { point, iterations: ITERATIONS_MAX }
 }
 
-/// One predictor-corrector step; returns the shorter step length.
-fn iterate(data: &Data<'_>, point: &mut Point, mu: f64) -> f64 {
-    let newton = Newton::new(data, point);
-    let residuals = Targets::residuals(data, point);
-    let affine = newton.solve(data, point, &residuals.aimed_at(point, 0.0, None));
+/// One predictor-corrector step; returns the shorter step length, or nothing where the arithmetic broke
+/// down, and then the point stays.
+fn iterate(data: &Data<'_>, point: &mut Point, mu: f64, residuals: Targets) -> Option<f64> {
+    let mut targets = residuals;
+    let newton = Newton::new(data, point, mu);
+    targets.aim(point, 0.0, None);
+    let affine = newton.solve(data, point, &targets);
     let (primal, dual) = point.step_lengths(&affine);
     let after = point.mu_after(&affine, primal, dual);
     let sigma = (after / mu).clamp(0.0, 1.0).powi(3).max(1e-6);
     // Products must not vanish before the equations hold: a pair that came late still has to move.
-    let target = (sigma * mu).max(BALANCE * residuals.norms().0);
-    let mut full = newton.solve(data, point, &residuals.aimed_at(point, target, Some(&affine)));
+    let target = (sigma * mu).max(BALANCE * targets.norms().0);
+    targets.aim(point, target, Some(&affine));
+    let mut full = newton.solve(data, point, &targets);
     let (primal, dual) = point.step_lengths(&full);
     let (primal, dual) = correct(data, point, &newton, &mut full, target, primal, dual);
     let (primal, dual) = ((TO_BOUNDARY * primal).min(1.0), (TO_BOUNDARY * dual).min(1.0));
+    if !point.mu_after(&full, primal, dual).is_finite() {
+        return None;
+    }
     point.advance(&full, primal, dual);
-    primal.min(dual)
+    Some(primal.min(dual))
 }
 
 /// Gondzio's correctors: products that the step would leave far from the target are pulled back,
@@ -210,18 +282,15 @@ impl Point {
     /// `alpha_i v_i - sum_l z_li v_l` per bundle: what a unit of each type is worth there.
     pub fn gain(&self, data: &Data<'_>) -> Vec<f64> {
         let (n, k) = (data.n, data.k);
-        let mut gain = vec![0.0; n * k];
+        let mut gain = Vec::with_capacity(n * k);
+        let mut row = vec![[0.0; LANES]; data.width];
         for i in 0..n {
-            let row = &mut gain[i * k..][..k];
-            for (g, v) in row.iter_mut().zip(data.value(i)) {
-                *g = self.alpha[i] * v;
-            }
+            row.fill([0.0; LANES]);
+            lanes::add(&mut row, self.alpha[i], data.wide(i));
             for r in self.pairs.range(i) {
-                let z = self.pairs.z[r];
-                for (g, v) in row.iter_mut().zip(data.value(self.pairs.envious[r])) {
-                    *g -= z * v;
-                }
+                lanes::add(&mut row, -self.pairs.z[r], data.wide(self.pairs.envious[r]));
             }
+            gain.extend_from_slice(&row.as_flattened()[..k]);
         }
         gain
     }
@@ -296,22 +365,26 @@ impl Point {
         sum / count as f64
     }
 
+    /// Mean complementarity after a step.
     fn mu_after(&self, d: &Point, primal: f64, dual: f64) -> f64 {
-        let mut moved = self.clone();
-        moved.advance(d, primal, dual);
-        moved.mu()
+        let sum = |x: &[f64], dx: &[f64], m: &[f64], dm: &[f64]| {
+            // (x + primal dx)(m + dual dm), multiplied out.
+            dot(x, m) + primal * dot(dx, m) + dual * dot(x, dm) + primal * dual * dot(dx, dm)
+        };
+        let count = self.y.len() + self.a.len() + self.c.len() + self.pairs.s.len();
+        let sum = sum(&self.y, &d.y, &self.v, &d.v)
+            + sum(&self.a, &d.a, &self.alpha, &d.alpha)
+            + sum(&self.c, &d.c, &self.p, &d.p)
+            + sum(&self.pairs.s, &d.pairs.s, &self.pairs.z, &d.pairs.z);
+        sum / count as f64
     }
 
     fn step_lengths(&self, d: &Point) -> (f64, f64) {
-        let limit = |x: &[f64], d: &[f64]| {
-            let blocking = x.iter().zip(d).filter(|&(_, &d)| d < 0.0).map(|(x, d)| -x / d);
-            blocking.fold(1.0 / TO_BOUNDARY, f64::min)
-        };
-        let primal = limit(&self.y, &d.y).min(limit(&self.a, &d.a));
-        let primal = primal.min(limit(&self.c, &d.c)).min(limit(&self.pairs.s, &d.pairs.s));
-        let dual = limit(&self.v, &d.v).min(limit(&self.alpha, &d.alpha));
-        let dual = dual.min(limit(&self.p, &d.p)).min(limit(&self.pairs.z, &d.pairs.z));
-        (primal, dual)
+        let primal = steepest(&self.y, &d.y).max(steepest(&self.a, &d.a));
+        let primal = primal.max(steepest(&self.c, &d.c)).max(steepest(&self.pairs.s, &d.pairs.s));
+        let dual = steepest(&self.v, &d.v).max(steepest(&self.alpha, &d.alpha));
+        let dual = dual.max(steepest(&self.p, &d.p)).max(steepest(&self.pairs.z, &d.pairs.z));
+        (1.0 / primal, 1.0 / dual)
     }
 
     fn advance(&mut self, d: &Point, primal: f64, dual: f64) {
@@ -381,6 +454,22 @@ impl Point {
         let keep = |s: f64, z: f64| z > 1e-3 * s || mu > 1e-2;
         self.pairs.rebuild(n, keep, &added);
     }
+}
+
+/// How fast a direction brings the first of some variables to zero, in steps per whole way; what is
+/// slow enough for a whole step counts as just that.
+fn steepest(x: &[f64], d: &[f64]) -> f64 {
+    let larger = |a: f64, b: f64| if b > a { b } else { a };
+    let mut most = [TO_BOUNDARY; LANES];
+    let (x_lanes, x_rest) = x.as_chunks::<LANES>();
+    let (d_lanes, d_rest) = d.as_chunks::<LANES>();
+    for (x, d) in x_lanes.iter().zip(d_lanes) {
+        for t in 0..LANES {
+            most[t] = larger(most[t], -d[t] / x[t]);
+        }
+    }
+    let rest = x_rest.iter().zip(d_rest).map(|(x, d)| -d / x);
+    most.into_iter().chain(rest).fold(TO_BOUNDARY, larger)
 }
 
 impl Pairs {

@@ -15,11 +15,13 @@
 mod again;
 mod envy_program;
 mod interior;
+mod lanes;
 mod menu;
 mod multipliers;
 mod newton;
 mod parties;
 mod proof;
+mod targets;
 mod vertex;
 
 use crate::OPTIMALITY_TOLERANCE;

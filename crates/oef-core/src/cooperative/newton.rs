@@ -14,274 +14,277 @@
 //! hand sides of an iteration.
 
 use super::interior::{Data, Pairs, Point};
-use crate::linalg::{Cholesky, add_outer_product, dot, factor_spd, solve_factored};
+use super::lanes::{self, LANES, Lane, packed, row};
+use super::targets::Targets;
+use crate::linalg::{Cholesky, add_outer_product};
 use ndarray::Array2;
 
-/// Complementarity from which on directions are refined.
-const LATE: f64 = 1e-3;
+/// Complementarity from which on directions are refined: before, the elimination is exact enough.
+const LATE: f64 = 1e-5;
+/// Error of a direction, relative to complementarity, at which it is fine enough.
+const FINE: f64 = 1e-4;
 /// Rounds of refinement per direction; each must halve the error to be worth another.
 const REFINEMENTS_MAX: usize = 3;
 
-/// Right hand sides: residuals of the equations, and what each complementarity product should become.
-pub(super) struct Targets {
-    own: Vec<f64>,
-    envy: Vec<f64>,
-    capacity: Vec<f64>,
-    bundle: Vec<f64>,
-    utility: Vec<f64>,
-    product_y: Vec<f64>,
-    product_a: Vec<f64>,
-    product_c: Vec<f64>,
-    product_s: Vec<f64>,
-}
-
-impl Targets {
-    /// How far a point is from satisfying its equations.
-    pub fn residuals(data: &Data<'_>, point: &Point) -> Self {
-        let (n, k) = (data.n, data.k);
-        let bundle_of = |i: usize| &point.y[i * k..][..k];
-        let own =
-            (0..n).map(|l| dot(data.value(l), bundle_of(l)) - point.u[l] - point.a[l]).collect();
-        let mut envy = vec![0.0; point.pairs.s.len()];
-        let mut utility: Vec<f64> = (0..n).map(|l| data.worth[l] - point.alpha[l]).collect();
-        let mut capacity: Vec<f64> = point.c.iter().map(|c| n as f64 - c).collect();
-        let mut bundle = point.gain(data);
-        for i in 0..n {
-            for r in point.pairs.range(i) {
-                let l = point.pairs.envious[r];
-                envy[r] = point.u[l] - dot(data.value(l), bundle_of(i)) - point.pairs.s[r];
-                utility[l] += point.pairs.z[r];
-            }
-            for j in 0..k {
-                let e = i * k + j;
-                capacity[j] -= data.weight[i] * point.y[e];
-                bundle[e] += point.v[e] - data.weight[i] * point.p[j];
-                if !data.usable(i, j) {
-                    bundle[e] = 0.0;
-                }
-            }
-        }
-        Targets {
-            own,
-            envy,
-            capacity,
-            bundle,
-            utility,
-            product_y: Vec::new(),
-            product_a: Vec::new(),
-            product_c: Vec::new(),
-            product_s: Vec::new(),
-        }
-    }
-
-    /// Largest residual of the primal and of the dual equations.
-    pub fn norms(&self) -> (f64, f64) {
-        let most = |x: &[f64]| x.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
-        let primal = most(&self.own).max(most(&self.envy)).max(most(&self.capacity));
-        (primal, most(&self.bundle).max(most(&self.utility)))
-    }
-
-    /// The same residuals with products aimed at `mu`, less the second-order term of a direction.
-    pub fn aimed_at(&self, point: &Point, mu: f64, affine: Option<&Point>) -> Self {
-        let aim = |x: &[f64], m: &[f64], dx: Option<&[f64]>, dm: Option<&[f64]>| -> Vec<f64> {
-            let second = |e: usize| dx.map_or(0.0, |dx| dx[e] * dm.map_or(0.0, |dm| dm[e]));
-            (0..x.len()).map(|e| mu - x[e] * m[e] - second(e)).collect()
-        };
-        Targets {
-            own: self.own.clone(),
-            envy: self.envy.clone(),
-            capacity: self.capacity.clone(),
-            bundle: self.bundle.clone(),
-            utility: self.utility.clone(),
-            product_y: aim(&point.y, &point.v, affine.map(|a| &a.y[..]), affine.map(|a| &a.v[..])),
-            product_a: aim(
-                &point.a,
-                &point.alpha,
-                affine.map(|a| &a.a[..]),
-                affine.map(|a| &a.alpha[..]),
-            ),
-            product_c: aim(&point.c, &point.p, affine.map(|a| &a.c[..]), affine.map(|a| &a.p[..])),
-            product_s: aim(
-                &point.pairs.s,
-                &point.pairs.z,
-                affine.map(|a| &a.pairs.s[..]),
-                affine.map(|a| &a.pairs.z[..]),
-            ),
-        }
-    }
-
-    /// What a direction leaves of these targets. The primal equations and all products but those of
-    /// the capacities hold by construction.
-    fn left_by(&self, data: &Data<'_>, point: &Point, d: &Point) -> Self {
-        let (n, k) = (data.n, data.k);
-        let mut bundle = d.gain(data);
-        let mut utility: Vec<f64> = (0..n).map(|l| self.utility[l] - d.alpha[l]).collect();
-        for i in 0..n {
-            for r in point.pairs.range(i) {
-                utility[point.pairs.envious[r]] += d.pairs.z[r];
-            }
-            for j in 0..k {
-                let e = i * k + j;
-                bundle[e] += self.bundle[e] + d.v[e] - data.weight[i] * d.p[j];
-                if !data.usable(i, j) {
-                    bundle[e] = 0.0;
-                }
-            }
-        }
-        let product_c =
-            (0..k).map(|j| self.product_c[j] - point.p[j] * d.c[j] - point.c[j] * d.p[j]).collect();
-        Targets {
-            own: vec![0.0; n],
-            envy: vec![0.0; point.pairs.s.len()],
-            capacity: vec![0.0; k],
-            bundle,
-            utility,
-            product_y: vec![0.0; n * k],
-            product_a: vec![0.0; n],
-            product_c,
-            product_s: vec![0.0; point.pairs.s.len()],
-        }
-    }
-
-    /// Corrections for products that a step would leave far below or above the target.
-    pub fn pull_back(
-        data: &Data<'_>,
-        point: &Point,
-        d: &Point,
-        primal: f64,
-        dual: f64,
-        target: f64,
-    ) -> Self {
-        let pull = |x: &[f64], dx: &[f64], m: &[f64], dm: &[f64]| -> Vec<f64> {
-            (0..x.len())
-                .map(|e| {
-                    let product = (x[e] + primal * dx[e]) * (m[e] + dual * dm[e]);
-                    let wanted = product.clamp(0.1 * target, 10.0 * target);
-                    (wanted - product).max(-10.0 * target)
-                })
-                .collect()
-        };
-        Targets {
-            own: vec![0.0; data.n],
-            envy: vec![0.0; point.pairs.s.len()],
-            capacity: vec![0.0; data.k],
-            bundle: vec![0.0; data.n * data.k],
-            utility: vec![0.0; data.n],
-            product_y: pull(&point.y, &d.y, &point.v, &d.v),
-            product_a: pull(&point.a, &d.a, &point.alpha, &d.alpha),
-            product_c: pull(&point.c, &d.c, &point.p, &d.p),
-            product_s: pull(&point.pairs.s, &d.pairs.s, &point.pairs.z, &d.pairs.z),
-        }
-    }
-}
-
 /// The factored system at one point.
 pub(super) struct Newton {
-    /// Whether complementarity is small enough for the elimination to lose digits.
-    is_late: bool,
-    /// Cholesky factors of the blocks `H_i`.
-    block: Vec<f64>,
-    /// `L_i^-1 v_c` for the bundle's own row and then the pairs that envy it.
-    solved: Vec<f64>,
-    theta_own: Vec<f64>,
-    theta: Vec<f64>,
+    /// Complementarity at the point.
+    mu: f64,
+    /// Cholesky factors of the blocks `H_i`, several bundles side by side.
+    factor: Vec<Lane>,
+    /// The bundles' own rows and the pairs that envy them.
+    members: Members,
+    /// `theta_c L_i^-1 v_c` of the members, several side by side.
+    solved: Vec<Lane>,
+    ratio: Ratios,
     border: Array2<f64>,
-    price: Vec<f64>,
+    /// The factor of `E`, the same in every lane.
+    price: Vec<Lane>,
     utilities: Cholesky,
 }
 
+/// Reciprocals of the primal variables, and the multipliers over them.
+struct Ratios {
+    per_y: Vec<f64>,
+    per_a: Vec<f64>,
+    per_s: Vec<f64>,
+    own: Vec<f64>,
+    envy: Vec<f64>,
+}
+
+/// The rows that look at each bundle: its own, then the envious ones, in groups of [`LANES`].
+struct Members {
+    /// Where the groups of bundle `i` begin.
+    start: Vec<usize>,
+    /// The rows; places that are left over in a group have the row after the last.
+    who: Vec<[usize; LANES]>,
+}
+
+impl Members {
+    fn new(n: usize, pairs: &Pairs) -> Self {
+        let mut members = Members { start: vec![0], who: Vec::new() };
+        for i in 0..n {
+            let mut group = [n; LANES];
+            group[0] = i;
+            let mut filled = 1;
+            for &l in &pairs.envious[pairs.range(i)] {
+                if filled == LANES {
+                    members.who.push(std::mem::replace(&mut group, [n; LANES]));
+                    filled = 0;
+                }
+                group[filled] = l;
+                filled += 1;
+            }
+            members.who.push(group);
+            members.start.push(members.who.len());
+        }
+        members
+    }
+
+    fn range(&self, i: usize) -> std::ops::Range<usize> {
+        self.start[i]..self.start[i + 1]
+    }
+}
+
+impl Ratios {
+    fn new(data: &Data<'_>, point: &Point) -> Self {
+        let per = |x: &[f64]| -> Vec<f64> { x.iter().map(|x| 1.0 / x).collect() };
+        let ratio = |m: &[f64], x: &[f64]| m.iter().zip(x).map(|(m, x)| m / x).collect();
+        let mut per_y = per(&point.y);
+        for (i, row) in per_y.chunks_exact_mut(data.k).enumerate() {
+            data.mask(i, row);
+        }
+        Ratios {
+            per_y,
+            per_a: per(&point.a),
+            per_s: per(&point.pairs.s),
+            own: ratio(&point.alpha, &point.a),
+            envy: ratio(&point.pairs.z, &point.pairs.s),
+        }
+    }
+}
+
 impl Newton {
-    pub fn new(data: &Data<'_>, point: &Point) -> Self {
+    pub fn new(data: &Data<'_>, point: &Point, mu: f64) -> Self {
         let (n, k) = (data.n, data.k);
-        let pairs = &point.pairs;
-        let theta_own: Vec<f64> = (0..n).map(|l| point.alpha[l] / point.a[l]).collect();
-        let theta: Vec<f64> = (0..pairs.s.len()).map(|r| pairs.z[r] / pairs.s[r]).collect();
+        let members = Members::new(n, &point.pairs);
         let mut newton = Newton {
-            is_late: point.mu() < LATE,
-            block: vec![0.0; n * k * k],
-            solved: vec![0.0; (n + pairs.s.len()) * k],
-            theta_own,
-            theta,
+            mu,
+            factor: vec![[0.0; LANES]; n.div_ceil(LANES) * packed(k)],
+            solved: vec![[0.0; LANES]; members.who.len() * k],
+            members,
+            ratio: Ratios::new(data, point),
             border: Array2::zeros((n, k)),
-            price: vec![0.0; k * k],
+            price: vec![[0.0; LANES]; packed(k)],
             utilities: Cholesky::new(Array2::zeros((0, 0))),
         };
         let mut matrix = Array2::<f64>::zeros((n, n));
-        for l in 0..n {
-            matrix[[l, l]] += newton.theta_own[l];
+        for (l, theta) in newton.ratio.own.iter().enumerate() {
+            matrix[[l, l]] += theta;
         }
-        for (r, &l) in pairs.envious.iter().enumerate() {
-            matrix[[l, l]] += newton.theta[r];
+        for (&l, theta) in point.pairs.envious.iter().zip(&newton.ratio.envy) {
+            matrix[[l, l]] += theta;
         }
         for j in 0..k {
-            newton.price[j * k + j] = point.c[j] / point.p[j];
+            newton.price[row(j) + j][0] = point.c[j] / point.p[j];
         }
-        for i in 0..n {
-            newton.add_bundle(data, point, i, &mut matrix);
+        for first in (0..n).step_by(LANES) {
+            newton.add_bundles(data, point, first, matrix.as_slice_mut().unwrap_or(&mut []));
         }
-        factor_spd(&mut newton.price, k);
+        for entry in &mut newton.price {
+            *entry = [lanes::total(entry); LANES];
+        }
+        lanes::factor(&mut newton.price, k);
         let lifted = newton.lifted_border(k);
         add_outer_product(&mut matrix, &lifted);
         newton.utilities = Cholesky::new(matrix);
         newton
     }
 
-    /// Where `L_i^-1 v_c` stands for member `c` of bundle `i` (0: its own row).
-    fn slot(pairs: &Pairs, i: usize) -> usize {
-        i + pairs.start[i]
+    /// Where the factors of the bundles from `first` on are.
+    fn factors(&self, first: usize, k: usize) -> &[Lane] {
+        &self.factor[first / LANES * packed(k)..][..packed(k)]
     }
 
-    fn add_bundle(&mut self, data: &Data<'_>, point: &Point, i: usize, matrix: &mut Array2<f64>) {
-        let k = data.k;
-        let pairs = &point.pairs;
-        let members = 1 + pairs.range(i).len();
-        let slot = Self::slot(pairs, i);
-        let block = &mut self.block[i * k * k..][..k * k];
-        let solved = &mut self.solved[slot * k..][..members * k];
-        for j in 0..k {
-            let e = i * k + j;
-            block[j * k + j] = if data.usable(i, j) { point.v[e] / point.y[e] } else { 1.0 };
-        }
-        let mut who: Vec<(usize, f64)> = Vec::with_capacity(members);
-        who.push((i, self.theta_own[i]));
-        who.extend(pairs.range(i).map(|r| (pairs.envious[r], self.theta[r])));
-        for (c, &(l, theta)) in who.iter().enumerate() {
-            let row = &mut solved[c * k..][..k];
-            for (j, (x, v)) in row.iter_mut().zip(data.value(l)).enumerate() {
-                *x = if data.usable(i, j) { *v } else { 0.0 };
-            }
-            for a in 0..k {
-                let scaled = theta * row[a];
-                for b in 0..=a {
-                    block[a * k + b] += scaled * row[b];
+    /// Eliminates the bundles that go side by side from `first` on.
+    fn add_bundles(&mut self, data: &Data<'_>, point: &Point, first: usize, matrix: &mut [f64]) {
+        let (n, k) = (data.n, data.k);
+        let mut blocks = vec![[1.0; LANES]; packed(k)];
+        let mut block = vec![[0.0; LANES]; k * data.width];
+        let group = first..(first + LANES).min(n);
+        for i in group.clone() {
+            self.block(data, point, i, &mut block);
+            let entries = block.as_flattened();
+            for r in 0..k {
+                for c in 0..=r {
+                    blocks[row(r) + c][i - first] = entries[r * data.width * LANES + c];
                 }
             }
         }
-        factor_spd(block, k);
-        for c in 0..members {
-            forward(block, &mut solved[c * k..][..k]);
-        }
-        let weight = data.weight[i];
-        for (a, &(l, theta)) in who.iter().enumerate() {
-            let own = &solved[a * k..][..k];
-            for (b, &(h, other)) in who[..=a].iter().enumerate() {
-                let entry = theta * other * dot(own, &solved[b * k..][..k]);
-                let (row, column) = if l >= h { (l, h) } else { (h, l) };
-                matrix[[row, column]] -= entry;
-            }
-            let mut whole = own.to_vec();
-            backward(block, &mut whole);
-            for (j, x) in whole.iter().enumerate() {
-                self.border[[l, j]] += weight * theta * x;
+        if group.len() < LANES {
+            // What is left over is the identity.
+            for r in 0..k {
+                for c in 0..=r {
+                    for t in group.len()..LANES {
+                        blocks[row(r) + c][t] = if r == c { 1.0 } else { 0.0 };
+                    }
+                }
             }
         }
-        // weight^2 H^-1, column by column.
-        for j in (0..k).filter(|&j| data.usable(i, j)) {
-            let mut unit = vec![0.0; k];
-            unit[j] = weight * weight;
-            solve_factored(block, &mut unit);
-            for a in j..k {
-                self.price[a * k + j] += unit[a];
+        lanes::factor(&mut blocks, k);
+        self.add_to_price(data, first, &blocks);
+        self.factor[first / LANES * packed(k)..][..packed(k)].copy_from_slice(&blocks);
+        let mut one: Vec<Lane> = Vec::with_capacity(packed(k));
+        for i in group {
+            one.clear();
+            one.extend(lanes::spread(&blocks, i - first));
+            self.solve_members(data, point, i, &one);
+            self.add_products(k, i, n, matrix);
+            self.add_to_border(data, i, &one);
+        }
+    }
+
+    /// The rows of `H_i` (its lower triangle; more of it is left as it comes).
+    fn block(&self, data: &Data<'_>, point: &Point, i: usize, block: &mut [Lane]) {
+        let (k, width) = (data.k, data.width);
+        block.fill([0.0; LANES]);
+        let mut add = |theta: f64, values: &[Lane]| {
+            let flat = values.as_flattened();
+            for (r, row) in block.chunks_exact_mut(width).enumerate() {
+                lanes::add(&mut row[..=r / LANES], theta * flat[r], values);
+            }
+        };
+        add(self.ratio.own[i], data.wide(i));
+        for r in point.pairs.range(i) {
+            add(self.ratio.envy[r], data.wide(point.pairs.envious[r]));
+        }
+        let flat = block.as_flattened_mut();
+        for j in 0..k {
+            let row = &mut flat[j * width * LANES..][..k];
+            if data.usable(i, j) {
+                row[j] += point.v[i * k + j] * self.ratio.per_y[i * k + j];
+                data.mask(i, row);
+            } else {
+                row.fill(0.0);
+                row[j] = 1.0;
+            }
+        }
+    }
+
+    /// Adds `weight^2 H^-1` of the bundles from `first` on.
+    fn add_to_price(&mut self, data: &Data<'_>, first: usize, factors: &[Lane]) {
+        let k = data.k;
+        let mut inverse = lanes::invert(factors, k);
+        for c in 0..k {
+            let scale: Lane = std::array::from_fn(|t| {
+                let i = first + t;
+                if i < data.n && data.usable(i, c) { data.weight[i] } else { 0.0 }
+            });
+            for r in c..k {
+                for t in 0..LANES {
+                    inverse[row(r) + c][t] *= scale[t];
+                }
+            }
+        }
+        for r in 0..k {
+            let entries = &inverse[row(r)..][..=r];
+            for a in 0..=r {
+                for b in 0..=a {
+                    for t in 0..LANES {
+                        self.price[row(a) + b][t] += entries[a][t] * entries[b][t];
+                    }
+                }
+            }
+        }
+    }
+
+    fn solve_members(&mut self, data: &Data<'_>, point: &Point, i: usize, factor: &[Lane]) {
+        let k = data.k;
+        let range = self.members.range(i);
+        let solved = &mut self.solved[range.start * k..range.end * k];
+        let envy = point.pairs.range(i).map(|r| (point.pairs.envious[r], self.ratio.envy[r]));
+        let members = std::iter::once((i, self.ratio.own[i])).chain(envy);
+        for (c, (l, theta)) in members.enumerate() {
+            let columns = &mut solved[c / LANES * k..][..k];
+            for (j, (x, v)) in columns.iter_mut().zip(data.value(l)).enumerate() {
+                x[c % LANES] = if data.usable(i, j) { theta * v } else { 0.0 };
+            }
+        }
+        for columns in solved.chunks_exact_mut(k) {
+            lanes::forward(factor, columns);
+        }
+    }
+
+    /// Takes the products of the members of bundle `i` from the matrix of the utilities.
+    fn add_products(&self, k: usize, i: usize, n: usize, matrix: &mut [f64]) {
+        let range = self.members.range(i);
+        let solved = |g: usize| &self.solved[g * k..][..k];
+        for ga in range.clone() {
+            for gb in range.start..=ga {
+                let tile = lanes::tile(solved(ga), solved(gb));
+                for (s, &l) in self.members.who[ga].iter().enumerate() {
+                    for (t, &h) in self.members.who[gb].iter().enumerate() {
+                        let twice = ga == gb && t > s;
+                        if l < n && h < n && !twice {
+                            matrix[l.max(h) * n + l.min(h)] -= tile[s][t];
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_to_border(&mut self, data: &Data<'_>, i: usize, factor: &[Lane]) {
+        let (n, k) = (data.n, data.k);
+        let border = self.border.as_slice_mut().unwrap_or(&mut []);
+        let mut whole = vec![[0.0; LANES]; k];
+        for g in self.members.range(i) {
+            whole.copy_from_slice(&self.solved[g * k..][..k]);
+            lanes::backward(factor, &mut whole);
+            for (s, &l) in self.members.who[g].iter().enumerate().filter(|&(_, &l)| l < n) {
+                for (to, x) in border[l * k..][..k].iter_mut().zip(&whole) {
+                    *to += data.weight[i] * x[s];
+                }
             }
         }
     }
@@ -289,25 +292,53 @@ impl Newton {
     /// `B L_E^-T`, so that `B E^-1 B'` is its outer product.
     fn lifted_border(&self, k: usize) -> Array2<f64> {
         let mut lifted = self.border.clone();
-        for mut row in lifted.rows_mut() {
-            if let Some(row) = row.as_slice_mut() {
-                forward(&self.price[..k * k], row);
+        let mut columns = vec![[0.0; LANES]; k];
+        for group in lifted.as_slice_mut().unwrap_or(&mut []).chunks_mut(LANES * k) {
+            for (s, row) in group.chunks_exact(k).enumerate() {
+                columns.iter_mut().zip(row).for_each(|(x, b)| x[s] = *b);
+            }
+            lanes::forward(&self.price, &mut columns);
+            for (s, row) in group.chunks_exact_mut(k).enumerate() {
+                columns.iter().zip(row).for_each(|(x, b)| *b = x[s]);
             }
         }
         lifted
     }
 
+    /// Solves for a direction.
+    fn solve_once(&self, data: &Data<'_>, point: &Point, t: &Targets) -> Point {
+        let n = data.n;
+        let ratio = &self.ratio;
+        let pull_own: Vec<f64> =
+            (0..n).map(|l| t.product_a[l] * ratio.per_a[l] - ratio.own[l] * t.own[l]).collect();
+        let pull: Vec<f64> = (0..point.pairs.s.len())
+            .map(|r| t.product_s[r] * ratio.per_s[r] - ratio.envy[r] * t.envy[r])
+            .collect();
+        let g = self.gathered(data, point, t, &pull_own, &pull);
+        // One more than there are rows, for the places that are left over in groups.
+        let mut h: Vec<f64> = (0..n).map(|l| t.utility[l] - pull_own[l]).chain([0.0]).collect();
+        for (&l, pull) in point.pairs.envious.iter().zip(&pull) {
+            h[l] += pull;
+        }
+        let mut e: Vec<f64> =
+            (0..data.k).map(|j| t.product_c[j] / point.p[j] - t.capacity[j]).collect();
+        self.eliminate(data, &g, &mut h, &mut e);
+        h.truncate(n);
+        let (u, p) = self.solve_reduced(h, e);
+        self.recover(data, point, t, g, u, p)
+    }
+
     /// Solves for a direction, and refines it: the elimination loses digits as the path ends.
     pub fn solve(&self, data: &Data<'_>, point: &Point, t: &Targets) -> Point {
         let mut direction = self.solve_once(data, point, t);
-        if !self.is_late {
+        if self.mu > LATE {
             return direction;
         }
         let mut error = f64::INFINITY;
         for _ in 0..REFINEMENTS_MAX {
             let rest = t.left_by(data, point, &direction);
             let (_, dual) = rest.norms();
-            if dual < 1e-14 || dual > 0.5 * error {
+            if dual < FINE * self.mu || dual > 0.5 * error {
                 break;
             }
             error = dual;
@@ -317,65 +348,90 @@ impl Newton {
         direction
     }
 
-    fn solve_once(&self, data: &Data<'_>, point: &Point, t: &Targets) -> Point {
+    /// The right hand sides `g_i`, in wide rows.
+    fn gathered(
+        &self,
+        data: &Data<'_>,
+        point: &Point,
+        t: &Targets,
+        pull_own: &[f64],
+        pull: &[f64],
+    ) -> Vec<Lane> {
+        let k = data.k;
+        let mut g = vec![[0.0; LANES]; data.n * data.width];
+        for (i, row) in g.chunks_exact_mut(data.width).enumerate() {
+            lanes::add(row, pull_own[i], data.wide(i));
+            for r in point.pairs.range(i) {
+                lanes::add(row, -pull[r], data.wide(point.pairs.envious[r]));
+            }
+            let row = &mut row.as_flattened_mut()[..k];
+            for (j, x) in row.iter_mut().enumerate() {
+                let e = i * k + j;
+                *x += t.bundle[e] + t.product_y[e] * self.ratio.per_y[e];
+            }
+            data.mask(i, row);
+        }
+        g
+    }
+
+    /// Adds what `H^-1 g` contributes to the right hand sides of the utilities and prices.
+    fn eliminate(&self, data: &Data<'_>, g: &[Lane], h: &mut [f64], e: &mut [f64]) {
         let (n, k) = (data.n, data.k);
-        let pairs = &point.pairs;
-        // g_i, and its part in the right hand sides.
-        let pull_own: Vec<f64> =
-            (0..n).map(|l| t.product_a[l] / point.a[l] - self.theta_own[l] * t.own[l]).collect();
-        let pull: Vec<f64> = (0..pairs.s.len())
-            .map(|r| t.product_s[r] / pairs.s[r] - self.theta[r] * t.envy[r])
-            .collect();
-        let mut h: Vec<f64> = (0..n).map(|l| t.utility[l] - pull_own[l]).collect();
-        let mut e: Vec<f64> = (0..k).map(|j| t.product_c[j] / point.p[j] - t.capacity[j]).collect();
-        let mut g = vec![0.0; n * k];
-        for i in 0..n {
-            let row = &mut g[i * k..][..k];
-            for j in (0..k).filter(|&j| data.usable(i, j)) {
-                let entry = i * k + j;
-                row[j] = t.bundle[entry]
-                    + t.product_y[entry] / point.y[entry]
-                    + pull_own[i] * data.value(i)[j];
-                for r in pairs.range(i) {
-                    row[j] -= pull[r] * data.value(pairs.envious[r])[j];
+        let mut x = vec![[0.0; LANES]; k];
+        let mut taken = vec![[0.0; LANES]; k];
+        for first in (0..n).step_by(LANES) {
+            let factors = self.factors(first, k);
+            data.side_by_side(g, first, &mut x);
+            lanes::forward(factors, &mut x);
+            for i in first..(first + LANES).min(n) {
+                for group in self.members.range(i) {
+                    let mut sums = [0.0; LANES];
+                    for (solved, x) in self.solved[group * k..][..k].iter().zip(&x) {
+                        for t in 0..LANES {
+                            sums[t] += solved[t] * x[i - first];
+                        }
+                    }
+                    for (&l, sum) in self.members.who[group].iter().zip(sums) {
+                        h[l] += sum;
+                    }
                 }
             }
-            for r in pairs.range(i) {
-                h[pairs.envious[r]] += pull[r];
-            }
-            let mut half = row.to_vec();
-            let block = &self.block[i * k * k..][..k * k];
-            forward(block, &mut half);
-            let slot = Self::slot(pairs, i);
-            h[i] += self.theta_own[i] * dot(&self.solved[slot * k..][..k], &half);
-            for (c, r) in pairs.range(i).enumerate() {
-                let column = &self.solved[(slot + 1 + c) * k..][..k];
-                h[pairs.envious[r]] += self.theta[r] * dot(column, &half);
-            }
-            backward(block, &mut half);
-            for (e, x) in e.iter_mut().zip(&half) {
-                *e += data.weight[i] * x;
+            lanes::backward(factors, &mut x);
+            let weight: Lane =
+                std::array::from_fn(|t| data.weight.get(first + t).copied().unwrap_or(0.0));
+            for (taken, x) in taken.iter_mut().zip(&x) {
+                for t in 0..LANES {
+                    taken[t] += weight[t] * x[t];
+                }
             }
         }
-        let (u, p) = self.solve_reduced(h, e);
-        self.recover(data, point, t, g, u, p)
+        for (e, taken) in e.iter_mut().zip(&taken) {
+            *e += lanes::total(taken);
+        }
     }
 
     /// Solves `[N B; -B' E]` by the Schur complement of `E`.
     fn solve_reduced(&self, mut h: Vec<f64>, mut e: Vec<f64>) -> (Vec<f64>, Vec<f64>) {
-        let mut shifted = e.clone();
-        solve_factored(&self.price, &mut shifted);
-        for (l, h) in h.iter_mut().enumerate() {
-            *h -= self.border.row(l).iter().zip(&shifted).map(|(b, x)| b * x).sum::<f64>();
+        let border = self.border.as_slice().unwrap_or(&[]);
+        let shifted = self.solve_price(&e);
+        for (h, row) in h.iter_mut().zip(border.chunks_exact(e.len())) {
+            *h -= row.iter().zip(&shifted).map(|(b, x)| b * x).sum::<f64>();
         }
         self.utilities.solve(&mut h);
-        for (l, u) in h.iter().enumerate() {
-            for (e, b) in e.iter_mut().zip(self.border.row(l)) {
+        for (u, row) in h.iter().zip(border.chunks_exact(e.len())) {
+            for (e, b) in e.iter_mut().zip(row) {
                 *e += b * u;
             }
         }
-        solve_factored(&self.price, &mut e);
-        (h, e)
+        let p = self.solve_price(&e);
+        (h, p)
+    }
+
+    fn solve_price(&self, e: &[f64]) -> Vec<f64> {
+        let mut x: Vec<Lane> = e.iter().map(|e| [*e; LANES]).collect();
+        lanes::forward(&self.price, &mut x);
+        lanes::backward(&self.price, &mut x);
+        x.iter().map(|x| x[0]).collect()
     }
 
     fn recover(
@@ -383,77 +439,68 @@ impl Newton {
         data: &Data<'_>,
         point: &Point,
         t: &Targets,
-        g: Vec<f64>,
+        g: Vec<Lane>,
         u: Vec<f64>,
         p: Vec<f64>,
     ) -> Point {
         let (n, k) = (data.n, data.k);
-        let pairs = &point.pairs;
-        let mut y = g;
-        for i in 0..n {
-            let row = &mut y[i * k..][..k];
-            let own = self.theta_own[i] * u[i];
-            for j in 0..k {
-                row[j] += own * data.value(i)[j] - data.weight[i] * p[j];
-            }
-            for r in pairs.range(i) {
-                let l = pairs.envious[r];
-                let pull = self.theta[r] * u[l];
-                for (x, v) in row.iter_mut().zip(data.value(l)) {
-                    *x += pull * v;
-                }
-            }
-            for j in (0..k).filter(|&j| !data.usable(i, j)) {
-                row[j] = 0.0;
-            }
-            solve_factored(&self.block[i * k * k..][..k * k], row);
-        }
-        let bundle = |i: usize| &y[i * k..][..k];
-        let a: Vec<f64> = (0..n).map(|l| dot(data.value(l), bundle(l)) - u[l] + t.own[l]).collect();
-        let alpha = (0..n).map(|l| (t.product_a[l] - point.alpha[l] * a[l]) / point.a[l]).collect();
-        let mut c = t.capacity.clone();
+        let (pairs, ratio) = (&point.pairs, &self.ratio);
+        let wide = self.bundles(data, pairs, g, &u, &p);
+        let bundle = |i: usize| &wide[i * data.width..][..data.width];
+        let own = |l: usize| lanes::product(data.wide(l), bundle(l)) - u[l] + t.own[l];
+        let a: Vec<f64> = (0..n).map(own).collect();
+        let alpha = (0..n).map(|l| t.product_a[l] * ratio.per_a[l] - ratio.own[l] * a[l]).collect();
         let mut s = t.envy.clone();
         for i in 0..n {
-            for (c, x) in c.iter_mut().zip(bundle(i)) {
-                *c -= data.weight[i] * x;
-            }
             for r in pairs.range(i) {
                 let l = pairs.envious[r];
-                s[r] += u[l] - dot(data.value(l), bundle(i));
+                s[r] += u[l] - lanes::product(data.wide(l), bundle(i));
             }
         }
-        let z = (0..s.len()).map(|r| (t.product_s[r] - pairs.z[r] * s[r]) / pairs.s[r]).collect();
-        let v = (0..n * k)
-            .map(|e| {
-                let usable = data.usable(e / k, e % k);
-                if usable { (t.product_y[e] - point.v[e] * y[e]) / point.y[e] } else { 0.0 }
-            })
-            .collect();
+        let z =
+            (0..s.len()).map(|r| t.product_s[r] * ratio.per_s[r] - ratio.envy[r] * s[r]).collect();
+        let y = data.narrowed(&wide);
+        let mut c = t.capacity.clone();
+        for (row, weight) in y.chunks_exact(k).zip(&data.weight) {
+            for (c, x) in c.iter_mut().zip(row) {
+                *c -= weight * x;
+            }
+        }
+        let v = (0..n * k).map(|e| (t.product_y[e] - point.v[e] * y[e]) * ratio.per_y[e]).collect();
         let pairs = Pairs { start: pairs.start.clone(), envious: pairs.envious.clone(), s, z };
         Point { y, v, u, a, alpha, c, p, pairs }
     }
-}
 
-/// Solves with a lower triangle given by rows.
-fn forward(factor: &[f64], x: &mut [f64]) {
-    let k = x.len();
-    for r in 0..k {
-        let mut sum = x[r];
-        for c in 0..r {
-            sum -= factor[r * k + c] * x[c];
+    /// The change of the bundles, in wide rows, from those of the utilities and prices.
+    fn bundles(
+        &self,
+        data: &Data<'_>,
+        pairs: &Pairs,
+        mut g: Vec<Lane>,
+        u: &[f64],
+        p: &[f64],
+    ) -> Vec<Lane> {
+        let (n, k) = (data.n, data.k);
+        for (i, row) in g.chunks_exact_mut(data.width).enumerate() {
+            lanes::add(row, self.ratio.own[i] * u[i], data.wide(i));
+            for r in pairs.range(i) {
+                let l = pairs.envious[r];
+                lanes::add(row, self.ratio.envy[r] * u[l], data.wide(l));
+            }
+            let row = &mut row.as_flattened_mut()[..k];
+            for (x, p) in row.iter_mut().zip(p) {
+                *x -= data.weight[i] * p;
+            }
+            data.mask(i, row);
         }
-        x[r] = sum / factor[r * k + r];
-    }
-}
-
-/// Solves with the transpose of a lower triangle given by rows.
-fn backward(factor: &[f64], x: &mut [f64]) {
-    let k = x.len();
-    for r in (0..k).rev() {
-        x[r] /= factor[r * k + r];
-        let value = x[r];
-        for c in 0..r {
-            x[c] -= factor[r * k + c] * value;
+        let mut x = vec![[0.0; LANES]; k];
+        for first in (0..n).step_by(LANES) {
+            let factors = self.factors(first, k);
+            data.side_by_side(&g, first, &mut x);
+            lanes::forward(factors, &mut x);
+            lanes::backward(factors, &mut x);
+            data.one_by_one(&x, first, &mut g);
         }
+        g
     }
 }
