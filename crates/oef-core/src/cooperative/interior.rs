@@ -9,6 +9,7 @@
 //! Pairs come into play as the path approaches them, within the one run: from the nearest neighbours
 //! at first, near-active ones while complementarity is large, violated ones at any time.
 
+use super::debts::Debts;
 use super::newton::{Newton, Targets};
 use crate::linalg::dot;
 use crate::scaled::Scaled;
@@ -101,28 +102,34 @@ impl<'a> Data<'a> {
 pub(super) struct Run {
     pub point: Point,
     pub iterations: usize,
+    /// What the multipliers of pairs that came or went still owe to the dual equations.
+    pub debts: Debts,
 }
 
 /// Follows the path from the given point until complementarity is below `accuracy`.
 pub(super) fn follow(data: &Data<'_>, start: Point, accuracy: f64, stop: &dyn Fn() -> bool) -> Run {
     let mut point = start;
+    let mut debts = Debts::default();
     let mut stuck = 0;
     for iteration in 0..ITERATIONS_MAX {
         let mu = point.mu();
         let (primal, dual) = Targets::residuals(data, &point).norms();
         let arrived = mu < accuracy && primal < 1e-9 && dual < 1e-7;
         if arrived || stuck > STUCK_MAX || stop() {
-            return Run { point, iterations: iteration };
+            return Run { point, iterations: iteration, debts };
         }
-        let step = iterate(data, &mut point, mu);
-        stuck = if step < 0.05 { stuck + 1 } else { 0 };
+        let (primal, dual) = iterate(data, &mut point, mu);
+        stuck = if primal.min(dual) < 0.05 { stuck + 1 } else { 0 };
+        debts.pay(dual);
+        let before = point.pairs.clone();
         point.adapt_pairs(data);
+        debts.take(&before, &point.pairs);
     }
-    Run { point, iterations: ITERATIONS_MAX }
+    Run { point, iterations: ITERATIONS_MAX, debts }
 }
 
-/// One predictor-corrector step; returns the shorter step length.
-fn iterate(data: &Data<'_>, point: &mut Point, mu: f64) -> f64 {
+/// One predictor-corrector step; returns the step lengths, primal and dual.
+fn iterate(data: &Data<'_>, point: &mut Point, mu: f64) -> (f64, f64) {
     let newton = Newton::new(data, point);
     let residuals = Targets::residuals(data, point);
     let affine = newton.solve(data, point, &residuals.aimed_at(point, 0.0, None));
@@ -136,7 +143,7 @@ fn iterate(data: &Data<'_>, point: &mut Point, mu: f64) -> f64 {
     let (primal, dual) = correct(data, point, &newton, &mut full, target, primal, dual);
     let (primal, dual) = ((TO_BOUNDARY * primal).min(1.0), (TO_BOUNDARY * dual).min(1.0));
     point.advance(&full, primal, dual);
-    primal.min(dual)
+    (primal, dual)
 }
 
 /// Gondzio's correctors: products that the step would leave far from the target are pulled back,
