@@ -182,4 +182,50 @@ mod tests {
             }
         }
     }
+
+    /// Twelve tenants whose speedups rise with the type, more for some than for others.
+    fn crowd(weight: impl Fn(usize) -> f64, count: f64) -> Problem {
+        let row = |l: usize| {
+            let taste = 1.3 + 0.17 * l as f64;
+            vec![1.0, taste, taste.powf(1.8 + 0.03 * ((7 * l) % 5) as f64)]
+        };
+        let rows: Vec<Vec<f64>> = (0..12).map(row).collect();
+        let rows: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
+        let mut spec = ProblemSpec::from_matrix(&[count, 2.0, 1.0], &rows);
+        for (l, tenant) in spec.tenants.iter_mut().enumerate() {
+            tenant.weight = weight(l);
+        }
+        spec.validate().unwrap()
+    }
+
+    #[test]
+    fn a_problem_that_replaces_another_gets_the_answer_of_a_fresh_solve() {
+        let problems = [
+            crowd(|_| 1.0, 3.0),
+            crowd(|l| if l == 4 { 2.0 } else { 1.0 }, 3.0),
+            crowd(|l| if l == 4 { 2.0 } else { 1.0 }, 2.5),
+            // Nothing of the last problem is left in this one.
+            ProblemSpec::from_matrix(&[1.0, 1.0], &[&[1.0, 2.0], &[1.0, 5.0]]).validate().unwrap(),
+            crowd(|l| 1.0 + l as f64, 4.0),
+        ];
+        for mechanism in Mechanism::ALL {
+            let mut solver = Solver::new(problems[0].clone(), mechanism);
+            let mut methods = Vec::new();
+            for problem in &problems {
+                solver.replace(problem.clone());
+                assert_eq!(solver.problem(), problem);
+                let again = solver.solve(&Options::default()).unwrap();
+                let fresh = crate::solve(problem, mechanism, &Options::default()).unwrap();
+                methods.push(again.solver.method != fresh.solver.method);
+                for tenant in problem.tenant_ids() {
+                    let throughput = |o: &Outcome| o.shares.throughput(problem, tenant);
+                    let (again, fresh) = (throughput(&again), throughput(&fresh));
+                    assert!((again - fresh).abs() <= 1e-9 * fresh, "{mechanism}: {again}, {fresh}");
+                }
+            }
+            if mechanism == Mechanism::Cooperative {
+                assert_eq!(methods[..3], [false, true, true], "the second and third go on");
+            }
+        }
+    }
 }

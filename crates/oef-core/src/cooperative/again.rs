@@ -25,9 +25,10 @@ use std::collections::BTreeMap;
 /// Rows that may come and go before a fresh start is better.
 const CHANGED_MAX: usize = 8;
 /// Rounds of splitting groups before a fresh start is better; two or three are usual.
-const ROUNDS_MAX: usize = 8;
-/// Pivots before a fresh start is better, besides one per row.
-const PIVOTS_LEAST: usize = 120;
+const ROUNDS_MAX: usize = 12;
+/// Pivots before a fresh start is better, besides some per row; one for every three rows is usual.
+const PIVOTS_LEAST: usize = 200;
+const PIVOTS_PER_ROW: usize = 2;
 /// Pairs whose slack was less than this part of the utility go into the program at once.
 const NEAR: f64 = 0.003;
 /// The same for the pairs of a newcomer with the bundles it would choose from.
@@ -37,7 +38,7 @@ const SAME: f64 = 1e-9;
 /// Bundles at the end of an interior path that agree to this are taken for the same.
 const NEARLY_SAME: f64 = 1e-6;
 /// Directions that agree to this part of the greatest are the same.
-const SAME_DIRECTION: f64 = 0.03;
+const SAME_DIRECTION: f64 = 0.003;
 
 /// What a solve leaves for the next one.
 #[derive(Clone, Debug)]
@@ -192,7 +193,7 @@ pub(super) fn solve(
 ) -> Option<Found> {
     let moves = kept.compare(instance)?;
     let start = kept.start(instance, scaled, &moves);
-    settle(instance, scaled, start, PIVOTS_LEAST + scaled.n, stop)
+    settle(instance, scaled, start, PIVOTS_LEAST + PIVOTS_PER_ROW * scaled.n, stop)
 }
 
 /// The answer from the end of an interior path, if it is found and proven: where the vertex there was
@@ -209,7 +210,7 @@ pub(super) fn from_path(
     }
     let vertex = Vertex::near(scaled, point, NEARLY_SAME);
     let start = Start { extended: scaled.clone(), vertex, last };
-    settle(instance, scaled, start, 4 * (PIVOTS_LEAST + scaled.n), stop)
+    settle(instance, scaled, start, 2 * (PIVOTS_LEAST + PIVOTS_PER_ROW * scaled.n), stop)
 }
 
 /// Moves to the optimum with the bundles shared as they are, proves it or splits bundles, and so on.

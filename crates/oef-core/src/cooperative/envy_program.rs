@@ -222,7 +222,11 @@ impl<'a> EnvyProgram<'a> {
     pub fn track(&mut self, pivots_max: usize, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
         for _ in 0..ROUNDS_MAX {
             let left = pivots_max.saturating_sub(self.simplex.pivots);
-            self.simplex.track(left, stop)?;
+            self.simplex.approach(left, stop)?;
+            if self.add_violated() {
+                continue;
+            }
+            self.simplex.arrive(stop)?;
             if !self.add_violated() {
                 return Ok(());
             }
@@ -372,9 +376,9 @@ impl<'a> EnvyProgram<'a> {
             let own: f64 = party.rows.iter().map(utility).sum();
             let value = |b: usize| crate::shares::dot(&party.value, &held[b * k..][..k]);
             let mut worst: Vec<(f64, usize)> = (0..self.bundles)
-                .filter(|&b| !self.present[p * self.bundles + b] && !self.owns(p, b))
                 .map(|b| (party.base + value(b) - own, b))
                 .filter(|&(envy, _)| envy > ENVY * own.max(1.0))
+                .filter(|&(_, b)| !self.present[p * self.bundles + b] && !self.owns(p, b))
                 .collect();
             worst.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             violated.extend(worst.into_iter().take(ADDED_PER_ROW).map(|(_, b)| (p, b)));

@@ -9,6 +9,7 @@
 //! Pairs come into play as the path approaches them, within the one run: from the nearest neighbours
 //! at first, near-active ones while complementarity is large, violated ones at any time.
 
+use super::debts::Debts;
 use super::lanes::{self, LANES, Lane};
 use super::newton::Newton;
 use super::targets::Targets;
@@ -164,11 +165,14 @@ impl<'a> Data<'a> {
 pub(super) struct Run {
     pub point: Point,
     pub iterations: usize,
+    /// What the multipliers of pairs that came or went still owe to the dual equations.
+    pub debts: Debts,
 }
 
 /// Follows the path from the given point until complementarity is below `accuracy`.
 pub(super) fn follow(data: &Data<'_>, start: Point, accuracy: f64, stop: &dyn Fn() -> bool) -> Run {
     let mut point = start;
+    let mut debts = Debts::default();
     let mut stuck = 0;
     for iteration in 0..ITERATIONS_MAX {
         let mu = point.mu();
@@ -176,20 +180,28 @@ pub(super) fn follow(data: &Data<'_>, start: Point, accuracy: f64, stop: &dyn Fn
         let (primal, dual) = residuals.norms();
         let arrived = mu < accuracy && primal < 1e-9 && dual < 1e-7;
         if arrived || stuck > STUCK_MAX || stop() {
-            return Run { point, iterations: iteration };
+            return Run { point, iterations: iteration, debts };
         }
-        let Some(step) = iterate(data, &mut point, mu, residuals) else {
-            return Run { point, iterations: iteration };
+        let Some((primal, dual)) = iterate(data, &mut point, mu, residuals) else {
+            return Run { point, iterations: iteration, debts };
         };
-        stuck = if step < 0.05 { stuck + 1 } else { 0 };
+        stuck = if primal.min(dual) < 0.05 { stuck + 1 } else { 0 };
+        debts.pay(dual);
+        let before = point.pairs.clone();
         point.adapt_pairs(data);
+        debts.take(&before, &point.pairs);
     }
-    Run { point, iterations: ITERATIONS_MAX }
+    Run { point, iterations: ITERATIONS_MAX, debts }
 }
 
-/// One predictor-corrector step; returns the shorter step length, or nothing where the arithmetic broke
-/// down, and then the point stays.
-fn iterate(data: &Data<'_>, point: &mut Point, mu: f64, residuals: Targets) -> Option<f64> {
+/// One predictor-corrector step; returns the step lengths, primal and dual, or nothing where the arithmetic
+/// broke down, and then the point stays.
+fn iterate(
+    data: &Data<'_>,
+    point: &mut Point,
+    mu: f64,
+    residuals: Targets,
+) -> Option<(f64, f64)> {
     let mut targets = residuals;
     let newton = Newton::new(data, point, mu);
     targets.aim(point, 0.0, None);
@@ -208,7 +220,7 @@ fn iterate(data: &Data<'_>, point: &mut Point, mu: f64, residuals: Targets) -> O
         return None;
     }
     point.advance(&full, primal, dual);
-    Some(primal.min(dual))
+    Some((primal, dual))
 }
 
 /// Gondzio's correctors: products that the step would leave far from the target are pulled back,

@@ -13,6 +13,7 @@
 //! lexicographically greatest.
 
 mod again;
+mod debts;
 mod envy_program;
 mod interior;
 mod lanes;
@@ -99,6 +100,7 @@ pub(crate) fn solve(
     let run = interior::follow(&data, start, ACCURACY, stop);
     let bound = run.point.bound(&data);
     if stop() {
+        let bound = bound.min(run.debts.bound(&data, &run.point));
         return Ok(from_menu(instance, &scaled, &run.point, bound));
     }
     let found = near_vertex(instance, &scaled, &run, SAME[0], bound, PATIENCE, stop);

@@ -20,9 +20,23 @@ pub(super) fn at(point: &Point) -> Vec<Envy> {
     (0..point.u.len()).flat_map(towards).collect()
 }
 
-/// What multipliers prove, whatever they are, and the prices with which they do: no envy-free bundles
-/// have a greater total.
+/// What multipliers prove, whatever they are: no envy-free bundles have a greater total.
 pub(super) fn bound(data: &Data<'_>, z: &[Envy]) -> f64 {
+    prices(data, &gain(data, z)).iter().sum()
+}
+
+/// The least prices that cover what a unit of each type is worth in every bundle.
+pub(super) fn prices(data: &Data<'_>, gain: &[f64]) -> Vec<f64> {
+    let (n, k) = (data.n, data.k);
+    let price = |j: usize| {
+        let users = (0..n).filter(|&i| data.usable(i, j));
+        users.map(|i| gain[i * k + j] / data.weight[i]).fold(0.0, f64::max)
+    };
+    (0..k).map(price).collect()
+}
+
+/// `alpha_i v_i - sum_l z_li v_l` per bundle: what a unit of each type is worth there.
+pub(super) fn gain(data: &Data<'_>, z: &[Envy]) -> Vec<f64> {
     let (n, k) = (data.n, data.k);
     let mut alpha = data.worth.clone();
     for e in z {
@@ -35,9 +49,5 @@ pub(super) fn bound(data: &Data<'_>, z: &[Envy]) -> f64 {
             *g -= e.z * v;
         }
     }
-    let price = |j: usize| {
-        let users = (0..n).filter(|&i| data.usable(i, j));
-        users.map(|i| gain[i * k + j] / data.weight[i]).fold(0.0, f64::max)
-    };
-    (0..k).map(price).sum()
+    gain
 }

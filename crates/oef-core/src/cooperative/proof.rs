@@ -11,19 +11,23 @@
 //!
 //! Envy between rows with the same bundle costs nothing and is free, the multipliers of rows outside
 //! add up to `Z`: so every group of rows with the same bundle is a problem of its own. It is
-//! solved by the multipliers that are nearest to the last ones in relative entropy: Newton's method
-//! on its smooth dual keeps them positive by construction. Where there are none, the dual
-//! runs away, in the direction in which the group wants to be split.
+//! solved from the last multipliers by steps that are small relative to them (affine scaling). Where a
+//! step leaves all of them positive, it solves the equations exactly; those that it would take below
+//! zero shrink to a small part instead, and the next step does the rest. Where there are none, the
+//! steps add up to the direction in which the group wants to be split.
 
 use super::interior::Data;
 use super::multipliers::Envy;
 use crate::linalg::{Cholesky, dot, is_definite};
 use ndarray::Array2;
 
-/// Newton steps per group.
+/// Steps per group with a factor of their own.
 const STEPS_MAX: usize = 24;
-/// A multiplier changes at most by this power of e per step.
-const STRETCH: f64 = 2.5;
+/// The factor of a step before is good enough if what is left of the equations fell to this part.
+const NEARER: f64 = 0.2;
+/// A multiplier grows at most by this many times what it was per step, and shrinks at most to this part.
+const STRETCH: f64 = 100.0;
+const SHRINK: f64 = 0.01;
 /// What is left of an equation that roughly holds, and of one that does.
 const ROUGH: f64 = 1e-4;
 const SOLVED: f64 = 1e-13;
@@ -82,6 +86,8 @@ struct System<'a> {
     /// Equation of (member, type).
     at: Vec<Option<usize>>,
     lambda: Vec<f64>,
+    /// The factor of the last step, and its size.
+    factor: Option<(Cholesky, usize)>,
 }
 
 /// What became of the proof for a group.
@@ -169,8 +175,8 @@ impl<'a> System<'a> {
                 equations.push(Equation { member, gpu, slack: None });
             }
         }
-        let mut system =
-            System { data, group, price, pairs: Vec::new(), equations, at, lambda: Vec::new() };
+        let (pairs, lambda, factor) = (Vec::new(), Vec::new(), None);
+        let mut system = System { data, group, price, pairs, equations, at, lambda, factor };
         system.seed(seed == Seed::All || g <= FEW);
         let room = system.room();
         system.add_narrow(&room, NARROW);
@@ -183,18 +189,22 @@ impl<'a> System<'a> {
         for (m, &l) in self.group.members.iter().enumerate() {
             place[l] = Some(m);
         }
-        let mut known = vec![0.0; g];
+        let mut known = vec![0.0; g * g];
+        let mut stranger = vec![true; g];
         for envied in 0..g {
-            known.fill(0.0);
             for &(l, z) in self.group.last[envied] {
                 if let Some(m) = place.get(l).copied().flatten() {
-                    known[m] = z;
+                    known[envied * g + m] = z;
+                    (stranger[envied], stranger[m]) = (false, false);
                 }
             }
+        }
+        for envied in 0..g {
             for (m, &l) in self.group.members.iter().enumerate() {
                 let least = SEED * self.data.worth[l] / g as f64;
-                if m != envied && (all || known[m] > least) {
-                    let (z, member) = (known[m].max(least), Some(m));
+                let z = known[envied * g + m];
+                if m != envied && (all || z > least || stranger[m] || stranger[envied]) {
+                    let (z, member) = (z.max(least), Some(m));
                     self.pairs.push(Pair { envious: l, member, outside: 0, envied, z });
                 }
             }
@@ -259,7 +269,8 @@ impl<'a> System<'a> {
         self.data.weight[l] * self.price[gpu] - self.group.alpha[member] * self.data.value(l)[gpu]
     }
 
-    /// Newton's method; returns whether the equations hold.
+    /// Step by step; returns whether the equations hold. The factor of a step before does for the next
+    /// one as long as that gets much nearer.
     fn solve(&mut self, solved: f64) -> bool {
         let size = self.equations.len() + self.group.outside.len();
         self.lambda = vec![0.0; size];
@@ -268,32 +279,53 @@ impl<'a> System<'a> {
             self.equations.iter().map(|e| self.right(e.member, e.gpu)).collect();
         right.extend(self.group.outside.iter().map(|o| o.1));
         let most = MOST * self.pairs.iter().map(|p| p.z).sum::<f64>();
-        for step in 0..STEPS_MAX {
-            let (matrix, mut rest) = self.system(&columns, &right);
+        let mut factor = self.factor.take().filter(|(_, at)| *at == size).map(|(factor, _)| factor);
+        let (mut before, mut steps) = (f64::INFINITY, 0);
+        loop {
+            let mut rest = self.rest(&columns, &right);
             let left = rest.iter().fold(0.0_f64, |m, r| m.max(r.abs()));
             if left < solved {
+                self.factor = factor.map(|factor| (factor, size));
                 return true;
             }
-            Cholesky::new(matrix).solve(&mut rest);
+            let near = factor.take().filter(|_| left < NEARER * before);
+            before = left;
+            steps += usize::from(near.is_none());
+            if steps > STEPS_MAX {
+                return false;
+            }
+            let near = near.unwrap_or_else(|| Cholesky::new(self.matrix(&columns, size)));
+            near.solve(&mut rest);
+            factor = Some(near);
             if !self.advance(&columns, &rest)
-                || (step >= 2 && self.is_hopeless(&columns, &right, most))
+                || (steps > 2 && self.is_hopeless(&columns, &right, most))
             {
                 return false;
             }
         }
-        false
     }
 
-    /// The matrix of Newton's method, and what is left of the equations.
-    fn system(&self, columns: &Columns, right: &[f64]) -> (Array2<f64>, Vec<f64>) {
-        let size = right.len();
+    /// What is left of the equations.
+    fn rest(&self, columns: &Columns, right: &[f64]) -> Vec<f64> {
         let mut rest = right.to_vec();
+        for (p, pair) in self.pairs.iter().enumerate() {
+            for &(r, a) in columns.of(p) {
+                rest[r] -= a * pair.z;
+            }
+        }
+        for (rest, equation) in rest.iter_mut().zip(&self.equations) {
+            *rest -= equation.slack.unwrap_or(0.0);
+        }
+        rest
+    }
+
+    /// The matrix of a step.
+    fn matrix(&self, columns: &Columns, size: usize) -> Array2<f64> {
         let mut matrix = vec![0.0; size * size];
         for (p, pair) in self.pairs.iter().enumerate() {
             let entries = columns.of(p);
             for &(r, a) in entries {
                 let az = a * pair.z;
-                rest[r] -= az;
                 let row = &mut matrix[r * size..][..r + 1];
                 for &(c, b) in entries {
                     if let Some(entry) = row.get_mut(c) {
@@ -303,15 +335,12 @@ impl<'a> System<'a> {
             }
         }
         for (e, equation) in self.equations.iter().enumerate() {
-            let slack = equation.slack.unwrap_or(0.0);
-            rest[e] -= slack;
-            matrix[e * size + e] += slack;
+            matrix[e * size + e] += equation.slack.unwrap_or(0.0);
         }
         for r in 0..size {
             matrix[r * size + r] *= 1.0 + 1e-14;
         }
-        let matrix = Array2::from_shape_vec((size, size), matrix);
-        (matrix.unwrap_or_else(|_| Array2::eye(size)), rest)
+        Array2::from_shape_vec((size, size), matrix).unwrap_or_else(|_| Array2::eye(size))
     }
 
     fn advance(&mut self, columns: &Columns, step: &[f64]) -> bool {
@@ -323,12 +352,13 @@ impl<'a> System<'a> {
             return false;
         }
         let length = if most > STRETCH { STRETCH / most } else { 1.0 };
+        let factor = |growth: f64| (1.0 + length * growth).max(SHRINK);
         for (pair, growth) in self.pairs.iter_mut().zip(growth) {
-            pair.z *= (length * growth).max(-STRETCH).exp();
+            pair.z *= factor(growth);
         }
         for (e, equation) in self.equations.iter_mut().enumerate() {
             if let Some(slack) = &mut equation.slack {
-                *slack *= (length * step[e]).max(-STRETCH).exp();
+                *slack *= factor(step[e]);
             }
         }
         for (lambda, step) in self.lambda.iter_mut().zip(step) {

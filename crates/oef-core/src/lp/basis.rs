@@ -28,6 +28,12 @@ impl Factors {
         self.lu.factor(rows, columns)
     }
 
+    /// Completes factors that left columns out: `position` has the new place of every column that they
+    /// have, and the bare rows, with their places, get columns with a single entry.
+    pub fn complete(&mut self, position: &[Option<usize>], bare: &[(usize, usize)], entry: f64) {
+        self.lu.complete(position, bare, entry);
+    }
+
     /// Solves `B x = a` in place (by row, then by position).
     pub fn ftran(&mut self, v: &mut [f64]) {
         self.lu.ftran(v);

@@ -1,15 +1,14 @@
 //! Sparse LU factors of a basis matrix.
 //!
-//! Left-looking (Gilbert and Peierls): column after column is solved against the factors so far, and
-//! pivots on a row that is large enough for stability and, among those, sparse. Columns come in an
-//! order that peels singletons first, which makes the bases of our programs nearly triangular.
+//! Columns with one entry left are taken out first, which makes the bases of our programs nearly
+//! triangular; what remains is the [`Nucleus`].
+
+use super::nucleus::Nucleus;
 
 /// Entries below this are noise of cancellation, given columns scaled to order one.
 const DROP: f64 = 1e-16;
 /// A column whose largest remaining entry is below this depends on the columns before it.
 const SINGULAR: f64 = 1e-13;
-/// A pivot may be this much smaller than the largest entry of its column if its row is sparser.
-const THRESHOLD: f64 = 0.1;
 
 /// `B = L U` up to permutations of rows and columns.
 #[derive(Clone, Debug, Default)]
@@ -56,25 +55,86 @@ pub(super) struct Deficiency {
 }
 
 impl Lu {
-    /// Factors the matrix with the given sparse columns over `rows` rows. Where columns depend on
-    /// each other, those that come first in `rank` order win, and the rest is reported.
+    /// Factors the matrix with the given sparse columns over `rows` rows. Columns that depend on others
+    /// are left out and reported.
     pub fn factor(&mut self, rows: usize, columns: &[&[(usize, f64)]]) -> Deficiency {
         self.clear();
-        let mut work = Work::new(rows, columns);
-        let mut deficiency = Deficiency::default();
-        for c in peel(rows, columns) {
-            self.eliminate(&mut work, columns[c]);
-            match work.choose_pivot() {
-                Some(row) => self.store(&mut work, row, c),
-                None => {
-                    deficiency.columns.push(c);
-                    work.reset();
+        let mut step_of_row = vec![usize::MAX; rows];
+        let Peeled { order, rest } = peel(rows, columns);
+        for (c, pivot_row) in order {
+            let mut pivot = 0.0;
+            for &(row, a) in columns[c] {
+                if row == pivot_row {
+                    pivot += a;
+                } else {
+                    self.upper.entries.push((step_of_row[row], a));
+                }
+            }
+            step_of_row[pivot_row] = self.pivot_row.len();
+            self.close(pivot_row, c, pivot);
+        }
+        let left_out = self.factor_nucleus(columns, &rest, &mut step_of_row);
+        self.steps = vec![0.0; self.pivot_row.len()];
+        let bare = (0..rows).filter(|&r| step_of_row[r] == usize::MAX);
+        Deficiency { columns: left_out, rows: bare.collect() }
+    }
+
+    /// Factors the columns that could not be peeled; returns those that depend on others.
+    fn factor_nucleus(
+        &mut self,
+        columns: &[&[(usize, f64)]],
+        rest: &[usize],
+        step_of_row: &mut [usize],
+    ) -> Vec<usize> {
+        let open: Vec<usize> =
+            (0..step_of_row.len()).filter(|&r| step_of_row[r] == usize::MAX).collect();
+        let mut place = vec![0; step_of_row.len()];
+        open.iter().enumerate().for_each(|(at, &r)| place[r] = at);
+        let mut nucleus = Nucleus::new(open.len(), rest.len(), SINGULAR);
+        let mut above: Vec<Vec<(usize, f64)>> = vec![Vec::new(); rest.len()];
+        for (at, &c) in rest.iter().enumerate() {
+            for &(row, a) in columns[c] {
+                match step_of_row[row] {
+                    usize::MAX => nucleus.add(place[row], at, a),
+                    step => above[at].push((step, a)),
                 }
             }
         }
-        deficiency.rows = (0..rows).filter(|&r| work.step_of_row[r] == usize::MAX).collect();
+        let mut left_out = vec![true; rest.len()];
+        while let Some(step) = nucleus.next() {
+            left_out[step.column] = false;
+            let at = self.pivot_row.len();
+            self.upper.entries.append(&mut above[step.column]);
+            let below = step.below.iter().filter(|e| e.1.abs() > DROP);
+            self.lower.entries.extend(below.map(|&(r, l)| (open[r], l)));
+            for &(c, u) in step.beside.iter().filter(|e| e.1.abs() > DROP) {
+                above[c].push((at, u));
+            }
+            step_of_row[open[step.row]] = at;
+            self.close(open[step.row], rest[step.column], step.pivot);
+        }
+        (0..rest.len()).filter(|&at| left_out[at]).map(|at| rest[at]).collect()
+    }
+
+    /// Moves the columns to other positions, and gives every bare row (row, position) a column that has
+    /// only this entry there.
+    pub fn complete(&mut self, position: &[Option<usize>], bare: &[(usize, usize)], entry: f64) {
+        for c in &mut self.pivot_col {
+            *c = position[*c].unwrap_or(*c);
+        }
+        for &(row, position) in bare {
+            self.close(row, position, entry);
+        }
         self.steps = vec![0.0; self.pivot_row.len()];
-        deficiency
+    }
+
+    /// Ends the step whose entries have been written.
+    fn close(&mut self, row: usize, position: usize, pivot: f64) {
+        self.lower.close();
+        self.upper.close();
+        self.pivot_row.push(row);
+        self.pivot_col.push(position);
+        self.diagonal.push(pivot);
     }
 
     /// Solves `B x = a`: `a` by row on entry, `x` by basis position on exit.
@@ -129,152 +189,58 @@ impl Lu {
         self.lower.clear();
         self.upper.clear();
     }
-
-    /// Solves the column against the factors so far, leaving it in `work`.
-    fn eliminate(&mut self, work: &mut Work, column: &[(usize, f64)]) {
-        work.find_reach(column, &self.lower);
-        for &(row, a) in column {
-            work.value[row] += a;
-        }
-        for i in (0..work.reach.len()).rev() {
-            let row = work.reach[i];
-            let step = work.step_of_row[row];
-            let pivot = work.value[row];
-            if step != usize::MAX && pivot != 0.0 {
-                for &(below, l) in self.lower.column(step) {
-                    work.value[below] -= l * pivot;
-                }
-            }
-        }
-    }
-
-    fn store(&mut self, work: &mut Work, row: usize, position: usize) {
-        let pivot = work.value[row];
-        for &r in &work.reach {
-            let v = work.value[r];
-            let step = work.step_of_row[r];
-            if r == row || v.abs() <= DROP {
-                continue;
-            }
-            if step != usize::MAX {
-                self.upper.entries.push((step, v));
-            } else {
-                self.lower.entries.push((r, v / pivot));
-            }
-        }
-        self.lower.close();
-        self.upper.close();
-        work.step_of_row[row] = self.pivot_row.len();
-        self.pivot_row.push(row);
-        self.pivot_col.push(position);
-        self.diagonal.push(pivot);
-        work.reset();
-    }
 }
 
-/// The working column and what is known of the rows.
-struct Work {
-    value: Vec<f64>,
-    step_of_row: Vec<usize>,
-    row_count: Vec<usize>,
-    /// Rows that the working column may touch, in reverse topological order.
-    reach: Vec<usize>,
-    marked: Vec<bool>,
-    stack: Vec<(usize, usize)>,
+/// What is left when columns with a single entry have been taken out, one after another.
+struct Peeled {
+    /// (column, row) in the order in which they go.
+    order: Vec<(usize, usize)>,
+    /// The columns that are left.
+    rest: Vec<usize>,
 }
 
-impl Work {
-    fn new(rows: usize, columns: &[&[(usize, f64)]]) -> Self {
-        let mut row_count = vec![0; rows];
-        for &(row, _) in columns.iter().copied().flatten() {
-            row_count[row] += 1;
-        }
-        Work {
-            value: vec![0.0; rows],
-            step_of_row: vec![usize::MAX; rows],
-            row_count,
-            reach: Vec::new(),
-            marked: vec![false; rows],
-            stack: Vec::new(),
-        }
-    }
-
-    fn find_reach(&mut self, column: &[(usize, f64)], lower: &Columns) {
-        for &(start, _) in column {
-            if self.marked[start] {
-                continue;
-            }
-            self.marked[start] = true;
-            self.stack.push((start, 0));
-            while let Some((row, next)) = self.stack.pop() {
-                let step = self.step_of_row[row];
-                let below = if step == usize::MAX { &[] } else { lower.column(step) };
-                match below[next..].iter().position(|&(r, _)| !self.marked[r]) {
-                    Some(skip) => {
-                        let child = below[next + skip].0;
-                        self.stack.push((row, next + skip + 1));
-                        self.marked[child] = true;
-                        self.stack.push((child, 0));
-                    }
-                    None => self.reach.push(row),
-                }
-            }
-        }
-    }
-
-    fn choose_pivot(&self) -> Option<usize> {
-        let open = || self.reach.iter().copied().filter(|&r| self.step_of_row[r] == usize::MAX);
-        let largest = open().map(|r| self.value[r].abs()).fold(0.0, f64::max);
-        if largest < SINGULAR {
-            return None;
-        }
-        open()
-            .filter(|&r| self.value[r].abs() >= THRESHOLD * largest)
-            .min_by_key(|&r| (self.row_count[r], r))
-    }
-
-    fn reset(&mut self) {
-        for &r in &self.reach {
-            self.value[r] = 0.0;
-            self.marked[r] = false;
-        }
-        self.reach.clear();
-    }
-}
-
-/// An order of the columns in which singletons (of columns, then of rows) come first, the rest by
-/// count; it keeps fill-in small.
-fn peel(rows: usize, columns: &[&[(usize, f64)]]) -> Vec<usize> {
-    let mut by_row: Vec<Vec<usize>> = vec![Vec::new(); rows];
-    for (c, column) in columns.iter().enumerate() {
-        for &(row, _) in *column {
-            by_row[row].push(c);
-        }
-    }
+fn peel(rows: usize, columns: &[&[(usize, f64)]]) -> Peeled {
+    let by_row = transpose(rows, columns);
     let mut count: Vec<usize> = columns.iter().map(|c| c.len()).collect();
     let mut row_done = vec![false; rows];
     let mut placed = vec![false; columns.len()];
     let mut order = Vec::with_capacity(columns.len());
     let mut queue: Vec<usize> = (0..columns.len()).rev().filter(|&c| count[c] == 1).collect();
     while let Some(c) = queue.pop() {
-        if placed[c] || count[c] != 1 {
-            continue;
-        }
+        let open = columns[c].iter().find(|e| !row_done[e.0] && e.1.abs() >= SINGULAR);
+        let Some(&(row, _)) = open.filter(|_| !placed[c] && count[c] == 1) else { continue };
         placed[c] = true;
-        order.push(c);
-        let Some(&(row, _)) = columns[c].iter().find(|&&(r, _)| !row_done[r]) else { continue };
+        order.push((c, row));
         row_done[row] = true;
-        for &other in &by_row[row] {
+        for &(other, _) in by_row.column(row) {
             count[other] -= 1;
             if count[other] == 1 && !placed[other] {
                 queue.push(other);
             }
         }
     }
-    let mut rest: Vec<usize> = (0..columns.len()).filter(|&c| !placed[c]).collect();
-    rest.sort_by_key(|&c| (count[c], c));
-    order.extend(rest);
-    order
+    let rest = (0..columns.len()).filter(|&c| !placed[c]).collect();
+    Peeled { order, rest }
+}
+
+/// The entries by row.
+fn transpose(rows: usize, columns: &[&[(usize, f64)]]) -> Columns {
+    let mut start = vec![0; rows + 1];
+    for &(row, _) in columns.iter().copied().flatten() {
+        start[row + 1] += 1;
+    }
+    for row in 0..rows {
+        start[row + 1] += start[row];
+    }
+    let mut next = start.clone();
+    let mut entries = vec![(0, 0.0); start[rows]];
+    for (c, column) in columns.iter().enumerate() {
+        for &(row, a) in *column {
+            entries[next[row]] = (c, a);
+            next[row] += 1;
+        }
+    }
+    Columns { start, entries }
 }
 
 #[cfg(test)]
@@ -321,6 +287,31 @@ mod tests {
             lu.btran(&mut c);
             assert!(c.iter().zip(&x).all(|(p, q)| (p - q).abs() < 1e-9), "btran {n}");
         }
+    }
+
+    /// The full column and row of an arrow must come last, or everything fills in.
+    #[test]
+    fn an_arrow_does_not_fill_in() {
+        let size = 40;
+        let mut columns: Vec<Vec<(usize, f64)>> =
+            (1..size).map(|c| vec![(0, 1.0), (c, 2.0), (c % (size - 1) + 1, 0.5)]).collect();
+        columns.insert(0, (0..size).map(|r| (r, 1.0)).collect());
+        let refs: Vec<&[(usize, f64)]> = columns.iter().map(Vec::as_slice).collect();
+        let mut lu = Lu::default();
+        assert_eq!(lu.factor(size, &refs), Deficiency::default());
+        let entries = lu.lower.entries.len() + lu.upper.entries.len();
+        assert!(entries < 6 * size, "{entries} entries");
+    }
+
+    #[test]
+    fn entries_of_one_place_add_up() {
+        let columns: [&[(usize, f64)]; 2] =
+            [&[(0, 1.0), (0, 1.0), (1, 1.0)], &[(0, 1.0), (1, 3.0)]];
+        let mut lu = Lu::default();
+        assert_eq!(lu.factor(2, &columns), Deficiency::default());
+        let mut x = vec![4.0, 7.0];
+        lu.ftran(&mut x);
+        assert!((x[0] - 1.0).abs() < 1e-15 && (x[1] - 2.0).abs() < 1e-15, "{x:?}");
     }
 
     #[test]

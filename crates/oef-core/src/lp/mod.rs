@@ -7,6 +7,7 @@
 mod basis;
 mod leximin;
 mod lu;
+mod nucleus;
 mod program;
 mod scaling;
 mod simplex;

@@ -290,21 +290,26 @@ impl Simplex {
         let columns: Vec<&[(RowId, f64)]> = wanted.iter().map(|&v| self.column(v)).collect();
         let mut factors = Factors::default();
         let deficiency = factors.factor(rows, &columns);
-        let mut keep = vec![true; wanted.len()];
+        let mut position = vec![Some(0); wanted.len()];
         for &c in &deficiency.columns {
-            keep[c] = false;
+            position[c] = None;
         }
         for v in 0..self.place.len() {
             self.place[v] = Place::Lower;
         }
-        let kept = wanted.iter().zip(&keep).filter(|&(_, &k)| k).map(|(&v, _)| v);
-        self.basis = kept.chain(deficiency.rows.iter().map(|r| vars + r)).collect();
+        self.basis.clear();
+        for (position, &v) in position.iter_mut().zip(&wanted).filter(|(p, _)| p.is_some()) {
+            *position = Some(self.basis.len());
+            self.basis.push(v);
+        }
+        let bare = deficiency.rows.iter().enumerate().map(|(at, &r)| (r, self.basis.len() + at));
+        factors.complete(&position, &bare.collect::<Vec<_>>(), -1.0);
+        self.basis.extend(deficiency.rows.iter().map(|r| vars + r));
         for (at, &v) in self.basis.iter().enumerate() {
             self.place[v] = Place::Basic(at);
         }
         self.settle();
-        self.factors = factors;
-        self.factored = deficiency.columns.is_empty() && deficiency.rows.is_empty();
+        (self.factors, self.factored) = (factors, true);
     }
 
     fn refactor(&mut self) {

@@ -63,7 +63,9 @@ impl Noise {
 /// The shifts, and where everything is as a function of `mu`.
 struct Path {
     mu: f64,
-    /// How far the bounds of each variable are moved out, and what is added to its cost.
+    /// The bounds of each variable, which stay as they are,
+    limits: Vec<(f64, f64)>,
+    /// how far they are moved out, and what is added to its cost.
     bound: Vec<f64>,
     cost: Vec<f64>,
     /// The program's entries (variable, coefficient) by row.
@@ -83,6 +85,13 @@ enum Event {
 impl Simplex {
     /// Solves to an optimal vertex from a nearly optimal basis.
     pub fn track(&mut self, pivots_max: usize, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
+        self.approach(pivots_max, stop)?;
+        self.arrive(stop)
+    }
+
+    /// Follows the path to its end. Its own tolerances are coarse: where the vertex counts, it is
+    /// checked by [`Self::arrive`].
+    pub fn approach(&mut self, pivots_max: usize, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
         self.sync();
         self.tolerance = COARSE;
         self.renew();
@@ -107,8 +116,13 @@ impl Simplex {
             path.mu = mu.min(path.mu);
             self.follow(&mut path, event)?;
         }
-        // The path's own tolerances are coarse: the vertex is checked like any other.
+        self.basic_value = path.value.iter().map(|x| x.at_zero).collect();
         self.fresh &= !self.factors.is_updated();
+        Ok(())
+    }
+
+    /// Checks the vertex at the end of a path like any other.
+    pub fn arrive(&mut self, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
         let size = self.program.rows();
         self.run(COARSE, CHECK_MAX + size / 10, stop)
     }
@@ -124,6 +138,7 @@ impl Simplex {
         }
         let mut path = Path {
             mu: 1.0,
+            limits: (0..size).map(|v| self.bounds(v)).collect(),
             bound: vec![0.0; size],
             cost: vec![0.0; size],
             by_row,
@@ -208,7 +223,7 @@ impl Simplex {
 
     /// Where a nonbasic variable is.
     fn resting(&self, path: &Path, v: usize) -> Line {
-        let (lower, upper) = self.bounds(v);
+        let (lower, upper) = path.limits[v];
         match self.place[v] {
             Place::Lower => Line { at_zero: lower, slope: -path.bound[v] },
             Place::Upper => Line { at_zero: upper, slope: path.bound[v] },
@@ -225,7 +240,7 @@ impl Simplex {
             }
         };
         for (at, &v) in self.basis.iter().enumerate() {
-            let (lower, upper) = self.bounds(v);
+            let (lower, upper) = path.limits[v];
             let x = path.value[at];
             for (bound, sign, to_upper) in [(lower, 1.0, false), (upper, -1.0, true)] {
                 if bound.is_finite() {
@@ -239,7 +254,7 @@ impl Simplex {
         }
         for v in 0..self.place.len() {
             let d = path.reduced[v];
-            let (lower, upper) = self.bounds(v);
+            let (lower, upper) = path.limits[v];
             let wrong = match self.place[v] {
                 Place::Basic(_) => false,
                 Place::Lower => d.at_zero > COARSE.optimal,
@@ -345,7 +360,7 @@ impl Simplex {
                 return None;
             }
             let v = self.basis[at];
-            let (lower, upper) = self.bounds(v);
+            let (lower, upper) = path.limits[v];
             let x = path.value[at].at(path.mu);
             let shift = path.mu * path.bound[v];
             let falls = slope > 0.0;
@@ -365,7 +380,7 @@ impl Simplex {
         let sign = if to_upper { 1.0 } else { -1.0 };
         let candidate = |v: usize| -> Option<(f64, f64, bool)> {
             let slope = row[v] * sign;
-            let (lower, upper) = self.bounds(v);
+            let (lower, upper) = path.limits[v];
             let fits = match self.place[v] {
                 Place::Basic(_) => false,
                 Place::Lower => slope > 0.0,
