@@ -38,10 +38,8 @@ fn jobs_agree(world: &World) {
         let last = job.history.last().expect("a first state");
         assert_eq!((last.state, &last.reason), (job.state, &job.reason));
         assert!(job.history.iter().all(|change| !change.reason.is_empty()), "job {id}");
-        let placed = matches!(
-            job.state,
-            JobState::Starting | JobState::Running | JobState::Stopping
-        );
+        let placed =
+            matches!(job.state, JobState::Starting | JobState::Running | JobState::Stopping);
         assert_eq!(job.run().is_some(), placed, "job {id} has a run while it has GPUs");
         if let (Some(run), Some(job)) = (job.run(), world.sched.job(id)) {
             assert_eq!(Some(run.generation), job.lease().map(|lease| lease.generation));

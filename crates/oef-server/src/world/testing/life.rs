@@ -5,9 +5,7 @@ use crate::world::{
     Change, GroupChange, NewJob, ProfileEntry, Record, RunEnding, SettingsEntry, SubmitKey,
     Telemetry, TokenEntry, World,
 };
-use oef_api::types::{
-    JobState, JobSubmit, Limits, Provenance, Role, SettingsPatch,
-};
+use oef_api::types::{JobState, JobSubmit, Limits, Provenance, Role, SettingsPatch};
 use oef_core::Options;
 use oef_sched::{Generation, JobId, NodeSpec, Settings, Span, Time};
 use std::collections::BTreeMap;
@@ -150,7 +148,14 @@ impl Life {
             _ => self.dice.pick(&ENDINGS).copied().unwrap_or(RunEnding::Finished),
         };
         let last_lines = self.dice.once_in(2).then(|| "one\nlast".into());
-        Change::Ended { job, generation, ending, detail: "it ended".into(), last_lines, at_ms: None }
+        Change::Ended {
+            job,
+            generation,
+            ending,
+            detail: "it ended".into(),
+            last_lines,
+            at_ms: None,
+        }
     }
 
     fn progress(&mut self) -> Change {

@@ -73,6 +73,10 @@ fn text(world: &World) -> String {
 fn through_text(record: &Record) -> Record {
     let body = serde_json::to_string(&record.change).expect("text");
     let tag = body.trim_start_matches(['{', '"']);
-    assert!(tag.starts_with(record.change.kind()), "{} is not the tag of {body}", record.change.kind());
+    assert!(
+        tag.starts_with(record.change.kind()),
+        "{} is not the tag of {body}",
+        record.change.kind()
+    );
     Record { at: record.at, change: serde_json::from_str(&body).expect("a change") }
 }
