@@ -1,10 +1,27 @@
 //! Questions. They look at the world for a moment and never wait for a computation of shares, but for the
 //! one that asks for one.
 
-use super::{Daemon, Gauges, Subscription};
+use super::subscription::is_visible;
+use super::{Daemon, Delivery, Gauges, GpuGauges, Subscription, TenantGauges};
 use crate::caller::Caller;
-use crate::problem::Kind;
-use oef_api::types::*;
+use crate::problem::{Kind, More};
+use crate::view;
+use crate::world::World;
+use oef_api::types::{
+    Cluster, Fairness, Group, Groups, Info, Job, JobState, Jobs, JobsQuery, LogChunk, LogQuery,
+    LogStream, Problem, Round, Rounds, Settings, Tenant, TenantWhy, Tenants, Token, Tokens, WhatIf,
+    WhatIfAnswer, Why, Workload, Workloads,
+};
+use oef_executor::{ExecutorError, LogFrom, Stream};
+use oef_sched::{Generation, Health, JobId};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// A page of a log where nothing is said.
+const LOG_BYTES: u32 = 64 * 1024;
+/// A what-if on a thousand tenants is cut short after so long, with the best that was found.
+const WHATIF_LIMIT: Duration = Duration::from_secs(30);
 
 /// Which page of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,70 +35,92 @@ pub struct Page {
 impl Daemon {
     /// Who asks, and how the daemon is.
     pub fn info(&self, caller: &Caller) -> Result<Info, Problem> {
-        let _ = (caller,);
-        Err(Kind::Unavailable.problem("not yet"))
+        Ok(Info {
+            name: "oef".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            role: caller.role,
+            tenant: caller.tenant.clone(),
+            round: self.with_world(|world| world.sched.round().0),
+            up_s: self.inner.since.elapsed().as_secs_f64(),
+        })
     }
 
     /// Jobs, the newest first, in pages.
     pub fn jobs(&self, caller: &Caller, query: &JobsQuery) -> Result<Jobs, Problem> {
-        let _ = (caller, query);
-        Err(Kind::Unavailable.problem("not yet"))
+        self.with_world(|world| view::jobs(world, caller, query))
     }
 
     /// A job, whole.
     pub fn job(&self, caller: &Caller, id: u64) -> Result<Job, Problem> {
-        let _ = (caller, id);
-        Err(Kind::Unavailable.problem("not yet"))
+        self.with_world(|world| view::job(world, caller, id))
     }
 
     /// Why a job waits, runs or ended.
     pub fn why(&self, caller: &Caller, id: u64) -> Result<Why, Problem> {
-        let _ = (caller, id);
-        Err(Kind::Unavailable.problem("not yet"))
+        self.with_world(|world| view::why(world, caller, id))
     }
 
     /// A part of a job's output. Reads files: not for a thread that must not wait.
     pub fn logs(&self, caller: &Caller, id: u64, query: &LogQuery) -> Result<LogChunk, Problem> {
-        let _ = (caller, id, query);
-        Err(Kind::Unavailable.problem("not yet"))
+        self.with_world(|world| {
+            let job = world.jobs.get(&JobId(id)).filter(|job| caller.may_see(job.tenant()));
+            match job.map(|job| caller.may_see_inside(job.tenant())) {
+                None => Err(Kind::NotFound.problem(format!("there is no job {id}"))),
+                Some(false) => Err(Kind::Forbidden
+                    .problem("a token of role viewer may not read the output of jobs")),
+                Some(true) => Ok(()),
+            }
+        })?;
+        let from = match (query.offset, query.tail) {
+            (Some(_), Some(_)) => {
+                let why = "a log is read from an offset or from its end, not both";
+                return Err(Kind::BadRequest.problem(why).field("tail"));
+            }
+            (offset, None) => LogFrom::Offset(offset.unwrap_or(0)),
+            (None, Some(lines)) => LogFrom::LastLines(lines),
+        };
+        let asked = oef_executor::LogQuery {
+            generation: query.generation.map(Generation),
+            rank: query.rank,
+            stream: match query.stream {
+                LogStream::Out => Stream::Out,
+                LogStream::Err => Stream::Err,
+            },
+            from,
+            limit_bytes: query.limit.unwrap_or(LOG_BYTES),
+        };
+        let chunk = self.inner.executor.logs(JobId(id), asked).map_err(|e| log_problem(id, &e))?;
+        Ok(LogChunk {
+            generation: chunk.generation.0,
+            text: chunk.text,
+            next_offset: chunk.next,
+            complete: chunk.is_end,
+        })
     }
 
     /// Tenants by name.
     pub fn tenants(&self, caller: &Caller, page: &Page) -> Result<Tenants, Problem> {
-        let _ = (caller, page);
-        Err(Kind::Unavailable.problem("not yet"))
+        self.with_world(|world| view::tenants(world, caller, page))
     }
 
     /// A tenant.
     pub fn tenant(&self, caller: &Caller, name: &str) -> Result<Tenant, Problem> {
-        let _ = (caller, name);
-        Err(Kind::Unavailable.problem("not yet"))
+        self.with_world(|world| view::tenant(world, caller, name))
     }
 
     /// Why a tenant has what it has.
     pub fn tenant_why(&self, caller: &Caller, name: &str) -> Result<TenantWhy, Problem> {
-        let _ = (caller, name);
-        Err(Kind::Unavailable.problem("not yet"))
+        self.with_world(|world| view::tenant_why(world, caller, name))
     }
 
     /// Groups by name.
     pub fn groups(&self, caller: &Caller, page: &Page) -> Result<Groups, Problem> {
-        let _ = (caller, page);
-        Err(Kind::Unavailable.problem("not yet"))
+        self.with_world(|world| view::groups(world, caller, page))
     }
 
     /// A group.
     pub fn group(&self, caller: &Caller, name: &str) -> Result<Group, Problem> {
-        let groups = self.groups(caller, &Page::default())?.groups;
-        let group = groups.into_iter().find(|group| group.name == name);
-        group.ok_or_else(|| Kind::NotFound.problem(format!("there is no group `{name}`")))
-    }
-
-    /// A token, without its secret.
-    pub fn token(&self, caller: &Caller, id: u64) -> Result<Token, Problem> {
-        let tokens = self.tokens(caller, &Page::default())?.tokens;
-        let token = tokens.into_iter().find(|token| token.id == id);
-        token.ok_or_else(|| Kind::NotFound.problem(format!("there is no token {id}")))
+        self.with_world(|world| view::group(world, caller, name))
     }
 
     /// Workloads by tenant and name.
@@ -91,66 +130,154 @@ impl Daemon {
         tenant: Option<&str>,
         page: &Page,
     ) -> Result<Workloads, Problem> {
-        let _ = (caller, tenant, page);
-        Err(Kind::Unavailable.problem("not yet"))
+        self.with_world(|world| view::workloads(world, caller, tenant, page))
     }
 
     /// A workload.
     pub fn workload(&self, caller: &Caller, tenant: &str, name: &str) -> Result<Workload, Problem> {
-        let _ = (caller, tenant, name);
-        Err(Kind::Unavailable.problem("not yet"))
+        self.with_world(|world| view::workload(world, caller, tenant, name))
     }
 
     /// The machines, and who is on them.
     pub fn cluster(&self, caller: &Caller) -> Result<Cluster, Problem> {
-        let _ = (caller,);
-        Err(Kind::Unavailable.problem("not yet"))
+        self.with_world(|world| view::cluster(world, caller))
     }
 
     /// Tokens, without their secrets.
     pub fn tokens(&self, caller: &Caller, page: &Page) -> Result<Tokens, Problem> {
-        let _ = (caller, page);
-        Err(Kind::Unavailable.problem("not yet"))
+        self.with_world(|world| view::tokens(world, caller, page))
+    }
+
+    /// A token, without its secret.
+    pub fn token(&self, caller: &Caller, id: u64) -> Result<Token, Problem> {
+        let before = id.checked_sub(1).map(|before| before.to_string());
+        let first = Page { limit: Some(1), after: before };
+        let tokens = self.tokens(caller, &first)?.tokens;
+        let token = tokens.into_iter().find(|token| token.id == id);
+        token.ok_or_else(|| Kind::NotFound.problem(format!("there is no token {id}")))
     }
 
     /// The settings.
     pub fn settings(&self, caller: &Caller) -> Result<Settings, Problem> {
-        let _ = (caller,);
-        Err(Kind::Unavailable.problem("not yet"))
+        self.with_world(|world| view::settings(world, caller))
     }
 
     /// Rounds, the newest first. Reads the disk.
     pub fn rounds(&self, caller: &Caller, page: &Page) -> Result<Rounds, Problem> {
-        let _ = (caller, page);
-        Err(Kind::Unavailable.problem("not yet"))
+        let _ = caller;
+        view::rounds(&self.inner.archive, page)
     }
 
     /// A round with its certificate; none: the current one. Reads the disk.
     pub fn round(&self, caller: &Caller, round: Option<u64>) -> Result<Round, Problem> {
-        let _ = (caller, round);
-        Err(Kind::Unavailable.problem("not yet"))
+        view::stored_round(&self.inner.archive, round).map(|round| view::round_for(round, caller))
     }
 
     /// Who was promised what, and who got it.
     pub fn fairness(&self, caller: &Caller) -> Result<Fairness, Problem> {
-        let _ = (caller,);
-        Err(Kind::Unavailable.problem("not yet"))
+        let draft = self.with_world(|world| view::FairnessDraft::take(world, caller))?;
+        Ok(draft.finish())
     }
 
     /// What would happen if. Computes shares on the calling thread: it may take long.
-    pub fn whatif(&self, caller: &Caller, change: &WhatIf) -> Result<WhatIfAnswer, Problem> {
-        let _ = (caller, change);
-        Err(Kind::Unavailable.problem("not yet"))
+    pub fn whatif(&self, caller: &Caller, asked: &WhatIf) -> Result<WhatIfAnswer, Problem> {
+        let draft = self.with_world(|world| view::WhatIfDraft::take(world, caller, asked))?;
+        let began = Instant::now();
+        let stop = || began.elapsed() > WHATIF_LIMIT;
+        draft.finish(&oef_core::Options { stop: Some(&stop), ..Default::default() })
     }
 
     /// Events after a number, then each as it happens; none: only what happens from now on.
     pub fn subscribe(&self, caller: &Caller, after: Option<u64>) -> Result<Subscription, Problem> {
-        let _ = (caller, after);
-        Err(Kind::Unavailable.problem("not yet"))
+        let live = self.inner.shared.events.subscribe();
+        self.with_world(|world| {
+            let newest = world.next_event - 1;
+            let after = after.unwrap_or(newest);
+            let oldest = world.events.front().map_or(world.next_event, |event| event.id);
+            let mut backlog = VecDeque::new();
+            // A number that was never given out is of another state folder.
+            let is_strange = after > newest;
+            if after.saturating_add(1) < oldest || is_strange {
+                backlog.push_back(Delivery::Reset { upto: oldest - 1 });
+            }
+            let after = if is_strange { newest } else { after };
+            let events = world.events.iter().filter(|event| event.id > after);
+            let visible = events.filter(|event| is_visible(caller, event));
+            backlog.extend(visible.cloned().map(Delivery::Event));
+            Ok(Subscription::new(caller.clone(), after, backlog, live))
+        })
     }
 
     /// How things stand, for whoever draws curves.
     pub fn gauges(&self) -> Gauges {
-        Gauges::default()
+        let measured = self.inner.shared.measured();
+        let seq = self.inner.shared.seq.load(Ordering::Relaxed);
+        self.with_world(|world| Gauges {
+            jobs: JobState::ALL
+                .into_iter()
+                .map(|state| (state, world.index.count(None, state) as u64))
+                .collect(),
+            tenants: tenant_gauges(world),
+            gpus: gpu_gauges(world),
+            round: world.sched.round().0,
+            sharing_incentive: measured.sharing_incentive,
+            worst_envy: measured.worst_envy,
+            journal_seq: seq,
+        })
+    }
+}
+
+fn tenant_gauges(world: &World) -> Vec<TenantGauges> {
+    let types = world.sched.cluster().types();
+    let tenants = world.tenants.iter().map(|(name, entry)| {
+        let count = |state| world.index.count(Some(name), state) as u64;
+        let placed = [JobState::Starting, JobState::Running, JobState::Stopping];
+        let keys = entry.workloads.values();
+        let own: Vec<_> = keys.filter_map(|key| world.sched.workloads().get(key.0)).collect();
+        let (mut share, mut holds) = (BTreeMap::new(), BTreeMap::new());
+        for (j, gpu) in types.iter().enumerate() {
+            share.insert(gpu.clone(), own.iter().map(|w| w.share_on(j)).sum());
+            holds.insert(gpu.clone(), own.iter().map(|w| w.used_on(j)).sum());
+        }
+        TenantGauges {
+            tenant: name.clone(),
+            queued: count(JobState::Queued),
+            running: placed.into_iter().map(count).sum(),
+            share,
+            holds,
+            deficit: own.iter().flat_map(|w| w.deficits()).sum(),
+        }
+    });
+    tenants.collect()
+}
+
+fn gpu_gauges(world: &World) -> Vec<GpuGauges> {
+    let cluster = world.sched.cluster();
+    let types = cluster.types().iter().enumerate().map(|(j, gpu)| {
+        let down = cluster
+            .nodes()
+            .iter()
+            .filter(|node| node.gpu_type().0 == j && node.health() == Health::Down)
+            .map(|node| node.gpus());
+        let (capacity, idle) = (cluster.capacity()[j], cluster.idle()[j]);
+        GpuGauges {
+            gpu_type: gpu.clone(),
+            idle,
+            used: capacity.saturating_sub(idle),
+            down: u32::try_from(down.sum::<usize>()).unwrap_or(u32::MAX),
+        }
+    });
+    types.collect()
+}
+
+fn log_problem(id: u64, error: &ExecutorError) -> Problem {
+    match error {
+        ExecutorError::NoOutput(_) => Kind::NotFound
+            .problem(format!("job {id} has written nothing: it was never started"))
+            .hint(format!("`oef why {id}` says what it waits for")),
+        ExecutorError::UnknownRun { .. } | ExecutorError::NoSuchWorker { .. } => {
+            Kind::NotFound.problem(error.to_string())
+        }
+        other => Kind::Internal.problem(other.to_string()),
     }
 }

@@ -1,6 +1,7 @@
 //! Events as they happen, for one caller.
 
 use crate::caller::Caller;
+use crate::view::without_output;
 use oef_api::types::{Event, EventTopic};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -50,7 +51,7 @@ impl Subscription {
                     Delivery::Reset { upto } => self.last = *upto,
                 }
                 if self.is_for_caller(&delivery) {
-                    return Some(delivery);
+                    return Some(shown(&self.caller, delivery));
                 }
                 continue;
             }
@@ -69,6 +70,20 @@ impl Subscription {
             Delivery::Event(event) => is_visible(&self.caller, event),
             Delivery::Reset { .. } => true,
         }
+    }
+}
+
+/// An event without the output of a job, for those who may not see inside.
+fn shown(caller: &Caller, delivery: Delivery) -> Delivery {
+    match delivery {
+        Delivery::Event(mut event) => {
+            let inside = event.tenant.as_deref().is_none_or(|t| caller.may_see_inside(t));
+            if !inside {
+                event.message = without_output(&event.message).into();
+            }
+            Delivery::Event(event)
+        }
+        reset => reset,
     }
 }
 

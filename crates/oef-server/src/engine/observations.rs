@@ -80,11 +80,6 @@ impl Observations {
         self.queue.push_back(Seen { job, generation, change, acknowledge: false });
     }
 
-    /// Whether something should be journalled now.
-    pub fn is_due(&self) -> bool {
-        !self.queue.is_empty() || self.progress.keys().any(|job| self.progress_is_due(*job))
-    }
-
     fn progress_is_due(&self, job: JobId) -> bool {
         self.told.get(&job).is_none_or(|told| told.elapsed() >= PROGRESS_EVERY)
     }

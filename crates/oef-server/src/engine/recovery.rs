@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 /// An engine that works.
 pub(crate) struct Running {
@@ -52,7 +53,7 @@ pub(crate) fn start(options: &Options) -> Result<Running, StartError> {
     let archive = store.archive();
     let shared = Arc::new(Shared::new(world, store.head()));
     let (inbox, messages) = channel();
-    let threads = Threads::start(options, &archive, &inbox)?;
+    let threads = Threads::start(options, &archive, &shared, &inbox)?;
     let mut engine = Engine {
         shared: Arc::clone(&shared),
         store,
@@ -61,12 +62,13 @@ pub(crate) fn start(options: &Options) -> Result<Running, StartError> {
         hands: threads.hands.clone(),
         solver: threads.solver.clone(),
         pages: threads.pages.clone(),
-        scribe: scribe(options, &archive),
+        scribe: scribe(options, &archive, &shared),
         site,
         metrics: Arc::clone(&options.metrics),
         numbers,
         observations: Observations::default(),
         rounds: Rounds::due(now),
+        planned: Duration::ZERO,
         published,
         snapshot: (covered, false),
         stopping: None,
@@ -74,15 +76,27 @@ pub(crate) fn start(options: &Options) -> Result<Running, StartError> {
     };
     begin(&mut engine, now, first)?;
     shared.ready.store(true, Ordering::Relaxed);
+    let is_ready = Ready(Arc::clone(&shared));
     let work = move || {
-        let done = engine.run();
+        let _until_the_end = is_ready;
+        let (done, store) = engine.run();
         threads.end();
+        drop(store);
         if let Some(done) = done {
             let _ = done.send(());
         }
     };
     let thread = thread::Builder::new().name("engine".into()).spawn(work);
     Ok(Running { shared, archive, inbox, thread: thread.map_err(StartError::Thread)? })
+}
+
+/// The engine works. However it ends, commands are no longer taken then.
+struct Ready(Arc<Shared>);
+
+impl Drop for Ready {
+    fn drop(&mut self) {
+        self.0.ready.store(false, Ordering::Relaxed);
+    }
 }
 
 /// The world as the journal has it, and up to which record a snapshot covers it.
@@ -216,9 +230,13 @@ fn begin(engine: &mut Engine, now: Time, changes: Vec<Change>) -> Result<(), Sta
     }
 }
 
-fn scribe(options: &Options, archive: &Archive) -> Scribe {
-    let keep = Keep { rounds: options.memory.rounds_max, ..Keep::default() };
-    Scribe { archive: archive.clone(), keep, metrics: Arc::clone(&options.metrics) }
+fn scribe(options: &Options, archive: &Archive, shared: &Arc<Shared>) -> Scribe {
+    Scribe {
+        archive: archive.clone(),
+        keep: Keep { rounds: options.memory.rounds_max, ..Keep::default() },
+        shared: Arc::clone(shared),
+        metrics: Arc::clone(&options.metrics),
+    }
 }
 
 /// The threads beside the engine's.
@@ -234,6 +252,7 @@ impl Threads {
     fn start(
         options: &Options,
         archive: &Archive,
+        shared: &Arc<Shared>,
         inbox: &Sender<Message>,
     ) -> Result<Threads, StartError> {
         let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
@@ -253,7 +272,7 @@ impl Threads {
             spawn("eyes", Box::new(move || hands::look(executor.as_ref(), &engine, &told)))?;
         let (engine, limit) = (inbox.clone(), options.solve_limit);
         spawn("solver", Box::new(move || solver::answer(&questions, &engine, limit)))?;
-        let (engine, scribe) = (inbox.clone(), scribe(options, archive));
+        let (engine, scribe) = (inbox.clone(), scribe(options, archive, shared));
         let writing = spawn("scribe", Box::new(move || scribe.write(&to_write, &engine)))?;
         Ok(Threads { hands, solver, pages, stop, to_join: vec![performing, looking, writing] })
     }

@@ -1,11 +1,14 @@
-//! Writes what may take long: snapshots, and what old records they make superfluous.
+//! Writes what may take long: the documents of rounds, snapshots, and what old records they make superfluous.
 
 use super::hands::sentence;
 use super::message::Message;
+use super::shared::{Measured, Shared};
 use crate::daemon::{Measure, Metrics};
 use crate::store::{Archive, Keep};
+use crate::view::RoundDraft;
 use crate::world::World;
 use oef_sched::Time;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Instant;
 
@@ -13,13 +16,16 @@ use std::time::Instant;
 pub(super) enum Page {
     /// The world after a record.
     Snapshot { world: Box<World>, seq: u64 },
+    /// A round, which wants its certificate.
+    Round(Box<RoundDraft>),
 }
 
 /// Who writes.
 pub(super) struct Scribe {
     pub archive: Archive,
     pub keep: Keep,
-    pub metrics: std::sync::Arc<dyn Metrics>,
+    pub shared: Arc<Shared>,
+    pub metrics: Arc<dyn Metrics>,
 }
 
 impl Scribe {
@@ -33,7 +39,29 @@ impl Scribe {
                         return;
                     }
                 }
+                Page::Round(draft) => self.round(*draft),
             }
+        }
+    }
+
+    /// Writes a round down, with its certificate.
+    fn round(&self, draft: RoundDraft) {
+        let document = draft.finish();
+        let audit = document.round.audit.as_ref();
+        self.shared.set_measured(Measured {
+            sharing_incentive: audit.map(|audit| audit.sharing_incentive.worst),
+            worst_envy: audit.map(|audit| audit.envy_free.worst),
+        });
+        let (round, at) = (document.round.round, document.round.began.as_millisecond());
+        let body = match serde_json::to_string(&document) {
+            Ok(body) => body,
+            Err(error) => {
+                tracing::error!(round, %error, "a round cannot be written as text");
+                return;
+            }
+        };
+        if let Err(error) = self.archive.save_round(round, u64::try_from(at).unwrap_or(0), &body) {
+            tracing::warn!(round, error = sentence(&error), "a round could not be written");
         }
     }
 

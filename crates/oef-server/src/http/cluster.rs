@@ -3,7 +3,7 @@
 use super::App;
 use super::auth::Asks;
 use super::extract::{Body, Nothing, Params, Part};
-use super::failure::Answer;
+use super::failure::{Answer, refused};
 use axum::Json;
 use axum::extract::State;
 use oef_api::types::{Cluster, Node, NodePatch};
@@ -36,5 +36,5 @@ async fn patch(
     Part(name): Part<String>,
     Body(patch): Body<NodePatch>,
 ) -> Answer<Node> {
-    Ok(Json(app.daemon().patch_node(&caller, &name, patch).await?))
+    Ok(Json(app.daemon().patch_node(&caller, &name, patch).await.map_err(refused)?))
 }

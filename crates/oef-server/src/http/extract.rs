@@ -9,8 +9,9 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use oef_api::types::Problem;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// A JSON body of the usual size.
 pub(super) struct Body<T>(pub T);
@@ -29,7 +30,7 @@ pub(super) struct Part<T>(pub T);
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
 
-impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
+impl<T: DeserializeOwned + Serialize> FromRequest<App> for Body<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Failure> {
@@ -37,7 +38,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     }
 }
 
-impl<T: DeserializeOwned> FromRequest<App> for LargeBody<T> {
+impl<T: DeserializeOwned + Serialize> FromRequest<App> for LargeBody<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Failure> {
@@ -45,13 +46,42 @@ impl<T: DeserializeOwned> FromRequest<App> for LargeBody<T> {
     }
 }
 
-async fn json<T: DeserializeOwned>(request: Request, limit: usize) -> Result<T, Failure> {
+async fn json<T: DeserializeOwned + Serialize>(
+    request: Request,
+    limit: usize,
+) -> Result<T, Failure> {
     if !is_json(request.headers()) {
         let problem = Kind::UnsupportedMediaType.problem("the body does not say that it is JSON");
         return Err(Failure(problem.hint("send the header `Content-Type: application/json`")));
     }
     let bytes = read(request, limit).await?;
-    parse(&bytes).map_err(Failure)
+    parse(&bytes).or_else(|problem| with_whole_numbers(&bytes).ok_or(problem)).map_err(Failure)
+}
+
+/// To JSON `2.0` is as whole as `2`, and some clients write it so. The reader wants the latter.
+fn with_whole_numbers<T: DeserializeOwned + Serialize>(bytes: &[u8]) -> Option<T> {
+    let mut value: Value = serde_json::from_slice(bytes).ok()?;
+    if !make_whole(&mut value) {
+        return None;
+    }
+    parse(&serde_json::to_vec(&value).ok()?).ok()
+}
+
+/// Writes whole numbers as such; whether there were any.
+fn make_whole(value: &mut Value) -> bool {
+    /// Up to here every whole number is a double of its own.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let real = number.as_f64().filter(|x| x.trunc() == *x && x.abs() < EXACT);
+            real.map(|x| *value = Value::from(x as i64)).is_some()
+        }
+        Value::Array(list) => list.iter_mut().fold(false, |found, inner| make_whole(inner) | found),
+        Value::Object(fields) => {
+            fields.values_mut().fold(false, |found, inner| make_whole(inner) | found)
+        }
+        _ => false,
+    }
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -79,7 +109,7 @@ async fn read(request: Request, limit: usize) -> Result<Bytes, Failure> {
 }
 
 /// Reads JSON; what is wrong is named with its line, its column and its field.
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+fn parse<T: DeserializeOwned + Serialize>(bytes: &[u8]) -> Result<T, Problem> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let field = error.path().to_string();
@@ -90,7 +120,42 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     })?;
     let rest = reader.end();
     rest.map_err(|error| Kind::BadRequest.problem(format!("the body is not JSON: {error}")))?;
+    check_objects(bytes, &value)?;
     Ok(value)
+}
+
+/// The reader takes a list where an object should be, field by field in their order. Nobody writes that but
+/// by mistake, and it would tie us to the order of fields: wherever the value has an object, the text must.
+fn check_objects<T: Serialize>(bytes: &[u8], value: &T) -> Result<(), Problem> {
+    let (Ok(text), Ok(value)) = (serde_json::from_slice(bytes), serde_json::to_value(value)) else {
+        return Ok(());
+    };
+    match list_for_object(&text, &value) {
+        None => Ok(()),
+        Some(path) => {
+            let problem =
+                Kind::BadRequest.problem("the body does not fit: a list, expected an object");
+            Err(if path.is_empty() { problem } else { problem.field(path) })
+        }
+    }
+}
+
+/// Where the text has a list and the value an object.
+fn list_for_object(text: &Value, value: &Value) -> Option<String> {
+    match (text, value) {
+        (Value::Array(_), Value::Object(_)) => Some(String::new()),
+        (Value::Object(text), Value::Object(value)) => value.iter().find_map(|(key, value)| {
+            let path = list_for_object(text.get(key)?, value)?;
+            Some(if path.is_empty() { key.clone() } else { format!("{key}.{path}") })
+        }),
+        (Value::Array(text), Value::Array(value)) => {
+            let mut pairs = text.iter().zip(value).enumerate();
+            pairs.find_map(|(i, (text, value))| {
+                Some(format!("[{i}]{}", list_for_object(text, value)?))
+            })
+        }
+        _ => None,
+    }
 }
 
 impl<T: DeserializeOwned> FromRequestParts<App> for Params<T> {
@@ -149,6 +214,8 @@ mod tests {
             ("{} {}", None, "missing field `jobs`"),
             ("{\"jobs\": []} x", None, "trailing characters"),
             ("", None, "not JSON: EOF"),
+            ("[null, []]", None, "a list, expected an object"),
+            ("{\"jobs\": [{}, [\"t\"]]}", Some("jobs.[1]"), "a list, expected an object"),
             ("\u{0}", None, "expected value at line 1"),
         ];
         for (body, field, words) in cases {
@@ -160,9 +227,25 @@ mod tests {
     }
 
     #[test]
+    fn whole_numbers_may_have_a_point() {
+        let body = br#"{"jobs": [{"workers": 2.0, "grace_s": 1.5, "min_run_s": 3.0}]}"#;
+        assert!(parse::<JobBatch>(body).is_err());
+        let batch = with_whole_numbers::<JobBatch>(body).expect("it is right");
+        assert_eq!((batch.jobs[0].workers, batch.jobs[0].grace_s), (2, Some(1.5)));
+        for wrong in [
+            r#"{"jobs": [{"workers": 2.5}]}"#,
+            r#"{"jobs": [{"workers": 1e300}]}"#,
+            "{\"jobs\": 1.0}",
+            "{",
+        ] {
+            assert!(with_whole_numbers::<JobBatch>(wrong.as_bytes()).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn deep_nesting_is_refused_and_not_followed() {
         let deep = "[".repeat(100_000);
         assert!(parse::<JobBatch>(deep.as_bytes()).is_err());
-        assert!(parse::<serde_json::Value>(deep.as_bytes()).is_err());
+        assert!(parse::<Value>(deep.as_bytes()).is_err());
     }
 }

@@ -44,6 +44,15 @@ impl IntoResponse for Failure {
     }
 }
 
+/// A problem with a body that could be read. What cannot be read is 400; what is understood and cannot be
+/// is 422, so that a client knows on whose side to look.
+pub(super) fn refused(mut problem: Problem) -> Failure {
+    if problem.status == StatusCode::BAD_REQUEST {
+        problem.status = StatusCode::UNPROCESSABLE_ENTITY.as_u16();
+    }
+    Failure(problem)
+}
+
 pub(super) async fn unknown_route(uri: Uri) -> Failure {
     let problem = Kind::NotFound.problem(format!("there is no route {}", uri.path()));
     Failure(problem.hint(format!("all routes are listed at {}/openapi.json", oef_api::PREFIX)))

@@ -3,7 +3,7 @@
 use super::App;
 use super::auth::Asks;
 use super::extract::{LargeBody, Nothing, Params};
-use super::failure::{Answer, Failure, panicked};
+use super::failure::{Answer, Failure, panicked, refused};
 use crate::problem::{Kind, More};
 use axum::Json;
 use axum::extract::State;
@@ -43,5 +43,6 @@ async fn whatif(
         return Err(Failure(Kind::BadRequest.problem(detail).field("changes")));
     }
     let _turn = app.inner.whatifs.acquire().await.map_err(|_| panicked())?;
-    app.aside(move |daemon| daemon.whatif(&caller, &changes)).await.map(Json)
+    let answer = app.aside(move |daemon| daemon.whatif(&caller, &changes)).await;
+    answer.map(Json).map_err(|Failure(problem)| refused(problem))
 }

@@ -3,7 +3,7 @@
 use super::App;
 use super::auth::{Asks, too_many};
 use super::extract::{Body, LargeBody, Nothing, Params, Part, within};
-use super::failure::{Answer, Failure};
+use super::failure::{Answer, Failure, refused};
 use super::queries::PAGE_MAX;
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
@@ -101,7 +101,7 @@ async fn take(app: &App, caller: &Caller, batch: JobBatch, headers: &HeaderMap) 
     }
     match app.daemon().submit(caller, batch, key).await {
         Ok(submitted) => (StatusCode::CREATED, Json(submitted)).into_response(),
-        Err(problem) => Failure(problem).into_response(),
+        Err(problem) => refused(problem).into_response(),
     }
 }
 

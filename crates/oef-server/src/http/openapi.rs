@@ -10,8 +10,9 @@ use oef_api::types::{Event, Problem};
 use std::sync::LazyLock;
 use utoipa::OpenApi;
 use utoipa::openapi::path::Operation;
+use utoipa::openapi::schema::AdditionalProperties;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
+use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder, Schema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -63,17 +64,28 @@ pub fn document() -> utoipa::openapi::OpenApi {
         .description(Some("A token, as `oef token create` makes it"))
         .build();
     components.add_security_scheme("token", SecurityScheme::Http(bearer));
+    components.schemas.values_mut().for_each(close_variants);
     for (path, item) in &mut api.paths.paths {
         let is_open = path == "/openapi.json";
-        for operation in
-            [&mut item.get, &mut item.put, &mut item.post, &mut item.patch, &mut item.delete]
-        {
-            if let Some(operation) = operation {
-                complete(operation, path, is_open);
-            }
+        let operations =
+            [&mut item.get, &mut item.put, &mut item.post, &mut item.patch, &mut item.delete];
+        for operation in operations.into_iter().flatten() {
+            complete(operation, path, is_open);
         }
     }
     api
+}
+
+/// Variants of an enum take no other fields than their own; the derived schema does not say so.
+fn close_variants(schema: &mut RefOr<Schema>) {
+    let RefOr::T(Schema::OneOf(one_of)) = schema else { return };
+    for variant in &mut one_of.items {
+        if let RefOr::T(Schema::Object(object)) = variant
+            && !object.properties.is_empty()
+        {
+            object.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
+        }
+    }
 }
 
 /// The same as text, as it is kept in `docs/openapi.json`.
@@ -105,7 +117,7 @@ fn complete(operation: &mut Operation, path: &str, is_open: bool) {
         errors.push((429, "Too many requests; Retry-After says how long to wait"));
         errors.push((503, "Not now: the daemon stops, its disk is full, or it took too long"));
     }
-    if path.contains('{') || operation.request_body.is_some() {
+    if operation.parameters.is_some() || operation.request_body.is_some() {
         errors.push((404, "There is no such thing, or it is none of the caller's business"));
     }
     if operation.request_body.is_some() {

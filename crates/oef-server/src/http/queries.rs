@@ -21,8 +21,28 @@ pub(super) struct PageParams {
     pub after: Option<String>,
 }
 
+/// Which part of a list whose entries have numbers.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct NumberedParams {
+    /// So many at most; 100 by default.
+    #[param(minimum = 1, maximum = 1000)]
+    pub limit: Option<u32>,
+    /// Those after this mark, which is the `next` of the page before.
+    #[param(pattern = "^[0-9]{1,18}$")]
+    pub after: Option<String>,
+}
+
+impl From<NumberedParams> for PageParams {
+    fn from(query: NumberedParams) -> Self {
+        PageParams { limit: query.limit, after: query.after }
+    }
+}
+
 /// The same as the daemon takes it.
-pub(super) fn page(query: PageParams) -> Result<Page, Failure> {
+pub(super) fn page(query: impl Into<PageParams>) -> Result<Page, Failure> {
+    let query = query.into();
     within("limit", query.limit, PAGE_MAX)?;
     Ok(Page { limit: query.limit, after: query.after })
 }

@@ -4,7 +4,7 @@ use super::App;
 use super::auth::Asks;
 use super::extract::{Nothing, Params, Part};
 use super::failure::Answer;
-use super::queries::{PageParams, page};
+use super::queries::{NumberedParams, page};
 use axum::Json;
 use axum::extract::State;
 use oef_api::types::{Round, Rounds};
@@ -16,12 +16,12 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 }
 
 /// Lists rounds, the newest first
-#[utoipa::path(get, path = "/rounds", tag = "rounds", operation_id = "listRounds", params(PageParams),
+#[utoipa::path(get, path = "/rounds", tag = "rounds", operation_id = "listRounds", params(NumberedParams),
     responses((status = 200, description = "One page of rounds", body = Rounds)))]
 async fn list(
     State(app): State<App>,
     Asks(caller): Asks,
-    Params(query): Params<PageParams>,
+    Params(query): Params<NumberedParams>,
 ) -> Answer<Rounds> {
     let page = page(query)?;
     app.aside(move |daemon| daemon.rounds(&caller, &page)).await.map(Json)

@@ -3,7 +3,7 @@
 use super::App;
 use super::auth::Asks;
 use super::extract::{Body, Nothing, Params};
-use super::failure::Answer;
+use super::failure::{Answer, refused};
 use axum::Json;
 use axum::extract::State;
 use oef_api::types::{Settings, SettingsPatch};
@@ -35,5 +35,5 @@ async fn patch(
     Params(_): Params<Nothing>,
     Body(patch): Body<SettingsPatch>,
 ) -> Answer<Settings> {
-    Ok(Json(app.daemon().patch_settings(&caller, patch).await?))
+    Ok(Json(app.daemon().patch_settings(&caller, patch).await.map_err(refused)?))
 }

@@ -3,7 +3,7 @@
 use super::App;
 use super::auth::Asks;
 use super::extract::{Body, Nothing, Params, Part};
-use super::failure::{Answer, Failure};
+use super::failure::{Answer, Failure, refused};
 use super::queries::{PageParams, page};
 use axum::Json;
 use axum::extract::State;
@@ -41,7 +41,10 @@ async fn create(
     Params(_): Params<Nothing>,
     Body(tenant): Body<TenantCreate>,
 ) -> Result<(StatusCode, Json<Tenant>), Failure> {
-    Ok((StatusCode::CREATED, Json(app.daemon().create_tenant(&caller, tenant).await?)))
+    Ok((
+        StatusCode::CREATED,
+        Json(app.daemon().create_tenant(&caller, tenant).await.map_err(refused)?),
+    ))
 }
 
 /// Shows a tenant
@@ -68,7 +71,7 @@ async fn patch(
     Part(name): Part<String>,
     Body(patch): Body<TenantPatch>,
 ) -> Answer<Tenant> {
-    Ok(Json(app.daemon().patch_tenant(&caller, &name, patch).await?))
+    Ok(Json(app.daemon().patch_tenant(&caller, &name, patch).await.map_err(refused)?))
 }
 
 /// Removes a tenant

@@ -3,8 +3,8 @@
 use super::App;
 use super::auth::Asks;
 use super::extract::{Body, Nothing, Params, Part};
-use super::failure::{Answer, Failure};
-use super::queries::{PageParams, page};
+use super::failure::{Answer, Failure, refused};
+use super::queries::{NumberedParams, page};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -17,12 +17,12 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 }
 
 /// Lists tokens, without their secrets
-#[utoipa::path(get, path = "/tokens", tag = "tokens", operation_id = "listTokens", params(PageParams),
+#[utoipa::path(get, path = "/tokens", tag = "tokens", operation_id = "listTokens", params(NumberedParams),
     responses((status = 200, description = "One page of tokens", body = Tokens)))]
 async fn list(
     State(app): State<App>,
     Asks(caller): Asks,
-    Params(query): Params<PageParams>,
+    Params(query): Params<NumberedParams>,
 ) -> Answer<Tokens> {
     Ok(Json(app.daemon().tokens(&caller, &page(query)?)?))
 }
@@ -37,7 +37,10 @@ async fn create(
     Params(_): Params<Nothing>,
     Body(token): Body<TokenCreate>,
 ) -> Result<(StatusCode, Json<NewToken>), Failure> {
-    Ok((StatusCode::CREATED, Json(app.daemon().create_token(&caller, token).await?)))
+    Ok((
+        StatusCode::CREATED,
+        Json(app.daemon().create_token(&caller, token).await.map_err(refused)?),
+    ))
 }
 
 /// Makes a token void

@@ -3,7 +3,7 @@
 use super::App;
 use super::auth::Asks;
 use super::extract::{Body, Nothing, Params, Part};
-use super::failure::Answer;
+use super::failure::{Answer, refused};
 use super::queries::{PageParams, WorkloadsQuery, page};
 use axum::Json;
 use axum::extract::State;
@@ -55,5 +55,5 @@ async fn put(
     Part((tenant, name)): Part<(String, String)>,
     Body(workload): Body<WorkloadPut>,
 ) -> Answer<Workload> {
-    Ok(Json(app.daemon().put_workload(&caller, &tenant, &name, workload).await?))
+    Ok(Json(app.daemon().put_workload(&caller, &tenant, &name, workload).await.map_err(refused)?))
 }

@@ -29,7 +29,7 @@ pub use cluster::{cluster, settings};
 pub use fairness::FairnessDraft;
 pub use jobs::{job, jobs};
 pub use round::{RoundDocument, RoundDraft, RoundFacts, round_for, rounds, stored_round};
-pub use tenants::{groups, tenant, tenants};
+pub use tenants::{group, groups, tenant, tenants};
 pub use tokens::tokens;
 pub use whatif::WhatIfDraft;
 pub use why::{tenant_why, why};

@@ -4,7 +4,8 @@ use super::access;
 use super::text::{by_type, timestamp};
 use crate::caller::Caller;
 use crate::daemon::Page;
-use crate::world::{TenantEntry, World};
+use crate::problem::{Kind, More as _};
+use crate::world::{GroupEntry, TenantEntry, World};
 use oef_api::types::{Group, Groups, JobState, Problem, Tenant, Tenants};
 use oef_sched::{Time, Workload};
 
@@ -52,17 +53,29 @@ fn shown(world: &World, name: &str, entry: &TenantEntry) -> Tenant {
 pub fn groups(world: &World, caller: &Caller, page: &Page) -> Result<Groups, Problem> {
     let (entries, next) =
         access::named(world.groups.iter().map(|(n, g)| (n.clone(), (n, g))), page)?;
-    let shown = entries.into_iter().map(|(name, group)| {
-        let members = world
-            .tenants
-            .iter()
-            .filter(|(tenant, entry)| entry.group.as_ref() == Some(name) && caller.may_see(tenant));
-        Group {
-            name: name.clone(),
-            weight: group.weight,
-            parent: group.parent.clone(),
-            tenants: members.map(|(tenant, _)| tenant.clone()).collect(),
-        }
-    });
+    let shown = entries.into_iter().map(|(name, group)| shown_group(world, caller, name, group));
     Ok(Groups { groups: shown.collect(), next })
+}
+
+/// A group.
+pub fn group(world: &World, caller: &Caller, name: &str) -> Result<Group, Problem> {
+    let entry = world.groups.get(name);
+    let entry = entry.ok_or_else(|| {
+        Kind::NotFound
+            .problem(format!("there is no group `{name}`"))
+            .hint("`oef groups` lists them")
+    })?;
+    Ok(shown_group(world, caller, name, entry))
+}
+
+fn shown_group(world: &World, caller: &Caller, name: &str, group: &GroupEntry) -> Group {
+    let is_member = |entry: &TenantEntry| entry.group.as_deref() == Some(name);
+    let tenants = world.tenants.iter();
+    let members = tenants.filter(|(tenant, entry)| is_member(entry) && caller.may_see(tenant));
+    Group {
+        name: name.into(),
+        weight: group.weight,
+        parent: group.parent.clone(),
+        tenants: members.map(|(tenant, _)| tenant.clone()).collect(),
+    }
 }

@@ -4,9 +4,10 @@ use oef_api::types::{JobBatch, JobState, JobSubmit, Problem, SettingsPatch, Subm
 use oef_executor::local::{LocalConfig, LocalExecutor};
 use oef_sched::JobId;
 use oef_server::caller::Caller;
-use oef_server::daemon::{Daemon, Options, StartError, StopJobs};
+use oef_server::daemon::{Daemon, Options, StopJobs};
 use oef_server::world::{JobEntry, World};
 use std::future::Future;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::sleep;
@@ -20,7 +21,23 @@ const DEADLINE: Duration = Duration::from_secs(60);
 pub struct Cluster {
     pub folder: TempDir,
     pub gpus: String,
-    pub daemon: Daemon,
+    pub daemon: Guarded,
+}
+
+/// A daemon that does not outlive its test, nor do its jobs.
+pub struct Guarded(Daemon);
+
+impl Deref for Guarded {
+    type Target = Daemon;
+    fn deref(&self) -> &Daemon {
+        &self.0
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        self.0.stop(StopJobs::Checkpoint);
+    }
 }
 
 /// The options of a daemon on a folder.
@@ -47,7 +64,7 @@ impl Cluster {
     pub fn new(gpus: &str) -> Cluster {
         let folder = tempfile::tempdir().expect("a folder");
         let daemon = Daemon::start(options(&folder.path().join("state"), gpus)).expect("a start");
-        Cluster { folder, gpus: gpus.into(), daemon }
+        Cluster { folder, gpus: gpus.into(), daemon: Guarded(daemon) }
     }
 
     /// The same folder with another daemon.
@@ -56,11 +73,7 @@ impl Cluster {
         daemon.stop(jobs);
         drop(daemon);
         let daemon = Daemon::start(options(&folder.path().join("state"), &gpus));
-        Cluster { folder, gpus, daemon: daemon.expect("a start") }
-    }
-
-    pub fn try_again(&self) -> Result<Daemon, StartError> {
-        Daemon::start(options(&self.folder.path().join("other"), &self.gpus))
+        Cluster { folder, gpus, daemon: Guarded(daemon.expect("a start")) }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -106,12 +119,6 @@ impl Cluster {
             assert!(began.elapsed() < DEADLINE, "waited for too long: {what}");
             sleep(Duration::from_millis(20));
         }
-    }
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        self.daemon.stop(StopJobs::Checkpoint);
     }
 }
 

@@ -1,9 +1,24 @@
 //! Jobs from their submission to their end.
 
-use crate::common::{Cluster, shell};
-use oef_api::types::JobState;
+use crate::common::{Cluster, block_on, shell, training};
+use oef_api::types::{JobBatch, JobState, JobSubmit, LogQuery};
+use oef_sched::JobId;
+use oef_server::caller::Caller;
+use std::collections::BTreeMap;
 
-pub const TESTS: &[(&str, fn())] = &[("a_job_runs_and_is_done", a_job_runs_and_is_done)];
+pub const TESTS: &[(&str, fn())] = &[
+    ("a_job_runs_and_is_done", a_job_runs_and_is_done),
+    ("a_script_sees_its_own_environment_only", a_script_sees_its_own_environment_only),
+    ("a_failing_job_says_why", a_failing_job_says_why),
+    ("a_program_that_is_not_there_is_told", a_program_that_is_not_there_is_told),
+    ("tenants_take_turns", tenants_take_turns),
+    ("a_gang_runs_whole", a_gang_runs_whole),
+    ("a_running_job_is_cancelled", a_running_job_is_cancelled),
+    ("a_job_is_stopped_after_its_time", a_job_is_stopped_after_its_time),
+    ("a_key_makes_a_submission_safe_to_repeat", a_key_makes_a_submission_safe_to_repeat),
+    ("a_round_has_a_certificate", a_round_has_a_certificate),
+    ("many_submissions_share_a_transaction", many_submissions_share_a_transaction),
+];
 
 fn a_job_runs_and_is_done() {
     let cluster = Cluster::new("slow=2,fast=2");
@@ -12,8 +27,165 @@ fn a_job_runs_and_is_done() {
     cluster.wait(id, JobState::Finished);
     let text = std::fs::read_to_string(out).expect("written");
     assert!(["slow", "fast"].contains(&text.trim()), "{text}");
-    let states: Vec<JobState> =
-        cluster.look(id, |job| job.history.iter().map(|c| c.state).collect());
+    let states =
+        |id| cluster.look(id, |job| job.history.iter().map(|c| c.state).collect::<Vec<_>>());
     let life = [JobState::Queued, JobState::Starting, JobState::Running, JobState::Finished];
-    assert_eq!(states, life);
+    assert_eq!(states(id), life);
+}
+
+fn a_script_sees_its_own_environment_only() {
+    let cluster = Cluster::new("g=1");
+    let job = JobSubmit {
+        script: Some("echo \"$GREETING, $OEF_TENANT\"; env | grep -c OEF_TOKEN; pwd".into()),
+        command: Vec::new(),
+        env: BTreeMap::from([("GREETING".to_string(), "hello".to_string())]),
+        ..shell("alice", "")
+    };
+    let id = cluster.submit(job);
+    cluster.wait(id, JobState::Finished);
+    let log = cluster.daemon.logs(&Caller::admin(), id, &LogQuery::default()).expect("a log");
+    assert!(log.text.starts_with("hello, alice\n0\n"), "{}", log.text);
+    assert!(log.text.contains(&format!("/jobs/{id}/work")), "{}", log.text);
+}
+
+fn a_failing_job_says_why() {
+    let cluster = Cluster::new("g=1");
+    let job = JobSubmit { retries: 1, ..shell("alice", "echo no luck >&2; exit 3") };
+    let id = cluster.submit(job);
+    cluster.wait_until("a first failure", |world| world.jobs[&JobId(id)].failures > 0);
+    let reason = cluster.look(id, |job| job.reason.clone());
+    assert!(reason.contains("exit code 3; tried again in 5 s (retry 1 of 1)"), "{reason}");
+    cluster.wait(id, JobState::Failed);
+    let reason = cluster.look(id, |job| job.reason.clone());
+    assert!(reason.contains("gave up after 2 failures; its last line: no luck"), "{reason}");
+}
+
+fn a_program_that_is_not_there_is_told() {
+    let cluster = Cluster::new("g=1");
+    let nowhere = |program: &str| JobSubmit { command: vec![program.into()], ..shell("a", "") };
+    let problem = cluster.try_submit(nowhere("/no/such/program")).expect_err("refused");
+    assert!(problem.detail.contains("/no/such/program"), "{problem}");
+    let id = cluster.submit(JobSubmit { retries: 3, ..nowhere("no-such-program") });
+    cluster.wait(id, JobState::Failed);
+    let (reason, starts) = cluster.look(id, |job| (job.reason.clone(), job.runs.len()));
+    assert!(reason.contains("`no-such-program`"), "{reason}");
+    assert_eq!(starts, 1, "another try would not help");
+}
+
+fn tenants_take_turns() {
+    let cluster = Cluster::new("g=1");
+    let ids = ["alice", "bob"].map(|tenant| cluster.submit(training(tenant, 60, 20)));
+    for id in ids {
+        cluster.wait(id, JobState::Finished);
+    }
+    let both = |look: fn(&oef_server::world::JobEntry) -> u32| ids.map(|id| cluster.look(id, look));
+    let restarts: u32 = both(|job| job.restarts).iter().sum();
+    assert!(restarts > 0, "they share one GPU: somebody was stopped and went on");
+    for id in ids {
+        let (steps, trace) = (cluster.look(id, |job| job.telemetry.steps), cluster.path("state"));
+        assert_eq!(steps, 60.0);
+        let trace = trace.join(format!("jobs/{id}/checkpoint/trace.jsonl"));
+        assert!(trace.is_file(), "{}", trace.display());
+    }
+    let world = cluster.daemon.with_world(|world| world.clone());
+    for tenant in ["alice", "bob"] {
+        let rounds = &world.tenants[tenant].delivered;
+        assert!(rounds.iter().any(|r| r.delivered > 0.0 && r.promised > 0.0), "{rounds:?}");
+    }
+}
+
+fn a_gang_runs_whole() {
+    let cluster = Cluster::new("g=4");
+    let ranks = cluster.path("ranks");
+    let script = format!("echo $RANK of $WORLD_SIZE >> {}", ranks.display());
+    let id = cluster.submit(JobSubmit { workers: 4, ..shell("alice", &script) });
+    cluster.wait(id, JobState::Finished);
+    let text = std::fs::read_to_string(ranks).expect("written");
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort();
+    assert_eq!(lines, ["0 of 4", "1 of 4", "2 of 4", "3 of 4"]);
+    let gang = JobSubmit { workers: 5, ..shell("alice", "true") };
+    let problem = cluster.try_submit(gang).expect_err("refused");
+    assert_eq!(
+        (problem.kind.as_str(), problem.field.as_deref()),
+        ("gang_too_large", Some("workers"))
+    );
+    assert!(problem.detail.contains("4 g"), "{problem}");
+}
+
+fn a_running_job_is_cancelled() {
+    let cluster = Cluster::new("g=1");
+    let id = cluster.submit(training("alice", 100_000, 20));
+    let waits = cluster.submit(shell("alice", "true"));
+    cluster.wait(id, JobState::Running);
+    let job = block_on(cluster.daemon.cancel(&Caller::admin(), id)).expect("taken");
+    assert_eq!(job.state, JobState::Stopping);
+    cluster.wait(id, JobState::Cancelled);
+    cluster.wait(waits, JobState::Finished);
+    let problem = block_on(cluster.daemon.cancel(&Caller::admin(), id)).expect_err("over");
+    assert_eq!(problem.status, 409);
+}
+
+fn a_job_is_stopped_after_its_time() {
+    let cluster = Cluster::new("g=1");
+    let job = JobSubmit { max_run_s: Some(0.5), ..training("alice", 100_000, 20) };
+    let id = cluster.submit(job);
+    cluster.wait(id, JobState::Failed);
+    let reason = cluster.look(id, |job| job.reason.clone());
+    assert!(reason.contains("allowed"), "{reason}");
+}
+
+fn a_key_makes_a_submission_safe_to_repeat() {
+    let cluster = Cluster::new("g=1");
+    let batch = |count: usize| JobBatch {
+        name: Some("sweep".into()),
+        jobs: vec![shell("alice", "true"); count],
+    };
+    let submit = |count: usize| {
+        block_on(cluster.daemon.submit(&Caller::admin(), batch(count), Some("key-1".into())))
+    };
+    let first = submit(3).expect("taken");
+    assert_eq!(first.ids.len(), 3);
+    assert_eq!(submit(3).expect("known").ids, first.ids);
+    assert_eq!(submit(2).expect_err("something else").status, 409);
+    let label = cluster.look(first.ids[0], |job| job.spec.labels["array"].clone());
+    assert_eq!(label, "sweep");
+    assert_eq!(cluster.daemon.with_world(|world| world.totals.submitted), 3);
+}
+
+fn a_round_has_a_certificate() {
+    let cluster = Cluster::new("slow=1,fast=1");
+    let ids = ["alice", "bob"].map(|tenant| cluster.submit(training(tenant, 200, 20)));
+    let admin = Caller::admin();
+    let both = |_: &_| cluster.daemon.round(&admin, None).is_ok_and(|r| r.shares.len() == 2);
+    cluster.wait_until("a round with both", both);
+    let round = cluster.daemon.round(&admin, None).expect("a round");
+    assert!(round.audit.is_some_and(|audit| audit.capacity.holds && audit.envy_free.holds));
+    let again = cluster.daemon.round(&admin, Some(round.round)).expect("kept");
+    assert_eq!(again.round, round.round);
+    for id in ids {
+        block_on(cluster.daemon.cancel(&admin, id)).expect("taken");
+    }
+}
+
+fn many_submissions_share_a_transaction() {
+    let cluster = Cluster::new("g=1");
+    let blocker = cluster.submit(training("alice", 100_000, 20));
+    let daemon = &cluster.daemon;
+    std::thread::scope(|scope| {
+        for tenant in ["a", "b", "c", "d", "e", "f", "g", "h"] {
+            scope.spawn(move || {
+                for _ in 0..25 {
+                    let batch = JobBatch { name: None, jobs: vec![shell(tenant, "true")] };
+                    block_on(daemon.submit(&Caller::admin(), batch, None)).expect("taken");
+                }
+            });
+        }
+    });
+    let (submitted, ids) = cluster.daemon.with_world(|world| {
+        (world.totals.submitted, world.jobs.keys().map(|id| id.0).collect::<Vec<u64>>())
+    });
+    assert_eq!(submitted, 201);
+    assert_eq!(ids, (1..=201).collect::<Vec<u64>>(), "numbers in order, none twice");
+    block_on(cluster.daemon.cancel(&Caller::admin(), blocker)).expect("taken");
 }

@@ -6,6 +6,7 @@
 
 mod common;
 mod lives;
+mod restarts;
 
 use std::ffi::OsString;
 use std::panic::catch_unwind;
@@ -32,7 +33,7 @@ fn run(args: &[OsString]) -> ExitCode {
         .map(String::from)
         .collect();
     let mut failed = Vec::new();
-    let tests: Vec<Test> = [lives::TESTS].concat();
+    let tests: Vec<Test> = [lives::TESTS, restarts::TESTS].concat();
     for (name, test) in tests {
         if !words.is_empty() && !words.iter().any(|word| name.contains(word.as_str())) {
             continue;

@@ -48,7 +48,12 @@ const ROWS: &[Row] = &[
     ("GET", "/rounds/current", None, [200, 200, 200, 200]),
     ("GET", "/rounds/1", None, [200, 200, 200, 200]),
     ("GET", "/fairness", None, [200, 200, 200, 200]),
-    ("POST", "/whatif", Some(r#"{"changes":[]}"#), [200, 200, 200, 200]),
+    (
+        "POST",
+        "/whatif",
+        Some(r#"{"changes":[{"change":"mechanism","mechanism":"nash"}]}"#),
+        [200, 200, 200, 200],
+    ),
     ("GET", "/settings", None, [200, 200, 200, 200]),
     ("PATCH", "/settings", Some(r#"{"stickiness":1.5}"#), [403, 403, 403, 200]),
     ("GET", "/tokens", None, [403, 0, 0, 200]),

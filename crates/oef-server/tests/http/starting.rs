@@ -152,7 +152,7 @@ fn what_cannot_start_says_why() {
     for (text, words) in [
         (same_port, "is in use: another program listens there; or choose another port"),
         (same_folder, "is used by another daemon"),
-        (no_gpus, "slow=none"),
+        (no_gpus, "`none` of `slow` is not a number of GPUs"),
         (no_tls, "the certificate `/no/such` cannot be read"),
     ] {
         let (code, said) = Process::start(other.path(), &text, false).end(None);

@@ -90,8 +90,8 @@ mod tests {
 
     #[test]
     fn figures_are_short() {
-        let shown = [0.0, -0.001, 1.5, 2.0, 3.14159, 100.0, f64::NAN].map(figure);
-        assert_eq!(shown, ["0", "0", "1.5", "2", "3.14", "100", "–"]);
+        let shown = [0.0, -0.001, 1.5, 2.0, 2.7251, 100.0, f64::NAN].map(figure);
+        assert_eq!(shown, ["0", "0", "1.5", "2", "2.73", "100", "–"]);
         assert_eq!(
             [3.0, 600.0, 9000.0, 200_000.0, -1.0].map(span),
             ["3 s", "10 min", "2.5 h", "2.3 d", "0 s"]

@@ -58,6 +58,13 @@ impl Life {
         self.apply(change)
     }
 
+    /// Many things happen.
+    pub fn live_on(&mut self, times: usize) {
+        for _ in 0..times {
+            self.live();
+        }
+    }
+
     pub fn apply(&mut self, change: Change) -> bool {
         let record = Record { at: Time(self.at), change };
         let taken = self.world.apply(&record).is_ok();

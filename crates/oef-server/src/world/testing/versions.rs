@@ -85,7 +85,7 @@ fn data(name: &str) -> PathBuf {
 
 fn write_sample() {
     let mut life = Life::new(1);
-    (0..LENGTH).for_each(|_| drop(life.live()));
+    life.live_on(LENGTH);
     let lines: Vec<String> =
         life.journal.iter().map(|r| serde_json::to_string(r).expect("text")).collect();
     std::fs::create_dir_all(data("")).expect("a folder");

@@ -1,0 +1,169 @@
+//! The daemon ends, and another one goes on.
+
+use crate::common::{Cluster, block_on, options, shell, training};
+use oef_api::types::{
+    JobBatch, JobState, JobSubmit, NodeHealth, NodePatch, Role, SettingsPatch, TenantPatch,
+    TokenCreate,
+};
+use oef_sched::JobId;
+use oef_server::caller::Caller;
+use oef_server::daemon::{Daemon, StopJobs};
+use std::time::Duration;
+
+pub const TESTS: &[(&str, fn())] = &[
+    ("a_running_job_is_found_again", a_running_job_is_found_again),
+    ("a_job_that_ended_meanwhile_is_found", a_job_that_ended_meanwhile_is_found),
+    ("jobs_that_were_saved_go_on", jobs_that_were_saved_go_on),
+    ("a_stop_at_any_moment_saves_the_jobs", a_stop_at_any_moment_saves_the_jobs),
+    ("what_was_set_stays_set", what_was_set_stays_set),
+    ("other_gpus_than_before", other_gpus_than_before),
+    ("a_second_daemon_is_refused", a_second_daemon_is_refused),
+    ("a_journal_that_cannot_be_written", a_journal_that_cannot_be_written),
+];
+
+fn a_running_job_is_found_again() {
+    let cluster = Cluster::new("g=1");
+    let id = cluster.submit(training("alice", 150, 20));
+    cluster.wait(id, JobState::Running);
+    let before = cluster.look(id, |job| job.run().map(|run| run.generation));
+    let cluster = cluster.restart(StopJobs::LeaveRunning);
+    let after = cluster.look(id, |job| (job.state, job.run().map(|run| run.generation)));
+    assert_eq!(after, (JobState::Running, before), "the same run goes on");
+    cluster.wait(id, JobState::Finished);
+    assert_eq!(cluster.look(id, |job| (job.telemetry.steps, job.restarts)), (150.0, 0));
+}
+
+fn a_job_that_ended_meanwhile_is_found() {
+    let cluster = Cluster::new("g=1");
+    let (go, done) = (cluster.path("go"), cluster.path("done"));
+    let script = format!(
+        "while [ ! -e {} ]; do sleep 0.05; done; echo x > {}",
+        go.display(),
+        done.display()
+    );
+    let id = cluster.submit(shell("alice", &script));
+    cluster.wait(id, JobState::Running);
+    cluster.daemon.stop(StopJobs::LeaveRunning);
+    std::fs::write(&go, "").expect("written");
+    while !done.exists() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let cluster = cluster.restart(StopJobs::LeaveRunning);
+    cluster.wait(id, JobState::Finished);
+    assert_eq!(cluster.look(id, |job| job.runs.len()), 1, "it ran once");
+}
+
+fn jobs_that_were_saved_go_on() {
+    let cluster = Cluster::new("g=2");
+    let ids = [0, 1].map(|_| cluster.submit(training("alice", 100, 20)));
+    for id in ids {
+        cluster.wait_until("some steps", |world| world.jobs[&JobId(id)].telemetry.steps > 5.0);
+    }
+    cluster.daemon.stop(StopJobs::Checkpoint);
+    for id in ids {
+        assert_eq!(cluster.state(id), JobState::Queued, "stopped, with its work saved");
+    }
+    let cluster = cluster.restart(StopJobs::LeaveRunning);
+    for id in ids {
+        cluster.wait(id, JobState::Finished);
+        assert_eq!(cluster.look(id, |job| (job.telemetry.steps, job.restarts)), (100.0, 1));
+    }
+}
+
+/// Whatever a job is doing just then, it is stopped, and goes on with the next start.
+fn a_stop_at_any_moment_saves_the_jobs() {
+    let mut cluster = Cluster::new("slow=1,fast=1");
+    let ids = ["alice", "bob", "cy"].map(|tenant| cluster.submit(training(tenant, 100_000, 20)));
+    for moment in 0..8 {
+        std::thread::sleep(Duration::from_millis(90 * moment));
+        cluster.daemon.stop(StopJobs::Checkpoint);
+        for id in ids {
+            let (state, reason) = cluster.look(id, |job| (job.state, job.reason.clone()));
+            assert_eq!(state, JobState::Queued, "job {id} at moment {moment}: {reason}");
+        }
+        cluster = cluster.restart(StopJobs::LeaveRunning);
+    }
+    assert!(ids.iter().all(|&id| cluster.look(id, |job| job.failures) == 0));
+}
+
+fn what_was_set_stays_set() {
+    let cluster = Cluster::new("g=4,h=4");
+    let admin = Caller::admin();
+    cluster.submit(JobSubmit { workers: 1, ..shell("alice", "true") });
+    let daemon = &cluster.daemon;
+    let token = block_on(async {
+        let suspend =
+            TenantPatch { suspended: Some(true), weight: Some(2.5), ..Default::default() };
+        daemon.patch_tenant(&admin, "alice", suspend).await.expect("taken");
+        let down = NodePatch { health: NodeHealth::Down };
+        daemon.patch_node(&admin, "g-0", down).await.expect("taken");
+        let nash = SettingsPatch { mechanism: Some("nash".into()), ..Default::default() };
+        daemon.patch_settings(&admin, nash).await.expect("taken");
+        let create = TokenCreate {
+            role: Role::Tenant,
+            tenant: Some("alice".into()),
+            note: None,
+            expires_in_s: None,
+        };
+        daemon.create_token(&admin, create).await.expect("taken")
+    });
+    let cluster = cluster.restart(StopJobs::LeaveRunning);
+    let daemon = &cluster.daemon;
+    let tenant = daemon.tenant(&admin, "alice").expect("there");
+    assert_eq!((tenant.suspended, tenant.weight), (true, 2.5));
+    assert_eq!(daemon.settings(&admin).expect("there").mechanism, "nash");
+    let nodes = daemon.cluster(&admin).expect("there").nodes;
+    let health: Vec<_> = nodes.iter().map(|node| (node.name.as_str(), node.health)).collect();
+    assert_eq!(health, [("g-0", NodeHealth::Down), ("h-0", NodeHealth::Up)]);
+    let caller = daemon.authenticate(&token.secret).expect("valid");
+    assert_eq!((caller.role, caller.tenant.as_deref()), (Role::Tenant, Some("alice")));
+    assert!(daemon.authenticate("oef_wrong").is_none());
+    let id = cluster.submit(shell("alice", "true"));
+    let why = daemon.why(&admin, id).expect("there");
+    assert!(why.sentence.contains("suspended"), "{}", why.sentence);
+    block_on(daemon.revoke_token(&admin, token.token.id)).expect("taken");
+    assert!(daemon.authenticate(&token.secret).is_none());
+}
+
+fn other_gpus_than_before() {
+    let mut cluster = Cluster::new("g=4,h=2");
+    let done = cluster.submit(shell("alice", "true"));
+    cluster.wait(done, JobState::Finished);
+    cluster.gpus = "g=2,new=1".into();
+    let cluster = cluster.restart(StopJobs::LeaveRunning);
+    let types = cluster.daemon.cluster(&Caller::admin()).expect("there").types;
+    let types: Vec<_> = types.iter().map(|t| (t.gpu_type.as_str(), t.capacity)).collect();
+    assert_eq!(types, [("g", 2), ("h", 0), ("new", 1)]);
+    let gpus = |name: &str| JobSubmit { types: vec![name.into()], ..shell("alice", "true") };
+    cluster.wait(cluster.submit(gpus("new")), JobState::Finished);
+    cluster.wait(cluster.submit(gpus("g")), JobState::Finished);
+}
+
+fn a_second_daemon_is_refused() {
+    let cluster = Cluster::new("g=1");
+    let other = cluster.folder.path().join("executor");
+    let mut options = options(&other, "g=1");
+    options.state_dir = cluster.folder.path().join("state");
+    let refused = Daemon::start(options).err().expect("refused").to_string();
+    assert!(refused.contains("in use"), "{refused}");
+    cluster.wait(cluster.submit(shell("alice", "true")), JobState::Finished);
+}
+
+/// Another program holds the database: the same to the engine as a disk that is full for a while.
+fn a_journal_that_cannot_be_written() {
+    let cluster = Cluster::new("g=1");
+    let runs = cluster.submit(training("alice", 50, 20));
+    cluster.wait(runs, JobState::Running);
+    let file = cluster.path("state/oef.db");
+    let holder = rusqlite::Connection::open(file).expect("opened");
+    holder.execute_batch("BEGIN IMMEDIATE").expect("held");
+    let batch = JobBatch { name: None, jobs: vec![shell("alice", "true")] };
+    let problem = block_on(cluster.daemon.submit(&Caller::admin(), batch, None));
+    let problem = problem.expect_err("not durable, so not taken");
+    assert_eq!((problem.kind.as_str(), problem.status), ("unavailable", 503));
+    assert!(problem.hint.is_some(), "{problem}");
+    assert_eq!(cluster.daemon.with_world(|world| world.jobs.len()), 1, "nothing was changed");
+    holder.execute_batch("ROLLBACK").expect("let go");
+    cluster.wait(runs, JobState::Finished);
+    cluster.wait(cluster.submit(shell("alice", "true")), JobState::Finished);
+}
