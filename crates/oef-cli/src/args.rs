@@ -3,6 +3,7 @@
 use crate::args_bench_daemon::BenchDaemonArgs;
 use crate::args_bench_sim::BenchSimArgs;
 use crate::args_cluster::ClusterCommand;
+use crate::args_daemon::DaemonCommand;
 use crate::args_generate::GenerateCommand;
 use crate::args_jobs::JobCommand;
 use crate::args_simulate::{self, SimulateArgs};
@@ -23,7 +24,8 @@ const STYLES: Styles = Styles::styled()
     .placeholder(AnsiColor::Cyan.on_default());
 
 const TOUR: &str = "\
-Start here, with a daemon (see `oef up --help`):
+Start here, with a cluster of real processes:
+  oef up --demo                                  the whole of it on this machine; then in another terminal:
   oef submit -- python train.py                  a job; prints its number
   oef jobs --watch                               what all jobs do, and why
   oef why 12                                     why it waits, and when it can start
@@ -70,6 +72,8 @@ pub struct Cli {
 /// The commands, the everyday ones first.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    #[command(flatten)]
+    Daemon(DaemonCommand),
     #[command(flatten)]
     Job(JobCommand),
     #[command(flatten)]

@@ -6,6 +6,7 @@ mod args;
 mod args_bench_daemon;
 mod args_bench_sim;
 mod args_cluster;
+mod args_daemon;
 mod args_generate;
 mod args_jobs;
 mod args_simulate;
@@ -28,6 +29,9 @@ use std::io;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(code) = commands::daemon::hidden::run() {
+        return code;
+    }
     let cli = Cli::parse();
     let printer = Printer::default();
     let exit = match run(&cli.command, &printer) {
@@ -49,6 +53,7 @@ fn main() -> ExitCode {
 
 fn run(command: &Command, printer: &Printer) -> Result<Exit, Failure> {
     match command {
+        Command::Daemon(command) => commands::daemon::dispatch::daemon(command, printer),
         Command::Job(command) => commands::client::dispatch::job(command, printer),
         Command::Tenants(command) => commands::client::dispatch::tenants(command, printer),
         Command::Cluster(command) => commands::client::dispatch::cluster(command, printer),

@@ -14,7 +14,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("oef-executor", &["oef-sched"]),
     ("oef-api", &[]),
     ("oef-server", &["oef-api", "oef-core", "oef-sched", "oef-executor", "oef-report"]),
-    ("oef-cli", &["oef-core", "oef-sched", "oef-sim", "oef-report", "oef-executor"]),
+    (
+        "oef-cli",
+        &[
+            "oef-api",
+            "oef-core",
+            "oef-executor",
+            "oef-report",
+            "oef-sched",
+            "oef-server",
+            "oef-sim",
+        ],
+    ),
     ("oef-oracle", &["oef-core"]),
     ("oef-tidy", &["oef-core"]),
 ];

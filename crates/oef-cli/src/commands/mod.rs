@@ -3,6 +3,7 @@
 pub mod client;
 pub mod compare;
 pub mod compare_table;
+pub mod daemon;
 pub mod explain;
 pub mod explain_document;
 pub mod generate;

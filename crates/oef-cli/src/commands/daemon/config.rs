@@ -1,0 +1,74 @@
+//! `oef config`: the file with the daemon's settings.
+
+use crate::args_daemon::ConfigCommand;
+use crate::exit::Exit;
+use crate::failure::{Complaint, Failure};
+use crate::input::source::Source;
+use crate::output::file;
+use crate::printer::Printer;
+use oef_server::config::Config;
+use serde::Serialize;
+use std::path::Path;
+
+#[derive(Serialize)]
+struct Written {
+    file: String,
+}
+
+#[derive(Serialize)]
+struct Checked {
+    file: String,
+    ok: bool,
+}
+
+/// Runs the command.
+pub fn run(command: &ConfigCommand, printer: &Printer) -> Result<Exit, Failure> {
+    match command {
+        ConfigCommand::Init(args) => {
+            let Some(path) = &args.file else {
+                printer.result(Config::sample())?;
+                return Ok(Exit::Done);
+            };
+            init(path)?;
+            let shown = path.display().to_string();
+            if args.json {
+                printer.json(&Written { file: shown })?;
+            } else {
+                printer.note(&format!("{shown} is written; `oef serve --config {shown}` uses it"));
+            }
+        }
+        ConfigCommand::Check(args) => {
+            read(&args.file)?;
+            let shown = args.file.display().to_string();
+            if args.json {
+                printer.json(&Checked { file: shown, ok: true })?;
+            } else {
+                printer.note(&format!("{shown} is right"));
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Somebody's settings are not written over.
+fn init(path: &Path) -> Result<(), Failure> {
+    if path.exists() {
+        let complaint = Complaint::new("is there already").at(path.display().to_string());
+        return Err(complaint.hint("name another file, or remove this one first").into());
+    }
+    file::check_place(path)?;
+    file::write(path, Config::sample())
+}
+
+/// The settings of a file, or everything that is wrong with it.
+pub fn read(path: &Path) -> Result<Config, Failure> {
+    let source = Source::read(path)?;
+    Config::check(&source.text).map_err(|problems| {
+        let complaint = |problem: oef_server::config::ConfigProblem| {
+            let key =
+                if problem.key.is_empty() { String::new() } else { format!(": {}", problem.key) };
+            Complaint::new(problem.what).at(format!("{}:{}{key}", source.label, problem.line))
+        };
+        Failure::input(problems.into_iter().map(complaint).collect())
+    })
+}

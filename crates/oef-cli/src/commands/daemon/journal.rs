@@ -1,0 +1,194 @@
+//! `oef journal` and `oef backup`: the state folder from outside.
+
+use crate::args_daemon::{BackupArgs, JournalCommand, StateArgs};
+use crate::exit::Exit;
+use crate::failure::{Complaint, Failure};
+use crate::output::names::safe;
+use crate::output::numbers::counted;
+use crate::printer::Printer;
+use oef_sched::Time;
+use oef_server::store::journal::{self, Report, Step};
+use oef_server::store::{Keep, StoreError};
+use oef_server::world::{Change, Record, SettingsEntry, World};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::{BufWriter, stdout};
+use std::path::PathBuf;
+
+/// Runs the command.
+pub fn run(command: &JournalCommand, printer: &Printer) -> Result<Exit, Failure> {
+    match command {
+        JournalCommand::Check(args) => check(args, printer),
+        JournalCommand::Export(args) => export(args, printer),
+        JournalCommand::Compact(args) => compact(args, printer),
+    }
+}
+
+/// The folder that was named, or that of `oef up`.
+fn folder(args: &StateArgs) -> Result<PathBuf, Failure> {
+    let own = || oef_api::client::access_file().map(|file| file.with_file_name("daemon"));
+    args.state.clone().or_else(own).ok_or_else(|| {
+        let complaint = Complaint::new("neither XDG_STATE_HOME nor HOME is set");
+        complaint.hint("name the state folder with --state DIR").into()
+    })
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let complaint = Complaint::new(error.to_string());
+        match error.is_temporary() {
+            true => Failure::limit(complaint),
+            false => complaint.into(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct CheckDocument<'a> {
+    sound: bool,
+    records: u64,
+    first: u64,
+    last: u64,
+    snapshots: u64,
+    rounds: u64,
+    bytes: u64,
+    problems: Vec<ProblemDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct ProblemDocument<'a> {
+    seq: Option<u64>,
+    what: &'a str,
+}
+
+impl CheckDocument<'_> {
+    fn of(report: &Report) -> CheckDocument<'_> {
+        CheckDocument {
+            sound: report.is_sound(),
+            records: report.records,
+            first: report.first,
+            last: report.last,
+            snapshots: report.snapshots,
+            rounds: report.rounds,
+            bytes: report.bytes,
+            problems: report
+                .problems
+                .iter()
+                .map(|p| ProblemDocument { seq: p.seq, what: &p.what })
+                .collect(),
+        }
+    }
+}
+
+/// Everything is read and applied as a restart would do it; nothing is changed.
+fn check(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let mut world = World::new(Default::default(), SettingsEntry::default());
+    let report = journal::check(&folder(args)?, &mut |step| replay(&mut world, step))?;
+    if args.json {
+        printer.json(&CheckDocument::of(&report))?;
+    } else {
+        printer.result(&shown(&report))?;
+    }
+    Ok(if report.is_sound() { Exit::Done } else { Exit::DoesNotHold })
+}
+
+fn replay(world: &mut World, step: Step<'_>) -> Result<(), String> {
+    match step {
+        Step::Snapshot(snapshot) => {
+            *world = World::from_snapshot(&snapshot.body).map_err(|error| error.to_string())?;
+        }
+        Step::Record(stored) => {
+            let change: Change =
+                serde_json::from_str(&stored.body).map_err(|error| error.to_string())?;
+            // A record that was refused then is refused again, and that is right.
+            let _ = world.apply(&Record { at: Time(stored.at_ms), change });
+        }
+    }
+    Ok(())
+}
+
+fn shown(report: &Report) -> String {
+    let mut out = String::new();
+    let size = report.bytes as f64 / 1048576.0;
+    let records = counted(usize::try_from(report.records).unwrap_or(usize::MAX), "record");
+    let _ = writeln!(
+        out,
+        "{records} ({} to {}), {} snapshots, {} rounds, {size:.1} MiB",
+        report.first, report.last, report.snapshots, report.rounds
+    );
+    for problem in &report.problems {
+        let at = problem.seq.map_or(String::new(), |seq| format!("record {seq}: "));
+        let _ = writeln!(out, "{at}{}", safe(&problem.what));
+    }
+    if report.is_sound() {
+        out.push_str("sound: a restart would find everything\n");
+    } else {
+        out.push_str("damaged: keep a copy, and restore a backup (`oef backup` makes them)\n");
+    }
+    out
+}
+
+#[derive(Serialize)]
+struct Exported {
+    lines: u64,
+}
+
+fn export(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let dir = folder(args)?;
+    if args.json {
+        // The records are the result; the document says how many there would be.
+        let lines = journal::export(&dir, &mut std::io::sink())?;
+        printer.json(&Exported { lines })?;
+        return Ok(Exit::Done);
+    }
+    let mut out = BufWriter::new(stdout().lock());
+    let lines = journal::export(&dir, &mut out)?;
+    std::io::Write::flush(&mut out)?;
+    drop(out);
+    printer.note(&format!("{lines} records"));
+    Ok(Exit::Done)
+}
+
+#[derive(Serialize)]
+struct CompactDocument {
+    records: u64,
+    snapshots: u64,
+    rounds: u64,
+    bytes: u64,
+}
+
+fn compact(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let done = journal::compact(&folder(args)?, &Keep::default())?;
+    let (records, snapshots, rounds, bytes) =
+        (done.records, done.snapshots, done.rounds, done.bytes);
+    if args.json {
+        printer.json(&CompactDocument { records, snapshots, rounds, bytes })?;
+    } else {
+        let size = bytes as f64 / 1048576.0;
+        printer.result(&format!(
+            "removed {records} records, {snapshots} snapshots and {rounds} rounds: {size:.1} MiB\n"
+        ))?;
+    }
+    Ok(Exit::Done)
+}
+
+#[derive(Serialize)]
+struct BackupDocument {
+    file: String,
+    bytes: u64,
+}
+
+/// `oef backup`
+pub fn backup(args: &BackupArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let bytes = journal::backup(&folder(&args.state)?, &args.file)?;
+    let file = args.file.display().to_string();
+    if args.state.json {
+        printer.json(&BackupDocument { file, bytes })?;
+        return Ok(Exit::Done);
+    }
+    let size = bytes as f64 / 1048576.0;
+    printer.note(&format!(
+        "{file}: {size:.1} MiB. To go back to it, stop the daemon and put it into a state folder as `oef.db`"
+    ));
+    Ok(Exit::Done)
+}
