@@ -1,17 +1,24 @@
 //! What the jobs wrote down, and what it must never show.
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 
 /// A line of a job's own trace.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Line {
     pub event: String,
+    #[serde(deserialize_with = "number")]
     pub generation: u64,
     #[serde(default)]
     pub rank: u32,
     pub pid: u32,
     pub step: u64,
+}
+
+/// The job repeats what its environment says, which is text.
+fn number<'de, D: Deserializer<'de>>(field: D) -> Result<u64, D::Error> {
+    String::deserialize(field)?.parse().map_err(D::Error::custom)
 }
 
 pub fn starts(trace: &[Line]) -> usize {
@@ -21,6 +28,9 @@ pub fn starts(trace: &[Line]) -> usize {
 /// Every promise that a trace breaks, in words. The lines stand in the order in which they were written.
 pub fn broken_promises(job: u64, trace: &[Line]) -> Vec<String> {
     let mut broken = Vec::new();
+    if trace.is_empty() {
+        broken.push(format!("job {job} wrote nothing down"));
+    }
     let mut by_rank: BTreeMap<u32, Vec<&Line>> = BTreeMap::new();
     for line in trace {
         by_rank.entry(line.rank).or_default().push(line);
@@ -91,6 +101,7 @@ mod tests {
     fn a_checker_that_finds_nothing_would_be_no_checker() {
         let good = "start 1 10 0; step 1 10 1; checkpoint 1 10 1; step 1 10 2; start 2 11 1; step 2 11 2; end 2 11 2";
         assert!(broken_promises(1, &trace(good)).is_empty());
+        assert!(!broken_promises(1, &[]).is_empty());
         for bad in [
             // Two at once.
             "start 1 10 0; start 2 11 0; step 1 10 1; end 2 11 1",
