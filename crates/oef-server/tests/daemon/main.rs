@@ -4,6 +4,8 @@
 //! called with `runner` or `demo-job` it is one of those, otherwise it runs the tests one after the other.
 //! Words on the command line choose tests by a part of their name.
 
+#![expect(clippy::result_large_err, reason = "a problem is told once, not passed through layers")]
+
 mod common;
 mod lives;
 mod restarts;
