@@ -69,6 +69,7 @@ impl World {
         }
         let (tenant, name) = (job.tenant().to_string(), job.name().to_string());
         let message = format!("job {id} ({name}) is {}: {}", state.name(), job.reason);
+        let is_orphan = !self.tenants.contains_key(&tenant);
         if state.is_final() && !before.is_final() {
             job.ended = Some(at);
             self.ended.push_back(id);
@@ -95,6 +96,11 @@ impl World {
             round: None,
             message,
         });
+        if state.is_final() && is_orphan {
+            // Nobody is left who might ask for it, and a later tenant of that name must not see it.
+            self.ended.retain(|job| *job != id);
+            self.forget_job(id, out);
+        }
         self.forget_ended(out);
     }
 

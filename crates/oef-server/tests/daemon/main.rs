@@ -8,6 +8,7 @@
 
 mod common;
 mod lives;
+mod load;
 mod restarts;
 
 use std::ffi::OsString;
@@ -35,7 +36,8 @@ fn run(args: &[OsString]) -> ExitCode {
         .map(String::from)
         .collect();
     let mut failed = Vec::new();
-    let tests: Vec<Test> = [lives::TESTS, restarts::TESTS].concat();
+    let long: &[Test] = if std::env::var_os("OEF_LONG").is_some() { load::TESTS } else { &[] };
+    let tests: Vec<Test> = [lives::TESTS, restarts::TESTS, long].concat();
     for (name, test) in tests {
         if !words.is_empty() && !words.iter().any(|word| name.contains(word.as_str())) {
             continue;
