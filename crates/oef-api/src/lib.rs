@@ -5,6 +5,7 @@
 //! never renamed.
 #![forbid(unsafe_code)]
 
+pub mod client;
 pub mod types;
 
 /// The path under which version 1 lives.

@@ -153,6 +153,26 @@ struct Inner {
 /// The engine's thread.
 struct Engine(JoinHandle<()>);
 
+impl Inner {
+    fn stop(&self, jobs: StopJobs) {
+        let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(Engine(thread)) = engine else { return };
+        let (done, is_done) = sync_channel(1);
+        if self.inbox.send(Message::Stop { jobs, done }).is_ok() {
+            // An engine that ended otherwise hangs up.
+            let _ = is_done.recv();
+        }
+        let _ = thread.join();
+    }
+}
+
+impl Drop for Inner {
+    /// Nobody is left who could stop it.
+    fn drop(&mut self) {
+        self.stop(StopJobs::LeaveRunning);
+    }
+}
+
 impl Daemon {
     /// Opens the state folder, replays its journal, finds the jobs of before, and starts to work.
     pub fn start(options: Options) -> Result<Daemon, StartError> {
@@ -173,14 +193,7 @@ impl Daemon {
     /// Stops cleanly: no more commands are taken, what was taken is durable, a snapshot is written. Blocks
     /// until then; with [`StopJobs::Checkpoint`] until the jobs have stopped, or their grace time is over.
     pub fn stop(&self, jobs: StopJobs) {
-        let engine = self.inner.engine.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(Engine(thread)) = engine else { return };
-        let (done, is_done) = sync_channel(1);
-        if self.inner.inbox.send(Message::Stop { jobs, done }).is_ok() {
-            // An engine that ended otherwise hangs up.
-            let _ = is_done.recv();
-        }
-        let _ = thread.join();
+        self.inner.stop(jobs);
     }
 
     /// Whether commands are taken.

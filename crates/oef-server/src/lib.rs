@@ -11,11 +11,22 @@
     reason = "a problem is built once, on its way to somebody who waits for the network"
 )]
 
+mod access;
 pub mod caller;
+pub mod config;
 pub mod daemon;
+mod demo;
 mod engine;
+pub mod http;
+mod logging;
+pub mod metrics;
 pub mod problem;
+mod run_error;
 mod secret;
+pub mod serve;
 pub mod store;
+pub mod up;
 pub mod view;
 pub mod world;
+
+pub use run_error::RunError;

@@ -25,6 +25,10 @@ pub enum Kind {
     LimitReached,
     /// Something else is in the way: it exists already, or its state forbids it.
     Conflict,
+    /// The route knows other methods.
+    MethodNotAllowed,
+    /// The body is not JSON, or does not say so.
+    UnsupportedMediaType,
     /// The request is too large.
     PayloadTooLarge,
     /// Too many requests in a short time.
@@ -66,6 +70,10 @@ impl Kind {
             Kind::GangTooLarge => ("gang_too_large", 422, "the gang could never run"),
             Kind::LimitReached => ("limit_reached", 422, "a limit is reached"),
             Kind::Conflict => ("conflict", 409, "something is in the way"),
+            Kind::MethodNotAllowed => ("method_not_allowed", 405, "the route knows other methods"),
+            Kind::UnsupportedMediaType => {
+                ("unsupported_media_type", 415, "the body must be JSON and say so")
+            }
             Kind::PayloadTooLarge => ("payload_too_large", 413, "the request is too large"),
             Kind::TooManyRequests => ("too_many_requests", 429, "too many requests"),
             Kind::Unavailable => ("unavailable", 503, "not now"),

@@ -67,6 +67,7 @@ pub struct Node {
 /// What an operator changes about a node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(examples(json!({"health": "down"})))]
 pub struct NodePatch {
     /// Take it out, or bring it back.
     pub health: NodeHealth,

@@ -9,6 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 /// A job to be submitted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(examples(json!({"tenant": "vision", "workload": "resnet50", "name": "baseline", "command": ["python", "train.py", "--lr", "0.1"], "workers": 2, "labels": {"lr": "0.1"}})))]
 pub struct JobSubmit {
     /// Who owns it. A tenant's token may leave it out: it is that tenant's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,6 +84,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 /// Several jobs that are taken together or not at all: a sweep, an array.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(examples(json!({"name": "sweep", "jobs": [{"tenant": "vision", "command": ["python", "train.py", "--lr", "0.1"]}, {"tenant": "vision", "command": ["python", "train.py", "--lr", "0.01"]}]})))]
 pub struct JobBatch {
     /// A name for the whole; the jobs carry it as the label `array`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -305,6 +307,9 @@ pub struct JobsQuery {
     pub tenant: Option<String>,
     /// In one of these states, separated by commas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(
+        pattern = "^(queued|starting|running|stopping|finished|failed|cancelled)(,(queued|starting|running|stopping|finished|failed|cancelled))*$"
+    )]
     pub state: Option<String>,
     /// With this label: `key` or `key=value`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -318,6 +323,7 @@ pub struct JobsQuery {
     pub limit: Option<u32>,
     /// Those after this mark, which is the `next` of the page before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(pattern = "^[0-9]{1,18}$")]
     pub after: Option<String>,
 }
 

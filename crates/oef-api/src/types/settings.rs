@@ -40,6 +40,7 @@ pub struct Settings {
 /// What changes; what is left out stays.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(examples(json!({"mechanism": "nash", "round_s": 60.0})))]
 pub struct SettingsPatch {
     /// How shares are computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

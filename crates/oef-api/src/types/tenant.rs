@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 /// A tenant to be created.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(examples(json!({"name": "vision", "weight": 2.0, "limits": {"gpus": 16}})))]
 pub struct TenantCreate {
     /// Its name, unique.
     pub name: String,
@@ -26,6 +27,7 @@ pub struct TenantCreate {
 /// What changes about a tenant; what is left out stays.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(examples(json!({"weight": 3.0, "suspended": false})))]
 pub struct TenantPatch {
     /// Its weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,6 +118,7 @@ pub struct Group {
 /// A group to be created or changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(examples(json!({"weight": 2.0})))]
 pub struct GroupPut {
     /// Its weight; 1 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]

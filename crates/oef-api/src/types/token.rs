@@ -19,6 +19,7 @@ pub enum Role {
 /// A token to be created.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(examples(json!({"role": "viewer", "note": "the screen in the corridor"})))]
 pub struct TokenCreate {
     /// What its holder may do.
     pub role: Role,

@@ -8,9 +8,10 @@ use utoipa::ToSchema;
 /// Changes to think through on the live state; nothing is changed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(examples(json!({"changes": [{"change": "mechanism", "mechanism": "nash"}]})))]
 pub struct WhatIf {
     /// One after the other.
-    #[schema(max_items = 100)]
+    #[schema(min_items = 1, max_items = 100)]
     pub changes: Vec<WhatIfChange>,
 }
 

@@ -52,6 +52,7 @@ pub struct Workload {
 /// A workload to be created or changed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(examples(json!({"weight": 1.0})))]
 pub struct WorkloadPut {
     /// Its part in the tenant's weight; 1 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]

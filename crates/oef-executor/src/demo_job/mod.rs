@@ -7,4 +7,5 @@ mod checkpoint;
 mod speeds;
 mod train;
 
+pub use speeds::speed;
 pub use train::run;

@@ -27,7 +27,7 @@ const MODELS: [(&str, [f64; 12]); 4] = [
 
 /// The speed of a model on a gpu type; always more than 0. What is not in the table gets a speed
 /// between 1 and 3 by its name, the same every time.
-pub(super) fn speed(model: &str, gpu_type: &str) -> f64 {
+pub fn speed(model: &str, gpu_type: &str) -> f64 {
     let column = TYPES.iter().position(|known| *known == gpu_type);
     let row = MODELS.iter().find(|(known, _)| *known == model);
     match (row, column) {

@@ -11,7 +11,7 @@ use crate::store::{NewRecord, StoreError};
 use crate::world::{Action, Change, Record, Rejection, World};
 use oef_api::types::{JobState, Problem, Submitted};
 use oef_executor::Order;
-use oef_sched::Time;
+use oef_sched::{Generation, JobId, Time};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -115,8 +115,7 @@ impl Engine {
             }
         };
         let took = began.elapsed();
-        let tasks =
-            actions.iter().filter_map(|action| self.task(&world, action)).collect::<Vec<_>>();
+        let tasks = actions.iter().map(|action| self.task(&world, action)).collect::<Vec<_>>();
         let totals = world.totals.clone();
         drop(world);
         if let Change::Round { .. } = record.change {
@@ -124,46 +123,41 @@ impl Engine {
         }
         self.measure(record, took, &before, &totals);
         for task in tasks {
-            let _ = self.hands.send(task);
+            match task {
+                Ok(task) => drop(self.hands.send(task)),
+                Err((job, generation)) => {
+                    let why = "its GPUs are not here any more".into();
+                    self.observations.not_started(job, generation, false, why);
+                }
+            }
         }
         Ok(())
     }
 
-    /// What the executor has to do for an action.
-    fn task(&self, world: &World, action: &Action) -> Option<Task> {
-        match action {
+    /// What the executor has to do for an action; or who cannot be started.
+    fn task(&self, world: &World, action: &Action) -> Result<Task, (JobId, Generation)> {
+        Ok(match action {
             Action::Start { job, generation } => {
-                let entry = world.jobs.get(job)?;
+                let cannot = (*job, *generation);
+                let entry = world.jobs.get(job).ok_or(cannot)?;
                 if entry.restarts == 0 {
                     let waited = world.sched.now().since(entry.submitted);
                     self.metrics.measure(Measure::Waited(Duration::from_millis(waited.0)));
                 }
                 let dir = self.site.job_dir(*job);
-                match self.site.launch(world, *job) {
-                    Some(launch) if launch.generation == *generation => Some(Task::Start {
-                        launch: Box::new(launch),
-                        dir,
-                        script: entry.spec.script.clone(),
-                    }),
-                    // The next round comes without the GPUs that are not here.
-                    _ => {
-                        tracing::error!(%job, "job has GPUs that are not here");
-                        None
-                    }
-                }
+                let launch = Box::new(self.site.launch(world, *job).ok_or(cannot)?);
+                Task::Start { launch, dir, script: entry.spec.script.clone() }
             }
             Action::Keep { job, generation, until } => {
                 let (job, generation, until) = (*job, *generation, *until);
-                Some(Task::Order(Order::Keep { job, generation, until }))
+                Task::Order(Order::Keep { job, generation, until })
             }
             Action::Stop { job, generation, why } => {
                 let (job, generation, why) = (*job, *generation, why.clone());
-                Some(Task::Order(Order::Stop { job, generation, why }))
+                Task::Order(Order::Stop { job, generation, why })
             }
-            Action::Forget { job } => {
-                Some(Task::Forget { job: *job, dir: self.site.job_dir(*job) })
-            }
-        }
+            Action::Forget { job } => Task::Forget { job: *job, dir: self.site.job_dir(*job) },
+        })
     }
 
     fn measure(

@@ -1,8 +1,8 @@
 //! From what the world says about a job to what the executor needs to start it.
 
 use crate::world::{JobEntry, World};
-use oef_api::types::StopSignal;
-use oef_executor::{Device, Held, Launch};
+use oef_api::types::{GpuRef, StopSignal};
+use oef_executor::{Device, DeviceKind, Held, Launch};
 use oef_sched::{JobId, NodeSpec, Span};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,13 +28,18 @@ impl Site {
 
     /// A job as its current run is to be started; none: it has no run, or its GPUs are not here.
     pub fn launch(&self, world: &World, id: JobId) -> Option<Launch> {
+        let gpus = &world.jobs.get(&id)?.run()?.gpus;
+        let devices: Option<Vec<Device>> = gpus.iter().map(|gpu| self.device(gpu)).collect();
+        self.launch_on(world, id, devices?)
+    }
+
+    fn device(&self, gpu: &GpuRef) -> Option<Device> {
+        self.nodes.get(&gpu.node)?.get(gpu.index as usize).cloned()
+    }
+
+    fn launch_on(&self, world: &World, id: JobId, devices: Vec<Device>) -> Option<Launch> {
         let job = world.jobs.get(&id)?;
         let run = job.run()?;
-        let devices: Option<Vec<Device>> = run
-            .gpus
-            .iter()
-            .map(|gpu| self.nodes.get(&gpu.node)?.get(gpu.index as usize).cloned())
-            .collect();
         let dir = self.job_dir(id);
         let spec = &job.spec;
         let mut env = self.env.clone();
@@ -54,7 +59,7 @@ impl Site {
             env,
             workdir: given(&spec.workdir, "work"),
             checkpoint_dir: given(&spec.checkpoint_dir, "checkpoint"),
-            devices: devices?,
+            devices,
             restart: job.restarts,
             stop_signal: stop_signal(spec.stop_signal),
             grace: grace.unwrap_or(Span(world.settings.grace_ms)),
@@ -69,10 +74,22 @@ impl Site {
         let runs = |job: &JobEntry| job.run().is_some() && !job.state.is_final();
         let ids = world.jobs.iter().filter(|(_, job)| runs(job)).map(|(&id, job)| (id, job));
         ids.filter_map(|(id, job)| {
-            let launch = self.launch(world, id)?;
-            Some(Held { launch, stop: job.run().and_then(|run| run.stop.clone()) })
+            let run = job.run()?;
+            let devices = run.gpus.iter().map(|gpu| self.device(gpu).unwrap_or_else(|| gone(gpu)));
+            let launch = self.launch_on(world, id, devices.collect())?;
+            Some(Held { launch, stop: run.stop.clone() })
         })
         .collect()
+    }
+}
+
+/// A GPU that is not here any more. Whoever runs on it is found again all the same, to be stopped.
+fn gone(gpu: &GpuRef) -> Device {
+    Device {
+        host: gpu.node.clone(),
+        index: gpu.index,
+        gpu_type: gpu.gpu_type.clone(),
+        kind: DeviceKind::Emulated,
     }
 }
 

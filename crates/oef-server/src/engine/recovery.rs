@@ -76,15 +76,27 @@ pub(crate) fn start(options: &Options) -> Result<Running, StartError> {
     };
     begin(&mut engine, now, first)?;
     shared.ready.store(true, Ordering::Relaxed);
+    let is_ready = Ready(Arc::clone(&shared));
     let work = move || {
-        let done = engine.run();
+        let _until_the_end = is_ready;
+        let (done, store) = engine.run();
         threads.end();
+        drop(store);
         if let Some(done) = done {
             let _ = done.send(());
         }
     };
     let thread = thread::Builder::new().name("engine".into()).spawn(work);
     Ok(Running { shared, archive, inbox, thread: thread.map_err(StartError::Thread)? })
+}
+
+/// The engine works. However it ends, commands are no longer taken then.
+struct Ready(Arc<Shared>);
+
+impl Drop for Ready {
+    fn drop(&mut self) {
+        self.0.ready.store(false, Ordering::Relaxed);
+    }
 }
 
 /// The world as the journal has it, and up to which record a snapshot covers it.

@@ -22,6 +22,8 @@ const PATIENCE_MAX: Span = Span(500);
 pub(super) struct Rounds {
     /// When it is due.
     pub next: Time,
+    /// For which length of rounds that is.
+    length: Span,
     /// Shares are being computed.
     is_solving: bool,
     /// They were asked for for this round.
@@ -35,13 +37,28 @@ pub(super) struct Rounds {
 impl Rounds {
     /// The first round is due at once.
     pub fn due(at: Time) -> Rounds {
-        Rounds { next: at, is_solving: false, is_asked: false, last_solve: Span(0), answer: None }
+        Rounds {
+            next: at,
+            length: Span(0),
+            is_solving: false,
+            is_asked: false,
+            last_solve: Span(0),
+            answer: None,
+        }
     }
 
     pub fn solved(&mut self, answer: Box<Answer>, took: Duration) {
         self.is_solving = false;
         self.last_solve = Span(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
         self.answer = Some((answer, took));
+    }
+
+    /// Rounds have this length now. Shorter ones begin sooner.
+    fn follow(&mut self, at: Time, length: Span) {
+        if self.length != length {
+            self.next = self.next.min(multiple_after(at, length));
+            self.length = length;
+        }
     }
 
     /// How much earlier than the round its shares are asked for.
@@ -51,6 +68,11 @@ impl Rounds {
             false => Span(0),
         }
     }
+}
+
+/// The next whole multiple of a length.
+fn multiple_after(at: Time, length: Span) -> Time {
+    Time((at.0 / length.0.max(1) + 1).saturating_mul(length.0))
 }
 
 fn patience(round: Span) -> Span {
@@ -91,10 +113,11 @@ impl Engine {
 
     /// Asks for shares, or begins a round, if it is time. Called when nothing else is to be done first.
     pub(super) fn turn_round(&mut self, at: Time) {
+        let round = self.round_length();
+        self.rounds.follow(at, round);
         if self.stopping.is_some() || at < self.round_wake() {
             return;
         }
-        let round = self.round_length();
         if !self.rounds.is_asked {
             self.rounds.is_asked = true;
             if !self.rounds.is_solving && self.ask() && at < self.rounds.next + patience(round) {
@@ -124,8 +147,7 @@ impl Engine {
             self.rounds.next = at + Span(1000);
             return;
         }
-        let round = self.round_length();
-        self.rounds.next = Time((at.0 / round.0 + 1).saturating_mul(round.0));
+        self.rounds.next = multiple_after(at, self.rounds.length);
         self.rounds.is_asked = false;
         if kept {
             tracing::warn!(

@@ -66,8 +66,14 @@ pub(super) struct Stopping {
 }
 
 impl Engine {
-    /// Works until it is told to stop, and gives back who waits for that.
-    pub fn run(mut self) -> Option<SyncSender<()>> {
+    /// Works until it is told to stop, and gives back who waits for that. The store comes back as well: it
+    /// holds the folder's lock, and others may still have to write there.
+    pub fn run(mut self) -> (Option<SyncSender<()>>, Store) {
+        let done = self.work();
+        (done, self.store)
+    }
+
+    fn work(&mut self) -> Option<SyncSender<()>> {
         loop {
             let now = self.clock.now();
             let wait = self.next_wake().since(now).min(WAKE_MAX);
@@ -163,12 +169,13 @@ impl Engine {
     }
 
     fn next_wake(&self) -> Time {
-        let mut wake = self.round_wake();
+        // While it stops, no round begins.
+        let mut wake = match &self.stopping {
+            Some(stopping) => stopping.deadline,
+            None => self.round_wake(),
+        };
         if let Some((due, _)) = self.shared.world().index.next_retry() {
             wake = wake.min(due);
-        }
-        if let Some(stopping) = &self.stopping {
-            wake = wake.min(stopping.deadline);
         }
         wake.max(self.pause)
     }

@@ -74,6 +74,8 @@ impl Archive {
     /// The document of a round, if it is still there.
     pub fn round(&self, round: u64) -> Result<Option<StoredRound>, StoreError> {
         let sql = "SELECT round, at_ms, body FROM rounds WHERE round = ?1";
+        // A number that the database cannot hold is no round's.
+        let Ok(round) = i64::try_from(round) else { return Ok(None) };
         self.read(|c| c.prepare_cached(sql)?.query_row([round], stored).optional())
     }
 

@@ -14,6 +14,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("a_running_job_is_found_again", a_running_job_is_found_again),
     ("a_job_that_ended_meanwhile_is_found", a_job_that_ended_meanwhile_is_found),
     ("jobs_that_were_saved_go_on", jobs_that_were_saved_go_on),
+    ("a_stop_at_any_moment_saves_the_jobs", a_stop_at_any_moment_saves_the_jobs),
     ("what_was_set_stays_set", what_was_set_stays_set),
     ("other_gpus_than_before", other_gpus_than_before),
     ("a_second_daemon_is_refused", a_second_daemon_is_refused),
@@ -67,6 +68,22 @@ fn jobs_that_were_saved_go_on() {
         cluster.wait(id, JobState::Finished);
         assert_eq!(cluster.look(id, |job| (job.telemetry.steps, job.restarts)), (100.0, 1));
     }
+}
+
+/// Whatever a job is doing just then, it is stopped, and goes on with the next start.
+fn a_stop_at_any_moment_saves_the_jobs() {
+    let mut cluster = Cluster::new("slow=1,fast=1");
+    let ids = ["alice", "bob", "cy"].map(|tenant| cluster.submit(training(tenant, 100_000, 20)));
+    for moment in 0..8 {
+        std::thread::sleep(Duration::from_millis(90 * moment));
+        cluster.daemon.stop(StopJobs::Checkpoint);
+        for id in ids {
+            let (state, reason) = cluster.look(id, |job| (job.state, job.reason.clone()));
+            assert_eq!(state, JobState::Queued, "job {id} at moment {moment}: {reason}");
+        }
+        cluster = cluster.restart(StopJobs::LeaveRunning);
+    }
+    assert!(ids.iter().all(|&id| cluster.look(id, |job| job.failures) == 0));
 }
 
 fn what_was_set_stays_set() {

@@ -1,0 +1,13 @@
+//! A typed, blocking client: one method per route.
+
+mod access;
+mod connection;
+mod error;
+mod events;
+mod path;
+mod routes;
+
+pub use access::{AccessError, file as access_file};
+pub use connection::Client;
+pub use error::{ClientError, Reach};
+pub use events::{EventStream, Incoming};

@@ -1,0 +1,72 @@
+//! The keys of the file, for "did you mean".
+
+/// Every table with its keys; the tables of a list go by the name of the list.
+pub(super) const KEYS: &[(&str, &[&str])] = &[
+    (
+        "",
+        &[
+            "listen",
+            "insecure",
+            "state_dir",
+            "public_metrics",
+            "hosts",
+            "tls",
+            "scheduling",
+            "gpus",
+            "jobs",
+            "log",
+            "limits",
+            "group",
+            "tenant",
+        ],
+    ),
+    ("tls", &["certificate", "key", "ca"]),
+    (
+        "scheduling",
+        &["mechanism", "round", "reference", "min_run", "grace", "stickiness", "solve_limit"],
+    ),
+    ("gpus", &["emulated", "mps"]),
+    ("jobs", &["pass_env", "on_stop"]),
+    ("log", &["format", "level"]),
+    (
+        "limits",
+        &[
+            "ended_jobs",
+            "events",
+            "rounds",
+            "log_bytes",
+            "body_bytes",
+            "batch_bytes",
+            "requests_per_second",
+            "requests_burst",
+            "submissions_per_second",
+            "submissions_burst",
+            "event_streams",
+            "request_time",
+        ],
+    ),
+    ("group", &["name", "weight", "parent"]),
+    ("tenant", &["name", "weight", "group", "max_gpus", "max_jobs"]),
+];
+
+/// What to write instead of a key that is not known.
+pub(super) fn hint(table: &str, wrong: &str) -> String {
+    let known = KEYS.iter().find(|(name, _)| *name == table).map_or(&[][..], |(_, keys)| keys);
+    if let Some(near) = nearest(wrong, known) {
+        return format!("did you mean `{near}`?");
+    }
+    // Right key, wrong table: the usual mistake with TOML, where a table goes on to the next one's head.
+    let homes = KEYS.iter().filter(|(_, keys)| keys.contains(&wrong)).map(|(name, _)| *name);
+    match homes.collect::<Vec<_>>()[..] {
+        [""] => format!("`{wrong}` belongs at the top of the file, before the first table"),
+        [home] => format!("`{wrong}` belongs into [{home}]"),
+        _ => format!("known here: {}", known.join(", ")),
+    }
+}
+
+fn nearest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
+    let lower = wrong.to_lowercase();
+    let distance = |name: &&'a str| (strsim::osa_distance(&lower, name), *name);
+    let (far, near) = known.iter().map(distance).min()?;
+    (far <= 1.max(wrong.chars().count() / 3)).then_some(near)
+}

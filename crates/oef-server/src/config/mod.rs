@@ -1,0 +1,295 @@
+//! Every setting of the daemon, in one TOML file.
+//!
+//! A key that is not known is an error, not a surprise later: the message names the key, its line and the
+//! nearest known key. The sample that `oef config init` writes has every setting with its default.
+
+mod check;
+mod keys;
+mod length;
+mod values;
+
+pub use check::ConfigProblem;
+pub(crate) use check::is_loopback;
+pub use length::Length;
+pub use values::{LogFormat, StopPolicy};
+
+use crate::daemon::Memory;
+use oef_api::types::{Limits, SettingsPatch};
+use oef_core::Mechanism;
+use serde::Deserialize;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where the daemon listens where nothing is said. Loopback: nobody else is let in by accident.
+pub const DEFAULT_LISTEN: &str = "127.0.0.1:7733";
+
+/// The settings.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Config {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Whether it may listen beyond this machine without TLS.
+    pub insecure: bool,
+    /// The state folder; by default one of the user's own.
+    pub state_dir: Option<PathBuf>,
+    /// Whether `/metrics` and the page need no token although others can reach them.
+    pub public_metrics: bool,
+    /// Names by which a browser or client may call this machine, beside its address.
+    pub hosts: Vec<String>,
+    /// The certificate.
+    pub tls: Tls,
+    /// How shares become rounds.
+    pub scheduling: Scheduling,
+    /// Which GPUs there are.
+    pub gpus: Gpus,
+    /// How jobs are run.
+    pub jobs: Jobs,
+    /// What is logged, and how.
+    pub log: Log,
+    /// How much is kept and taken.
+    pub limits: LimitSettings,
+    /// Groups to create in a new state folder.
+    #[serde(rename = "group")]
+    pub groups: Vec<FirstGroup>,
+    /// Tenants to create in a new state folder.
+    #[serde(rename = "tenant")]
+    pub tenants: Vec<FirstTenant>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            listen: SocketAddr::from(([127, 0, 0, 1], 7733)),
+            insecure: false,
+            state_dir: None,
+            public_metrics: false,
+            hosts: Vec::new(),
+            tls: Tls::default(),
+            scheduling: Scheduling::default(),
+            gpus: Gpus::default(),
+            jobs: Jobs::default(),
+            log: Log::default(),
+            limits: LimitSettings::default(),
+            groups: Vec::new(),
+            tenants: Vec::new(),
+        }
+    }
+}
+
+/// The certificate and its key, as PEM files. Both or none.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Tls {
+    /// The chain of certificates, the server's own first.
+    pub certificate: Option<PathBuf>,
+    /// Its private key.
+    pub key: Option<PathBuf>,
+    /// The authority that signed it, where it is one of your own: it goes into the access file.
+    pub ca: Option<PathBuf>,
+}
+
+/// How shares become rounds. What is none stays as it was in the state folder.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Scheduling {
+    /// How shares are computed.
+    #[serde(deserialize_with = "values::mechanism")]
+    pub mechanism: Option<Mechanism>,
+    /// The length of a round.
+    pub round: Option<Length>,
+    /// The reference type.
+    pub reference: Option<String>,
+    /// A job that was started runs at least so long.
+    pub min_run: Option<Length>,
+    /// How long a job may take to stop.
+    pub grace: Option<Length>,
+    /// How strongly a running job holds its GPUs.
+    pub stickiness: Option<f64>,
+    /// A computation of shares is cut short after so long.
+    pub solve_limit: SolveLimit,
+}
+
+/// How long a computation of shares may take.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct SolveLimit(pub Length);
+
+impl Default for SolveLimit {
+    /// A round lasts minutes; what is not ready by its next one is late anyway.
+    fn default() -> Self {
+        SolveLimit(Length(Duration::from_secs(60)))
+    }
+}
+
+/// Which GPUs there are. Nothing said: those of this machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Gpus {
+    /// Emulated GPUs, as in `rtx3070=8,rtx3090=4`.
+    pub emulated: Option<String>,
+    /// Slices of real GPUs, as in `small=4x8%,big=2x30%`.
+    pub mps: Option<String>,
+}
+
+/// How jobs are run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Jobs {
+    /// Variables of the daemon's own environment that jobs get too.
+    pub pass_env: Vec<String>,
+    /// What happens to them when the daemon stops.
+    pub on_stop: StopPolicy,
+}
+
+/// What is logged, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Log {
+    /// For people or for programs.
+    pub format: LogFormat,
+    /// From which level on, as in `info` or `oef_server=debug,info`.
+    pub level: String,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Log { format: LogFormat::Text, level: "info".into() }
+    }
+}
+
+/// How much is kept and taken.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct LimitSettings {
+    /// Ended jobs that are remembered.
+    pub ended_jobs: usize,
+    /// Events that are remembered.
+    pub events: usize,
+    /// Rounds that are remembered.
+    pub rounds: u64,
+    /// Output that is kept of each worker's stream.
+    pub log_bytes: u64,
+    /// The body of a request.
+    pub body_bytes: usize,
+    /// The body of a batch of jobs or of a what-if.
+    pub batch_bytes: usize,
+    /// Requests of one token in a second, in the long run...
+    pub requests_per_second: f64,
+    /// ... and at once.
+    pub requests_burst: u32,
+    /// Jobs that one token submits in a second, in the long run...
+    pub submissions_per_second: f64,
+    /// ... and at once.
+    pub submissions_burst: u32,
+    /// Event streams that are open at once.
+    pub event_streams: usize,
+    /// How long one request may take.
+    pub request_time: Length,
+}
+
+impl Default for LimitSettings {
+    fn default() -> Self {
+        let memory = Memory::default();
+        LimitSettings {
+            ended_jobs: memory.ended_jobs_max,
+            events: memory.events_max,
+            rounds: memory.rounds_max,
+            log_bytes: 16 << 20,
+            // A job is a few kilobytes; a script or an environment may be some hundred.
+            body_bytes: 1 << 20,
+            // A thousand jobs of a few kilobytes.
+            batch_bytes: 8 << 20,
+            // Five times what a busy cluster's scripts were seen to ask.
+            requests_per_second: 1000.0,
+            requests_burst: 2000,
+            submissions_per_second: 1000.0,
+            submissions_burst: 20_000,
+            // Each costs a task and a buffer.
+            event_streams: 256,
+            request_time: Length(Duration::from_secs(60)),
+        }
+    }
+}
+
+/// A group to create in a new state folder.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct FirstGroup {
+    /// Its name.
+    pub name: String,
+    /// Its weight.
+    #[serde(default = "one")]
+    pub weight: f64,
+    /// The group in which it stands; one that comes before it in the file.
+    pub parent: Option<String>,
+}
+
+/// A tenant to create in a new state folder.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct FirstTenant {
+    /// Its name.
+    pub name: String,
+    /// Its weight.
+    #[serde(default = "one")]
+    pub weight: f64,
+    /// The group in which it stands.
+    pub group: Option<String>,
+    /// GPUs that it may hold at once.
+    pub max_gpus: Option<u32>,
+    /// Jobs of it that have not ended.
+    pub max_jobs: Option<u32>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+impl FirstTenant {
+    /// What it may use at most.
+    pub fn limits(&self) -> Limits {
+        Limits { gpus: self.max_gpus, jobs: self.max_jobs }
+    }
+}
+
+impl Config {
+    /// A commented file with every setting, its default and the reason for it.
+    pub fn sample() -> &'static str {
+        include_str!("sample.toml")
+    }
+
+    /// Reads a file. Everything that is wrong is listed, with its line.
+    pub fn check(text: &str) -> Result<Config, Vec<ConfigProblem>> {
+        check::check(text)
+    }
+
+    /// What the scheduler is told at every start.
+    pub fn settings(&self) -> SettingsPatch {
+        let s = &self.scheduling;
+        let seconds = |length: Option<Length>| length.map(|length| length.0.as_secs_f64());
+        SettingsPatch {
+            mechanism: s.mechanism.map(|m| m.name().into()),
+            round_s: seconds(s.round),
+            reference: s.reference.clone(),
+            min_run_s: seconds(s.min_run),
+            grace_s: seconds(s.grace),
+            stickiness: s.stickiness,
+        }
+    }
+
+    /// How much the daemon remembers.
+    pub fn memory(&self) -> Memory {
+        Memory {
+            ended_jobs_max: self.limits.ended_jobs,
+            events_max: self.limits.events,
+            rounds_max: self.limits.rounds,
+        }
+    }
+
+    /// Whether a certificate is given.
+    pub fn has_tls(&self) -> bool {
+        self.tls.certificate.is_some() && self.tls.key.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests;

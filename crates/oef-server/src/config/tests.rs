@@ -1,0 +1,128 @@
+//! The sample, and what is said about files that are wrong.
+
+use super::keys::KEYS;
+use super::*;
+
+/// The sample with every setting made: the lines `#key = value` and `#[[list]]` without their `#`.
+fn sample_in_full() -> String {
+    let setting = |line: &str| {
+        line.strip_prefix('#')
+            .filter(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase() || c == '['))
+            .map(str::to_string)
+    };
+    let mut text: Vec<String> =
+        Config::sample().lines().map(|line| setting(line).unwrap_or_else(|| line.into())).collect();
+    text.retain(|line| !line.starts_with("mps") && !line.starts_with("parent"));
+    text.join("\n")
+}
+
+#[test]
+fn the_sample_is_the_defaults() {
+    assert_eq!(Config::check(Config::sample()), Ok(Config::default()));
+    assert_eq!(Config::check(""), Ok(Config::default()));
+    assert_eq!(Config::default().listen.to_string(), DEFAULT_LISTEN);
+}
+
+#[test]
+fn what_the_sample_leaves_out_can_be_set() {
+    let config = Config::check(&sample_in_full()).expect("the sample in full is right");
+    let sched = oef_sched::Settings::default();
+    let patch = config.settings();
+    assert_eq!(patch.mechanism.as_deref(), Some(sched.mechanism.name()));
+    assert_eq!(patch.round_s, Some(sched.round.seconds()));
+    assert_eq!(patch.min_run_s, Some(sched.min_run.seconds()));
+    assert_eq!(patch.stickiness, Some(sched.stickiness));
+    assert_eq!(config.tenants[0].limits(), Limits { gpus: Some(16), jobs: Some(1000) });
+    assert_eq!(config.groups[0].name, "research");
+    assert!(config.has_tls());
+}
+
+#[test]
+fn every_key_is_in_the_sample() {
+    let mut table = String::new();
+    let mut seen = Vec::new();
+    for line in Config::sample().lines().map(|line| line.trim_start_matches('#')) {
+        if let Some(head) = line.strip_prefix('[') {
+            table = head.trim_matches(['[', ']']).into();
+            seen.push((String::new(), table.clone()));
+        } else if let Some((key, _)) = line.split_once(" = ").filter(|(key, _)| !key.contains(' '))
+        {
+            seen.push((table.clone(), key.into()));
+        }
+    }
+    let mut known: Vec<(String, String)> = KEYS
+        .iter()
+        .flat_map(|(table, keys)| keys.iter().map(|key| (table.to_string(), key.to_string())))
+        .collect();
+    seen.sort();
+    known.sort();
+    assert_eq!(seen, known);
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_line() {
+    let cases: &[(&str, usize, &str)] = &[
+        (
+            "listen = \"127.0.0.1:1\"\nlisen = 3\n",
+            2,
+            "`lisen`: is not known; did you mean `listen`?",
+        ),
+        ("[limits]\nevnts = 3\n", 2, "`limits.evnts`: is not known; did you mean `events`?"),
+        ("[limits]\nround = \"5m\"\n", 2, "did you mean `rounds`?"),
+        ("[log]\ngrace = \"5s\"\n", 2, "`grace` belongs into [scheduling]"),
+        ("[log]\nlisten = \"127.0.0.1:80\"\n", 2, "belongs at the top of the file"),
+        ("[gpus]\ncolour = 1\n", 2, "known here: emulated, mps"),
+        ("[[tenant]]\nname = \"a\"\nwieght = 2\n", 3, "did you mean `weight`?"),
+        ("listen = \n", 1, "not TOML"),
+        ("listen = \"somewhere\"\n", 1, "invalid socket address"),
+        ("listen = \"0.0.0.0:80\"\n", 1, "can be reached from other machines"),
+        ("\n[tls]\ncertificate = \"x\"\n", 2, "needs both"),
+        ("[scheduling]\nround = 300\n", 2, "300 has no unit; write \"300s\""),
+        ("[scheduling]\nround = \"5 moons\"\n", 2, "`5 moons` is no length of time"),
+        ("[scheduling]\nround = \"1ms\"\n", 2, "not between 100ms and 1 day"),
+        (
+            "[scheduling]\nmechanism = \"fair\"\n",
+            2,
+            "`fair` is no mechanism; there are: noncooperative, coop",
+        ),
+        ("[scheduling]\nstickiness = nan\n", 2, "not between 0 and 100"),
+        ("[gpus]\nemulated = \"a=1\"\nmps = \"b=1x5%\"\n", 1, "cannot stand together"),
+        ("[log]\nlevel = \"a=b=c\"\n", 2, "is no level"),
+        ("[limits]\nbody_bytes = 1\n", 2, "1 is not between"),
+        ("[limits]\nrequests_per_second = 0.0\n", 2, "0 is not more than 0"),
+        ("[limits]\nevents = 0\n", 2, "must be at least 1"),
+        ("[limits]\nevents = -1\n", 2, "invalid value"),
+        ("[[group]]\nname = \"g\"\nparent = \"h\"\n", 3, "no group `h` before"),
+        ("[[tenant]]\nname = \"a\"\n[[tenant]]\nname = \"a\"\n", 4, "`a` comes twice"),
+        ("[[tenant]]\nname = \"a\"\ngroup = \"g\"\n", 3, "there is no group `g`"),
+        ("[[tenant]]\nname = \"a\"\nweight = 0\n", 3, "0 is not more than 0"),
+        ("[[tenant]]\nweight = 1\n", 1, "missing field `name`"),
+    ];
+    for (text, line, words) in cases {
+        let problems = Config::check(text).expect_err(text);
+        let found = problems.iter().find(|p| p.to_string().contains(words));
+        let found = found.unwrap_or_else(|| panic!("{text}: {problems:?} lacks {words:?}"));
+        assert_eq!(found.line, *line, "{text}: {found}");
+    }
+}
+
+#[test]
+fn everything_that_is_wrong_is_listed() {
+    let problems =
+        Config::check("lisen = 1\n[limits]\nevents = 0\nrounds = 0\n").expect_err("wrong");
+    let lines: Vec<usize> = problems.iter().map(|p| p.line).collect();
+    assert_eq!(lines, [1, 3, 4]);
+}
+
+#[test]
+fn an_open_address_needs_tls_or_a_word() {
+    for allowed in [
+        "listen = \"[::1]:80\"\n",
+        "listen = \"127.8.0.1:80\"\n",
+        "listen = \"[::ffff:127.0.0.1]:80\"\n",
+        "listen = \"0.0.0.0:80\"\ninsecure = true\n",
+        "listen = \"0.0.0.0:80\"\n[tls]\ncertificate = \"c\"\nkey = \"k\"\n",
+    ] {
+        assert!(Config::check(allowed).is_ok(), "{allowed}");
+    }
+}

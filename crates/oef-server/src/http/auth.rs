@@ -1,0 +1,109 @@
+//! Who asks: bearer tokens, and how often each may ask.
+
+use super::App;
+use super::failure::Failure;
+use crate::caller::Caller;
+use crate::problem::{Kind, More};
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use oef_api::types::Role;
+use std::time::{Duration, Instant};
+
+/// The bucket of everybody without a valid token, together: guessing gets nobody far.
+const NOBODY: u64 = u64::MAX;
+
+/// Longer ones are none of ours.
+const SECRET_CHARS_MAX: usize = 512;
+
+/// The caller of a request, with a valid token and within its rate.
+pub(super) struct Asks(pub Caller);
+
+/// The caller, or a viewer where the daemon is open for looking.
+pub(super) struct Looks(pub Caller);
+
+/// Why a request goes no further.
+pub(super) enum Refusal {
+    Token(Failure),
+    Rate(Duration),
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        match self {
+            Refusal::Token(failure) => failure.into_response(),
+            Refusal::Rate(wait) => too_many(wait, "requests"),
+        }
+    }
+}
+
+/// The answer to somebody who asks too often.
+pub(super) fn too_many(wait: Duration, what: &str) -> Response {
+    let seconds = wait.as_secs_f64().ceil().max(1.0);
+    let problem = Kind::TooManyRequests.problem(format!("too many {what} in a short time"));
+    let hint = format!("wait {seconds} s, or raise the rate in the daemon's settings");
+    let mut response = Failure(problem.hint(hint)).into_response();
+    if let Ok(value) = HeaderValue::from_str(&seconds.to_string()) {
+        response.headers_mut().insert(header::RETRY_AFTER, value);
+    }
+    response
+}
+
+impl FromRequestParts<App> for Asks {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
+        let caller = caller(&parts.headers, app);
+        let bucket = caller.as_ref().map_or(NOBODY, |caller| caller.token);
+        within_rate(app, bucket)?;
+        caller.map(Asks).map_err(Refusal::Token)
+    }
+}
+
+impl FromRequestParts<App> for Looks {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
+        if app.inner.is_open && !parts.headers.contains_key(header::AUTHORIZATION) {
+            within_rate(app, NOBODY)?;
+            return Ok(Looks(Caller { role: Role::Viewer, tenant: None, token: NOBODY }));
+        }
+        Asks::from_request_parts(parts, app).await.map(|Asks(caller)| Looks(caller))
+    }
+}
+
+fn within_rate(app: &App, bucket: u64) -> Result<(), Refusal> {
+    app.inner.requests.take(bucket, 1, Instant::now()).map_err(|wait| {
+        app.inner.exporter.refused();
+        Refusal::Rate(wait)
+    })
+}
+
+fn caller(headers: &HeaderMap, app: &App) -> Result<Caller, Failure> {
+    let secret = secret(headers)?;
+    app.daemon().authenticate(&secret).ok_or_else(|| {
+        let problem = Kind::Unauthorized.problem("the token is not known, or is void");
+        Failure(problem.hint("`oef token create` makes a new one"))
+    })
+}
+
+/// What stands after `Bearer`.
+pub(super) fn secret(headers: &HeaderMap) -> Result<String, Failure> {
+    let Some(value) = headers.get(header::AUTHORIZATION) else {
+        let problem = Kind::Unauthorized.problem("the request has no token");
+        return Err(Failure(problem.hint("send the header `Authorization: Bearer TOKEN`")));
+    };
+    let bearer = value.to_str().ok().and_then(|text| {
+        let (scheme, secret) = text.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
+    });
+    match bearer {
+        Some(secret) if (1..=SECRET_CHARS_MAX).contains(&secret.len()) => Ok(secret.into()),
+        _ => {
+            let problem =
+                Kind::Unauthorized.problem("the header Authorization holds no bearer token");
+            Err(Failure(problem.hint("send the header `Authorization: Bearer TOKEN`")))
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What happens, as it happens: server-sent events that can be taken up again where they broke off.
+
+use super::App;
+use super::auth::{Asks, secret};
+use super::extract::Params;
+use super::failure::Failure;
+use super::queries::EventsQuery;
+use crate::daemon::{Delivery, Subscription};
+use crate::problem::{Kind, More};
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::sse::{Event as Frame, KeepAlive, Sse};
+use std::convert::Infallible;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio_stream::wrappers::ReceiverStream;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// A comment comes at least so often, so that both sides notice a dead line.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// A token is looked at again so often while its stream is open: a revoked one hears no more.
+const LOOK_AGAIN: Duration = Duration::from_secs(30);
+/// Frames that wait for a slow reader; beyond them the daemon's own backlog counts.
+const WAITING_MAX: usize = 64;
+/// After a broken line clients come back after so long.
+const COME_BACK: Duration = Duration::from_secs(2);
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(stream))
+}
+
+/// Streams events as they happen
+///
+/// Server-sent events: `id` is the event's number, `event` its topic, `data` an Event as JSON. A client that
+/// comes back with the last number in `Last-Event-ID` (or `after`) misses nothing. Where events in between
+/// are no longer remembered, an event `reset` comes first: what is known should be read again. Comments come
+/// every 15 seconds. A tenant hears only of what it may see.
+#[utoipa::path(get, path = "/events", tag = "events", operation_id = "streamEvents",
+    params(EventsQuery,
+        ("Last-Event-ID" = Option<u64>, Header, description = "The number of the last event that was read; goes before `after`")),
+    responses((status = 200, description = "The stream, without end", body = String, content_type = "text/event-stream")))]
+async fn stream(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(query): Params<EventsQuery>,
+    headers: HeaderMap,
+) -> Result<Sse<KeepAliveStream>, Failure> {
+    let after = last_event_id(&headers)?.or(query.after);
+    let permit = app.inner.streams.clone().try_acquire_owned().map_err(|_| full(&app))?;
+    let subscription = app.daemon().subscribe(&caller, after)?;
+    let (frames, stream) = mpsc::channel(WAITING_MAX);
+    tokio::spawn(forward(app, secret(&headers)?, subscription, frames, permit));
+    let beat = KeepAlive::new().interval(HEARTBEAT).text("still here");
+    Ok(Sse::new(ReceiverStream::new(stream)).keep_alive(beat))
+}
+
+type KeepAliveStream =
+    axum::response::sse::KeepAliveStream<ReceiverStream<Result<Frame, Infallible>>>;
+
+fn full(app: &App) -> Failure {
+    let max = app.inner.limits.event_streams;
+    let problem = Kind::TooManyRequests.problem(format!("{max} event streams are open already"));
+    Failure(problem.hint("close one, or raise `limits.event_streams` in the daemon's settings"))
+}
+
+fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
+    let Some(value) = headers.get("last-event-id") else { return Ok(None) };
+    let text = value.to_str().unwrap_or("").trim();
+    // A browser that has seen no event yet sends nothing in it.
+    if text.is_empty() {
+        return Ok(None);
+    }
+    text.parse().map(Some).map_err(|_| {
+        let problem = Kind::BadRequest
+            .problem(format!("Last-Event-ID is `{text}`, not the number of an event"));
+        Failure(problem.field("Last-Event-ID"))
+    })
+}
+
+/// Carries events to one client until it goes, its token is void, or the daemon stops.
+async fn forward(
+    app: App,
+    secret: String,
+    mut events: Subscription,
+    frames: mpsc::Sender<Result<Frame, Infallible>>,
+    permit: OwnedSemaphorePermit,
+) {
+    app.count_streams();
+    let mut closing = app.inner.closing.subscribe();
+    let mut look = tokio::time::interval(LOOK_AGAIN);
+    let mut next = Some(Frame::default().comment("oef").retry(COME_BACK));
+    loop {
+        if let Some(frame) = next.take()
+            && frames.send(Ok(frame)).await.is_err()
+        {
+            break;
+        }
+        tokio::select! {
+            delivery = events.next() => match delivery {
+                Some(delivery) => next = frame(delivery),
+                None => break,
+            },
+            _ = look.tick() => if app.daemon().authenticate(&secret).is_none() { break },
+            _ = closing.wait_for(|closing| *closing) => break,
+            () = frames.closed() => break,
+        }
+    }
+    drop(permit);
+    app.count_streams();
+}
+
+fn frame(delivery: Delivery) -> Option<Frame> {
+    match delivery {
+        Delivery::Event(event) => {
+            let topic = serde_json::to_value(event.topic).ok()?;
+            let named = Frame::default().id(event.id.to_string()).event(topic.as_str()?);
+            named.json_data(event).ok()
+        }
+        Delivery::Reset { upto } => {
+            let data = format!("{{\"upto\":{upto}}}");
+            Some(Frame::default().id(upto.to_string()).event("reset").data(data))
+        }
+    }
+}
+
+impl App {
+    fn count_streams(&self) {
+        let open = self.inner.limits.event_streams - self.inner.streams.available_permits();
+        self.inner.exporter.streams(open);
+    }
+}

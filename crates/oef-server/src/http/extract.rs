@@ -1,0 +1,251 @@
+//! What comes in, checked: bodies, queries, parts of the path. Everything that is wrong becomes a problem
+//! that names the place.
+
+use super::App;
+use super::failure::Failure;
+use crate::problem::{Kind, More};
+use axum::body::{Bytes, HttpBody, to_bytes};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use oef_api::types::Problem;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A JSON body of the usual size.
+pub(super) struct Body<T>(pub T);
+
+/// A JSON body that may be as large as a batch.
+pub(super) struct LargeBody<T>(pub T);
+
+/// The query, where no other parameter may stand than those of `T`.
+pub(super) struct Params<T>(pub T);
+
+/// A part of the path.
+pub(super) struct Part<T>(pub T);
+
+/// The query of a route that has none.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Nothing {}
+
+impl<T: DeserializeOwned + Serialize> FromRequest<App> for Body<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Failure> {
+        json(request, app.inner.limits.body_bytes).await.map(Body)
+    }
+}
+
+impl<T: DeserializeOwned + Serialize> FromRequest<App> for LargeBody<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Failure> {
+        json(request, app.inner.limits.batch_bytes).await.map(LargeBody)
+    }
+}
+
+async fn json<T: DeserializeOwned + Serialize>(
+    request: Request,
+    limit: usize,
+) -> Result<T, Failure> {
+    if !is_json(request.headers()) {
+        let problem = Kind::UnsupportedMediaType.problem("the body does not say that it is JSON");
+        return Err(Failure(problem.hint("send the header `Content-Type: application/json`")));
+    }
+    let bytes = read(request, limit).await?;
+    parse(&bytes).or_else(|problem| with_whole_numbers(&bytes).ok_or(problem)).map_err(Failure)
+}
+
+/// To JSON `2.0` is as whole as `2`, and some clients write it so. The reader wants the latter.
+fn with_whole_numbers<T: DeserializeOwned + Serialize>(bytes: &[u8]) -> Option<T> {
+    let mut value: Value = serde_json::from_slice(bytes).ok()?;
+    if !make_whole(&mut value) {
+        return None;
+    }
+    parse(&serde_json::to_vec(&value).ok()?).ok()
+}
+
+/// Writes whole numbers as such; whether there were any.
+fn make_whole(value: &mut Value) -> bool {
+    /// Up to here every whole number is a double of its own.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let real = number.as_f64().filter(|x| x.trunc() == *x && x.abs() < EXACT);
+            real.map(|x| *value = Value::from(x as i64)).is_some()
+        }
+        Value::Array(list) => list.iter_mut().fold(false, |found, inner| make_whole(inner) | found),
+        Value::Object(fields) => {
+            fields.values_mut().fold(false, |found, inner| make_whole(inner) | found)
+        }
+        _ => false,
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind =
+        headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let kind = kind.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
+    kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
+}
+
+async fn read(request: Request, limit: usize) -> Result<Bytes, Failure> {
+    let too_large = || {
+        let problem =
+            Kind::PayloadTooLarge.problem(format!("the body is larger than {limit} bytes"));
+        Failure(problem.hint("split it, or raise `limits` in the daemon's settings"))
+    };
+    let body = request.into_body();
+    if body.size_hint().lower() > limit as u64 {
+        return Err(too_large());
+    }
+    to_bytes(body, limit).await.map_err(|error| {
+        let is_limit = std::error::Error::source(&error)
+            .is_some_and(|source| source.to_string().contains("length limit exceeded"));
+        if is_limit { too_large() } else { Failure(Kind::BadRequest.problem("the body broke off")) }
+    })
+}
+
+/// Reads JSON; what is wrong is named with its line, its column and its field.
+fn parse<T: DeserializeOwned + Serialize>(bytes: &[u8]) -> Result<T, Problem> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let field = error.path().to_string();
+        let inner = error.into_inner();
+        let words = if inner.is_data() { "the body does not fit" } else { "the body is not JSON" };
+        let problem = Kind::BadRequest.problem(format!("{words}: {inner}"));
+        if field == "." { problem } else { problem.field(field) }
+    })?;
+    let rest = reader.end();
+    rest.map_err(|error| Kind::BadRequest.problem(format!("the body is not JSON: {error}")))?;
+    check_objects(bytes, &value)?;
+    Ok(value)
+}
+
+/// The reader takes a list where an object should be, field by field in their order. Nobody writes that but
+/// by mistake, and it would tie us to the order of fields: wherever the value has an object, the text must.
+fn check_objects<T: Serialize>(bytes: &[u8], value: &T) -> Result<(), Problem> {
+    let (Ok(text), Ok(value)) = (serde_json::from_slice(bytes), serde_json::to_value(value)) else {
+        return Ok(());
+    };
+    match list_for_object(&text, &value) {
+        None => Ok(()),
+        Some(path) => {
+            let problem =
+                Kind::BadRequest.problem("the body does not fit: a list, expected an object");
+            Err(if path.is_empty() { problem } else { problem.field(path) })
+        }
+    }
+}
+
+/// Where the text has a list and the value an object.
+fn list_for_object(text: &Value, value: &Value) -> Option<String> {
+    match (text, value) {
+        (Value::Array(_), Value::Object(_)) => Some(String::new()),
+        (Value::Object(text), Value::Object(value)) => value.iter().find_map(|(key, value)| {
+            let path = list_for_object(text.get(key)?, value)?;
+            Some(if path.is_empty() { key.clone() } else { format!("{key}.{path}") })
+        }),
+        (Value::Array(text), Value::Array(value)) => {
+            let mut pairs = text.iter().zip(value).enumerate();
+            pairs.find_map(|(i, (text, value))| {
+                Some(format!("[{i}]{}", list_for_object(text, value)?))
+            })
+        }
+        _ => None,
+    }
+}
+
+impl<T: DeserializeOwned> FromRequestParts<App> for Params<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Failure> {
+        let query = parts.uri.query().unwrap_or("");
+        let pairs = serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
+        let value = serde_path_to_error::deserialize(pairs).map_err(|error| {
+            let field = error.path().to_string();
+            let problem =
+                Kind::BadRequest.problem(format!("the query does not fit: {}", error.inner()));
+            Failure(if field == "." { problem } else { problem.field(field) })
+        })?;
+        Ok(Params(value))
+    }
+}
+
+impl<T: DeserializeOwned + Send> FromRequestParts<App> for Part<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
+        let path = Path::<T>::from_request_parts(parts, app).await;
+        path.map(|Path(value)| Part(value)).map_err(|rejection| {
+            Failure(
+                Kind::BadRequest
+                    .problem(format!("the path does not fit: {}", rejection.body_text())),
+            )
+        })
+    }
+}
+
+/// A number of a list's entries that may stand in one page.
+pub(super) fn within(field: &str, value: Option<u32>, max: u32) -> Result<(), Failure> {
+    match value {
+        Some(value) if !(1..=max).contains(&value) => {
+            let problem =
+                Kind::BadRequest.problem(format!("{field} is {value}, not between 1 and {max}"));
+            Err(Failure(problem.field(field)))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oef_api::types::JobBatch;
+
+    #[test]
+    fn what_is_wrong_with_a_body_is_named() {
+        let cases: &[(&str, Option<&str>, &str)] = &[
+            ("{\"jobs\": [{\"workers\": \"x\"}]}", Some("jobs[0].workers"), "line 1 column 25"),
+            ("{\"jobs\": [],\n \"nme\": 1}", Some("nme"), "unknown field `nme`"),
+            ("{\"jobs\": [", Some("jobs"), "not JSON: EOF"),
+            ("{} {}", None, "missing field `jobs`"),
+            ("{\"jobs\": []} x", None, "trailing characters"),
+            ("", None, "not JSON: EOF"),
+            ("[null, []]", None, "a list, expected an object"),
+            ("{\"jobs\": [{}, [\"t\"]]}", Some("jobs.[1]"), "a list, expected an object"),
+            ("\u{0}", None, "expected value at line 1"),
+        ];
+        for (body, field, words) in cases {
+            let problem = parse::<JobBatch>(body.as_bytes()).expect_err(body);
+            assert_eq!(problem.field.as_deref(), *field, "{body}: {problem:?}");
+            assert!(problem.detail.contains(words), "{body}: {problem:?}");
+            assert_eq!((problem.kind.as_str(), problem.status), ("bad_request", 400));
+        }
+    }
+
+    #[test]
+    fn whole_numbers_may_have_a_point() {
+        let body = br#"{"jobs": [{"workers": 2.0, "grace_s": 1.5, "min_run_s": 3.0}]}"#;
+        assert!(parse::<JobBatch>(body).is_err());
+        let batch = with_whole_numbers::<JobBatch>(body).expect("it is right");
+        assert_eq!((batch.jobs[0].workers, batch.jobs[0].grace_s), (2, Some(1.5)));
+        for wrong in [
+            r#"{"jobs": [{"workers": 2.5}]}"#,
+            r#"{"jobs": [{"workers": 1e300}]}"#,
+            "{\"jobs\": 1.0}",
+            "{",
+        ] {
+            assert!(with_whole_numbers::<JobBatch>(wrong.as_bytes()).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_and_not_followed() {
+        let deep = "[".repeat(100_000);
+        assert!(parse::<JobBatch>(deep.as_bytes()).is_err());
+        assert!(parse::<Value>(deep.as_bytes()).is_err());
+    }
+}

@@ -1,0 +1,70 @@
+//! Errors as RFC 9457 problem details, whoever found them.
+
+use crate::problem::{Kind, More};
+use axum::Json;
+use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use oef_api::types::Problem;
+
+/// What a handler returns.
+pub(super) type Answer<T> = Result<Json<T>, Failure>;
+
+/// The media type of a problem.
+pub(super) const PROBLEM_JSON: &str = "application/problem+json";
+
+/// A problem on its way out.
+#[derive(Debug)]
+pub(super) struct Failure(pub Problem);
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Failure(problem)
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let status =
+            StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (status, Json(self.0)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
+        match status {
+            StatusCode::UNAUTHORIZED => {
+                let challenge = HeaderValue::from_static("Bearer realm=\"oef\"");
+                headers.insert(header::WWW_AUTHENTICATE, challenge);
+            }
+            // Who is told "not now" is told when.
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                headers.entry(header::RETRY_AFTER).or_insert(HeaderValue::from_static("1"));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+/// A problem with a body that could be read. What cannot be read is 400; what is understood and cannot be
+/// is 422, so that a client knows on whose side to look.
+pub(super) fn refused(mut problem: Problem) -> Failure {
+    if problem.status == StatusCode::BAD_REQUEST {
+        problem.status = StatusCode::UNPROCESSABLE_ENTITY.as_u16();
+    }
+    Failure(problem)
+}
+
+pub(super) async fn unknown_route(uri: Uri) -> Failure {
+    let problem = Kind::NotFound.problem(format!("there is no route {}", uri.path()));
+    Failure(problem.hint(format!("all routes are listed at {}/openapi.json", oef_api::PREFIX)))
+}
+
+pub(super) async fn unknown_method(method: Method, uri: Uri) -> Failure {
+    let detail = format!("{} does not know the method {method}", uri.path());
+    Failure(Kind::MethodNotAllowed.problem(detail).hint("the header Allow names those it knows"))
+}
+
+/// A mistake of the daemon's: what it was is in its log, and none of the caller's business.
+pub(super) fn panicked() -> Failure {
+    let problem = Kind::Internal.problem("the daemon made a mistake while it answered");
+    Failure(problem.hint("its log has more, under the request's X-Request-Id; please report it"))
+}

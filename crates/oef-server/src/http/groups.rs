@@ -1,0 +1,56 @@
+//! Groups of tenants.
+
+use super::App;
+use super::auth::Asks;
+use super::extract::{Body, Nothing, Params, Part};
+use super::failure::{Answer, Failure, refused};
+use super::queries::{PageParams, page};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use oef_api::types::{Group, GroupPut, Groups};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(put, remove))
+}
+
+/// Lists groups by name
+#[utoipa::path(get, path = "/groups", tag = "tenants", operation_id = "listGroups", params(PageParams),
+    responses((status = 200, description = "One page of groups", body = Groups)))]
+async fn list(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(query): Params<PageParams>,
+) -> Answer<Groups> {
+    Ok(Json(app.daemon().groups(&caller, &page(query)?)?))
+}
+
+/// Creates or changes a group
+#[utoipa::path(put, path = "/groups/{name}", tag = "tenants", operation_id = "putGroup",
+    params(("name" = String, Path, description = "The group's name")), request_body = GroupPut,
+    responses((status = 200, description = "The group as it stands now", body = Group)))]
+async fn put(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part(name): Part<String>,
+    Body(group): Body<GroupPut>,
+) -> Answer<Group> {
+    Ok(Json(app.daemon().put_group(&caller, &name, group).await.map_err(refused)?))
+}
+
+/// Removes a group that has no members
+#[utoipa::path(delete, path = "/groups/{name}", tag = "tenants", operation_id = "removeGroup",
+    params(("name" = String, Path, description = "The group's name")),
+    responses((status = 204, description = "It is gone")))]
+async fn remove(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part(name): Part<String>,
+) -> Result<StatusCode, Failure> {
+    app.daemon().remove_group(&caller, &name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

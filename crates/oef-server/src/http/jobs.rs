@@ -1,0 +1,177 @@
+//! Jobs: submit, look, cancel, why, logs.
+
+use super::App;
+use super::auth::{Asks, too_many};
+use super::extract::{Body, LargeBody, Nothing, Params, Part, within};
+use super::failure::{Answer, Failure, refused};
+use super::queries::PAGE_MAX;
+use crate::caller::Caller;
+use crate::problem::{Kind, More};
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use oef_api::types::{
+    Job, JobBatch, JobSubmit, Jobs, JobsQuery, LogChunk, LogQuery, Submitted, Why,
+};
+use std::time::Instant;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// Jobs in one batch at most; it is one record of the journal.
+const BATCH_MAX: usize = 1000;
+/// Bytes of a log in one answer at most.
+const LOG_BYTES_MAX: u32 = 1 << 20;
+/// Lines at a log's end at most.
+const TAIL_MAX: u32 = 100_000;
+/// Characters of an idempotency key.
+const KEY_CHARS_MAX: usize = 200;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list, submit))
+        .routes(routes!(submit_batch))
+        .routes(routes!(show))
+        .routes(routes!(cancel))
+        .routes(routes!(why))
+        .routes(routes!(logs))
+}
+
+/// Lists jobs, the newest first
+///
+/// A tenant sees its own; others see all. Ended jobs are left out unless `all` or `state` asks for them.
+#[utoipa::path(get, path = "/jobs", tag = "jobs", operation_id = "listJobs", params(JobsQuery),
+    responses((status = 200, description = "One page of jobs", body = Jobs)))]
+async fn list(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(query): Params<JobsQuery>,
+) -> Answer<Jobs> {
+    within("limit", query.limit, PAGE_MAX)?;
+    app.aside(move |daemon| daemon.jobs(&caller, &query)).await.map(Json)
+}
+
+/// Submits a job
+///
+/// It is durable when the answer comes. With an admin's token an unknown tenant is created with weight 1.
+#[utoipa::path(post, path = "/jobs", tag = "jobs", operation_id = "submitJob", request_body = JobSubmit,
+    params(("Idempotency-Key" = Option<String>, Header,
+        description = "The same key with the same token, within a day: the jobs of the first time come back, and none is submitted twice",
+        min_length = 1, max_length = 200, pattern = "^[!-~]+$")),
+    responses((status = 201, description = "It is durable", body = Submitted)))]
+async fn submit(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    headers: HeaderMap,
+    Body(job): Body<JobSubmit>,
+) -> Response {
+    take(&app, &caller, JobBatch { name: None, jobs: vec![job] }, &headers).await
+}
+
+/// Submits several jobs, all or none
+#[utoipa::path(post, path = "/jobs/batch", tag = "jobs", operation_id = "submitJobs", request_body = JobBatch,
+    params(("Idempotency-Key" = Option<String>, Header,
+        description = "The same key with the same token, within a day: the jobs of the first time come back, and none is submitted twice",
+        min_length = 1, max_length = 200, pattern = "^[!-~]+$")),
+    responses((status = 201, description = "They are durable", body = Submitted)))]
+async fn submit_batch(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    headers: HeaderMap,
+    LargeBody(batch): LargeBody<JobBatch>,
+) -> Response {
+    if !(1..=BATCH_MAX).contains(&batch.jobs.len()) {
+        let detail = format!("the batch has {} jobs, not 1 to {BATCH_MAX}", batch.jobs.len());
+        return Failure(Kind::BadRequest.problem(detail).field("jobs")).into_response();
+    }
+    take(&app, &caller, batch, &headers).await
+}
+
+async fn take(app: &App, caller: &Caller, batch: JobBatch, headers: &HeaderMap) -> Response {
+    let count = u32::try_from(batch.jobs.len()).unwrap_or(u32::MAX);
+    let key = match idempotency_key(headers) {
+        Ok(key) => key,
+        Err(failure) => return failure.into_response(),
+    };
+    if let Err(wait) = app.inner.submissions.take(caller.token, count, Instant::now()) {
+        app.inner.exporter.refused();
+        return too_many(wait, "submissions");
+    }
+    match app.daemon().submit(caller, batch, key).await {
+        Ok(submitted) => (StatusCode::CREATED, Json(submitted)).into_response(),
+        Err(problem) => refused(problem).into_response(),
+    }
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Failure> {
+    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let key = value.to_str().unwrap_or("");
+    if (1..=KEY_CHARS_MAX).contains(&key.len()) && key.bytes().all(|b| b.is_ascii_graphic()) {
+        return Ok(Some(key.into()));
+    }
+    let problem = Kind::BadRequest.problem(format!(
+        "the Idempotency-Key is not 1 to {KEY_CHARS_MAX} printable ASCII characters"
+    ));
+    Err(Failure(problem.field("Idempotency-Key")))
+}
+
+/// Shows a job with its history and its runs
+#[utoipa::path(get, path = "/jobs/{id}", tag = "jobs", operation_id = "getJob",
+    params(("id" = u64, Path, description = "The job's number")),
+    responses((status = 200, description = "The job", body = Job)))]
+async fn show(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part(id): Part<u64>,
+) -> Answer<Job> {
+    Ok(Json(app.daemon().job(&caller, id)?))
+}
+
+/// Ends a job
+///
+/// One that runs is stopped first: it is told, and has its grace time. One that has ended stays as it is.
+#[utoipa::path(post, path = "/jobs/{id}/cancel", tag = "jobs", operation_id = "cancelJob",
+    params(("id" = u64, Path, description = "The job's number")),
+    responses((status = 200, description = "The job as it stands now", body = Job)))]
+async fn cancel(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part(id): Part<u64>,
+) -> Answer<Job> {
+    Ok(Json(app.daemon().cancel(&caller, id).await?))
+}
+
+/// Says why a job waits, runs or ended
+#[utoipa::path(get, path = "/jobs/{id}/why", tag = "jobs", operation_id = "whyJob",
+    params(("id" = u64, Path, description = "The job's number")),
+    responses((status = 200, description = "The reason, and when it can expect to start", body = Why)))]
+async fn why(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part(id): Part<u64>,
+) -> Answer<Why> {
+    app.aside(move |daemon| daemon.why(&caller, id)).await.map(Json)
+}
+
+/// Reads a part of a job's output
+#[utoipa::path(get, path = "/jobs/{id}/logs", tag = "jobs", operation_id = "readLogs",
+    params(("id" = u64, Path, description = "The job's number"), LogQuery),
+    responses((status = 200, description = "A part of the log", body = LogChunk)))]
+async fn logs(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Part(id): Part<u64>,
+    Params(query): Params<LogQuery>,
+) -> Answer<LogChunk> {
+    within("limit", query.limit, LOG_BYTES_MAX)?;
+    if let Some(tail) = query.tail.filter(|tail| *tail > TAIL_MAX) {
+        let problem = Kind::BadRequest.problem(format!("tail is {tail}, more than {TAIL_MAX}"));
+        return Err(Failure(problem.field("tail")));
+    }
+    app.aside(move |daemon| daemon.logs(&caller, id, &query)).await.map(Json)
+}

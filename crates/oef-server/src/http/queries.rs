@@ -1,0 +1,71 @@
+//! Queries of lists and streams.
+
+use super::extract::within;
+use super::failure::Failure;
+use crate::daemon::Page;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+/// Entries in one page of a list at most: a page is built in memory.
+pub(super) const PAGE_MAX: u32 = 1000;
+
+/// Which part of a list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct PageParams {
+    /// So many at most; 100 by default.
+    #[param(minimum = 1, maximum = 1000)]
+    pub limit: Option<u32>,
+    /// Those after this mark, which is the `next` of the page before.
+    pub after: Option<String>,
+}
+
+/// Which part of a list whose entries have numbers.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct NumberedParams {
+    /// So many at most; 100 by default.
+    #[param(minimum = 1, maximum = 1000)]
+    pub limit: Option<u32>,
+    /// Those after this mark, which is the `next` of the page before.
+    #[param(pattern = "^[0-9]{1,18}$")]
+    pub after: Option<String>,
+}
+
+impl From<NumberedParams> for PageParams {
+    fn from(query: NumberedParams) -> Self {
+        PageParams { limit: query.limit, after: query.after }
+    }
+}
+
+/// The same as the daemon takes it.
+pub(super) fn page(query: impl Into<PageParams>) -> Result<Page, Failure> {
+    let query = query.into();
+    within("limit", query.limit, PAGE_MAX)?;
+    Ok(Page { limit: query.limit, after: query.after })
+}
+
+/// Which workloads to list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct WorkloadsQuery {
+    /// Of this tenant.
+    pub tenant: Option<String>,
+    /// So many at most; 100 by default.
+    #[param(minimum = 1, maximum = 1000)]
+    pub limit: Option<u32>,
+    /// Those after this mark, which is the `next` of the page before.
+    pub after: Option<String>,
+}
+
+/// From where on.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct EventsQuery {
+    /// Events after this number; by default only what happens from now on.
+    pub after: Option<u64>,
+}

@@ -1,0 +1,54 @@
+//! Rounds with their certificates.
+
+use super::App;
+use super::auth::Asks;
+use super::extract::{Nothing, Params, Part};
+use super::failure::Answer;
+use super::queries::{NumberedParams, page};
+use axum::Json;
+use axum::extract::State;
+use oef_api::types::{Round, Rounds};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(current)).routes(routes!(show))
+}
+
+/// Lists rounds, the newest first
+#[utoipa::path(get, path = "/rounds", tag = "rounds", operation_id = "listRounds", params(NumberedParams),
+    responses((status = 200, description = "One page of rounds", body = Rounds)))]
+async fn list(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(query): Params<NumberedParams>,
+) -> Answer<Rounds> {
+    let page = page(query)?;
+    app.aside(move |daemon| daemon.rounds(&caller, &page)).await.map(Json)
+}
+
+/// Shows the current round
+#[utoipa::path(get, path = "/rounds/current", tag = "rounds", operation_id = "getCurrentRound",
+    responses((status = 200, description = "The round", body = Round),
+              (status = 404, description = "There was none yet", body = oef_api::types::Problem,
+               content_type = "application/problem+json")))]
+async fn current(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+) -> Answer<Round> {
+    app.aside(move |daemon| daemon.round(&caller, None)).await.map(Json)
+}
+
+/// Shows a round: shares, grants, placements and the certificate
+#[utoipa::path(get, path = "/rounds/{round}", tag = "rounds", operation_id = "getRound",
+    params(("round" = u64, Path, description = "The round's number")),
+    responses((status = 200, description = "The round", body = Round)))]
+async fn show(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part(round): Part<u64>,
+) -> Answer<Round> {
+    app.aside(move |daemon| daemon.round(&caller, Some(round))).await.map(Json)
+}

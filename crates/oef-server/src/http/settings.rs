@@ -1,0 +1,39 @@
+//! Settings that may change while the daemon runs.
+
+use super::App;
+use super::auth::Asks;
+use super::extract::{Body, Nothing, Params};
+use super::failure::{Answer, refused};
+use axum::Json;
+use axum::extract::State;
+use oef_api::types::{Settings, SettingsPatch};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(show, patch))
+}
+
+/// Shows the settings
+#[utoipa::path(get, path = "/settings", tag = "cluster", operation_id = "getSettings",
+    responses((status = 200, description = "The settings", body = Settings)))]
+async fn show(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+) -> Answer<Settings> {
+    Ok(Json(app.daemon().settings(&caller)?))
+}
+
+/// Changes settings
+#[utoipa::path(patch, path = "/settings", tag = "cluster", operation_id = "changeSettings",
+    request_body = SettingsPatch,
+    responses((status = 200, description = "The settings as they stand now", body = Settings)))]
+async fn patch(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Body(patch): Body<SettingsPatch>,
+) -> Answer<Settings> {
+    Ok(Json(app.daemon().patch_settings(&caller, patch).await.map_err(refused)?))
+}

@@ -1,0 +1,104 @@
+//! Tenants.
+
+use super::App;
+use super::auth::Asks;
+use super::extract::{Body, Nothing, Params, Part};
+use super::failure::{Answer, Failure, refused};
+use super::queries::{PageParams, page};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use oef_api::types::{Tenant, TenantCreate, TenantPatch, TenantWhy, Tenants};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list, create))
+        .routes(routes!(show, patch, remove))
+        .routes(routes!(why))
+}
+
+/// Lists tenants by name
+#[utoipa::path(get, path = "/tenants", tag = "tenants", operation_id = "listTenants", params(PageParams),
+    responses((status = 200, description = "One page of tenants", body = Tenants)))]
+async fn list(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(query): Params<PageParams>,
+) -> Answer<Tenants> {
+    let page = page(query)?;
+    app.aside(move |daemon| daemon.tenants(&caller, &page)).await.map(Json)
+}
+
+/// Creates a tenant
+#[utoipa::path(post, path = "/tenants", tag = "tenants", operation_id = "createTenant",
+    request_body = TenantCreate,
+    responses((status = 201, description = "The tenant", body = Tenant)))]
+async fn create(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Body(tenant): Body<TenantCreate>,
+) -> Result<(StatusCode, Json<Tenant>), Failure> {
+    Ok((
+        StatusCode::CREATED,
+        Json(app.daemon().create_tenant(&caller, tenant).await.map_err(refused)?),
+    ))
+}
+
+/// Shows a tenant
+#[utoipa::path(get, path = "/tenants/{name}", tag = "tenants", operation_id = "getTenant",
+    params(("name" = String, Path, description = "The tenant's name")),
+    responses((status = 200, description = "The tenant", body = Tenant)))]
+async fn show(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part(name): Part<String>,
+) -> Answer<Tenant> {
+    Ok(Json(app.daemon().tenant(&caller, &name)?))
+}
+
+/// Changes a tenant
+#[utoipa::path(patch, path = "/tenants/{name}", tag = "tenants", operation_id = "changeTenant",
+    params(("name" = String, Path, description = "The tenant's name")), request_body = TenantPatch,
+    responses((status = 200, description = "The tenant as it stands now", body = Tenant)))]
+async fn patch(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part(name): Part<String>,
+    Body(patch): Body<TenantPatch>,
+) -> Answer<Tenant> {
+    Ok(Json(app.daemon().patch_tenant(&caller, &name, patch).await.map_err(refused)?))
+}
+
+/// Removes a tenant
+///
+/// Its jobs are cancelled, its tokens void.
+#[utoipa::path(delete, path = "/tenants/{name}", tag = "tenants", operation_id = "removeTenant",
+    params(("name" = String, Path, description = "The tenant's name")),
+    responses((status = 204, description = "It is gone")))]
+async fn remove(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part(name): Part<String>,
+) -> Result<StatusCode, Failure> {
+    app.daemon().remove_tenant(&caller, &name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Says why a tenant has what it has
+#[utoipa::path(get, path = "/tenants/{name}/why", tag = "tenants", operation_id = "whyTenant",
+    params(("name" = String, Path, description = "The tenant's name")),
+    responses((status = 200, description = "The reasons", body = TenantWhy)))]
+async fn why(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part(name): Part<String>,
+) -> Answer<TenantWhy> {
+    app.aside(move |daemon| daemon.tenant_why(&caller, &name)).await.map(Json)
+}

@@ -1,0 +1,58 @@
+//! Tokens.
+
+use super::App;
+use super::auth::Asks;
+use super::extract::{Body, Nothing, Params, Part};
+use super::failure::{Answer, Failure, refused};
+use super::queries::{NumberedParams, page};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use oef_api::types::{NewToken, TokenCreate, Tokens};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(revoke))
+}
+
+/// Lists tokens, without their secrets
+#[utoipa::path(get, path = "/tokens", tag = "tokens", operation_id = "listTokens", params(NumberedParams),
+    responses((status = 200, description = "One page of tokens", body = Tokens)))]
+async fn list(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(query): Params<NumberedParams>,
+) -> Answer<Tokens> {
+    Ok(Json(app.daemon().tokens(&caller, &page(query)?)?))
+}
+
+/// Creates a token; its secret is shown this once
+#[utoipa::path(post, path = "/tokens", tag = "tokens", operation_id = "createToken",
+    request_body = TokenCreate,
+    responses((status = 201, description = "The token with its secret", body = NewToken)))]
+async fn create(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Body(token): Body<TokenCreate>,
+) -> Result<(StatusCode, Json<NewToken>), Failure> {
+    Ok((
+        StatusCode::CREATED,
+        Json(app.daemon().create_token(&caller, token).await.map_err(refused)?),
+    ))
+}
+
+/// Makes a token void
+#[utoipa::path(delete, path = "/tokens/{id}", tag = "tokens", operation_id = "revokeToken",
+    params(("id" = u64, Path, description = "The token's number")),
+    responses((status = 204, description = "It is void")))]
+async fn revoke(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part(id): Part<u64>,
+) -> Result<StatusCode, Failure> {
+    app.daemon().revoke_token(&caller, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,59 @@
+//! Workloads and their profiles.
+
+use super::App;
+use super::auth::Asks;
+use super::extract::{Body, Nothing, Params, Part};
+use super::failure::{Answer, refused};
+use super::queries::{PageParams, WorkloadsQuery, page};
+use axum::Json;
+use axum::extract::State;
+use oef_api::types::{Workload, WorkloadPut, Workloads};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(show, put))
+}
+
+/// Lists workloads by tenant and name
+#[utoipa::path(get, path = "/workloads", tag = "workloads", operation_id = "listWorkloads",
+    params(WorkloadsQuery),
+    responses((status = 200, description = "One page of workloads", body = Workloads)))]
+async fn list(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(query): Params<WorkloadsQuery>,
+) -> Answer<Workloads> {
+    let page = page(PageParams { limit: query.limit, after: query.after })?;
+    let tenant = query.tenant;
+    app.aside(move |daemon| daemon.workloads(&caller, tenant.as_deref(), &page)).await.map(Json)
+}
+
+/// Shows a workload with its profiles
+#[utoipa::path(get, path = "/workloads/{tenant}/{name}", tag = "workloads", operation_id = "getWorkload",
+    params(("tenant" = String, Path, description = "Whose it is"),
+           ("name" = String, Path, description = "Its name")),
+    responses((status = 200, description = "The workload", body = Workload)))]
+async fn show(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part((tenant, name)): Part<(String, String)>,
+) -> Answer<Workload> {
+    Ok(Json(app.daemon().workload(&caller, &tenant, &name)?))
+}
+
+/// Creates or changes a workload
+#[utoipa::path(put, path = "/workloads/{tenant}/{name}", tag = "workloads", operation_id = "putWorkload",
+    params(("tenant" = String, Path, description = "Whose it is"),
+           ("name" = String, Path, description = "Its name")), request_body = WorkloadPut,
+    responses((status = 200, description = "The workload as it stands now", body = Workload)))]
+async fn put(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part((tenant, name)): Part<(String, String)>,
+    Body(workload): Body<WorkloadPut>,
+) -> Answer<Workload> {
+    Ok(Json(app.daemon().put_workload(&caller, &tenant, &name, workload).await.map_err(refused)?))
+}

@@ -1,0 +1,18 @@
+//! Logs go to stderr: lines for people, or JSON for programs.
+
+use crate::config::{Log, LogFormat};
+use std::io::IsTerminal as _;
+use tracing_subscriber::EnvFilter;
+
+/// Begins to log. A second start in one process, as in tests, goes on with the first one's settings.
+pub(crate) fn start(log: &Log) {
+    let filter = EnvFilter::try_new(&log.level).unwrap_or_else(|_| EnvFilter::new("info"));
+    let to_stderr = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
+    let _ = match log.format {
+        LogFormat::Text => to_stderr.with_target(false).try_init(),
+        LogFormat::Json => to_stderr.json().flatten_event(true).try_init(),
+    };
+}

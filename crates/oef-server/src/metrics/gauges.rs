@@ -1,0 +1,134 @@
+//! How things stand: read from the world when somebody asks.
+
+use super::labels::{
+    EndLabels, GpuLabels, GpuUse, LiveState, StateName, TenantLabels, TenantStateLabels,
+    TenantTypeLabels,
+};
+use crate::daemon::{Gauges, TenantGauges};
+use oef_api::types::JobState;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use std::hash::Hash;
+use std::sync::atomic::AtomicU64;
+
+/// Tenants with series of their own. Each has a dozen series or more, and a Prometheus server pays for
+/// every one: the tenants after these, by name, are counted together.
+pub(super) const TENANTS_MAX: usize = 200;
+
+/// The name under which the other tenants are counted.
+pub(super) const OTHERS: &str = "(others)";
+
+type Number = Gauge<f64, AtomicU64>;
+
+#[derive(Debug)]
+pub(super) struct GaugeFamilies {
+    round: Gauge,
+    journal: Gauge,
+    jobs: Family<EndLabels, Gauge>,
+    gpus: Family<GpuLabels, Gauge>,
+    tenant_jobs: Family<TenantStateLabels, Gauge>,
+    grants: Family<TenantTypeLabels, Gauge>,
+    share: Family<TenantTypeLabels, Number>,
+    deficit: Family<TenantLabels, Number>,
+    sharing_incentive: Number,
+    worst_envy: Number,
+}
+
+impl GaugeFamilies {
+    pub fn register(r: &mut Registry) -> Self {
+        let round = Gauge::default();
+        r.register("round_number", "The current round", round.clone());
+        let journal = Gauge::default();
+        r.register("journal_records", "The number of the last record", journal.clone());
+        GaugeFamilies {
+            round,
+            journal,
+            jobs: family(r, "jobs", "Jobs that are remembered, by state"),
+            gpus: family(r, "gpus", "GPUs by type, and whether they are used"),
+            tenant_jobs: family(r, "tenant_jobs", "Live jobs by tenant and state"),
+            grants: family(r, "grants", "GPUs that a tenant's jobs hold, by type"),
+            share: family(r, "share_gpus", "GPUs that a tenant is entitled to, by type"),
+            deficit: family(r, "deficit_gpu_rounds", "GPU-rounds that a tenant is owed"),
+            sharing_incentive: number(
+                r,
+                "sharing_incentive_ratio",
+                "The smallest throughput of a tenant over that of an equal split",
+            ),
+            worst_envy: number(r, "worst_envy_ratio", "The largest envy between two tenants"),
+        }
+    }
+
+    /// Everything anew: a tenant that is gone leaves nothing behind.
+    pub fn set(&self, now: &Gauges) {
+        self.round.set(i64::try_from(now.round).unwrap_or(i64::MAX));
+        self.journal.set(i64::try_from(now.journal_seq).unwrap_or(i64::MAX));
+        for state in JobState::ALL {
+            let count = now.jobs.get(&state).copied().unwrap_or(0);
+            let labels = EndLabels { state: StateName(state) };
+            self.jobs.get_or_create(&labels).set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
+        self.gpus.clear();
+        for gpus in &now.gpus {
+            for (state, count) in
+                [(GpuUse::Busy, gpus.used), (GpuUse::Idle, gpus.idle), (GpuUse::Down, gpus.down)]
+            {
+                let labels = GpuLabels { r#type: gpus.gpu_type.clone(), state };
+                self.gpus.get_or_create(&labels).set(i64::from(count));
+            }
+        }
+        self.set_tenants(&now.tenants);
+        // Not known is not 0: no number at all.
+        self.sharing_incentive.set(now.sharing_incentive.unwrap_or(f64::NAN));
+        self.worst_envy.set(now.worst_envy.unwrap_or(f64::NAN));
+    }
+
+    fn set_tenants(&self, tenants: &[TenantGauges]) {
+        self.tenant_jobs.clear();
+        self.grants.clear();
+        self.share.clear();
+        self.deficit.clear();
+        for (i, tenant) in tenants.iter().enumerate() {
+            self.add_tenant(if i < TENANTS_MAX { &tenant.tenant } else { OTHERS }, tenant);
+        }
+    }
+
+    fn add_tenant(&self, name: &str, t: &TenantGauges) {
+        let tenant = || name.to_string();
+        let of_type =
+            |r#type: &String| TenantTypeLabels { tenant: tenant(), r#type: r#type.clone() };
+        for (state, count) in [(LiveState::Queued, t.queued), (LiveState::Running, t.running)] {
+            let labels = TenantStateLabels { tenant: tenant(), state };
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            self.tenant_jobs.get_or_create(&labels).inc_by(count);
+        }
+        for (r#type, &gpus) in &t.holds {
+            self.grants.get_or_create(&of_type(r#type)).inc_by(i64::from(gpus));
+        }
+        for (r#type, &gpus) in &t.share {
+            self.share.get_or_create(&of_type(r#type)).inc_by(gpus);
+        }
+        let labels = TenantLabels { tenant: tenant() };
+        self.deficit.get_or_create(&labels).inc_by(t.deficit);
+    }
+}
+
+fn number(registry: &mut Registry, name: &str, help: &str) -> Number {
+    let number = Number::default();
+    registry.register(name, help, number.clone());
+    number
+}
+
+fn family<S, G>(registry: &mut Registry, name: &str, help: &str) -> Family<S, G>
+where
+    S: Clone + Eq + Hash + EncodeLabelSet + std::fmt::Debug + Send + Sync + 'static,
+    G: Default
+        + prometheus_client::encoding::EncodeMetric
+        + prometheus_client::metrics::TypedMetric,
+    G: std::fmt::Debug + Send + Sync + 'static,
+{
+    let family = Family::<S, G>::default();
+    registry.register(name, help, family.clone());
+    family
+}

@@ -1,0 +1,84 @@
+//! Labels as types, so that no two places spell one in two ways.
+
+use oef_api::types::JobState;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+use std::fmt::{self, Write};
+
+/// A job's state by its word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct StateName(pub JobState);
+
+impl EncodeLabelValue for StateName {
+    fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
+        encoder.write_str(self.0.name())
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct EndLabels {
+    pub state: StateName,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct RequestLabels {
+    pub route: String,
+    pub method: String,
+    pub status: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct TenantLabels {
+    pub tenant: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct TenantStateLabels {
+    pub tenant: String,
+    pub state: LiveState,
+}
+
+/// What a live job is doing, as far as its tenant's figures tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum LiveState {
+    Queued,
+    Running,
+}
+
+impl EncodeLabelValue for LiveState {
+    fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
+        encoder.write_str(match self {
+            LiveState::Queued => "queued",
+            LiveState::Running => "running",
+        })
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct TenantTypeLabels {
+    pub tenant: String,
+    pub r#type: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct GpuLabels {
+    pub r#type: String,
+    pub state: GpuUse,
+}
+
+/// What a GPU is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum GpuUse {
+    Busy,
+    Idle,
+    Down,
+}
+
+impl EncodeLabelValue for GpuUse {
+    fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
+        encoder.write_str(match self {
+            GpuUse::Busy => "busy",
+            GpuUse::Idle => "idle",
+            GpuUse::Down => "down",
+        })
+    }
+}

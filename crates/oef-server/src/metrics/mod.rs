@@ -1,0 +1,215 @@
+//! What Prometheus sees: counters that grow while the daemon works, and gauges that are read when it asks.
+//!
+//! Names begin with `oef_` and end with their unit. They are relied on by dashboards and alerts: add
+//! freely, rename never.
+
+mod gauges;
+mod labels;
+
+use crate::daemon::{Gauges, Measure, Metrics};
+use gauges::GaugeFamilies;
+use labels::{EndLabels, RequestLabels, StateName};
+use oef_api::types::JobState;
+use prometheus_client::encoding::text;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// What a scraper is told about the form.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Counters and histograms of one daemon. Cheap to clone; every clone counts into the same.
+#[derive(Clone, Debug)]
+pub struct Exporter {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    registry: Registry,
+    /// Setting the gauges and writing the text belong together: two scrapes must not mix.
+    scrape: Mutex<()>,
+    gauges: GaugeFamilies,
+    submissions: Counter,
+    ended: Family<EndLabels, Counter>,
+    restarts: Counter,
+    commits_failed: Counter,
+    wasted: Counter<f64, AtomicU64>,
+    rounds: Counter,
+    rounds_kept: Counter,
+    queue_wait: Histogram,
+    solve: Histogram,
+    round: Histogram,
+    commit: Histogram,
+    snapshot: Histogram,
+    snapshot_bytes: Gauge,
+    requests: Family<RequestLabels, Histogram, fn() -> Histogram>,
+    refused: Counter,
+    streams: Gauge,
+}
+
+impl Default for Exporter {
+    fn default() -> Self {
+        Exporter::new()
+    }
+}
+
+impl Exporter {
+    /// All of them, at zero.
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("oef");
+        let gauges = GaugeFamilies::register(&mut registry);
+        let r = &mut registry;
+        let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
+        r.register("build", "The version of the daemon", build);
+        let inner = Inner {
+            submissions: counter(r, "submissions", "Jobs that were submitted and are durable"),
+            ended: family(r, "ended", "Jobs that ended, by how"),
+            restarts: counter(r, "restarts", "Starts of a job after its first"),
+            commits_failed: counter(
+                r,
+                "journal_failures",
+                "Batches that could not be written to the journal",
+            ),
+            wasted: wasted(r),
+            rounds: counter(r, "rounds", "Rounds that were planned"),
+            rounds_kept: counter(
+                r,
+                "rounds_kept",
+                "Rounds that used earlier shares, because new ones were not ready",
+            ),
+            queue_wait: seconds(
+                r,
+                "queue_wait",
+                "From a job's submission to its first start",
+                long(),
+            ),
+            solve: seconds(r, "solve", "One computation of shares", short()),
+            round: seconds(r, "round", "Planning one round, without its shares", short()),
+            commit: seconds(r, "journal_commit", "Writing one batch to the journal", short()),
+            snapshot: seconds(r, "snapshot", "Writing one snapshot", short()),
+            snapshot_bytes: gauge(r, "snapshot_bytes", "The size of the last snapshot"),
+            requests: requests(r),
+            refused: counter(r, "http_refused", "Requests beyond the rate limit"),
+            streams: gauge(r, "event_streams", "Event streams that are open"),
+            scrape: Mutex::new(()),
+            gauges,
+            registry,
+        };
+        Exporter { inner: Arc::new(inner) }
+    }
+
+    /// A request was answered. The route is the pattern, never the path: paths are without number.
+    pub fn request(&self, route: &str, method: &str, status: u16, time: Duration) {
+        let labels = RequestLabels { route: route.into(), method: method.into(), status };
+        self.inner.requests.get_or_create(&labels).observe(time.as_secs_f64());
+    }
+
+    /// A request was refused for its rate.
+    pub fn refused(&self) {
+        self.inner.refused.inc();
+    }
+
+    /// So many event streams are open.
+    pub fn streams(&self, open: usize) {
+        self.inner.streams.set(i64::try_from(open).unwrap_or(i64::MAX));
+    }
+
+    /// Everything as text, with the gauges as they are now.
+    pub fn render(&self, gauges: &Gauges) -> String {
+        let _one_at_a_time = self.inner.scrape.lock().unwrap_or_else(PoisonError::into_inner);
+        self.inner.gauges.set(gauges);
+        let mut text = String::with_capacity(16 * 1024);
+        // Writing to a string cannot fail.
+        let _ = text::encode(&mut text, &self.inner.registry);
+        text
+    }
+}
+
+impl Metrics for Exporter {
+    fn measure(&self, measure: Measure) {
+        let inner = &self.inner;
+        match measure {
+            Measure::Submitted(jobs) => _ = inner.submissions.inc_by(jobs as u64),
+            Measure::Waited(time) => inner.queue_wait.observe(time.as_secs_f64()),
+            Measure::Ended(state) => {
+                inner.ended.get_or_create(&EndLabels { state: StateName(state) }).inc();
+            }
+            Measure::Restarted => _ = inner.restarts.inc(),
+            Measure::Wasted(work) => _ = inner.wasted.inc_by(work.as_secs_f64()),
+            Measure::Solved(time) => inner.solve.observe(time.as_secs_f64()),
+            Measure::Round { took, kept } => {
+                inner.rounds.inc();
+                inner.rounds_kept.inc_by(u64::from(kept));
+                inner.round.observe(took.as_secs_f64());
+            }
+            Measure::Committed { took, .. } => inner.commit.observe(took.as_secs_f64()),
+            Measure::CommitFailed => _ = inner.commits_failed.inc(),
+            Measure::Snapshot { took, bytes } => {
+                inner.snapshot.observe(took.as_secs_f64());
+                inner.snapshot_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+            }
+        }
+    }
+}
+
+/// From a quarter of a millisecond to about eight minutes.
+fn short() -> Vec<f64> {
+    exponential_buckets(0.00025, 4.0, 11).collect()
+}
+
+/// From a second to about twelve days.
+fn long() -> Vec<f64> {
+    exponential_buckets(1.0, 4.0, 11).collect()
+}
+
+fn counter(registry: &mut Registry, name: &str, help: &str) -> Counter {
+    let counter = Counter::default();
+    registry.register(name, help, counter.clone());
+    counter
+}
+
+fn family(registry: &mut Registry, name: &str, help: &str) -> Family<EndLabels, Counter> {
+    let family = Family::<EndLabels, Counter>::default();
+    for state in JobState::ALL.into_iter().filter(|state| state.is_final()) {
+        drop(family.get_or_create(&EndLabels { state: StateName(state) }));
+    }
+    registry.register(name, help, family.clone());
+    family
+}
+
+fn seconds(registry: &mut Registry, name: &str, help: &str, buckets: Vec<f64>) -> Histogram {
+    let histogram = Histogram::new(buckets);
+    registry.register_with_unit(name, help, Unit::Seconds, histogram.clone());
+    histogram
+}
+
+fn wasted(registry: &mut Registry) -> Counter<f64, AtomicU64> {
+    let counter = Counter::default();
+    let help = "Work done after a checkpoint and lost";
+    registry.register_with_unit("wasted", help, Unit::Seconds, counter.clone());
+    counter
+}
+
+fn requests(registry: &mut Registry) -> Family<RequestLabels, Histogram, fn() -> Histogram> {
+    let make: fn() -> Histogram = || Histogram::new(exponential_buckets(0.00025, 4.0, 9));
+    let family = Family::new_with_constructor(make);
+    let help = "Requests by route, method and status";
+    registry.register_with_unit("http_requests", help, Unit::Seconds, family.clone());
+    family
+}
+
+fn gauge(registry: &mut Registry, name: &str, help: &str) -> Gauge {
+    let gauge = Gauge::default();
+    registry.register(name, help, gauge.clone());
+    gauge
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! Why a daemon does not start, with the way out.
+
+use crate::daemon::StartError;
+use crate::http::TlsError;
+use oef_api::types::Problem;
+use oef_executor::ExecutorError;
+use oef_executor::gpus::{MpsError, SpecError};
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why a daemon does not start.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// Others could read the tokens.
+    #[error(
+        "{0} can be reached from other machines, and tokens would cross the network in the clear; give \
+         [tls] a certificate and key, listen on 127.0.0.1, or say `insecure = true`"
+    )]
+    Open(SocketAddr),
+    /// Somebody else listens.
+    #[error("{address} is in use: {who}; or choose another port, as in `--listen {}:0`", address.ip())]
+    PortInUse {
+        /// The address.
+        address: SocketAddr,
+        /// Who listens there.
+        who: String,
+    },
+    /// The address cannot be used.
+    #[error("cannot listen on {address}: {why}; choose an address of this machine")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        why: io::Error,
+    },
+    /// The certificate cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The GPUs are not understood.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// NVIDIA's service does not start.
+    #[error(transparent)]
+    Mps(#[from] MpsError),
+    /// There are none.
+    #[error(
+        "no GPU was found in this machine; name emulated ones in [gpus] to try it, as in `emulated = \"rtx3090=4\"`"
+    )]
+    NoGpus,
+    /// The executor does not start.
+    #[error(transparent)]
+    Executor(#[from] ExecutorError),
+    /// The daemon does not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// There is no place for the state folder.
+    #[error(
+        "no state folder is given, and neither XDG_STATE_HOME nor HOME is set; name one with `--state DIR`"
+    )]
+    Homeless,
+    /// The access file cannot be written.
+    #[error("the access file {} cannot be written: {why}", path.display())]
+    AccessFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: io::Error,
+    },
+    /// A group or tenant of the settings was refused.
+    #[error("a group or tenant of the settings could not be created: {0}")]
+    First(Problem),
+    /// The system gave no random numbers.
+    #[error("there is no token for the owner: {0}")]
+    Secret(Problem),
+    /// The system refused a thread, a signal or a path.
+    #[error("the system refused: {0}")]
+    Runtime(io::Error),
+}

@@ -1,0 +1,229 @@
+//! Starting everything, serving until a signal, and stopping cleanly.
+
+use crate::access::AccessFiles;
+use crate::caller::Caller;
+use crate::config::{Config, StopPolicy, is_loopback};
+use crate::daemon::{Daemon, Options, StopJobs};
+use crate::demo;
+use crate::http::{App, Serving, tls_config};
+use crate::logging;
+use crate::metrics::Exporter;
+use crate::run_error::RunError;
+use crate::secret;
+use crate::up::{self, Mode};
+use oef_api::types::{Access, GroupPut, JobState, Problem, TenantCreate};
+use oef_executor::Executor;
+use oef_executor::local::{LocalConfig, LocalExecutor};
+use std::ffi::OsString;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Where sentences for people go.
+pub type Talk = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What the shell expects of a program that was interrupted.
+const EXIT_INTERRUPTED: i32 = 130;
+
+/// Runs a daemon until it is told to stop. `program` is the binary that knows `runner` and `demo-job`.
+pub fn run(config: Config, mode: Mode, program: PathBuf, talk: Talk) -> Result<(), RunError> {
+    logging::start(&config.log);
+    let started = Started::new(&config, &mode, program, &talk)?;
+    let runtime = Runtime::new().map_err(RunError::Runtime)?;
+    runtime.block_on(serve(started, &config, &mode, &talk))
+}
+
+/// A daemon that works, and a socket that listens for it.
+struct Started {
+    daemon: Daemon,
+    exporter: Exporter,
+    listener: TcpListener,
+    address: SocketAddr,
+    tls: Option<Arc<rustls::ServerConfig>>,
+    secret: String,
+    state_dir: PathBuf,
+    is_new: bool,
+    program: PathBuf,
+    gpus: String,
+}
+
+impl Started {
+    fn new(config: &Config, mode: &Mode, program: PathBuf, talk: &Talk) -> Result<Self, RunError> {
+        if !is_loopback(config.listen.ip()) && !config.has_tls() && !config.insecure {
+            return Err(RunError::Open(config.listen));
+        }
+        let state_dir = up::state_dir(config)?;
+        // Everything that can be wrong with the settings comes before the state folder is touched.
+        let tls = match (&config.tls.certificate, &config.tls.key) {
+            (Some(certificate), Some(key)) => Some(tls_config(certificate, key)?),
+            _ => None,
+        };
+        let devices = up::devices(config, mode, talk)?;
+        let listener = listen(config.listen)?;
+        let address = listener
+            .local_addr()
+            .map_err(|why| RunError::Listen { address: config.listen, why })?;
+        let mps_pipe_dir = match &config.gpus.mps {
+            Some(_) => Some(oef_executor::gpus::start_mps(&state_dir)?),
+            None => None,
+        };
+        let gpus = up::in_words(&devices);
+        let is_new = !state_dir.join("oef.db").exists();
+        let runner = vec![OsString::from(&program), OsString::from("runner")];
+        let local = LocalConfig { dir: state_dir.clone(), runner, devices, mps_pipe_dir };
+        let executor = Arc::new(LocalExecutor::open(local)?);
+        let (exporter, secret) = (Exporter::new(), secret::new().map_err(RunError::Secret)?.text);
+        let daemon = start(config, mode, &state_dir, executor, &exporter, &secret)?;
+        Ok(Started {
+            daemon,
+            exporter,
+            listener,
+            address,
+            tls,
+            secret,
+            state_dir,
+            is_new,
+            program,
+            gpus,
+        })
+    }
+}
+
+fn start(
+    config: &Config,
+    mode: &Mode,
+    state_dir: &Path,
+    executor: Arc<dyn Executor>,
+    exporter: &Exporter,
+    secret: &str,
+) -> Result<Daemon, RunError> {
+    let passed = config.jobs.pass_env.iter();
+    let options = Options {
+        state_dir: state_dir.into(),
+        first: up::first_settings(config, mode),
+        settings: up::settings(config, mode),
+        memory: config.memory(),
+        executor,
+        metrics: Arc::new(exporter.clone()),
+        owner_secret: Some(secret.into()),
+        environment: passed
+            .filter_map(|name| Some((name.clone(), std::env::var(name).ok()?)))
+            .collect(),
+        log_limit_bytes: config.limits.log_bytes,
+        solve_limit: config.scheduling.solve_limit.0.0,
+    };
+    Ok(Daemon::start(options)?)
+}
+
+/// Binds before anything is changed: a port in use is the commonest reason not to start.
+fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
+    TcpListener::bind(address).map_err(|why| match why.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            RunError::PortInUse { address, who: up::who_listens(address) }
+        }
+        _ => RunError::Listen { address, why },
+    })
+}
+
+async fn serve(
+    started: Started,
+    config: &Config,
+    mode: &Mode,
+    talk: &Talk,
+) -> Result<(), RunError> {
+    let Started { daemon, exporter, listener, address, tls, secret, state_dir, .. } = &started;
+    let mut signals = Signals::new()?;
+    if started.is_new {
+        create_first(daemon, config).await.map_err(RunError::First)?;
+    }
+    let app = App::new(daemon.clone(), exporter.clone(), config);
+    let listener = listener.try_clone().map_err(RunError::Runtime)?;
+    let serving = Serving::begin(app, listener, tls.clone()).map_err(RunError::Runtime)?;
+    let server = up::url(*address, tls.is_some());
+    let ca = config.tls.ca.as_ref().map(|path| path.display().to_string());
+    let access = Access { server: server.clone(), token: secret.clone(), ca };
+    let files = up::access_paths(state_dir);
+    let files = AccessFiles::write(&access, files)
+        .map_err(|(path, why)| RunError::AccessFile { path, why })?;
+    talk(&up::welcome(&server, &started.gpus, state_dir, files.first(), mode));
+    let demo =
+        mode.is_demo().then(|| tokio::spawn(demo::run(daemon.clone(), started.program.clone())));
+    signals.next().await;
+    // Whoever asks twice does not want to wait.
+    tokio::spawn(async move {
+        signals.next().await;
+        std::process::exit(EXIT_INTERRUPTED);
+    });
+    if let Some(demo) = demo {
+        demo.abort();
+    }
+    talk("stopping (once more: at once)");
+    stop(daemon.clone(), serving, config.jobs.on_stop).await;
+    drop(files);
+    talk(&up::farewell(daemon, state_dir, config.jobs.on_stop, mode));
+    Ok(())
+}
+
+async fn stop(daemon: Daemon, serving: Serving, policy: StopPolicy) {
+    if let Err(error) = serving.stop().await {
+        tracing::warn!(%error, "the server did not stop cleanly");
+    }
+    let jobs = match policy {
+        StopPolicy::Leave => StopJobs::LeaveRunning,
+        StopPolicy::Checkpoint => StopJobs::Checkpoint,
+    };
+    if tokio::task::spawn_blocking(move || daemon.stop(jobs)).await.is_err() {
+        tracing::error!("the daemon did not stop cleanly");
+    }
+}
+
+/// The groups and tenants of the file, in a new state folder.
+async fn create_first(daemon: &Daemon, config: &Config) -> Result<(), Problem> {
+    let admin = Caller::admin();
+    for group in &config.groups {
+        let put = GroupPut { weight: Some(group.weight), parent: group.parent.clone() };
+        daemon.put_group(&admin, &group.name, put).await?;
+    }
+    for tenant in &config.tenants {
+        let create = TenantCreate {
+            name: tenant.name.clone(),
+            weight: Some(tenant.weight),
+            group: tenant.group.clone(),
+            limits: tenant.limits(),
+        };
+        daemon.create_tenant(&admin, create).await?;
+    }
+    Ok(())
+}
+
+/// Jobs whose processes are there.
+pub(crate) fn running(daemon: &Daemon) -> u64 {
+    let jobs = daemon.gauges().jobs;
+    let live = [JobState::Starting, JobState::Running, JobState::Stopping];
+    live.iter().filter_map(|state| jobs.get(state)).sum()
+}
+
+/// Ctrl-C, or what a service manager sends.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, RunError> {
+        let catch = |kind| signal(kind).map_err(RunError::Runtime);
+        Ok(Signals {
+            interrupt: catch(SignalKind::interrupt())?,
+            terminate: catch(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
