@@ -4,6 +4,7 @@ use super::{Action, JobEntry, StateChange, World};
 use jiff::Timestamp;
 use oef_api::types::{Event, EventTopic, JobState};
 use oef_sched::{JobId, Time};
+use std::sync::Arc;
 
 /// Changes of one job's state that are remembered. The first ones tell how it began, the last ones how it
 /// is; a job that is preempted every round for a month has 17,000.
@@ -57,7 +58,7 @@ impl World {
         reason: String,
         out: &mut Vec<Action>,
     ) {
-        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) else { return };
         let before = std::mem::replace(&mut job.state, state);
         job.reason = reason;
         remember(job, at);
