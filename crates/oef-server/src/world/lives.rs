@@ -345,7 +345,7 @@ fn describe(gpus: &[GpuRef]) -> String {
 
 /// A length of time for people; tenths below ten seconds.
 pub(super) fn shown(span: Span) -> String {
-    match span.0 < 10_000 && span.0 % 1000 != 0 {
+    match span.0 < 10_000 && !span.0.is_multiple_of(1000) {
         true => format!("{:.1} s", span.seconds()),
         false => span.to_string(),
     }
