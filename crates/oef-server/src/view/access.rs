@@ -42,7 +42,7 @@ pub(super) fn unknown_tenant(name: &str) -> Problem {
 }
 
 /// A reason without the job's own output, for those who may not see inside.
-pub(crate) fn without_output(reason: &str) -> &str {
+pub fn without_output(reason: &str) -> &str {
     reason.split_once(LAST_LINE).map_or(reason, |(before, _)| before)
 }
 

@@ -38,6 +38,11 @@ impl World {
         event.id = self.next_event;
         self.next_event += 1;
         self.events.push_back(event);
+        self.forget_events();
+    }
+
+    /// Forgets the oldest events beyond the limit.
+    pub(super) fn forget_events(&mut self) {
         while self.events.len() > self.settings.events_max {
             self.events.pop_front();
         }
