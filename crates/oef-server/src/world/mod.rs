@@ -29,6 +29,7 @@ pub use action::Action;
 pub use index::Index;
 pub use job::{JobEntry, RunEnding, RunEntry, StateChange, Telemetry};
 pub use lives::WORKERS_MAX;
+pub(crate) use notes::timestamp;
 pub use record::{Change, GroupChange, NewJob, Record, SubmitKey};
 pub use rejection::Rejection;
 pub use settings::SettingsEntry;
