@@ -10,7 +10,7 @@ use thiserror::Error;
 pub enum StoreError {
     /// The folder cannot be used at all.
     #[error(
-        "cannot use `{path}` as a state folder: {source}; name another folder, or make this one writable"
+        "the state folder cannot be used: `{path}`: {source}; name another folder, or make this one writable"
     )]
     Folder {
         /// The folder, or the file in it.
@@ -82,7 +82,7 @@ pub enum StoreError {
     },
     /// The file may not be written.
     #[error(
-        "`{file}` cannot be written; check who owns it, and whether its disk is mounted read-only"
+        "`{file}` cannot be opened as it must be; check who owns it, and whether its disk is mounted read-only"
     )]
     ReadOnly {
         /// The database.
@@ -153,7 +153,7 @@ impl StoreError {
                 StoreError::Damaged { what: what(&source), file, seq: None }
             }
             Some(ErrorCode::DiskFull) => StoreError::Full { file },
-            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
                 StoreError::ReadOnly { file }
             }
             _ => StoreError::Database { file, doing, source },

@@ -2,10 +2,11 @@
 
 use super::chain::Link;
 use super::error::StoreError;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rusqlite_migration::{M, Migrations};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::time::Duration;
@@ -146,7 +147,30 @@ fn read_only(file: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(file, flags).map_err(failed)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    let looked = connection.query_row("PRAGMA user_version", [], |_| Ok(()));
+    let refused = looked.err().and_then(|error| error.sqlite_error_code());
+    let log = file.with_extension("db-wal");
+    if refused == Some(ErrorCode::CannotOpen) && !log.exists() {
+        // On a read-only disk readers cannot share an index of the log; without a log they need none.
+        let uri = format!("file:{}?immutable=1", escaped(file));
+        let flags = flags | OpenFlags::SQLITE_OPEN_URI;
+        return Connection::open_with_flags(uri, flags).map_err(failed);
+    }
     Ok(connection)
+}
+
+/// A path as it stands in a URI.
+fn escaped(path: &Path) -> String {
+    let mut text = String::new();
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' => {
+                text.push(byte.into());
+            }
+            other => text.push_str(&format!("%{other:02X}")),
+        }
+    }
+    text
 }
 
 /// What lies under the database's name.
@@ -216,4 +240,14 @@ pub(super) fn link(connection: &Connection, file: &Path, name: &str) -> Result<L
 pub(super) fn set_link(connection: &Connection, name: &str, link: Link) -> rusqlite::Result<()> {
     let sql = "UPDATE meta SET value = ?2 WHERE key = ?1";
     connection.prepare_cached(sql)?.execute((name, link.to_string())).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_names_survive_in_a_uri() {
+        assert_eq!(escaped(Path::new("/a b/100%?#é")), "/a%20b/100%25%3F%23%C3%A9");
+    }
 }
