@@ -52,7 +52,7 @@ enum Part {
     /// This.
     Text(LogChunk),
     /// Nothing yet; the job as it stands.
-    NotYet(Job),
+    NotYet(Box<Job>),
 }
 
 /// The generation of the newest run.
@@ -140,7 +140,7 @@ impl Reader<'_> {
                 if one_run || query.rank >= job.workers {
                     return Err(ClientError::Refused(problem).into());
                 }
-                Ok(Part::NotYet(job))
+                Ok(Part::NotYet(Box::new(job)))
             }
             Err(error) => Err(error.into()),
         }
