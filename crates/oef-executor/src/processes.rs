@@ -62,10 +62,12 @@ pub(crate) fn kill_workers(folder: &Path) -> Vec<Pid> {
     kill_until_gone(folder, |found| found.role == Role::Worker)
 }
 
-/// Kills runners too: the runner first, because it would take the end of a worker for the worker's.
-pub(crate) fn kill_all(folder: &Path) -> Vec<Pid> {
-    let left = kill_until_gone(folder, |found| found.role == Role::Runner);
-    if left.is_empty() { kill_until_gone(folder, |_| true) } else { left }
+/// Kills runners too, of the starts that are meant: the runners first, because they would take the end
+/// of a worker for the worker's.
+pub(crate) fn kill_all(folder: &Path, is_meant: impl Fn(&Path) -> bool) -> Vec<Pid> {
+    let is_runner = |found: &Found| found.role == Role::Runner && is_meant(&found.run);
+    let left = kill_until_gone(folder, is_runner);
+    if left.is_empty() { kill_until_gone(folder, |found| is_meant(&found.run)) } else { left }
 }
 
 fn kill_until_gone(folder: &Path, is_meant: impl Fn(&Found) -> bool) -> Vec<Pid> {

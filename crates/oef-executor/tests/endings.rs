@@ -2,11 +2,12 @@
 
 mod common;
 
-use common::{World, devices, is_alive};
+use common::{World, devices, is_alive, open_with};
 use oef_executor::{
-    Ending, Executor as _, FailReason, LogFrom, LogQuery, Observation, StopSignal, Stream,
+    DeviceKind, Ending, Executor as _, FailReason, LogFrom, LogQuery, Observation, Order,
+    StopSignal, Stream,
 };
-use oef_sched::Span;
+use oef_sched::{Span, Time};
 use std::fs;
 
 #[test]
@@ -166,6 +167,37 @@ fn a_gang_has_its_ranks() {
     for (rank, line) in lines.iter().enumerate() {
         assert!(line.starts_with(&format!("{rank} {rank} 4 {rank} rtx3090 7 vision ")), "{line}");
     }
+}
+
+#[test]
+fn a_part_of_a_gpu_knows_its_service() {
+    let mut world = World::new();
+    let other = world.path("other");
+    world.executor = open_with(&other, Some("/run/mps".into()));
+    let names = "CUDA_VISIBLE_DEVICES CUDA_MPS_ACTIVE_THREAD_PERCENTAGE CUDA_MPS_PIPE_DIRECTORY";
+    let script = format!("for n in {names}; do echo \"${{!n}}\"; done");
+    let mut job = world.script(1, &script);
+    job.devices[0].kind = DeviceKind::Mps { ordinal: 3, percent: 8 };
+    assert_eq!(world.run(&job), Ending::Finished);
+    assert_eq!(world.output(&job, 0, Stream::Out), "3\n8\n/run/mps\n");
+    // Who has a whole one is not sent there.
+    let job = world.script(2, "echo \"service: $CUDA_MPS_PIPE_DIRECTORY\"");
+    assert_eq!(world.run(&job), Ending::Finished);
+    assert_eq!(world.output(&job, 0, Stream::Out), "service: \n");
+}
+
+#[test]
+fn a_renewed_lease_changes_nothing_for_the_job() {
+    let mut world = World::new();
+    let job = world.script(1, "until [ -e go ]; do sleep 0.02; done");
+    world.start(&job);
+    world.started(&job);
+    for until in [Time(1), Time(2), Time(2)] {
+        let (job, generation) = (job.job, job.generation);
+        world.executor.perform(Order::Keep { job, generation, until }).expect("kept");
+    }
+    fs::write(world.path("go"), "").expect("written");
+    assert_eq!(world.ending(&job), Ending::Finished);
 }
 
 #[test]

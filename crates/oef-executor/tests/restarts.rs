@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{World, devices, is_alive, kill, next, open, with_variable};
+use common::{World, devices, is_alive, kill, next, open, wait_for, with_variable};
 use oef_executor::{
     Ending, Executor as _, ExecutorError, Found, Held, Launch, Observation, Order, Stream,
 };
@@ -69,6 +69,9 @@ fn a_killed_runner_takes_its_workers_along() {
     let grandchild: i32 = world.file(&grandchild).trim().parse().expect("a pid");
     assert!(is_alive(worker) && is_alive(grandchild));
     kill(world.runner_pid(&job), Signal::KILL);
+    // By itself: no daemon looks here.
+    wait_for("the worker's end", || !is_alive(worker));
+    assert!(is_alive(grandchild));
     assert!(matches!(world.ending(&job), Ending::Vanished { .. }));
     assert!(!is_alive(worker) && !is_alive(grandchild));
 }
@@ -176,16 +179,21 @@ fn many_runners_of_one_start_run_it_once() {
     let mut world = World::new();
     let job = world.script(1, "echo x >> count; sleep 0.5");
     world.start(&job);
+    let folder = world.run_dir(&job);
     let calls: Vec<_> = (0..8)
         .map(|_| {
             let mut command = std::process::Command::new(common::PROGRAM);
-            command.arg("runner").arg(world.run_dir(&job)).spawn().expect("called")
+            command.arg("runner").arg(&folder).env("OEF_RUNNER_DIR", &folder);
+            command.spawn().expect("called")
         })
         .collect();
     for mut call in calls {
         call.wait().expect("ended");
     }
     assert_eq!(world.ending(&job), Ending::Finished);
+    // Those that waited for the lock have it one after the other, and find it done.
+    let variable = format!("OEF_RUNNER_DIR={}", folder.display());
+    wait_for("end of the runners", || with_variable(&variable).is_empty());
     assert_eq!(fs::read_to_string(world.path("count")).expect("a count"), "x\n");
 }
 
@@ -344,7 +352,7 @@ fn no_process_outlives_its_world() {
     world.start(&job);
     world.started(&job);
     let variable = format!("OEF_RUN_DIR={}", world.run_dir(&job).display());
-    assert!(!with_variable(&variable).is_empty());
+    wait_for("worker", || !with_variable(&variable).is_empty());
     // A daemon that holds nothing any more.
     let world = world.restart();
     let recovered = world.executor.recover(&[]).expect("recovered");

@@ -27,7 +27,7 @@ pub struct JobSpec {
 
 impl JobSpec {
     /// A job of the middle class that may use any type; the rest by struct update.
-    pub fn new(id: JobId, tenant: TenantKey, workload: WorkloadKey, workers: u32) -> Self {
+    pub const fn new(id: JobId, tenant: TenantKey, workload: WorkloadKey, workers: u32) -> Self {
         JobSpec { id, tenant, workload, workers, priority: 0, types: None, min_run: None }
     }
 }
@@ -114,9 +114,13 @@ pub struct Job {
     pub(crate) steps: f64,
 }
 
+/// Stands in for a job that is not there.
+pub(crate) static NOBODY: Job =
+    Job::new(JobSpec::new(JobId(0), TenantKey(0), WorkloadKey(0), 0), Time(0));
+
 impl Job {
     /// A job that does not yet count.
-    pub(crate) fn new(spec: JobSpec, at: Time) -> Self {
+    pub(crate) const fn new(spec: JobSpec, at: Time) -> Self {
         Job {
             spec,
             phase: Phase::Held,

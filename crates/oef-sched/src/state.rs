@@ -4,7 +4,7 @@ use crate::class::WaitingKey;
 use crate::cluster::{Cluster, Health, NodeSpec};
 use crate::entitlement::Entitlement;
 use crate::ids::{GpuId, GroupKey, JobId, RoundId, Slot, TenantKey, WorkloadKey};
-use crate::job::{Job, Lease, Next, Phase};
+use crate::job::{Job, Lease, NOBODY, Next, Phase};
 use crate::ledger::{self, Ledger};
 use crate::plan::Plan;
 use crate::reason::StartReason;
@@ -209,12 +209,17 @@ impl State {
         self.now
     }
 
+    /// The job of a slot in use. Should there be none, it is one that wants nothing.
     pub(crate) fn at(&self, slot: Slot) -> &Job {
-        self.jobs[slot.0].as_ref().expect("slots in use hold a job")
+        let job = self.jobs.get(slot.0).and_then(Option::as_ref);
+        debug_assert!(job.is_some(), "slots in use hold a job");
+        job.unwrap_or(&NOBODY)
     }
 
     pub(crate) fn at_mut(&mut self, slot: Slot) -> &mut Job {
-        self.jobs[slot.0].as_mut().expect("slots in use hold a job")
+        let job = &mut self.jobs[slot.0];
+        debug_assert!(job.is_some(), "slots in use hold a job");
+        job.get_or_insert_with(|| NOBODY.clone())
     }
 
     /// The GPUs that a job holds or will go to: none for one that waits or is on its way out.

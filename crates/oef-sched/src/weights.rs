@@ -37,17 +37,20 @@ enum Party {
 pub(crate) fn portions(state: &State, tenants: &[TenantKey], wanted: &[u64]) -> Vec<Portion> {
     let mut members: Vec<Vec<Party>> = vec![Vec::new(); state.groups.len()];
     let mut group_wanted = vec![0.0; state.groups.len()];
+    let mut entered = vec![false; state.groups.len()];
     let mut top: Vec<Party> = Vec::new();
     for (t, key) in tenants.iter().enumerate() {
         let (mut party, mut parent) = (Party::Tenant(t), state.tenants[key.0].group);
+        let mut is_new = true;
         while let Some(group) = parent {
             group_wanted[group.0] += wanted[t] as f64;
-            if !members[group.0].contains(&party) {
+            if is_new {
                 members[group.0].push(party);
             }
+            is_new = !std::mem::replace(&mut entered[group.0], true);
             (party, parent) = (Party::Group(group), state.groups[group.0].parent);
         }
-        if party == Party::Tenant(t) || !top.contains(&party) {
+        if is_new {
             top.push(party);
         }
     }
@@ -139,11 +142,14 @@ impl State {
 
     /// What a weight in a group counts beside the weights of all that stand in it.
     fn part_of(&self, weight: f64, group: GroupKey) -> f64 {
-        let tenants = self.tenants.iter().filter(|t| t.group == Some(group)).map(|t| t.weight);
-        let groups = self.groups.iter().filter(|g| g.parent == Some(group)).map(|g| g.weight);
-        let part = weight / tenants.chain(groups).sum::<f64>();
-        let of = &self.groups[group.0];
-        part * of.parent.map_or(of.weight, |parent| self.part_of(of.weight, parent))
+        let (mut part, mut weight, mut at) = (1.0, weight, Some(group));
+        while let Some(group) = at {
+            let tenants = self.tenants.iter().filter(|t| t.group == at).map(|t| t.weight);
+            let groups = self.groups.iter().filter(|g| g.parent == at).map(|g| g.weight);
+            part *= weight / tenants.chain(groups).sum::<f64>();
+            (weight, at) = (self.groups[group.0].weight, self.groups[group.0].parent);
+        }
+        part * weight
     }
 
     /// Whether a group stands in another, at any depth, or is it.

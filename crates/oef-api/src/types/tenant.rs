@@ -56,9 +56,11 @@ fn given<'de, D: Deserializer<'de>>(field: D) -> Result<Option<Option<String>>, 
 pub struct Limits {
     /// GPUs at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u64>, maximum = 4_294_967_295_u32)]
     pub gpus: Option<u32>,
     /// Jobs that have not ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u64>, maximum = 4_294_967_295_u32)]
     pub jobs: Option<u32>,
 }
 

@@ -32,6 +32,7 @@ pub enum WhatIfChange {
         #[serde(rename = "type")]
         gpu_type: String,
         /// How many.
+        #[schema(value_type = u64, maximum = 4_294_967_295_u32)]
         count: u32,
     },
     /// Fewer GPUs of a type.
@@ -40,6 +41,7 @@ pub enum WhatIfChange {
         #[serde(rename = "type")]
         gpu_type: String,
         /// How many.
+        #[schema(value_type = u64, maximum = 4_294_967_295_u32)]
         count: u32,
     },
     /// A tenant leaves with all its jobs.

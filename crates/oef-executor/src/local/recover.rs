@@ -8,11 +8,12 @@ use crate::clock::now_ms;
 use crate::ending::Ending;
 use crate::error::ExecutorError;
 use crate::order::{Found, Held, Recovered};
-use crate::processes;
+use crate::processes::{self, Role};
 use crate::records::{Lock, RunFolder, Status};
 use oef_sched::{Generation, JobId};
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 use tracing::{info, warn};
 
 impl LocalExecutor {
@@ -44,7 +45,7 @@ impl LocalExecutor {
     /// Its files are of no use: whatever runs of it is killed, and it counts as vanished.
     fn give_up(&self, run: &RunFolder, error: &ExecutorError) -> Found {
         warn!(job = %run.job(), generation = %run.generation(), %error, "given up");
-        let left = processes::kill_all(run.path());
+        let left = processes::kill_all(run.path(), |_| true);
         if !left.is_empty() {
             warn!(job = %run.job(), ?left, "cannot be killed");
         }
@@ -116,16 +117,21 @@ impl LocalExecutor {
             let run = run.filter(|run| !held.contains(&(run.job(), run.generation())));
             if let Some(run) = run
                 && !unheld.contains(&run)
+                && !is_leaving(&found, &run)
             {
                 unheld.push(run);
             }
         }
+        if unheld.is_empty() {
+            return Vec::new();
+        }
+        let is_unheld = |path: &Path| unheld.iter().any(|run| run.path() == path);
+        let left = processes::kill_all(self.runs.path(), is_unheld);
+        if !left.is_empty() {
+            warn!(?left, "cannot be killed");
+        }
         for run in &unheld {
-            warn!(job = %run.job(), generation = %run.generation(), "nobody holds it: killed");
-            let left = processes::kill_all(run.path());
-            if !left.is_empty() {
-                warn!(job = %run.job(), ?left, "cannot be killed");
-            }
+            warn!(job = %run.job(), generation = %run.generation(), "nobody held it: killed");
             self.end_killed(run);
         }
         let killed = |run: &RunFolder| Recovered {
@@ -147,4 +153,10 @@ impl LocalExecutor {
             }
         }
     }
+}
+
+/// A runner that has written the ending of its start, and only has to end itself.
+fn is_leaving(found: &processes::Found, run: &RunFolder) -> bool {
+    let is_ended = || matches!(Status::read(run), Ok(Some(status)) if status.is_ended());
+    found.role == Role::Runner && is_ended()
 }

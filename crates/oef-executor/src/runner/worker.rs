@@ -7,6 +7,7 @@ use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::Command;
 
 /// Becomes the job's program. Returns only if that is not possible, after leaving word why.
@@ -38,18 +39,42 @@ fn start(launch: &Launch) -> FailReason {
         return FailReason::CommandNotFound { command: String::new() };
     };
     let error = Command::new(program).args(args).exec();
+    let is_there = is_there(program, &std::env::var_os("PATH").unwrap_or_default());
     let command = program.clone();
     match error.kind() {
-        io::ErrorKind::NotFound if is_there(program) => FailReason::NotExecutable {
+        // A folder of PATH that cannot be entered makes a missing program a forbidden one.
+        io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied if !is_there => {
+            FailReason::CommandNotFound { command }
+        }
+        io::ErrorKind::NotFound => FailReason::NotExecutable {
             command,
             detail: "the program that its first line names is not there".to_string(),
         },
-        io::ErrorKind::NotFound => FailReason::CommandNotFound { command },
         _ => FailReason::NotExecutable { command, detail: error.to_string() },
     }
 }
 
-/// A path at which there is a file: then what is missing is its interpreter.
-fn is_there(program: &str) -> bool {
-    program.contains('/') && std::path::Path::new(program).exists()
+/// Whether there is a file of that name: at its path, or in a folder of `PATH`.
+fn is_there(program: &str, folders: &OsStr) -> bool {
+    if program.contains('/') {
+        return Path::new(program).exists();
+    }
+    std::env::split_paths(folders).any(|folder| folder.join(program).exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_looked_for_as_the_system_does() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("train");
+        std::fs::write(&path, "").expect("written");
+        let folders = std::env::join_paths(["/nowhere".as_ref(), folder.path()]).expect("a list");
+        assert!(is_there("train", &folders));
+        assert!(!is_there("train", OsStr::new("/nowhere")));
+        assert!(is_there(path.to_str().expect("text"), OsStr::new("")));
+        assert!(!is_there("./train", &folders));
+    }
 }

@@ -174,11 +174,15 @@ impl World {
 }
 
 pub fn open(folder: &Path) -> LocalExecutor {
+    open_with(folder, None)
+}
+
+pub fn open_with(folder: &Path, mps_pipe_dir: Option<PathBuf>) -> LocalExecutor {
     LocalExecutor::open(LocalConfig {
         dir: folder.join("state"),
         runner: vec![PROGRAM.into(), "runner".into()],
         devices: devices(4),
-        mps_pipe_dir: None,
+        mps_pipe_dir,
     })
     .expect("an executor")
 }
@@ -213,6 +217,15 @@ pub fn with_variable(variable: &str) -> Vec<i32> {
 pub fn kill(pid: i32, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(pid).expect("a pid");
     rustix::process::kill_process(pid, signal).expect("sent");
+}
+
+/// Waits without looking at the executor.
+pub fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < DEADLINE, "no {what}");
+        sleep(Duration::from_millis(5));
+    }
 }
 
 /// A process is there and has not ended.

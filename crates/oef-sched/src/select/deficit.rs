@@ -12,7 +12,8 @@
 //!
 //! Where a gang that is owed GPUs does not fit because of others that stay, later starts on that type are
 //! *borrowed*: they are not protected, so that the gang finds its GPUs in a later round. A job that may
-//! not lose more to restarts is not started there.
+//! not lose more to restarts is not started there. What is left of a tenant's limit is kept for a gang of its
+//! own in the same way.
 
 use super::pick::{Pick, Reach, Types, count_types};
 use super::queue::{Held, Queues};
@@ -368,13 +369,33 @@ impl<'a> Selection<'a> {
 
     /// Whether a start on a type is allowed: a reserved one takes only jobs that can afford to be stopped.
     pub fn may_start(&self, slot: Slot, gpu: usize) -> bool {
-        !self.reserved[gpu] || self.state.may_be_stopped_again(self.state.at(slot))
+        let job = self.state.at(slot);
+        let kept = self.reserved[gpu] || self.is_kept_for_a_gang(job.spec.tenant, job.spec.workers);
+        !kept || self.state.may_be_stopped_again(job)
+    }
+
+    /// Whether a gang that is owed GPUs would no longer be within its tenant's limit beside so many more
+    /// workers of the same tenant: those then only borrow what is left of the limit.
+    fn is_kept_for_a_gang(&self, tenant: TenantKey, workers: u32) -> bool {
+        let Some(limit) = self.state.tenants[tenant.0].limit else { return false };
+        let left = self.room[tenant.0].saturating_sub(workers);
+        let of_tenant = |queue: &usize| {
+            let workload = self.queues.all[*queue].workload;
+            self.state.workloads[workload.0].tenant == tenant
+        };
+        let waits = |queue: usize| {
+            let lines = self.queues.lines(queue).iter().filter(|line| line.head.is_some());
+            let mut gangs = lines.map(|line| line.class.workers).filter(|&gang| gang > workers);
+            gangs.any(|gang| gang > left && gang <= limit)
+                && self.queues.owed_in_all(queue, |_| true) > 0.0
+        };
+        (0..self.queues.all.len()).filter(of_tenant).any(waits)
     }
 
     /// Picks a job.
     pub fn take(&mut self, queue: usize, slot: Slot, types: Types, stays: bool, why: StartReason) {
-        let mut borrowed = false;
         let spec = &self.state.at(slot).spec;
+        let mut borrowed = self.is_kept_for_a_gang(spec.tenant, spec.workers);
         let room = &mut self.room[spec.tenant.0];
         *room = room.saturating_sub(spec.workers);
         let (free, queues) = (&mut self.free, &mut self.queues);

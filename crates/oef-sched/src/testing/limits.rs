@@ -144,6 +144,35 @@ fn two_workloads_of_a_tenant_share_its_limit() {
 }
 
 #[test]
+fn a_gang_as_large_as_the_limit_gets_its_turn_among_staggered_jobs() {
+    let mut world = eight();
+    let round = world.state.settings().round;
+    let settings = Settings { min_run: round.times(3), ..world.state.settings().clone() };
+    world.state.set_settings(settings);
+    let small = world.tenant("a", 1.0, &[1.0]);
+    let other = world.workload(TenantKey(0), "gangs", 1.0, &[1.0]);
+    limit(&mut world, 0, 4);
+    world.tick();
+    // They begin one after the other, and each lasts four rounds: no round finds all of them unprotected.
+    let mut running = std::collections::VecDeque::new();
+    for _ in 0..4 {
+        running.push_back(world.submit(small, 1));
+        world.tick();
+    }
+    let gang = world.submit(other, 4);
+    let waited = (0..100).find(|_| {
+        world.wait(Span(round.0 / 2));
+        running.push_back(world.submit(small, 1));
+        if let Some(job) = running.pop_front().filter(|&job| world.runs(job)) {
+            world.finish(job);
+        }
+        world.tick();
+        world.runs(gang)
+    });
+    assert!(waited.is_some_and(|rounds| rounds < 40), "{waited:?}");
+}
+
+#[test]
 fn a_job_may_ask_for_more_or_less_protection_than_others() {
     let mut world = eight();
     let round = world.state.settings().round;

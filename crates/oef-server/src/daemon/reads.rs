@@ -202,7 +202,11 @@ impl Daemon {
             }
             let after = if is_strange { newest } else { after };
             let events = world.events.iter().filter(|event| event.id > after);
-            let visible = events.filter(|event| is_visible(caller, event));
+            // An earlier tenant of the same name is none of a caller's business.
+            let own = caller.tenant.as_ref().and_then(|name| world.tenants.get(name));
+            let since = own.map_or(0, |entry| i64::try_from(entry.created_ms).unwrap_or(0));
+            let visible = events
+                .filter(|event| event.at.as_millisecond() >= since && is_visible(caller, event));
             backlog.extend(visible.cloned().map(Delivery::Event));
             Ok(Subscription::new(caller.clone(), after, backlog, live))
         })

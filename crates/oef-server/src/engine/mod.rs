@@ -23,6 +23,8 @@ mod scribe;
 mod shared;
 mod solver;
 mod submission;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use command::{Command, Done};
 pub(crate) use message::Message;

@@ -66,6 +66,9 @@ pub(super) fn create_checked(
     limits: Limits,
 ) -> Result<Change, Problem> {
     checks::name("the name of a tenant", "name", &name)?;
+    if world.index.has_jobs_of(&name) {
+        return Err(problem_of(&Rejection::TenantLeaves(name)));
+    }
     if world.tenants.len() >= TENANTS_MAX {
         let why = format!("there are {TENANTS_MAX} tenants, as many as there may be");
         return Err(Kind::LimitReached.problem(why).hint("remove one that is not needed"));

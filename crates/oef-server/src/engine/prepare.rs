@@ -139,6 +139,7 @@ pub(crate) fn problem_of(rejection: &Rejection) -> Problem {
         | Rejection::UnknownToken(_)
         | Rejection::UnknownNode(_) => Kind::NotFound,
         Rejection::TenantExists(_)
+        | Rejection::TenantLeaves(_)
         | Rejection::GroupInUse { .. }
         | Rejection::GroupCycle { .. }
         | Rejection::JobEnded(_)

@@ -16,8 +16,9 @@ use crate::daemon::{Options, StartError};
 use crate::store::{Access, Archive, Keep, Store};
 use crate::world::{Change, Record, SettingsEntry, World};
 use oef_executor::{Device, Executor};
-use oef_sched::{Health, NodeSpec, Time};
+use oef_sched::{Health, JobId, NodeSpec, Time};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -47,9 +48,11 @@ pub(crate) fn start(options: &Options) -> Result<Running, StartError> {
     };
     recover(&world, &site, options.executor.as_ref())?;
     let now = clock.now();
-    let numbers = Numbers { next_job: world.next_job, next_token: world.next_token };
+    let next_job = world.next_job.max(unused_number(&site.dir));
+    let numbers = Numbers { next_job, next_token: world.next_token };
     let published = world.next_event;
     let first = first_changes(&world, options, &nodes)?;
+    let forgotten = forgotten(&world, &site);
     let archive = store.archive();
     let shared = Arc::new(Shared::new(world, store.head()));
     let (inbox, messages) = channel();
@@ -75,6 +78,9 @@ pub(crate) fn start(options: &Options) -> Result<Running, StartError> {
         pause: Time(0),
     };
     begin(&mut engine, now, first)?;
+    for task in forgotten {
+        let _ = engine.hands.send(task);
+    }
     shared.ready.store(true, Ordering::Relaxed);
     let is_ready = Ready(Arc::clone(&shared));
     let work = move || {
@@ -141,6 +147,29 @@ fn recover(world: &World, site: &Site, executor: &dyn Executor) -> Result<(), St
         tracing::info!(job = %found.job, generation = %found.generation, found = ?found.found, "recovered");
     }
     Ok(())
+}
+
+/// A number that no folder of a job has. After an older backup was put in place there may be folders of jobs
+/// that the journal does not know; a new job must not find their checkpoints.
+fn unused_number(dir: &Path) -> u64 {
+    let mut next = 0;
+    for folder in ["jobs", "runs"] {
+        let Ok(entries) = std::fs::read_dir(dir.join(folder)) else { continue };
+        for entry in entries.flatten() {
+            let number = entry.file_name().to_str().and_then(|name| name.parse::<u64>().ok());
+            next = next.max(number.map_or(0, |number| number.saturating_add(1)));
+        }
+    }
+    next
+}
+
+/// Folders of jobs that were forgotten just before the daemon ended.
+fn forgotten(world: &World, site: &Site) -> Vec<hands::Task> {
+    let Ok(entries) = std::fs::read_dir(site.dir.join("jobs")) else { return Vec::new() };
+    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let gone =
+        numbers.map(JobId).filter(|job| job.0 < world.next_job && !world.jobs.contains_key(job));
+    gone.map(|job| hands::Task::Forget { job, dir: site.job_dir(job) }).collect()
 }
 
 /// What has changed since the daemon ran last, or what a new folder begins with.
@@ -221,11 +250,7 @@ fn begin(engine: &mut Engine, now: Time, changes: Vec<Change>) -> Result<(), Sta
         batch.push(now, change);
     }
     match engine.commit(batch) {
-        true => {
-            let world = engine.shared.world();
-            engine.numbers = Numbers { next_job: world.next_job, next_token: world.next_token };
-            Ok(())
-        }
+        true => Ok(()),
         false => Err(StartError::NotDurable),
     }
 }

@@ -161,7 +161,9 @@ async fn why(
 /// Reads a part of a job's output
 #[utoipa::path(get, path = "/jobs/{id}/logs", tag = "jobs", operation_id = "readLogs",
     params(("id" = u64, Path, description = "The job's number"), LogQuery),
-    responses((status = 200, description = "A part of the log", body = LogChunk)))]
+    responses((status = 200, description = "A part of the log", body = LogChunk),
+              (status = 422, description = "An offset and a number of lines at once", body = oef_api::types::Problem,
+               content_type = "application/problem+json")))]
 async fn logs(
     State(app): State<App>,
     Asks(caller): Asks,
@@ -169,9 +171,17 @@ async fn logs(
     Params(query): Params<LogQuery>,
 ) -> Answer<LogChunk> {
     within("limit", query.limit, LOG_BYTES_MAX)?;
+    for (field, number) in [("offset", query.offset), ("generation", query.generation)] {
+        if let Some(number) = number.filter(|number| i64::try_from(*number).is_err()) {
+            let problem =
+                Kind::BadRequest.problem(format!("{field} is {number}, beyond all that there is"));
+            return Err(Failure(problem.field(field)));
+        }
+    }
     if let Some(tail) = query.tail.filter(|tail| *tail > TAIL_MAX) {
         let problem = Kind::BadRequest.problem(format!("tail is {tail}, more than {TAIL_MAX}"));
         return Err(Failure(problem.field("tail")));
     }
-    app.aside(move |daemon| daemon.logs(&caller, id, &query)).await.map(Json)
+    let chunk = app.aside(move |daemon| daemon.logs(&caller, id, &query)).await;
+    chunk.map(Json).map_err(|Failure(problem)| refused(problem))
 }

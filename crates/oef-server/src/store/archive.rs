@@ -2,6 +2,8 @@
 
 use super::compaction::{self, Compacted, Keep};
 use super::error::StoreError;
+use super::fold::Folding;
+use super::gate::Gate;
 use super::record::StoredRound;
 use super::schema::{self, DATABASE, Durability};
 use super::snapshot;
@@ -20,9 +22,19 @@ pub struct Archive {
 struct Inner {
     dir: PathBuf,
     file: PathBuf,
+    desk: Desk,
     /// `None`: closed.
     writer: Mutex<Option<Connection>>,
     reader: Mutex<Option<Connection>>,
+}
+
+/// What all who write to the database share.
+#[derive(Debug)]
+pub(super) struct Desk {
+    /// Whose turn it is.
+    pub gate: Gate,
+    /// Who folds what they wrote.
+    pub folding: Folding,
 }
 
 impl Archive {
@@ -30,21 +42,31 @@ impl Archive {
         let file = dir.join(DATABASE);
         let writer = Mutex::new(Some(schema::connect(&file, Durability::Later)?));
         let reader = Mutex::new(Some(schema::open_for_reading(dir)?));
-        Ok(Archive { inner: Arc::new(Inner { dir: dir.to_path_buf(), file, writer, reader }) })
+        let desk = Desk { gate: Gate::default(), folding: Folding::start(&file)? };
+        let dir = dir.to_path_buf();
+        Ok(Archive { inner: Arc::new(Inner { dir, file, desk, writer, reader }) })
     }
 
-    /// Saves the world after a record. Two appends may be interrupted by it for some milliseconds each.
+    pub(super) fn desk(&self) -> &Desk {
+        &self.inner.desk
+    }
+
+    /// Saves the world after a record. Appends go on meanwhile; each may wait for one part, some milliseconds.
     pub fn save_snapshot(&self, seq: u64, at_ms: u64, body: &str) -> Result<(), StoreError> {
-        self.write(|connection, file| snapshot::save(connection, file, (seq, at_ms, body)))
+        let desk = self.desk();
+        self.write(|connection, file| snapshot::save(connection, file, desk, (seq, at_ms, body)))
     }
 
     /// Saves the document of a round; one that was there under this number is replaced.
     pub fn save_round(&self, round: u64, at_ms: u64, body: &str) -> Result<(), StoreError> {
         let sql = "INSERT OR REPLACE INTO rounds (round, at_ms, body) VALUES (?1, ?2, ?3)";
         self.write(|connection, file| {
-            let saved = connection
-                .prepare_cached(sql)
-                .and_then(|mut insert| insert.execute((round, at_ms, body)));
+            let saved = {
+                let _turn = self.desk().gate.enter();
+                let insert = connection.prepare_cached(sql);
+                insert.and_then(|mut insert| insert.execute((round, at_ms, body)))
+            };
+            self.desk().folding.wrote(body.len());
             saved.map(|_| ()).map_err(|e| StoreError::database(file, "writing a round", e))
         })
     }
@@ -78,7 +100,8 @@ impl Archive {
 
     /// Removes what is no longer needed, in small steps.
     pub fn compact(&self, keep: &Keep) -> Result<Compacted, StoreError> {
-        self.write(|connection, file| compaction::compact(connection, file, keep))
+        let gate = &self.desk().gate;
+        self.write(|connection, file| compaction::compact(connection, file, gate, keep))
     }
 
     /// Lets go of the files; whoever asks from now on is told so.
@@ -86,6 +109,7 @@ impl Archive {
         for connection in [&self.inner.reader, &self.inner.writer] {
             connection.lock().unwrap_or_else(PoisonError::into_inner).take();
         }
+        self.inner.desk.folding.stop();
     }
 
     fn write<T>(

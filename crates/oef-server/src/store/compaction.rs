@@ -1,6 +1,7 @@
 //! Removing what no restart needs: old records, snapshots and rounds.
 
 use super::error::StoreError;
+use super::gate::Gate;
 use super::{schema, snapshot};
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
@@ -53,21 +54,22 @@ pub struct Compacted {
 pub(super) fn compact(
     connection: &mut Connection,
     file: &Path,
+    gate: &Gate,
     keep: &Keep,
 ) -> Result<Compacted, StoreError> {
     let failed = |source| StoreError::database(file, "compacting", source);
     let before = bytes(connection).map_err(failed)?;
-    let (covered, snapshots) = trim_snapshots(connection, file)?;
+    let (covered, snapshots) = trim_snapshots(connection, file, gate)?;
     let head = schema::link(connection, file, "head")?;
     let records = match covered {
         Some(covered) => {
             let end = covered.min(head.seq.saturating_sub(keep.records));
-            trim_journal(connection, file, end)?
+            trim_journal(connection, file, gate, end)?
         }
         None => 0,
     };
-    let rounds = trim_rounds(connection, keep.rounds).map_err(failed)?;
-    give_back(connection).map_err(failed)?;
+    let rounds = trim_rounds(connection, gate, keep.rounds).map_err(failed)?;
+    give_back(connection, gate).map_err(failed)?;
     let after = bytes(connection).map_err(failed)?;
     Ok(Compacted { records, snapshots, rounds, bytes: before.saturating_sub(after) })
 }
@@ -75,8 +77,9 @@ pub(super) fn compact(
 /// Removes all but the newest sound snapshots. Returns up to which record there are enough of them, and how
 /// many were removed.
 fn trim_snapshots(
-    connection: &mut Connection,
+    connection: &Connection,
     file: &Path,
+    gate: &Gate,
 ) -> Result<(Option<u64>, u64), StoreError> {
     let failed = |source| StoreError::database(file, "compacting", source);
     let mut sound = Vec::new();
@@ -88,14 +91,19 @@ fn trim_snapshots(
         if is_kept { sound.push(row.seq) } else { surplus.push(row.seq) }
     }
     for &seq in &surplus {
-        snapshot::remove(connection, seq).map_err(failed)?;
+        snapshot::remove(connection, gate, seq).map_err(failed)?;
     }
     let covered = sound.get(SNAPSHOTS_KEPT - 1).copied();
     Ok((covered, (surplus.len() - begun) as u64))
 }
 
 /// Removes the records up to one.
-fn trim_journal(connection: &mut Connection, file: &Path, end: u64) -> Result<u64, StoreError> {
+fn trim_journal(
+    connection: &mut Connection,
+    file: &Path,
+    gate: &Gate,
+    end: u64,
+) -> Result<u64, StoreError> {
     let failed = |source| StoreError::database(file, "compacting", source);
     let mut removed = 0;
     loop {
@@ -106,6 +114,7 @@ fn trim_journal(connection: &mut Connection, file: &Path, end: u64) -> Result<u6
         }
         // Where the chain is broken nothing is removed: it is evidence.
         let Some(link) = snapshot::link_at(connection, file, next)? else { return Ok(removed) };
+        let _turn = gate.enter();
         let behavior = TransactionBehavior::Immediate;
         let transaction = connection.transaction_with_behavior(behavior).map_err(failed)?;
         let rows = transaction.execute("DELETE FROM journal WHERE seq <= ?1", [next]);
@@ -115,12 +124,13 @@ fn trim_journal(connection: &mut Connection, file: &Path, end: u64) -> Result<u6
     }
 }
 
-fn trim_rounds(connection: &Connection, keep: u64) -> rusqlite::Result<u64> {
+fn trim_rounds(connection: &Connection, gate: &Gate, keep: u64) -> rusqlite::Result<u64> {
     let sql = "DELETE FROM rounds WHERE round IN
         (SELECT round FROM rounds WHERE round <= (SELECT max(round) FROM rounds) - ?1 LIMIT ?2)";
     let keep = i64::try_from(keep).unwrap_or(i64::MAX);
     let mut removed = 0;
     loop {
+        let _turn = gate.enter();
         let rows = connection.execute(sql, (keep, STEP_ROWS))? as u64;
         removed += rows;
         if rows == 0 {
@@ -130,12 +140,13 @@ fn trim_rounds(connection: &Connection, keep: u64) -> rusqlite::Result<u64> {
 }
 
 /// Gives free pages back to the disk.
-fn give_back(connection: &Connection) -> rusqlite::Result<()> {
+fn give_back(connection: &Connection, gate: &Gate) -> rusqlite::Result<()> {
     loop {
         let free: u64 = connection.query_row("PRAGMA freelist_count", [], |row| row.get(0))?;
         if free <= u64::from(STEP_PAGES) {
             return Ok(());
         }
+        let _turn = gate.enter();
         connection.execute_batch(&format!("PRAGMA incremental_vacuum({STEP_PAGES})"))?;
         let left: u64 = connection.query_row("PRAGMA freelist_count", [], |row| row.get(0))?;
         if left >= free {

@@ -14,6 +14,8 @@ mod archive;
 mod chain;
 mod compaction;
 mod error;
+mod fold;
+mod gate;
 pub mod journal;
 mod load;
 mod lock;

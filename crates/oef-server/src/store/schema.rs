@@ -20,8 +20,9 @@ const APPLICATION: i64 = 0x4F45_466A;
 /// and then an error is better than a daemon that seems dead.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The log is folded into the database by the archive, which is in no hurry; the journal's own connection
-/// does it only when so many pages (16 MiB) have gathered, because the one who commits then waits.
+/// The log is folded into the database by a thread of its own (`fold`). Only when so many pages (16 MiB) have
+/// gathered, the journal's connection does what is left, so that the log begins anew: the one who commits
+/// then waits.
 const JOURNAL_CHECKPOINT_PAGES: u32 = 4096;
 
 /// The log is cut down to this size after something large went through it.
@@ -121,17 +122,13 @@ fn configure(connection: &Connection, durability: Durability) -> rusqlite::Resul
     // Counts only while the file is empty, and must come before everything that writes.
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
-    match durability {
-        Durability::Full => {
-            connection.pragma_update(None, "synchronous", "FULL")?;
-            connection.query_row(
-                &format!("PRAGMA wal_autocheckpoint = {JOURNAL_CHECKPOINT_PAGES}"),
-                [],
-                |_| Ok(()),
-            )?;
-        }
-        Durability::Later => connection.pragma_update(None, "synchronous", "NORMAL")?,
-    }
+    let (synchronous, checkpoint) = match durability {
+        Durability::Full => ("FULL", JOURNAL_CHECKPOINT_PAGES),
+        Durability::Later => ("NORMAL", 0),
+    };
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    let sql = format!("PRAGMA wal_autocheckpoint = {checkpoint}");
+    connection.query_row(&sql, [], |_| Ok(()))?;
     connection.query_row(&format!("PRAGMA journal_size_limit = {LOG_BYTES_KEPT}"), [], |_| Ok(()))
 }
 

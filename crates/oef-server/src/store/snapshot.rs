@@ -1,7 +1,9 @@
 //! Snapshots: written in parts, valid when their last row is there and their checksum fits.
 
+use super::archive::Desk;
 use super::chain::{Link, Sum};
 use super::error::StoreError;
+use super::gate::Gate;
 use super::record::Snapshot;
 use super::schema;
 use rusqlite::{Connection, OptionalExtension as _};
@@ -74,6 +76,7 @@ fn body(connection: &Connection, row: &Row) -> rusqlite::Result<Vec<u8>> {
 pub(super) fn save(
     connection: &Connection,
     file: &Path,
+    desk: &Desk,
     snapshot: (u64, u64, &str),
 ) -> Result<(), StoreError> {
     let (seq, at_ms, body) = snapshot;
@@ -82,36 +85,47 @@ pub(super) fn save(
         return Err(StoreError::Damaged { file: file.to_path_buf(), seq: Some(seq), what });
     };
     let sum = link.sum.over(seq, at_ms, KIND, body);
-    write(connection, seq, at_ms, body, sum)
+    write(connection, desk, snapshot, sum)
         .map_err(|source| StoreError::database(file, "writing a snapshot", source))
 }
 
 fn write(
     connection: &Connection,
-    seq: u64,
-    at_ms: u64,
-    body: &str,
+    desk: &Desk,
+    (seq, at_ms, body): (u64, u64, &str),
     sum: Sum,
 ) -> rusqlite::Result<()> {
-    remove(connection, seq)?;
+    remove(connection, &desk.gate, seq)?;
     let mut parts = 0u64;
     for part in body.as_bytes().chunks(PART_BYTES) {
         let sql = "INSERT INTO snapshot_parts (seq, part, body) VALUES (?1, ?2, ?3)";
-        connection.prepare_cached(sql)?.execute((seq, parts, part))?;
+        let mut insert = connection.prepare_cached(sql)?;
+        let turn = desk.gate.enter();
+        insert.execute((seq, parts, part))?;
+        drop(turn);
+        desk.folding.wrote(part.len());
         parts += 1;
     }
     let sql = "INSERT INTO snapshots (seq, at_ms, parts, sum) VALUES (?1, ?2, ?3, ?4)";
+    let _turn = desk.gate.enter();
     connection.prepare_cached(sql)?.execute((seq, at_ms, parts, sum.0)).map(|_| ())
 }
 
 /// Removes a snapshot, or what was written of one, part by part.
-pub(super) fn remove(connection: &Connection, seq: u64) -> rusqlite::Result<()> {
-    connection.execute("DELETE FROM snapshots WHERE seq = ?1", [seq])?;
+pub(super) fn remove(connection: &Connection, gate: &Gate, seq: u64) -> rusqlite::Result<()> {
+    {
+        let _turn = gate.enter();
+        connection.execute("DELETE FROM snapshots WHERE seq = ?1", [seq])?;
+    }
     let sql = "DELETE FROM snapshot_parts WHERE seq = ?1
         AND part = (SELECT min(part) FROM snapshot_parts WHERE seq = ?1)";
     let mut next = connection.prepare_cached(sql)?;
-    while next.execute([seq])? > 0 {}
-    Ok(())
+    loop {
+        let _turn = gate.enter();
+        if next.execute([seq])? == 0 {
+            return Ok(());
+        }
+    }
 }
 
 /// Snapshots that were begun and never finished.

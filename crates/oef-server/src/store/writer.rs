@@ -63,8 +63,14 @@ impl Store {
             Some(head) => head,
             None => schema::link(&self.connection, &self.file, "head")?,
         };
-        let end = write(&mut self.connection, head, records)
-            .map_err(|source| StoreError::database(&self.file, "writing the journal", source))?;
+        let desk = self.archive.desk();
+        let end = {
+            let _turn = desk.gate.enter();
+            write(&mut self.connection, head, records)
+        };
+        let end =
+            end.map_err(|source| StoreError::database(&self.file, "writing the journal", source))?;
+        desk.folding.wrote(records.iter().map(|record| record.body.len()).sum());
         self.head = Some(end);
         self.last = end.seq;
         Ok(head.seq + 1..end.seq + 1)

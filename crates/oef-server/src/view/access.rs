@@ -16,7 +16,7 @@ const PAGE_MAX: u32 = 1000;
 /// A job that the caller may see. That of another tenant is not there, for all they can tell.
 pub(super) fn job<'a>(world: &'a World, caller: &Caller, id: u64) -> Result<&'a JobEntry, Problem> {
     let found = world.jobs.get(&JobId(id)).filter(|job| caller.may_see(job.tenant()));
-    found.ok_or_else(|| {
+    found.map(AsRef::as_ref).ok_or_else(|| {
         Kind::NotFound
             .problem(format!("there is no job {id}"))
             .hint("`oef jobs --all` lists those that are remembered")
@@ -42,7 +42,7 @@ pub(super) fn unknown_tenant(name: &str) -> Problem {
 }
 
 /// A reason without the job's own output, for those who may not see inside.
-pub(crate) fn without_output(reason: &str) -> &str {
+pub fn without_output(reason: &str) -> &str {
     reason.split_once(LAST_LINE).map_or(reason, |(before, _)| before)
 }
 

@@ -23,7 +23,7 @@ mod whatif_changes;
 mod why;
 mod workloads;
 
-pub(crate) use access::without_output;
+pub use access::without_output;
 pub use certificate::certificate;
 pub use cluster::{cluster, settings};
 pub use fairness::FairnessDraft;

@@ -1,19 +1,14 @@
 //! Words and figures that several views share.
 
+pub(super) use crate::world::timestamp;
+
 use crate::world::World;
-use jiff::Timestamp;
 use oef_api::types::GpuRef;
-use oef_sched::{GpuId, Time};
+use oef_sched::GpuId;
 use std::collections::BTreeMap;
 
 /// Amounts below this are the rounding of a solver.
 const NOTHING: f64 = 1e-9;
-
-/// An instant for people. What lies beyond the calendar is its last day.
-pub(super) fn timestamp(at: Time) -> Timestamp {
-    let ms = i64::try_from(at.0).unwrap_or(i64::MAX);
-    Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX)
-}
 
 /// A GPU by name.
 pub(super) fn gpu_ref(world: &World, gpu: GpuId) -> GpuRef {

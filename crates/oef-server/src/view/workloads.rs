@@ -6,7 +6,7 @@ use crate::caller::Caller;
 use crate::daemon::Page;
 use crate::problem::{Kind, More as _};
 use crate::world::{ProfileEntry, WorkloadEntry, World};
-use oef_api::types::{JobState, Problem, Profile, Workload, Workloads};
+use oef_api::types::{Problem, Profile, Workload, Workloads};
 use oef_sched::{Time, WorkloadKey};
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub fn workload(
             .problem(format!("tenant `{tenant}` has no workload `{name}`"))
             .hint("`oef profile` lists those there are")
     })?;
-    Ok(shown(entry, live(world, tenant).get(&key).copied().unwrap_or(0)))
+    Ok(shown(entry, live(world).get(&key).copied().unwrap_or(0)))
 }
 
 /// Workloads by tenant and name, of one tenant or of all that the caller may see.
@@ -45,26 +45,21 @@ pub fn workloads(
     let all = owners.iter().flat_map(|owner| {
         let own = world.tenants.get(*owner).into_iter().flat_map(|t| &t.workloads);
         own.filter_map(move |(name, key)| {
-            Some((format!("{owner}/{name}"), (*owner, *key, world.workloads.get(key)?)))
+            Some((format!("{owner}/{name}"), (*key, world.workloads.get(key)?)))
         })
     });
     let (entries, next) = access::named(all, page)?;
-    let mut counts: BTreeMap<&str, BTreeMap<WorkloadKey, u32>> = BTreeMap::new();
-    let shown = entries.into_iter().map(|(owner, key, entry)| {
-        let live = counts.entry(owner).or_insert_with(|| live(world, owner));
-        shown(entry, live.get(&key).copied().unwrap_or(0))
-    });
+    let live = live(world);
+    let shown =
+        entries.into_iter().map(|(key, entry)| shown(entry, live.get(&key).copied().unwrap_or(0)));
     Ok(Workloads { workloads: shown.collect(), next })
 }
 
-/// How many jobs of each of a tenant's workloads have not ended.
-fn live(world: &World, tenant: &str) -> BTreeMap<WorkloadKey, u32> {
-    let states: Vec<JobState> = JobState::ALL.into_iter().filter(|s| !s.is_final()).collect();
+/// How many jobs of each workload have not ended.
+fn live(world: &World) -> BTreeMap<WorkloadKey, u32> {
     let mut counts = BTreeMap::new();
-    for id in world.index.newest(Some(tenant), &states, None) {
-        if let Some(job) = world.jobs.get(&id) {
-            *counts.entry(job.workload).or_default() += 1;
-        }
+    for job in world.sched.jobs() {
+        *counts.entry(job.spec().workload).or_default() += 1;
     }
     counts
 }

@@ -8,6 +8,7 @@ use oef_api::types::{GpuRef, JobState};
 use oef_core::WorkloadId;
 use oef_sched::{Time, WorkloadKey};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Rounds of one tenant that are remembered: a day of five-minute rounds.
 const ROUNDS_REMEMBERED: usize = 288;
@@ -81,7 +82,9 @@ impl World {
             let Some(run) = job.run() else { continue };
             let rate = self.gang_rate(job.workload, &run.gpus);
             *delivered.entry(job.tenant().to_string()).or_default() += rate;
-            if let Some(run) = self.jobs.get_mut(&id).and_then(|job| job.run_mut()) {
+            if let Some(run) =
+                self.jobs.get_mut(&id).map(Arc::make_mut).and_then(|job| job.run_mut())
+            {
                 run.rate = rate;
             }
         }

@@ -72,6 +72,7 @@ impl World {
             Change::Memory { ended_jobs_max, events_max } => {
                 self.settings.ended_jobs_max = *ended_jobs_max;
                 self.settings.events_max = *events_max;
+                self.forget_events();
                 self.forget_ended(&mut out);
             }
             Change::NodeUp(spec) => self.node_up(at, spec, &mut out)?,

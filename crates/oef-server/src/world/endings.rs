@@ -4,6 +4,7 @@ use super::lives::shown;
 use super::{Action, JobEntry, Rejection, RunEnding, World};
 use oef_api::types::JobState;
 use oef_sched::{EventKind, Generation, JobId, Span, Time};
+use std::sync::Arc;
 
 /// The first wait before another try; each further one is twice as long...
 const BACK_OFF_FIRST: Span = Span(5_000);
@@ -57,7 +58,7 @@ impl World {
         let run = run.ok_or(Rejection::WrongState(id))?;
         let (began, rate, why_stopped) = (run.began, run.rate, run.stop.clone());
         let ended = Time(end.at_ms.unwrap_or(at.0)).clamp(began, at);
-        let mut after = job.clone();
+        let mut after = JobEntry::clone(job);
         let verdict = decide(&mut after, end, ended);
         let actions = self.step(at, event(&verdict, id, end.generation))?;
         let reason = reason(&verdict, &after, end, why_stopped.as_deref());
@@ -69,7 +70,7 @@ impl World {
             after.retry_at = Some(due);
             self.index.retries.insert((due, id));
         }
-        self.jobs.insert(id, after);
+        self.jobs.insert(id, Arc::new(after));
         self.deliver(at, &tenant, -rate);
         let state = match verdict {
             Verdict::Finished => JobState::Finished,

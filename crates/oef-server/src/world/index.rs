@@ -31,6 +31,11 @@ impl Index {
         index
     }
 
+    /// Whether any job of a tenant is remembered.
+    pub fn has_jobs_of(&self, tenant: &str) -> bool {
+        self.tenants.contains_key(tenant)
+    }
+
     /// How many jobs are in a state, of one tenant or of all.
     pub fn count(&self, tenant: Option<&str>, state: JobState) -> usize {
         self.sets(tenant).map_or(0, |sets| sets[state as usize].len())

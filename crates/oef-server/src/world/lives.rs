@@ -5,6 +5,7 @@ use super::{Action, JobEntry, NewJob, Rejection, RunEntry, Telemetry, World};
 use oef_api::types::{GpuRef, JobState};
 use oef_sched::{EventKind, Generation, GpuId, JobId, JobSpec, Lease, Span, Time};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// More workers than any gang has; the scheduler refuses more, too.
 pub const WORKERS_MAX: u32 = 100_000;
@@ -82,7 +83,7 @@ impl World {
             true => "submitted; its tenant is suspended",
             false => "submitted",
         };
-        self.jobs.insert(id, new_entry(spec.clone(), workload, at));
+        self.jobs.insert(id, Arc::new(new_entry(spec.clone(), workload, at)));
         self.next_job = job.id.saturating_add(1);
         self.index.insert(tenant, JobState::Queued, id);
         self.set_state(at, id, JobState::Queued, reason.into(), out);
@@ -111,7 +112,9 @@ impl World {
                     self.start(at, job, &lease, &why.to_string(), out);
                 }
                 oef_sched::Action::Keep { job, generation, until } => {
-                    if let Some(run) = self.jobs.get_mut(&job).and_then(JobEntry::run_mut) {
+                    if let Some(run) =
+                        self.jobs.get_mut(&job).map(Arc::make_mut).and_then(JobEntry::run_mut)
+                    {
                         run.until = until;
                     }
                     out.push(Action::Keep { job, generation, until });
@@ -135,7 +138,7 @@ impl World {
         let rate = self.gang_rate(job.workload, &gpus);
         let tenant = job.tenant().to_string();
         let place = describe(&gpus);
-        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) else { return };
         if job.started.is_some() {
             job.restarts += 1;
             self.totals.restarts += 1;
@@ -170,7 +173,7 @@ impl World {
         why: String,
         out: &mut Vec<Action>,
     ) {
-        if let Some(run) = self.jobs.get_mut(&id).and_then(JobEntry::run_mut) {
+        if let Some(run) = self.jobs.get_mut(&id).map(Arc::make_mut).and_then(JobEntry::run_mut) {
             run.stop = Some(why.clone());
         }
         self.set_state(at, id, JobState::Stopping, why.clone(), out);
@@ -210,7 +213,7 @@ impl World {
         }
         self.live_run(id, generation)?;
         self.step(at, EventKind::Progress { job: id, generation, steps: telemetry.steps })?;
-        let Some(job) = self.jobs.get_mut(&id) else { return Ok(()) };
+        let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) else { return Ok(()) };
         if telemetry.checkpoint > job.telemetry.checkpoint {
             job.checkpoint_at = Some(at);
         }
@@ -250,7 +253,7 @@ impl World {
             return Err(Rejection::CancelledAlready(id));
         }
         let actions = self.step(at, EventKind::Cancelled { job: id })?;
-        if let Some(job) = self.jobs.get_mut(&id) {
+        if let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) {
             job.cancelled_by = Some(by.into());
         }
         let state = match self.sched.job(id) {
@@ -272,7 +275,7 @@ impl World {
         let due = job.retry_at.ok_or(Rejection::WrongState(id))?;
         let actions = self.step(at, EventKind::Release { job: id })?;
         self.index.retries.remove(&(due, id));
-        if let Some(job) = self.jobs.get_mut(&id) {
+        if let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) {
             job.retry_at = None;
         }
         self.set_state(at, id, JobState::Queued, "waits for another try".into(), out);
@@ -282,7 +285,7 @@ impl World {
 
     /// The run of a live job under a lease.
     fn live_run(&mut self, id: JobId, given: Generation) -> Result<&mut RunEntry, Rejection> {
-        let job = self.jobs.get_mut(&id).ok_or(Rejection::UnknownJob(id))?;
+        let job = self.jobs.get_mut(&id).map(Arc::make_mut).ok_or(Rejection::UnknownJob(id))?;
         if job.state.is_final() {
             return Err(Rejection::JobEnded(id));
         }
@@ -345,7 +348,7 @@ fn describe(gpus: &[GpuRef]) -> String {
 
 /// A length of time for people; tenths below ten seconds.
 pub(super) fn shown(span: Span) -> String {
-    match span.0 < 10_000 && span.0 % 1000 != 0 {
+    match span.0 < 10_000 && !span.0.is_multiple_of(1000) {
         true => format!("{:.1} s", span.seconds()),
         false => span.to_string(),
     }

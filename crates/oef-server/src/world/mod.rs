@@ -29,6 +29,7 @@ pub use action::Action;
 pub use index::Index;
 pub use job::{JobEntry, RunEnding, RunEntry, StateChange, Telemetry};
 pub use lives::WORKERS_MAX;
+pub(crate) use notes::timestamp;
 pub use record::{Change, GroupChange, NewJob, Record, SubmitKey};
 pub use rejection::Rejection;
 pub use settings::SettingsEntry;
@@ -40,6 +41,7 @@ use oef_api::types::Event;
 use oef_sched::{JobId, State, TenantKey, WorkloadKey};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 /// The daemon's whole knowledge.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -54,8 +56,9 @@ pub struct World {
     pub workloads: BTreeMap<WorkloadKey, WorkloadEntry>,
     /// The name of each tenant that the scheduler knows.
     pub tenant_names: BTreeMap<TenantKey, String>,
-    /// All jobs that are remembered: live ones, and the last of those that ended.
-    pub jobs: BTreeMap<JobId, JobEntry>,
+    /// All jobs that are remembered: live ones, and the last of those that ended. Shared with copies of the
+    /// world until they change: a copy for a snapshot is made while everybody waits.
+    pub jobs: BTreeMap<JobId, Arc<JobEntry>>,
     /// Ended jobs, in the order of their ends: the first are forgotten first.
     pub ended: VecDeque<JobId>,
     /// The number of the next job.

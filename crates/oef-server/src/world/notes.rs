@@ -4,6 +4,7 @@ use super::{Action, JobEntry, StateChange, World};
 use jiff::Timestamp;
 use oef_api::types::{Event, EventTopic, JobState};
 use oef_sched::{JobId, Time};
+use std::sync::Arc;
 
 /// Changes of one job's state that are remembered. The first ones tell how it began, the last ones how it
 /// is; a job that is preempted every round for a month has 17,000.
@@ -38,6 +39,11 @@ impl World {
         event.id = self.next_event;
         self.next_event += 1;
         self.events.push_back(event);
+        self.forget_events();
+    }
+
+    /// Forgets the oldest events beyond the limit.
+    pub(super) fn forget_events(&mut self) {
         while self.events.len() > self.settings.events_max {
             self.events.pop_front();
         }
@@ -52,7 +58,7 @@ impl World {
         reason: String,
         out: &mut Vec<Action>,
     ) {
-        let Some(job) = self.jobs.get_mut(&id) else { return };
+        let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) else { return };
         let before = std::mem::replace(&mut job.state, state);
         job.reason = reason;
         remember(job, at);
@@ -64,6 +70,7 @@ impl World {
         }
         let (tenant, name) = (job.tenant().to_string(), job.name().to_string());
         let message = format!("job {id} ({name}) is {}: {}", state.name(), job.reason);
+        let is_orphan = !self.tenants.contains_key(&tenant);
         if state.is_final() && !before.is_final() {
             job.ended = Some(at);
             self.ended.push_back(id);
@@ -90,6 +97,11 @@ impl World {
             round: None,
             message,
         });
+        if state.is_final() && is_orphan {
+            // Nobody is left who might ask for it, and a later tenant of that name must not see it.
+            self.ended.retain(|job| *job != id);
+            self.forget_job(id, out);
+        }
         self.forget_ended(out);
     }
 

@@ -37,10 +37,11 @@ impl World {
         check_name(name)?;
         check_weight(weight)?;
         self.check_group(group)?;
+        if self.index.has_jobs_of(name) {
+            return Err(Rejection::TenantLeaves(name.into()));
+        }
         let key = self.sched.tenant(name, weight);
         self.tenant_names.insert(key, name.into());
-        let live = |state: &JobState| self.index.count(Some(name), *state);
-        let live = JobState::ALL.iter().filter(|s| !s.is_final()).map(live).sum::<usize>();
         let entry = TenantEntry {
             key,
             weight,
@@ -49,8 +50,7 @@ impl World {
             suspended: false,
             created_ms: at.0,
             workloads: BTreeMap::new(),
-            // Jobs of an earlier tenant of that name may still be stopping.
-            live: u32::try_from(live).unwrap_or(u32::MAX),
+            live: 0,
             account: super::Account { since: at, ..Default::default() },
             delivered: VecDeque::new(),
         };

@@ -15,6 +15,11 @@ pub enum Rejection {
     /// There is one of that name.
     #[error("there is a tenant `{0}` already")]
     TenantExists(String),
+    /// One of that name was removed, and its last jobs are still being stopped.
+    #[error(
+        "the last jobs of the tenant `{0}` that was removed are still being stopped; try again in a moment"
+    )]
+    TenantLeaves(String),
     /// Nobody knows the group.
     #[error("there is no group `{0}`")]
     UnknownGroup(String),

@@ -4,8 +4,11 @@
 //! called with `runner` or `demo-job` it is one of those, otherwise it runs the tests one after the other.
 //! Words on the command line choose tests by a part of their name.
 
+#![expect(clippy::result_large_err, reason = "a problem is told once, not passed through layers")]
+
 mod common;
 mod lives;
+mod load;
 mod restarts;
 
 use std::ffi::OsString;
@@ -33,7 +36,8 @@ fn run(args: &[OsString]) -> ExitCode {
         .map(String::from)
         .collect();
     let mut failed = Vec::new();
-    let tests: Vec<Test> = [lives::TESTS, restarts::TESTS].concat();
+    let long: &[Test] = if std::env::var_os("OEF_LONG").is_some() { load::TESTS } else { &[] };
+    let tests: Vec<Test> = [lives::TESTS, restarts::TESTS, long].concat();
     for (name, test) in tests {
         if !words.is_empty() && !words.iter().any(|word| name.contains(word.as_str())) {
             continue;

@@ -17,6 +17,11 @@ pub const TESTS: &[(&str, fn())] = &[
     ("a_stop_at_any_moment_saves_the_jobs", a_stop_at_any_moment_saves_the_jobs),
     ("what_was_set_stays_set", what_was_set_stays_set),
     ("other_gpus_than_before", other_gpus_than_before),
+    (
+        "numbers_of_unknown_folders_are_not_used_again",
+        numbers_of_unknown_folders_are_not_used_again,
+    ),
+    ("a_forgotten_job_leaves_nothing", a_forgotten_job_leaves_nothing),
     ("a_second_daemon_is_refused", a_second_daemon_is_refused),
     ("a_journal_that_cannot_be_written", a_journal_that_cannot_be_written),
 ];
@@ -137,6 +142,33 @@ fn other_gpus_than_before() {
     let gpus = |name: &str| JobSubmit { types: vec![name.into()], ..shell("alice", "true") };
     cluster.wait(cluster.submit(gpus("new")), JobState::Finished);
     cluster.wait(cluster.submit(gpus("g")), JobState::Finished);
+}
+
+/// Whoever restores an older backup has folders of jobs that its journal does not know.
+fn numbers_of_unknown_folders_are_not_used_again() {
+    let cluster = Cluster::new("g=1");
+    let first = cluster.submit(shell("alice", "true"));
+    cluster.wait(first, JobState::Finished);
+    let old = cluster.path("state/jobs/40/checkpoint");
+    std::fs::create_dir_all(&old).expect("made");
+    let cluster = cluster.restart(StopJobs::LeaveRunning);
+    assert_eq!(cluster.submit(shell("alice", "true")), 41);
+    assert!(old.is_dir(), "it may be somebody's work");
+}
+
+fn a_forgotten_job_leaves_nothing() {
+    let cluster = Cluster::new("g=1");
+    let id = cluster.submit(shell("alice", "echo x > here"));
+    cluster.wait(id, JobState::Finished);
+    let folder = cluster.path(&format!("state/jobs/{id}"));
+    assert!(folder.join("work/here").is_file());
+    block_on(cluster.daemon.remove_tenant(&Caller::admin(), "alice")).expect("taken");
+    let began = std::time::Instant::now();
+    while folder.exists() {
+        assert!(began.elapsed() < Duration::from_secs(30), "its folder is still there");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(cluster.daemon.job(&Caller::admin(), id).is_err());
 }
 
 fn a_second_daemon_is_refused() {

@@ -23,7 +23,7 @@ fn list(page: &mut Markup, title: &str, jobs: &[Job], has_more: bool) {
         page.raw("<p>None.</p></section>");
         return;
     }
-    page.raw("<div class=\"wide\"><table><thead><tr><th class=\"n\">job</th><th>name</th><th>tenant</th><th>state</th>");
+    page.raw("<div class=\"wide\"><table class=\"jobs\"><thead><tr><th class=\"n\">job</th><th>name</th><th>tenant</th><th>state</th>");
     page.raw("<th>GPUs</th><th class=\"n\">steps</th><th class=\"n\">ran</th><th>reason</th></tr></thead><tbody>");
     for job in jobs {
         row(page, job);
@@ -55,7 +55,7 @@ fn row(page: &mut Markup, job: &Job) {
     if job.ran_s > 0.0 {
         page.raw(&span(job.ran_s));
     }
-    page.raw("</td><td>").text(&job.reason).raw("</td></tr>");
+    page.raw("</td><td class=\"why\">").text(&job.reason).raw("</td></tr>");
 }
 
 fn places(gpus: &[GpuRef]) -> String {

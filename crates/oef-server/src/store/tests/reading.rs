@@ -1,5 +1,5 @@
 use super::{Folder, append, bodies, open, records};
-use crate::store::{Access, Store, StoreError, StoredRecord, journal};
+use crate::store::{Access, Keep, Store, StoreError, StoredRecord, journal};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 fn stored(store: &Store) -> Vec<StoredRecord> {
@@ -91,6 +91,30 @@ fn rounds_are_read_from_another_thread_while_the_journal_is_written() {
     assert_eq!((last.round, last.at_ms), (50, 500));
     assert_eq!(store.archive().round(7).expect("readable").map(|r| r.at_ms), Some(70));
     assert_eq!(store.archive().round(51).expect("readable"), None);
+}
+
+#[test]
+fn the_archive_has_its_turn_however_busy_the_journal_is() {
+    let folder = Folder::new("busy");
+    let mut store = open(&folder);
+    append(&mut store, 10);
+    let archive = store.archive();
+    let body = format!("\"{}\"", "x".repeat(8 << 20));
+    std::thread::scope(|scope| {
+        let saving = scope.spawn(|| {
+            for seq in 8..=10 {
+                archive.save_snapshot(seq, 1, &body).expect("its turn comes");
+                archive.save_round(seq, 1, "{}").expect("its turn comes");
+                archive.compact(&Keep { records: 5, rounds: 1 }).expect("its turn comes");
+            }
+        });
+        // Without a pause, as an engine does when many submit.
+        while !saving.is_finished() {
+            append(&mut store, 1);
+        }
+    });
+    let report = journal::check(folder.path(), &mut |_| Ok(())).expect("readable");
+    assert!(report.is_sound() && report.snapshots == 2 && report.last > 20, "{report:?}");
 }
 
 #[test]

@@ -220,6 +220,20 @@ fn a_tenant_that_comes_again_sees_nothing_of_the_one_before() {
         "there is no tenant `ada`",
         "nothing is taken for somebody who is not there"
     );
+    let again = || Change::TenantCreated {
+        name: "ada".into(),
+        weight: 2.0,
+        group: None,
+        limits: Limits::default(),
+    };
+    assert!(story.refused(again()).contains("still being stopped"));
+    let generation = story.world.jobs[&JobId(2)].run().expect("a run").generation;
+    let (ending, detail) = (RunEnding::Checkpointed, "it saved its work".to_string());
+    let (job, last_lines, at_ms) = (JobId(2), None, None);
+    story.then(Change::Ended { job, generation, ending, detail, last_lines, at_ms });
+    assert!(story.world.jobs.is_empty() && story.world.ended.is_empty());
+    story.then(again());
+    assert_eq!(story.world.tenants["ada"].live, 0);
 }
 
 #[test]

@@ -197,7 +197,7 @@ impl Life {
                 name,
                 weight: self.dice.once_in(3).then_some(2.5),
                 group: self.dice.once_in(3).then_some(GroupChange::Into("north".into())),
-                limits: self.dice.once_in(3).then(|| Limits { gpus: Some(3), jobs: Some(9) }),
+                limits: self.dice.once_in(3).then_some(Limits { gpus: Some(3), jobs: Some(9) }),
                 suspended: self.dice.once_in(3).then(|| self.dice.once_in(2)),
             },
         }
