@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Subcommand)]
 pub enum ClusterCommand {
     /// Show the machines, and who is on which GPU
+    #[command(after_help = "Examples:\n  oef cluster\n  oef cluster --watch")]
     Cluster(WatchArgs),
     /// Take a machine out, or bring it back
     #[command(

@@ -8,16 +8,19 @@ use oef_api::types::Role;
 #[derive(Debug, Subcommand)]
 pub enum TenantsCommand {
     /// List the tenants with their shares, GPUs and debts
+    #[command(after_help = "Examples:\n  oef tenants\n  oef tenants --watch")]
     Tenants(WatchArgs),
     /// Create, change, suspend, resume, remove or show a tenant
     #[command(subcommand, after_help = TENANT_EXAMPLES)]
     Tenant(TenantCommand),
     /// List the groups of tenants
+    #[command(after_help = "Example:\n  oef groups")]
     Groups(FormArgs),
     /// Set up or remove a group of tenants
     #[command(subcommand, after_help = GROUP_EXAMPLES)]
     Group(GroupCommand),
     /// List the workloads with their profiles
+    #[command(after_help = "Examples:\n  oef workloads\n  oef workloads --tenant vision-lab")]
     Workloads(WorkloadsArgs),
     /// Set up a workload
     #[command(subcommand, after_help = WORKLOAD_EXAMPLES)]

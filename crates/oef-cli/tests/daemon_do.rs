@@ -177,6 +177,9 @@ fn following_shows_the_log_to_its_end_over_runs() {
         "/jobs/9/logs?limit=1048576",
         problem("not_found", 404, "job 9 has no log yet", ""),
     );
+    // The run is there before its log is.
+    let first = "/jobs/9/logs?generation=1&limit=1048576";
+    server.on("GET", first, problem("not_found", 404, "job 9 has written nothing", ""));
     for (query, text) in [
         ("generation=1&limit=1048576", part(1, "one\n", 4, false)),
         ("generation=1&limit=1048576&offset=4", part(1, "two\n", 8, true)),
@@ -193,7 +196,8 @@ fn following_shows_the_log_to_its_end_over_runs() {
     };
     for (state, runs) in [
         ("queued", &[][..]),
-        ("running", &[1]),
+        ("starting", &[1]),
+        ("starting", &[1]),
         ("queued", &[1]),
         ("running", &[1, 3]),
         ("finished", &[1, 3]),

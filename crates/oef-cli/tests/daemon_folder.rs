@@ -58,3 +58,56 @@ fn a_folder_without_a_daemons_state_is_told() {
     oef(&["backup", &copy, "--state", &nowhere]).fails(2, &["nowhere"]);
     assert!(!dir.join("nowhere").exists() && !dir.join("copy.db").exists());
 }
+
+#[test]
+fn completions_know_every_command() {
+    let script = oef(&["completions", "bash"]).out;
+    for command in ["up", "submit", "jobs", "why", "fairness", "whatif", "journal", "token", "top"]
+    {
+        assert!(
+            script.contains(&format!("oef__subcmd__{command}"))
+                || script.contains(&format!("oef__{command}")),
+            "{command}"
+        );
+    }
+    for hidden in ["demo-job", "demo_job"] {
+        assert!(!script.contains(hidden), "{hidden}");
+    }
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    for command in [
+        "up",
+        "serve",
+        "submit",
+        "jobs",
+        "job",
+        "tenants",
+        "groups",
+        "workloads",
+        "cluster",
+        "why",
+        "cancel",
+        "logs",
+        "tenant",
+        "group",
+        "workload",
+        "profile",
+        "token",
+        "node",
+        "round",
+        "fairness",
+        "settings",
+        "events",
+        "top",
+        "whatif",
+        "config",
+        "journal",
+        "backup",
+    ] {
+        let help = oef(&[command, "--help"]);
+        assert_eq!(help.code, 0, "{command}");
+        assert!(help.out.contains("Example"), "{command}: {}", help.out);
+    }
+}

@@ -65,7 +65,7 @@ const SHOWN: &[(&[&str], &[&str])] = &[
             "2×rtx3090",
             "7m12s",
             "12.8k",
-            "expected in round 44",
+            "vision-lab has its share first",
         ],
     ),
     (

@@ -7,15 +7,18 @@ use crate::failure::Failure;
 use crate::output::names::safe;
 use crate::output::times::at;
 use crate::printer::Printer;
+use jiff::Timestamp;
 use oef_api::client::{Client, Incoming};
 use oef_api::types::{Event, EventTopic};
 use owo_colors::OwoColorize as _;
 use serde::Serialize;
 use std::sync::mpsc::RecvTimeoutError;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What is remembered comes in one go; after so much silence it was all.
 const SILENCE: Duration = Duration::from_millis(700);
+/// And after so long in any case: the clocks of two machines may differ.
+const TIME_MAX: Duration = Duration::from_secs(10);
 
 #[derive(Serialize)]
 struct Document {
@@ -39,17 +42,22 @@ pub fn run(args: &EventsArgs, client: &Client, printer: &Printer) -> Result<Exit
 }
 
 fn remembered(args: &EventsArgs, client: &Client) -> Result<Vec<Event>, Failure> {
+    let asked = Timestamp::now();
+    let deadline = Instant::now() + TIME_MAX;
     let incoming = listen(client.events(Some(args.after.unwrap_or(0)))?);
     let mut events = Vec::new();
-    loop {
+    while Instant::now() < deadline {
         match incoming.recv_timeout(SILENCE) {
+            // On a busy cluster there is no silence: what happened after the question is not the past.
+            Ok(Ok(Incoming::Event(event))) if event.at > asked => break,
             Ok(Ok(Incoming::Event(event))) => events.push(*event),
             // Older events are forgotten; what follows is all that is remembered.
             Ok(Ok(Incoming::Reset)) => {}
             Ok(Err(error)) => return Err(error.into()),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return Ok(events),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
         }
     }
+    Ok(events)
 }
 
 fn follow(args: &EventsArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {

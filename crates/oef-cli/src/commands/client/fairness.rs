@@ -16,7 +16,7 @@ use owo_colors::{OwoColorize as _, Style};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-const BAR_WIDTH: usize = 10;
+const BAR_WIDTH: usize = 8;
 /// A wider matrix is read by nobody; then the worst pairs are listed.
 const MATRIX_TENANTS_MAX: usize = 12;
 const PAIRS_SHOWN: usize = 12;
@@ -52,6 +52,8 @@ fn render(fairness: &Fairness, history: bool, columns: Option<usize>) -> String 
     out.push_str(&verdicts(fairness));
     out.push('\n');
     out.push_str(&tenants(&fairness.tenants).render_within(columns));
+    let legend = "equal: an equal split of every type; kept: delivered of all that was promised";
+    let _ = writeln!(out, "{}", legend.dimmed());
     out.push_str(&envy(fairness, columns));
     if history {
         out.push_str(&over_time(&fairness.tenants));
@@ -90,12 +92,12 @@ fn tenants(tenants: &[TenantFairness]) -> Table {
     let mut table = Table::new(vec![
         Cell::text("tenant"),
         Cell::number("weight"),
-        Cell::number("equal split"),
+        Cell::number("equal"),
         Cell::number("promised"),
         Cell::text(""),
         Cell::number("delivered"),
         Cell::text(""),
-        Cell::number("kept so far"),
+        Cell::number("kept"),
     ]);
     let largest = |t: &TenantFairness| t.promised.max(t.delivered);
     let full = tenants.iter().map(largest).fold(0.0, f64::max);

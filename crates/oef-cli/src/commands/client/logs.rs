@@ -47,6 +47,19 @@ pub fn follow(client: &Client, id: u64, printer: &Printer) -> Result<Job, Failur
     Reader { client, id, printer }.follow(query)
 }
 
+/// What there is of a log.
+enum Part {
+    /// This.
+    Text(LogChunk),
+    /// Nothing yet; the job as it stands.
+    NotYet(Box<Job>),
+}
+
+/// The generation of the newest run.
+fn newest_run(job: &Job) -> Option<u64> {
+    job.runs.iter().flatten().map(|run| run.generation).max()
+}
+
 struct Reader<'a> {
     client: &'a Client,
     id: u64,
@@ -77,54 +90,64 @@ impl Reader<'_> {
         say_on_interrupt(&[self.id]);
         let one_run = query.generation.is_some();
         let mut state = None;
-        let mut seen = None;
         loop {
-            if let Some(chunk) = self.chunk(&query)? {
-                self.show(&chunk)?;
-                seen = Some(chunk.generation);
-                query = LogQuery {
-                    generation: seen,
-                    offset: Some(chunk.next_offset),
-                    tail: None,
-                    ..query
-                };
-                if !chunk.complete {
-                    if chunk.text.is_empty() {
-                        thread::sleep(PAUSE);
+            // The run whose log is over: the next one is waited for below.
+            let done = match self.part(&query, one_run)? {
+                Part::Text(chunk) => {
+                    self.show(&chunk)?;
+                    let generation = Some(chunk.generation);
+                    query = LogQuery {
+                        generation,
+                        offset: Some(chunk.next_offset),
+                        tail: None,
+                        ..query
+                    };
+                    if !chunk.complete {
+                        if chunk.text.is_empty() {
+                            thread::sleep(PAUSE);
+                        }
+                        continue;
                     }
-                    continue;
+                    generation
                 }
+                // A run that is known and has written nothing is about to begin, or ended without a word.
+                Part::NotYet(job) if query.generation.is_some() => {
+                    if !job.state.is_final() && newest_run(&job) <= query.generation {
+                        thread::sleep(PAUSE);
+                        continue;
+                    }
+                    query.generation
+                }
+                Part::NotYet(_) => None,
+            };
+            if one_run {
+                return Ok(self.client.job(self.id)?);
             }
-            let (job, newest) = self.next_run(seen, one_run, &mut state)?;
-            if newest <= seen {
+            let job = self.next_run(done, &mut state)?;
+            let newest = newest_run(&job);
+            if newest <= done {
                 return Ok(job);
             }
             query = LogQuery { generation: newest, offset: None, ..query };
         }
     }
 
-    /// A part of the log; none before the first run, when a job has no log yet.
-    fn chunk(&self, query: &LogQuery) -> Result<Option<LogChunk>, Failure> {
+    fn part(&self, query: &LogQuery, one_run: bool) -> Result<Part, Failure> {
         match self.client.logs(self.id, query) {
-            Ok(chunk) => Ok(Some(chunk)),
+            Ok(chunk) => Ok(Part::Text(chunk)),
             Err(ClientError::Refused(problem)) if problem.status == 404 => {
                 let job = self.client.job(self.id)?;
-                if query.generation.is_some() || query.rank >= job.workers {
+                if one_run || query.rank >= job.workers {
                     return Err(ClientError::Refused(problem).into());
                 }
-                Ok(None)
+                Ok(Part::NotYet(Box::new(job)))
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Waits until the job runs anew or has ended: the job, and its newest run.
-    fn next_run(
-        &self,
-        seen: Option<u64>,
-        one_run: bool,
-        state: &mut Option<JobState>,
-    ) -> Result<(Job, Option<u64>), Failure> {
+    /// Waits until the job has a newer run than this, or has ended.
+    fn next_run(&self, done: Option<u64>, state: &mut Option<JobState>) -> Result<Job, Failure> {
         let events = listen(self.client.events(None)?);
         loop {
             let job = self.client.job(self.id)?;
@@ -132,12 +155,8 @@ impl Reader<'_> {
                 say(&job, self.printer);
                 *state = Some(job.state);
             }
-            let newest = job.runs.iter().flatten().map(|run| run.generation).max();
-            if one_run {
-                return Ok((job, seen));
-            }
-            if job.state.is_final() || newest > seen {
-                return Ok((job, newest));
+            if job.state.is_final() || newest_run(&job) > done {
+                return Ok(job);
             }
             loop {
                 let Ok(incoming) = events.recv() else {

@@ -125,11 +125,10 @@ fn render(answer: &WhatIfAnswer, now: Timestamp, columns: Option<usize>) -> Stri
         Cell::number(""),
     ]);
     let mut row = |name: String, before: f64, after: f64| {
-        let part = if before > 0.0 {
-            format!("{:+.0} %", (after / before - 1.0) * 100.0)
-        } else {
-            String::new()
-        };
+        let percent = format!("{:+.0} %", (after / before - 1.0) * 100.0);
+        // Nothing to compare with, or nothing that would be seen.
+        let is_small = ["+0 %", "-0 %"].contains(&&*percent);
+        let part = if before > 0.0 && !is_small { percent } else { String::new() };
         table.row(vec![
             Cell::text(name),
             Cell::number(fixed(before)),

@@ -1,0 +1,257 @@
+//! The whole of it: a daemon, its jobs as real processes, and the commands that talk to it.
+
+mod common;
+#[path = "common/daemon.rs"]
+mod daemon;
+
+use common::{Dir, Ran};
+use serde_json::Value;
+use std::fs::File;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Far longer than anything here takes: a test that waits so long has failed.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// `oef up` on emulated GPUs in a folder of its own, stopped when dropped.
+struct Up {
+    home: Dir,
+    child: Child,
+}
+
+impl Up {
+    fn start() -> Up {
+        let home = Dir::new();
+        let child = Up::spawn(&home);
+        Up { home, child }
+    }
+
+    fn spawn(home: &Dir) -> Child {
+        let log = File::options().create(true).append(true).open(home.join("log")).expect("a log");
+        let state = home.join("state");
+        let child = Command::new(env!("CARGO_BIN_EXE_oef"))
+            .args([
+                "up",
+                "--gpus",
+                "slow=2,fast=2",
+                "--round",
+                "500ms",
+                "--listen",
+                "127.0.0.1:0",
+                "--state",
+            ])
+            .arg(&state)
+            .env("XDG_STATE_HOME", home.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn();
+        let mut child = child.expect("a daemon");
+        let began = Instant::now();
+        while Up::ask(home, &["jobs"]).code != 0 {
+            let log = || std::fs::read_to_string(home.join("log")).unwrap_or_default();
+            assert!(child.try_wait().expect("a status").is_none(), "it ended: {}", log());
+            assert!(began.elapsed() < PATIENCE, "it is not ready: {}", log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        child
+    }
+
+    fn ask(home: &Dir, args: &[&str]) -> Ran {
+        daemon::run(args, "", &[("XDG_STATE_HOME", &home.path().display().to_string())])
+    }
+
+    fn oef(&self, args: &[&str]) -> Ran {
+        Up::ask(&self.home, args)
+    }
+
+    /// Submits this shell script and gives its number.
+    #[track_caller]
+    fn submit(&self, options: &[&str], script: &str) -> String {
+        let args: Vec<&str> = ["submit", "--tenant", "me"]
+            .iter()
+            .chain(options)
+            .copied()
+            .chain(["--", "sh", "-c", script])
+            .collect();
+        let ran = self.oef(&args);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        ran.out.trim().to_string()
+    }
+
+    /// Waits until the job is in this state.
+    #[track_caller]
+    fn until(&self, id: &str, state: &str) -> Value {
+        let began = Instant::now();
+        loop {
+            let ran = self.oef(&["job", id, "--json"]);
+            let job: Value =
+                serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
+            if job["state"] == state {
+                return job;
+            }
+            assert!(began.elapsed() < PATIENCE, "not {state}: {job}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        // What still runs would outlive the test: that is what runners are for.
+        let _ = self.oef(&["cancel", "--all", "--tenant", "me"]);
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(20) && self.oef(&["jobs"]).out.contains(" me ")
+        {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_new_users_first_minute() {
+    let up = Up::start();
+    let ran = up.oef(&[
+        "submit",
+        "--tenant",
+        "me",
+        "--wait",
+        "--json",
+        "--",
+        "sh",
+        "-c",
+        "echo hello from $OEF_GPU_TYPE",
+    ]);
+    let done: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
+    assert_eq!((ran.code, &done["jobs"][0]["state"]), (0, &"finished".into()), "{}", ran.err);
+    assert!(ran.err.contains("me"), "the new tenant is told: {}", ran.err);
+    let first = done["ids"][0].to_string();
+    let log = up.oef(&["logs", &first]);
+    assert!(log.out.starts_with("hello from "), "{} {}", log.out, log.err);
+
+    let followed =
+        ["submit", "--tenant", "me", "--follow", "--", "sh", "-c", "echo one; sleep 0.5; echo two"];
+    let ran = up.oef(&followed);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "one\ntwo\n"), "{}", ran.err);
+
+    let long = up.submit(&["--workers", "2", "--name", "long one"], "sleep 1000");
+    up.until(&long, "running");
+    let jobs = up.oef(&["jobs"]).out;
+    assert!(
+        jobs.contains("long one") && jobs.contains("running") && !jobs.contains("finished"),
+        "{jobs}"
+    );
+    assert_eq!(
+        up.oef(&["jobs", "--all", "--json"]).json()["jobs"].as_array().map(Vec::len),
+        Some(3)
+    );
+    for args in [
+        &["why", &long][..],
+        &["why", "me"],
+        &["tenants"],
+        &["tenant", "show", "me"],
+        &["workloads"],
+        &["cluster"],
+        &["round"],
+        &["round", "--list"],
+        &["fairness", "--history"],
+        &["settings"],
+        &["token", "list"],
+        &["groups"],
+        &["profile", "show", "me/default"],
+        &["events"],
+        &["top", "--once"],
+        &["whatif", "--add-gpu", "fast=4"],
+        &["whatif", "--submit-workers", "2", "--submit-tenant", "me"],
+    ] {
+        let ran = up.oef(args);
+        assert_eq!(ran.code, 0, "{args:?}: {}", ran.err);
+        assert!(!ran.out.trim().is_empty(), "{args:?}");
+    }
+    assert!(up.oef(&["cancel", &long]).code == 0);
+    up.until(&long, "cancelled");
+}
+
+#[test]
+fn failures_are_told_with_their_exit_codes() {
+    let up = Up::start();
+    let ran = up.oef(&[
+        "submit",
+        "--tenant",
+        "me",
+        "--wait",
+        "--",
+        "sh",
+        "-c",
+        "echo broken >&2; exit 3",
+    ]);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    let id = ran.out.trim().to_string();
+    let shown = up.oef(&["job", &id]);
+    assert_eq!(shown.code, 1);
+    assert!(shown.out.contains("exit code 3") && shown.out.contains("broken"), "{}", shown.out);
+    assert_eq!(up.oef(&["logs", &id, "--stderr"]).out, "broken\n");
+    let ran = up.oef(&["submit", "--tenant", "me", "--wait", "--", "/no/such/program"]);
+    assert!(
+        [1, 3].contains(&ran.code) && ran.err.contains("/no/such/program"),
+        "{} {}",
+        ran.code,
+        ran.err
+    );
+    up.oef(&["submit", "--tenant", "me", "--types", "fsat", "--", "true"])
+        .fails(3, &["fsat", "fast"]);
+    up.oef(&["submit", "--tenant", "me", "--workers", "100", "--", "true"]).fails(3, &["100"]);
+    up.oef(&["job", "999"]).fails(3, &["999"]);
+    up.oef(&["why", "nobody"]).fails(3, &["nobody"]);
+    up.oef(&["settings", "--set", "mechanism=luck"]).fails(3, &["luck"]);
+}
+
+#[test]
+fn a_sweep_and_a_tenants_token() {
+    let up = Up::start();
+    let ids = up.submit(&["--sweep", "x=1,2,3"], "echo x is {x}");
+    let ids: Vec<&str> = ids.lines().collect();
+    assert_eq!(ids.len(), 3);
+    for (id, x) in ids.iter().zip(1..) {
+        up.until(id, "finished");
+        assert_eq!(up.oef(&["logs", id]).out, format!("x is {x}\n"));
+    }
+    let listed = up.oef(&["jobs", "--all", "--label", "x=2", "--json"]).json();
+    assert_eq!(listed["jobs"].as_array().map(Vec::len), Some(1));
+
+    up.oef(&["tenant", "create", "other", "--weight", "2"]);
+    let secret = up.oef(&["token", "create", "--role", "tenant", "--tenant", "other"]).out;
+    let home = up.home.path().display().to_string();
+    let other = |args: &[&str]| {
+        daemon::run(args, "", &[("XDG_STATE_HOME", &home), ("OEF_TOKEN", secret.trim())])
+    };
+    assert!(other(&["jobs", "--all"]).out.contains("no jobs"));
+    other(&["job", ids[0]]).fails(3, &[]);
+    other(&["tenant", "create", "third"]).fails(3, &[]);
+    let ran = other(&["submit", "--wait", "--", "true"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+}
+
+#[test]
+fn jobs_and_their_numbers_outlive_the_daemon() {
+    let mut up = Up::start();
+    let id = up.submit(&[], "echo once; sleep 1000");
+    up.until(&id, "running");
+    up.child.kill().expect("killed");
+    up.child.wait().expect("gone");
+    let state = up.home.join("state").display().to_string();
+    let check = up.oef(&["journal", "check", "--state", &state, "--json"]).json();
+    assert_eq!(check["sound"], true, "{check}");
+    up.oef(&["jobs"]).fails(3, &["cannot be reached"]);
+    up.child = Up::spawn(&up.home);
+    up.until(&id, "running");
+    assert_eq!(up.oef(&["logs", &id]).out, "once\n");
+    let copy = up.home.join("copy.db").display().to_string();
+    let ran = up.oef(&["backup", &copy, "--state", &state]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    up.oef(&["journal", "compact", "--state", &state]).fails(2, &["state"]);
+    let exported = up.oef(&["journal", "export", "--state", &state]).out;
+    assert!(exported.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{exported}");
+}
