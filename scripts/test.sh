@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
-# The one test command: style, lints, all tests, the shipped examples, and the prototype's own test.
+# The one test command: style, lints, all tests (a minute of them kills a daemon again and again), the shipped
+# examples, the REST interface against its document, and the prototype's own test.
 #
 #   scripts/test.sh              everything
-#   scripts/test.sh --rust       without the prototype (which installs Python packages on its first run)
+#   scripts/test.sh --rust       without what needs Python (and installs packages on its first run)
 #
-# It needs Rust, a C compiler and, for the prototype, Python 3 with the venv module.
+# It needs Rust, a C compiler and Python 3 with the venv module. OEF_CRASH_SECONDS sets how long the crash test
+# goes on (60).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-with_prototype=true
+with_python=true
 case "${1:-}" in
     "") ;;
-    --rust) with_prototype=false ;;
+    --rust) with_python=false ;;
     *) echo "usage: scripts/test.sh [--rust]" >&2; exit 2 ;;
 esac
 
@@ -60,7 +62,9 @@ echo "examples/h200-mps.csv"
 echo "the demonstration of the simulator"
 "$target/oef" simulate --json >/dev/null 2>&1
 
-if $with_prototype; then
+if $with_python; then
+    step "the REST interface against its document"
+    scripts/api-test.sh
     step "the prototype"
     python3 benches/prototype/test_run.py
 fi
