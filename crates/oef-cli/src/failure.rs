@@ -2,6 +2,7 @@
 
 use crate::exit::Exit;
 use oef_api::client::ClientError;
+use oef_api::types::Problem;
 use oef_core::SolveError;
 use oef_sim::input::InputError;
 use std::io;
@@ -93,7 +94,18 @@ impl From<ClientError> for Failure {
             _ => None,
         };
         let complaint = Complaint { place, message: error.to_string(), hint: error.hint() };
-        Failure::Said { exit: Exit::Server, complaints: vec![complaint] }
+        let exit = error.problem().map_or(Exit::Server, exit_of);
+        Failure::Said { exit, complaints: vec![complaint] }
+    }
+}
+
+/// What a refusal of the daemon means for a script: a value that is wrong, wherever that was noticed, is bad
+/// input; a limit is a limit; and what is left is the server's own no.
+pub fn exit_of(problem: &Problem) -> Exit {
+    match (problem.status, problem.kind.as_str()) {
+        (_, "limit_reached") | (413, _) => Exit::Limit,
+        (400 | 404 | 422, _) => Exit::BadInput,
+        _ => Exit::Server,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::pages;
 use crate::args_jobs::CancelArgs;
 use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
+use crate::failure::{Complaint, Failure, exit_of};
 use crate::output::names::safe;
 use crate::output::numbers::counted;
 use crate::printer::Printer;
@@ -20,13 +20,14 @@ struct Document {
 /// Runs the command. Every job is tried, also behind one that cannot be cancelled.
 pub fn run(args: &CancelArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let ids = if args.all { all(args, client)? } else { args.ids.clone() };
-    let (mut jobs, mut complaints) = (Vec::new(), Vec::new());
+    let (mut jobs, mut complaints, mut exit) = (Vec::new(), Vec::new(), Exit::Server);
     for id in ids {
         match client.cancel(id) {
             Ok(job) => jobs.push(job),
             // Between the list and now it ended by itself.
             Err(ClientError::Refused(problem)) if args.all && problem.kind == "conflict" => {}
             Err(ClientError::Refused(problem)) => {
+                exit = exit_of(&problem);
                 let complaint = Complaint::new(problem.detail.clone()).at(format!("job {id}"));
                 complaints.push(Complaint { hint: problem.hint.clone(), ..complaint });
             }
@@ -50,7 +51,7 @@ pub fn run(args: &CancelArgs, client: &Client, printer: &Printer) -> Result<Exit
     if complaints.is_empty() {
         return Ok(Exit::Done);
     }
-    Err(Failure::Said { exit: Exit::Server, complaints })
+    Err(Failure::Said { exit, complaints })
 }
 
 /// The jobs of a tenant that have not ended. An admin says whose: nobody ends everybody's work by leaving
