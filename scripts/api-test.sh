@@ -9,9 +9,10 @@
 # target/, which needs Python 3 with the venv module.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+settings=$PWD/scripts/api-test.toml
 
 target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
-oef=${OEF:-$target/debug/oef}
+oef=$(realpath "${OEF:-$target/debug/oef}")
 venv=$target/api-test-venv
 version=4.32.5
 
@@ -45,8 +46,9 @@ done
 server=$(sed 's/.*"server":"\([^"]*\)".*/\1/' "$dir/oef/access.json")
 token=$(sed 's/.*"token":"\([^"]*\)".*/\1/' "$dir/oef/access.json")
 
-# Event streams have no end: they have tests of their own.
-OEF_API_TOKEN=$token "$venv/bin/st" --config-file scripts/api-test.toml run "$server/api/v1/openapi.json" \
+# Event streams have no end: they have tests of their own. It keeps notes where it runs.
+cd "$dir"
+OEF_API_TOKEN=$token "$venv/bin/st" --config-file "$settings" run "$server/api/v1/openapi.json" \
     --exclude-path /events --request-timeout 30 "$@" || { status=$?; tail -n 20 "$dir/log" >&2; exit "$status"; }
 
 # Whatever was asked, the daemon is still there and works.

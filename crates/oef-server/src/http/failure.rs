@@ -53,6 +53,16 @@ pub(super) fn refused(mut problem: Problem) -> Failure {
     Failure(problem)
 }
 
+/// The same where the body names a group. One that is not there is a mistake in the body: 404 would say that
+/// the thing in the path is missing.
+pub(super) fn refused_group(problem: Problem, field: &str) -> Failure {
+    if problem.kind != Kind::NotFound.word() {
+        return refused(problem);
+    }
+    let status = StatusCode::UNPROCESSABLE_ENTITY.as_u16();
+    Failure(Problem { status, ..problem }.field(field))
+}
+
 pub(super) async fn unknown_route(uri: Uri) -> Failure {
     let problem = Kind::NotFound.problem(format!("there is no route {}", uri.path()));
     Failure(problem.hint(format!("all routes are listed at {}/openapi.json", oef_api::PREFIX)))

@@ -3,7 +3,7 @@
 use super::App;
 use super::auth::Asks;
 use super::extract::{Body, Nothing, Params, Part};
-use super::failure::{Answer, Failure, refused};
+use super::failure::{Answer, Failure, refused_group};
 use super::queries::{PageParams, page};
 use axum::Json;
 use axum::extract::State;
@@ -38,7 +38,12 @@ async fn put(
     Part(name): Part<String>,
     Body(group): Body<GroupPut>,
 ) -> Answer<Group> {
-    Ok(Json(app.daemon().put_group(&caller, &name, group).await.map_err(refused)?))
+    Ok(Json(
+        app.daemon()
+            .put_group(&caller, &name, group)
+            .await
+            .map_err(|problem| refused_group(problem, "parent"))?,
+    ))
 }
 
 /// Removes a group that has no members

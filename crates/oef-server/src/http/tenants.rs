@@ -3,12 +3,12 @@
 use super::App;
 use super::auth::Asks;
 use super::extract::{Body, Nothing, Params, Part};
-use super::failure::{Answer, Failure, refused};
+use super::failure::{Answer, Failure, refused_group};
 use super::queries::{PageParams, page};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use oef_api::types::{Tenant, TenantCreate, TenantPatch, TenantWhy, Tenants};
+use oef_api::types::{Problem, Tenant, TenantCreate, TenantPatch, TenantWhy, Tenants};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -43,7 +43,7 @@ async fn create(
 ) -> Result<(StatusCode, Json<Tenant>), Failure> {
     Ok((
         StatusCode::CREATED,
-        Json(app.daemon().create_tenant(&caller, tenant).await.map_err(refused)?),
+        Json(app.daemon().create_tenant(&caller, tenant).await.map_err(no_group)?),
     ))
 }
 
@@ -71,7 +71,7 @@ async fn patch(
     Part(name): Part<String>,
     Body(patch): Body<TenantPatch>,
 ) -> Answer<Tenant> {
-    Ok(Json(app.daemon().patch_tenant(&caller, &name, patch).await.map_err(refused)?))
+    Ok(Json(app.daemon().patch_tenant(&caller, &name, patch).await.map_err(no_group)?))
 }
 
 /// Removes a tenant
@@ -101,4 +101,8 @@ async fn why(
     Part(name): Part<String>,
 ) -> Answer<TenantWhy> {
     app.aside(move |daemon| daemon.tenant_why(&caller, &name)).await.map(Json)
+}
+
+fn no_group(problem: Problem) -> Failure {
+    refused_group(problem, "group")
 }
