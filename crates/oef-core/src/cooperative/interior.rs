@@ -196,12 +196,7 @@ pub(super) fn follow(data: &Data<'_>, start: Point, accuracy: f64, stop: &dyn Fn
 
 /// One predictor-corrector step; returns the step lengths, primal and dual, or nothing where the arithmetic
 /// broke down, and then the point stays.
-fn iterate(
-    data: &Data<'_>,
-    point: &mut Point,
-    mu: f64,
-    residuals: Targets,
-) -> Option<(f64, f64)> {
+fn iterate(data: &Data<'_>, point: &mut Point, mu: f64, residuals: Targets) -> Option<(f64, f64)> {
     let mut targets = residuals;
     let newton = Newton::new(data, point, mu);
     targets.aim(point, 0.0, None);

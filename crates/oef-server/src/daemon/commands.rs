@@ -5,8 +5,9 @@ use crate::caller::Caller;
 use crate::engine::{Command, Done, Message};
 use crate::problem::{Kind, More};
 use oef_api::types::{
-    Group, GroupPut, Job, JobBatch, NewToken, Node, NodePatch, Problem, Settings, SettingsPatch,
-    Submitted, Tenant, TenantCreate, TenantPatch, TokenCreate, Workload, WorkloadPut,
+    Group, GroupPut, Job, JobBatch, JobSubmit, NewToken, Node, NodePatch, Problem, Settings,
+    SettingsPatch, Submitted, Tenant, TenantCreate, TenantPatch, TokenCreate, Workload,
+    WorkloadPut,
 };
 use std::path::Path;
 use tokio::sync::oneshot;
@@ -20,7 +21,7 @@ impl Daemon {
         batch: JobBatch,
         key: Option<String>,
     ) -> Result<Submitted, Problem> {
-        check_programs(&batch)?;
+        check_programs(caller, &batch)?;
         match self.ask(caller, Command::Submit { batch, key }).await? {
             Done::Submitted(submitted) => Ok(submitted),
             _ => Err(mixed_up()),
@@ -137,9 +138,12 @@ impl Daemon {
     }
 }
 
-/// Programs that are named by their path must be there. Others are looked for when the job starts.
-fn check_programs(batch: &JobBatch) -> Result<(), Problem> {
-    for job in &batch.jobs {
+/// Programs that are named by their path must be there. Others are looked for when the job starts. Who may
+/// not submit learns nothing about paths: the engine refuses it.
+fn check_programs(caller: &Caller, batch: &JobBatch) -> Result<(), Problem> {
+    let owner = |job: &JobSubmit| job.tenant.clone().or_else(|| caller.tenant.clone());
+    let may = |job: &&JobSubmit| owner(job).is_some_and(|tenant| caller.may_change(&tenant));
+    for job in batch.jobs.iter().filter(may) {
         let Some(program) = job.command.first().filter(|program| program.starts_with('/')) else {
             continue;
         };

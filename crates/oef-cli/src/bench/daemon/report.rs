@@ -105,7 +105,8 @@ pub fn render(figures: &Figures) -> String {
             mark.map_or(Cell::text(""), |m| Cell::text(m.symbol()).style(m.style())),
         ]);
     }
-    let reason = figures.load.reason.as_deref().map(|reason| format!("\nFirst refusal: {reason}\n"));
+    let reason =
+        figures.load.reason.as_deref().map(|reason| format!("\nFirst refusal: {reason}\n"));
     let legend = "\nA submission's time counts from the instant at which it was due, over loopback, with the client on the \
                   same machine.\n";
     table.render() + legend + reason.as_deref().unwrap_or_default()
