@@ -25,7 +25,7 @@ const STYLES: Styles = Styles::styled()
 
 const TOUR: &str = "\
 Start here, with a cluster of real processes:
-  oef up --demo                                  the whole of it on this machine; then in another terminal:
+  oef up --demo                                  all of it on this machine; then, elsewhere:
   oef submit -- python train.py                  a job; prints its number
   oef jobs --watch                               what all jobs do, and why
   oef why 12                                     why it waits, and when it can start
