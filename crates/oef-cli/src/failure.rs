@@ -100,11 +100,13 @@ impl From<ClientError> for Failure {
 }
 
 /// What a refusal of the daemon means for a script: a value that is wrong, wherever that was noticed, is bad
-/// input; a limit is a limit; and what is left is the server's own no.
+/// input; a limit is a limit; and what is left is the server's own no. A job that is not there may be another
+/// tenant's, so that is a no.
 pub fn exit_of(problem: &Problem) -> Exit {
     match (problem.status, problem.kind.as_str()) {
         (_, "limit_reached") | (413, _) => Exit::Limit,
-        (400 | 404 | 422, _) => Exit::BadInput,
+        (_, kind) if kind.starts_with("unknown_") => Exit::BadInput,
+        (400 | 422, _) => Exit::BadInput,
         _ => Exit::Server,
     }
 }

@@ -201,8 +201,8 @@ fn failures_are_told_with_their_exit_codes() {
         ran.err
     );
     up.oef(&["submit", "--tenant", "me", "--types", "fsat", "--", "true"])
-        .fails(3, &["fsat", "fast"]);
-    up.oef(&["submit", "--tenant", "me", "--workers", "100", "--", "true"]).fails(3, &["100"]);
+        .fails(2, &["fsat", "fast"]);
+    up.oef(&["submit", "--tenant", "me", "--workers", "100", "--", "true"]).fails(2, &["100"]);
     up.oef(&["job", "999"]).fails(3, &["999"]);
     up.oef(&["why", "nobody"]).fails(3, &["nobody"]);
     up.oef(&["settings", "--set", "mechanism=luck"]).fails(3, &["luck"]);

@@ -7,6 +7,8 @@
 //! `OEF_CRASH_SECONDS` says for how long (a minute by default, an hour with `OEF_LONG`), `OEF_SEED` repeats
 //! the choices of an earlier run.
 
+#![expect(clippy::print_stdout, reason = "a seed that fails is to be run again")]
+
 mod dice;
 mod lab;
 mod trace;
