@@ -56,7 +56,7 @@ pub struct UpArgs {
     #[arg(long, value_name = "TYPE=NxP%,...")]
     pub mps: Option<String>,
     /// How long a round lasts [default: as before, or 5min; with --demo 5s]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = round_length)]
     pub round: Option<Duration>,
     /// How to share (see `oef mechanisms`) [default: as before, or cooperative]
     #[arg(long, short, value_name = "NAME", value_parser = mechanism())]
@@ -138,4 +138,14 @@ pub struct BackupArgs {
     pub file: PathBuf,
     #[command(flatten)]
     pub state: StateArgs,
+}
+
+/// Noticed here, before a folder is made.
+fn round_length(text: &str) -> Result<Duration, String> {
+    let length = duration(text)?;
+    let (least, most) = (Duration::from_millis(100), Duration::from_secs(86_400));
+    match (least..=most).contains(&length) {
+        true => Ok(length),
+        false => Err("a round lasts from 100ms to 1 day".into()),
+    }
 }

@@ -105,7 +105,12 @@ fn head(out: &mut String, round: &Round) {
             format!("shares of round {} were kept: the new ones were not ready", age.of_round);
         let _ = writeln!(out, "{}", text.yellow());
     } else {
-        let _ = writeln!(out, "shares computed in {}", seconds(age.solve_s));
+        // It is counted in whole milliseconds.
+        let took = match age.solve_s > 0.0 {
+            true => seconds(age.solve_s),
+            false => "less than 1 ms".into(),
+        };
+        let _ = writeln!(out, "shares computed in {took}");
     }
     if let Some(trouble) = &age.trouble {
         let _ = writeln!(out, "{}", safe(trouble).yellow());
