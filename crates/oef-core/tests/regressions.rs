@@ -258,3 +258,23 @@ fn cooperative_under_demands_stopped_at_once_is_free_of_envy_and_not_called_opti
     assert_eq!(outcome.solver.status, oef_core::Status::Feasible, "{:?}", outcome.solver);
     assert!(outcome.solver.gap > 0.0 && outcome.solver.gap < 1.0, "{:?}", outcome.solver);
 }
+
+/// Whole speedups from one to five: the path got stuck, and the simplex went round among thousands of
+/// tight pairs.
+#[test]
+fn cooperative_with_many_ties_is_proven_in_few_pivots() {
+    for (seed, tenants) in [(1, 60), (2, 60), (1, 150), (3, 150), (9, 150)] {
+        let mut random = Random::new(seed);
+        let row =
+            |random: &mut Random| (0..10).map(|_| 1.0 + (5.0 * random.unit()).floor()).collect();
+        let rows: Vec<Vec<f64>> = (0..tenants).map(|_| row(&mut random)).collect();
+        let rows: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
+        let (problem, outcome) =
+            outcome(&ProblemSpec::from_matrix(&[10.0; 10], &rows), Cooperative);
+        let certificate = audit(&problem, &outcome);
+        assert!(certificate.envy_free.holds && certificate.capacity.holds, "{certificate:?}");
+        let solver = outcome.solver;
+        assert_eq!(solver.status, oef_core::Status::Optimal, "seed {seed}: {solver:?}");
+        assert!(solver.iterations < 5_000, "seed {seed}: {solver:?}");
+    }
+}

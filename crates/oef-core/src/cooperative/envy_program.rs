@@ -189,6 +189,12 @@ impl<'a> EnvyProgram<'a> {
         self
     }
 
+    /// Gives up after so many pivots in all.
+    pub fn with_limit(mut self, pivots_max: usize) -> Self {
+        self.simplex.limit = pivots_max;
+        self
+    }
+
     /// Solves to optimality over all pairs.
     pub fn optimise(&mut self, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
         for _ in 0..ROUNDS_MAX {

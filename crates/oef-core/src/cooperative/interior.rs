@@ -19,6 +19,12 @@ use ndarray::{Array2, ArrayView2};
 
 /// Iterations; 15 to 45 are usual.
 const ITERATIONS_MAX: usize = 120;
+/// Envy at the end of a path that shows that it has missed a pair.
+const MISSED: f64 = 1e-6;
+/// Fresh starts of a path that got stuck; with the pairs that it has met, one or two are enough.
+const RESTARTS_MAX: usize = 4;
+/// What may be left at the end of a path that has arrived.
+const ARRIVED: f64 = 1e-11;
 /// Part of the way to the boundary that a step may take.
 const TO_BOUNDARY: f64 = 0.995;
 /// Rounds in which multipliers are brought into line for a bound.
@@ -37,6 +43,7 @@ const ROOM: f64 = 0.1;
 const BALANCE: f64 = 1e-3;
 /// Pairs that come into play per row and iteration at most.
 const ADDED_MAX: usize = 2;
+const ADDED_MAX_THOROUGH: usize = 20;
 /// Complementarity below which the pairs in play stay as they are; what they miss by then is found by
 /// the check of the vertex.
 const SETTLED: f64 = 1e-9;
@@ -167,31 +174,126 @@ pub(super) struct Run {
     pub iterations: usize,
     /// What the multipliers of pairs that came or went still owe to the dual equations.
     pub debts: Debts,
+    /// Complementarity and what is left of the primal equations: how far the end is.
+    left: f64,
+    /// Every pair (envious, envied) that was ever in play, for a start with more care; nothing where
+    /// that has been.
+    met: Vec<(usize, usize)>,
 }
 
-/// Follows the path from the given point until complementarity is below `accuracy`.
+/// Follows the path from the given point until complementarity is below `accuracy`; starts again if it
+/// gets stuck on the way.
 pub(super) fn follow(data: &Data<'_>, start: Point, accuracy: f64, stop: &dyn Fn() -> bool) -> Run {
-    let mut point = start;
-    let mut debts = Debts::default();
-    let mut stuck = 0;
-    for iteration in 0..ITERATIONS_MAX {
-        let mu = point.mu();
-        let residuals = Targets::residuals(data, &point);
-        let (primal, dual) = residuals.norms();
-        let arrived = mu < accuracy && primal < 1e-9 && dual < 1e-7;
-        if arrived || stuck > STUCK_MAX || stop() {
-            return Run { point, iterations: iteration, debts };
-        }
-        let Some((primal, dual)) = iterate(data, &mut point, mu, residuals) else {
-            return Run { point, iterations: iteration, debts };
-        };
-        stuck = if primal.min(dual) < 0.05 { stuck + 1 } else { 0 };
-        debts.pay(dual);
-        let before = point.pairs.clone();
-        point.adapt_pairs(data);
-        debts.take(&before, &point.pairs);
+    let mut walk = Walk { met: start.pairs.list(), care: Care::Quick };
+    let mut run = walk.follow(data, start, accuracy, stop);
+    run.met = walk.met;
+    if run.left < SETTLED || stop() {
+        return run;
     }
-    Run { point, iterations: ITERATIONS_MAX, debts }
+    start_again(data, &run, accuracy, stop).unwrap_or(run)
+}
+
+/// Follows the path again where its first end is not the optimum; `None` if that gets no nearer.
+///
+/// Where profiles have ties, pairs that were dropped may come back when there is no room left for them,
+/// and the path gets stuck; or they come back unnoticed. So it starts again with all pairs that it
+/// has met, and drops none.
+pub(super) fn start_again(
+    data: &Data<'_>,
+    first: &Run,
+    accuracy: f64,
+    stop: &dyn Fn() -> bool,
+) -> Option<Run> {
+    if first.met.is_empty() {
+        // It was found with care already.
+        return None;
+    }
+    let mut walk = Walk { met: first.met.clone(), care: Care::Thorough };
+    let mut least = first.left.max(walk.missed(data, &first.point));
+    let mut iterations = first.iterations;
+    let mut best = None;
+    for _ in 0..RESTARTS_MAX {
+        if least < ARRIVED || stop() {
+            break;
+        }
+        walk.met.sort_unstable();
+        walk.met.dedup();
+        let start = Point::start(data, &walk.met);
+        let mut run = walk.follow(data, start, accuracy, stop);
+        run.left = run.left.max(walk.missed(data, &run.point));
+        iterations += run.iterations;
+        if run.left < least {
+            least = run.left;
+            best = Some(run);
+        }
+    }
+    best.map(|best| Run { iterations, ..best })
+}
+
+/// How pairs come into play and leave.
+#[derive(Clone, Copy, PartialEq)]
+enum Care {
+    /// A few at a time, and those that the path has left behind are dropped.
+    Quick,
+    /// Many at a time, and all of them stay.
+    Thorough,
+}
+
+/// What a path has met.
+struct Walk {
+    /// Every pair (envious, envied) that was ever in play.
+    met: Vec<(usize, usize)>,
+    care: Care,
+}
+
+impl Walk {
+    fn follow(
+        &mut self,
+        data: &Data<'_>,
+        start: Point,
+        accuracy: f64,
+        stop: &dyn Fn() -> bool,
+    ) -> Run {
+        let mut point = start;
+        let mut debts = Debts::default();
+        let mut stuck = 0;
+        let mut iterations = 0;
+        let left = loop {
+            let mu = point.mu();
+            let residuals = Targets::residuals(data, &point);
+            let (primal, dual) = residuals.norms();
+            let left = mu + primal;
+            let arrived = mu < accuracy && primal < 1e-9 && dual < 1e-7;
+            if arrived || stuck > STUCK_MAX || iterations == ITERATIONS_MAX || stop() {
+                break left;
+            }
+            let Some((primal, dual)) = iterate(data, &mut point, mu, residuals) else {
+                break left;
+            };
+            iterations += 1;
+            stuck = if primal.min(dual) < 0.05 { stuck + 1 } else { 0 };
+            debts.pay(dual);
+            let before = point.pairs.clone();
+            point.adapt_pairs(data, self);
+            debts.take(&before, &point.pairs);
+        };
+        Run { point, iterations, debts, left, met: Vec::new() }
+    }
+
+    /// Envy between pairs that came too late to be noticed: they count as met. Returns the greatest.
+    fn missed(&mut self, data: &Data<'_>, point: &Point) -> f64 {
+        let mut most = 0.0_f64;
+        for (l, row) in point.utilities(data).rows().into_iter().enumerate() {
+            for (i, other) in row.iter().enumerate() {
+                let envy = other - point.u[l];
+                if envy > MISSED && i != l {
+                    self.met.push((l, i));
+                    most = most.max(envy);
+                }
+            }
+        }
+        most
+    }
 }
 
 /// One predictor-corrector step; returns the step lengths, primal and dual, or nothing where the arithmetic
@@ -427,7 +529,7 @@ impl Point {
     }
 
     /// Brings pairs into play that the path has come near to, and drops those it has left behind.
-    fn adapt_pairs(&mut self, data: &Data<'_>) {
+    fn adapt_pairs(&mut self, data: &Data<'_>, walk: &mut Walk) {
         let n = data.n;
         let mu = self.mu();
         if mu < SETTLED {
@@ -440,6 +542,7 @@ impl Point {
                 present[self.pairs.envious[r] * n + i] = true;
             }
         }
+        let most = if walk.care == Care::Quick { ADDED_MAX } else { ADDED_MAX_THOROUGH };
         let near = if mu > EARLY { NEAR * mu.sqrt() } else { 0.0 };
         let mut added: Vec<(usize, usize, f64, f64)> = Vec::new();
         let room = ROOM * mu.sqrt();
@@ -453,12 +556,14 @@ impl Point {
                 }
             }
             worst.sort_by(|a, b| a.0.total_cmp(&b.0));
-            added.extend(worst.iter().take(ADDED_MAX).map(|&(slack, i)| {
+            added.extend(worst.iter().take(most).map(|&(slack, i)| {
                 let s = slack.max(room);
                 (l, i, s, mu / s)
             }));
         }
-        let keep = |s: f64, z: f64| z > 1e-3 * s || mu > 1e-2;
+        walk.met.extend(added.iter().map(|&(l, i, _, _)| (l, i)));
+        let stay = mu > 1e-2 || walk.care == Care::Thorough;
+        let keep = |s: f64, z: f64| stay || z > 1e-3 * s;
         self.pairs.rebuild(n, keep, &added);
     }
 }
@@ -485,6 +590,13 @@ impl Pairs {
         let mut pairs = Pairs { start: vec![0; n + 1], ..Pairs::default() };
         pairs.rebuild(n, |_, _| true, list);
         pairs
+    }
+
+    /// All pairs (envious, envied).
+    fn list(&self) -> Vec<(usize, usize)> {
+        let rows = self.start.len().saturating_sub(1);
+        let towards = |i: usize| self.range(i).map(move |r| (self.envious[r], i));
+        (0..rows).flat_map(towards).collect()
     }
 
     /// The pairs that envy row `i`.

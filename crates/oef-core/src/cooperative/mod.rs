@@ -15,6 +15,7 @@
 mod again;
 mod debts;
 mod envy_program;
+mod face;
 mod interior;
 mod lanes;
 mod menu;
@@ -22,6 +23,7 @@ mod multipliers;
 mod newton;
 mod parties;
 mod proof;
+mod purify;
 mod targets;
 mod vertex;
 
@@ -43,6 +45,9 @@ const EXACT: f64 = 2e-11;
 /// Pivots per solve from the end of the path, which usually needs none, after which the proof by
 /// groups has a try.
 const PATIENCE: usize = 50;
+/// Pivots times rows that one attempt at a vertex may take, less than a second: where ties make the
+/// simplex go round, the answer at hand with its proven gap is better than one after minutes.
+const PIVOT_WORK: usize = 600_000;
 /// Rounds in which tenants reach their limit and leave room for others; each needs a new one.
 const THRESHOLDS_MAX: usize = 20;
 /// Rows up to which every row can have its own bundle in the simplex within seconds.
@@ -74,9 +79,10 @@ struct Finished {
 /// Computes the shares of the rows of an instance without caps.
 ///
 /// An interior-point method finds the optimum to ten digits and proves a bound; from there a simplex
-/// walks the last step to the canonical vertex, with one bundle for all rows that hold the same. If
-/// that vertex does not meet the bound, every row gets its own bundle again. When there is no time for
-/// all that, the bundles at hand become a menu, which is free of envy, with the gap to the bound.
+/// walks the last step to the canonical vertex, with one bundle for all rows that hold the same. Where
+/// ties make that a long walk, the equations of the optimal face are solved instead. If all that does
+/// not meet the bound, every row gets its own bundle again, for a limited number of pivots. When there
+/// is no time, the bundles at hand become a menu, which is free of envy, with the gap to the bound.
 ///
 /// An instance that is like the last one is solved from where that ended, if it can be.
 pub(crate) fn solve(
@@ -97,24 +103,20 @@ pub(crate) fn solve(
     }
     let data = interior::Data::new(&scaled);
     let start = interior::Point::start(&data, &scaled.neighbours(NEIGHBOURS));
-    let run = interior::follow(&data, start, ACCURACY, stop);
-    let bound = run.point.bound(&data);
+    let mut run = interior::follow(&data, start, ACCURACY, stop);
+    let mut bound = run.point.bound(&data);
     if stop() {
         let bound = bound.min(run.debts.bound(&data, &run.point));
         return Ok(from_menu(instance, &scaled, &run.point, bound));
     }
-    let found = near_vertex(instance, &scaled, &run, SAME[0], bound, PATIENCE, stop);
-    let found = match found.filter(|found| found.allocation.gap <= EXACT) {
-        Some(found) => {
-            let (vertex, bundles) = (found.vertex, found.bundles);
-            state.kept = Some(again::Kept::new(instance, vertex, bundles, &run.point));
-            Some(found.allocation)
-        }
-        None => again::from_path(instance, &scaled, &run.point, stop).map(|found| {
-            state.kept = Some(found.kept);
-            found.allocation
-        }),
-    };
+    let mut found = from_end(instance, &scaled, &run, bound, state, stop);
+    if found.is_none()
+        && let Some(nearer) = interior::start_again(&data, &run, ACCURACY, stop)
+    {
+        run = nearer;
+        bound = bound.min(run.point.bound(&data));
+        found = from_end(instance, &scaled, &run, bound, state, stop);
+    }
     let mut allocation = match found {
         Some(allocation) => allocation,
         None => with_patience(instance, &scaled, &run, bound, state, stop)?,
@@ -123,7 +125,30 @@ pub(crate) fn solve(
     Ok(allocation)
 }
 
-/// The answer where neither the vertex at the end of the path nor the proof by groups is at hand.
+/// The answer from the end of a path: the vertex there, if it is near; else the canonical point of the
+/// face there; else a proof by groups.
+fn from_end(
+    instance: &Instance,
+    scaled: &Scaled,
+    run: &interior::Run,
+    bound: f64,
+    state: &mut State,
+    stop: &dyn Fn() -> bool,
+) -> Option<Allocation> {
+    let near = near_vertex(instance, scaled, run, SAME[0], bound, PATIENCE, stop);
+    if let Some(found) = near.filter(|found| found.allocation.gap <= EXACT) {
+        let (vertex, bundles) = (found.vertex, found.bundles);
+        state.kept = Some(again::Kept::new(instance, vertex, bundles, &run.point));
+        return Some(found.allocation);
+    }
+    on_face(instance, scaled, run, bound, state, stop).or_else(|| {
+        let found = again::from_path(instance, scaled, &run.point, stop)?;
+        state.kept = Some(found.kept);
+        Some(found.allocation)
+    })
+}
+
+/// The answer where the end of the path has none.
 fn with_patience(
     instance: &Instance,
     scaled: &Scaled,
@@ -149,6 +174,26 @@ fn with_patience(
     }
 }
 
+/// The canonical point of the face at the end of the path.
+fn on_face(
+    instance: &Instance,
+    scaled: &Scaled,
+    run: &interior::Run,
+    bound: f64,
+    state: &mut State,
+    stop: &dyn Fn() -> bool,
+) -> Option<Allocation> {
+    let found = face::canonical(scaled, &run.point, stop)?;
+    let gap = ((bound - scaled.total(&found.y)) / bound).abs();
+    if gap > OPTIMALITY_TOLERANCE {
+        return None;
+    }
+    state.kept = Some(again::Kept::new(instance, found.vertex, found.bundles, &run.point));
+    let price = scaled.to_prices(instance, &run.point.p);
+    let x = scaled.to_shares(instance, &found.y);
+    Some(Allocation { x, price, gap, pivots: found.pivots })
+}
+
 /// The vertex with shared bundles near the end of the path.
 fn near_vertex(
     instance: &Instance,
@@ -161,7 +206,8 @@ fn near_vertex(
 ) -> Option<Finished> {
     let vertex = vertex::Vertex::near(scaled, &run.point, same);
     let program = EnvyProgram::resume(scaled, &vertex, &vec![false; scaled.n]);
-    finish(instance, scaled, program.with_patience(patience), Some(bound), stop).ok()
+    let program = program.with_patience(patience).with_limit(PIVOT_WORK / scaled.n);
+    finish(instance, scaled, program, Some(bound), stop).ok()
 }
 
 /// The best vertex with shared bundles near the end of the path.
@@ -202,6 +248,7 @@ fn with_own_bundles(
     }
     let vertex = vertex::Vertex::near(scaled, &run.point, 0.0);
     let program = EnvyProgram::resume(scaled, &vertex, &vec![false; scaled.n]);
+    let program = program.with_limit(PIVOT_WORK / scaled.n);
     finish(instance, scaled, program, None, stop).ok().map(|found| found.allocation)
 }
 

@@ -81,8 +81,9 @@ pub(crate) struct Simplex {
     scaled: Option<(Program, Scaling)>,
     /// Pivots per solve after which it is given up, if that is before it is given up anyway.
     pub patience: usize,
-    /// Pivots so far.
+    /// Pivots so far, and those after which every solve is given up.
     pub pivots: usize,
+    pub limit: usize,
     place: Vec<Place>,
     basis: Vec<usize>,
     basic_value: Vec<f64>,
@@ -107,6 +108,7 @@ impl Simplex {
             scaled: None,
             patience: usize::MAX,
             pivots: 0,
+            limit: usize::MAX,
             place: Vec::new(),
             basis: Vec::new(),
             basic_value: Vec::new(),
@@ -175,7 +177,7 @@ impl Simplex {
     ) -> Result<(), LpError> {
         self.tolerance = tolerance;
         self.perturbation.clear();
-        let limit = self.pivots + pivots_max;
+        let limit = self.pivots.saturating_add(pivots_max).min(self.limit);
         let mut stalled = 0;
         loop {
             if !self.fresh || self.factors.is_stale() {
