@@ -52,15 +52,14 @@ def capture_cpu() -> RandomStates:
 
 def offspring(states: RandomStates) -> RandomStates:
     """States that follow from the given ones and have nothing in common with them. The global generators keep theirs."""
-    seed = hashlib.sha256(pickle.dumps(states["random"], protocol=5)).digest()
+    # Each from its own library's alone: a script may have seeded one of them and not another.
     before = capture_cpu()
-    random.seed(seed)
-    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
-    if numpy is not None:
-        numpy.random.seed(list(hashlib.sha256(seed + before["numpy"][1].tobytes()).digest()))
-    if torch is not None:
-        drawn = hashlib.sha256(seed + bytes(before["torch"].tolist())).digest()
-        torch.default_generator.manual_seed(int.from_bytes(drawn[:7], "big"))
+    random.seed(_digest(pickle.dumps(states["random"], protocol=5)))
+    if "numpy" in states:
+        _module("numpy").random.seed(list(_digest(states["numpy"][1].tobytes())))
+    if "torch" in states:
+        seed = _digest(bytes(states["torch"].tolist()))
+        _module("torch").default_generator.manual_seed(int.from_bytes(seed[:7], "big"))
     fresh = capture_cpu()
     put_back(before, {})
     return fresh
@@ -79,6 +78,10 @@ def put_back(states: RandomStates, sources: Mapping[str, Any]) -> None:
     for name, source in sources.items():
         if _OWN + name in states:
             _write(source, states[_OWN + name])
+
+
+def _digest(state: bytes) -> bytes:
+    return hashlib.sha256(state).digest()
 
 
 def _put_back_cuda(torch: Any, saved: Any) -> None:
