@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# The one test command: style, lints, all tests, the shipped examples, and the prototype's own test.
+# The one test command: style, lints, all tests, the shipped examples, the Python package, and the prototype's own test.
 #
 #   scripts/test.sh              everything
-#   scripts/test.sh --rust       without the prototype (which installs Python packages on its first run)
+#   scripts/test.sh --rust       without Python (whose tests install packages on their first run)
 #
-# It needs Rust, a C compiler and, for the prototype, Python 3 with the venv module.
+# It needs Rust, a C compiler and, without --rust, Python 3 with the venv module.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-with_prototype=true
+with_python=true
 case "${1:-}" in
     "") ;;
-    --rust) with_prototype=false ;;
+    --rust) with_python=false ;;
     *) echo "usage: scripts/test.sh [--rust]" >&2; exit 2 ;;
 esac
 
@@ -60,7 +60,10 @@ echo "examples/h200-mps.csv"
 echo "the demonstration of the simulator"
 "$target/oef" simulate --json >/dev/null 2>&1
 
-if $with_prototype; then
+if $with_python; then
+    step "the Python package"
+    scripts/python-test.sh
+
     step "the prototype"
     python3 benches/prototype/test_run.py
 fi
