@@ -54,6 +54,24 @@ class Torch(Case):
     def test_distributed_data_parallel(self) -> None:
         self.check("ddp", workers=2)
 
+    def test_what_becomes_of_tensors_in_a_checkpoint(self) -> None:
+        import torch
+
+        from oef import _file
+
+        base = torch.arange(1000.0)
+        layer = torch.nn.Linear(2, 2)
+        saved = {"view": base[3:5], "model": layer, "grad": torch.ones(3, requires_grad=True), "half": torch.ones(2).bfloat16()}
+        path = self.folder / "file"
+        _file.write(path, {}, saved)
+        self.assertLess(path.stat().st_size, 4000 + 4000, "a view does not bring along what it is a view of")
+        found = _file.read(path)
+        self.assertTrue(torch.equal(found["view"], base[3:5]))
+        self.assertTrue(found["grad"].requires_grad)
+        self.assertEqual(found["half"].dtype, torch.bfloat16)
+        self.assertIsInstance(found["model"].weight, torch.nn.Parameter)
+        self.assertTrue(torch.equal(found["model"].weight, layer.weight))
+
     def test_on_a_gpu(self) -> None:
         import torch
 

@@ -6,7 +6,7 @@ import os
 import signal
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Mapping, Optional
+from typing import Dict, Mapping, Optional
 
 from ._errors import OefError
 
@@ -15,11 +15,9 @@ CHECKPOINTED = 75
 #: Exit code of a job that was told to stop and could not save.
 NOT_SAVED = 1
 
-_STOP_SIGNALS = {
-    "TERM": signal.SIGTERM,
-    "INT": signal.SIGINT,
-    "USR1": signal.SIGUSR1,
-    "USR2": signal.SIGUSR2,
+#: Those that this system has; a script may be tried out where there is no OEF and no SIGUSR1.
+_STOP_SIGNALS: Dict[str, signal.Signals] = {
+    name: getattr(signal, "SIG" + name) for name in ("TERM", "INT", "USR1", "USR2") if hasattr(signal, "SIG" + name)
 }
 
 

@@ -87,6 +87,8 @@ def remove(path: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Makes names in a folder durable."""
+    if sys.platform == "win32":
+        return  # There a folder cannot be opened, and renaming is as durable as it gets.
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -133,11 +135,16 @@ class _Pickler(pickle.Pickler):
 
     def reducer_override(self, value: Any) -> Any:
         torch = sys.modules.get("torch")
-        if torch is None or not isinstance(value, torch.Tensor) or value.layout != torch.strided:
+        if torch is None or type(value) not in (torch.Tensor, torch.nn.Parameter) or value.layout != torch.strided:
             return NotImplemented
-        tensor = value.detach()
-        if tensor.device.type != "cpu":
-            tensor = tensor.cpu()
-        elif tensor.untyped_storage().nbytes() > tensor.numel() * tensor.element_size():
-            tensor = tensor.clone()  # A view would bring along everything that it is a view of.
+        if value.device.type != "cpu":
+            tensor = value.detach().cpu()
+        elif value.untyped_storage().nbytes() > value.numel() * value.element_size():
+            tensor = value.detach().clone()  # A view would bring along everything that it is a view of.
+        else:
+            return NotImplemented
+        if type(value) is torch.nn.Parameter:
+            tensor = torch.nn.Parameter(tensor, requires_grad=value.requires_grad)
+        elif value.requires_grad:
+            tensor.requires_grad_()
         return tensor.__reduce_ex__(5)

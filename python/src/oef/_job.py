@@ -34,7 +34,8 @@ def job(
     sync_every: every how many steps the workers of a gang agree whether to stop or save.
     """
     global _current
-    if _current is not None:
+    # Without OEF a second one does no harm: in a notebook the same line is often run again.
+    if _current is not None and _current.environment.managed:
         raise OefError("oef.job() was called before in this process: pass that job on")
     _current = Job(checkpoint_dir=checkpoint_dir, checkpoint_every=checkpoint_every, sync_every=sync_every)
     return _current
