@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import socket
 import subprocess
+import time
 from typing import List, Tuple
 
 from .harness import Case, FakeRun, end, seeded
@@ -98,6 +101,36 @@ class Gang(Case):
         self.assertEqual(codes, [0, 0], errors)
         self.assertIn("has no file of worker 1", errors)
         self.assertLess(int(outputs[0][0]), 15)
+
+    def test_workers_meet_at_a_name_or_an_address(self) -> None:
+        for address in ("localhost", socket.gethostname(), "::1"):
+            with self.subTest(address):
+                try:
+                    socket.getaddrinfo(address, 1)
+                    socket.create_server(("", 0), family=socket.AF_INET6).close()
+                except OSError:
+                    self.skipTest(f"not run: this machine does not know {address}")
+                run = self.gang(f"at-{address}", "5", 2)
+                run.extra = {"MASTER_ADDR": address}
+                codes, _, errors = self.life(run)
+                self.assertEqual(codes, [0, 0], errors)
+
+    def test_strangers_are_sent_away(self) -> None:
+        run = self.gang("job", "5", 2)
+        first, second = run.start(TEST_SYNC="1", TEST_LATE="1")
+        meeting = self.folder / "job" / "run-0" / ".oef-meeting-1"
+        while not meeting.exists():
+            self.assertIsNone(first.poll(), "worker 0 has ended")
+            time.sleep(0.005)
+        port = json.loads(meeting.read_text())["port"]
+        self.assertEqual(meeting.stat().st_mode & 0o077, 0, "only the owner can read the word")
+        for said in (b"", b"hello\n", b"0" * 500, b"0123456789abcdef0123456789abcdef 1\n", b"\xff\xfe\n"):
+            with socket.create_connection(("127.0.0.1", port)) as stranger:
+                stranger.sendall(said)
+        (run.folder / "go").touch()
+        for process in (first, second):
+            _, errors = process.communicate(timeout=120)
+            self.assertEqual(process.returncode, 0, errors)
 
     def test_another_number_of_workers_goes_on_with_the_weights(self) -> None:
         codes, _, errors = self.life(self.gang("job", "30", 2), TEST_STOP="0:9")

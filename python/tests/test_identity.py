@@ -58,7 +58,12 @@ class Identity(Case):
         codes, endings = [-1], []
         while codes != [0]:
             [process] = run.start(TEST_SLEEP="0.01")
-            stop_after(process, chance.uniform(0.1, 0.45), signal.SIGTERM)
+            if run.lives % 3 == 0:  # At any moment of its start.
+                stop_after(process, chance.uniform(0.0, 0.4), signal.SIGTERM)
+            else:  # In its loop, however long the start takes on this machine.
+                while process.poll() is None and not run.progress():
+                    stop_after(process, 0.005, 0)
+                stop_after(process, chance.uniform(0.0, 0.1), signal.SIGTERM)
             codes = run.wait([process])
             endings.append(codes[0])
             # Before the loop begins the signal simply ends the process: there is nothing to save.

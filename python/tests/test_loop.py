@@ -171,6 +171,30 @@ class Restoring(Case):
         self.assertEqual(walk(99), ([4, 5, 6, 1, 2, 3, 4, 5, 6], 9))
 
 
+class BrokenOff(Case):
+    """A loop over batches that the script leaves early, in a loop over epochs."""
+
+    def walk(self, folder: str, until: int) -> List[Any]:
+        made = oef.Job(checkpoint_dir=self.folder / folder, checkpoint_every=1e-9, environment=ALONE)
+        seen: List[Any] = made.state.setdefault("seen", [])
+        for epoch in made.epochs(4):
+            for step, batch in made.steps(range(6)):
+                if len(seen) == until:
+                    return seen
+                seen.append((epoch, step, batch))
+                if batch == 2 + epoch % 2:
+                    break
+            seen.append("after")
+        return seen
+
+    def test_the_next_epoch_starts_at_its_beginning(self) -> None:
+        expected = self.walk("whole", 99)
+        for crash in range(len(expected)):
+            with self.subTest(crash=crash):
+                self.walk(f"crash-{crash}", crash)
+                self.assertEqual(self.walk(f"crash-{crash}", 99), expected)
+
+
 class Signals(Case):
     def test_a_script_that_never_calls_steps_is_warned_once(self) -> None:
         run = self.job("small.py", "never_steps")

@@ -111,17 +111,19 @@ class Loops:
                 feed.start()
         session.feed = feed
         session.speed.start()
-        while _more(position.loop_step, until):
-            try:
-                batch = self._next(feed)
-            except StopIteration:
-                break
-            yield position.step, batch
-            session.step_done()
-            if _more(position.loop_step, until):
-                session.boundary()
-        session.speed.stop()
-        session.feed = None
+        try:
+            while _more(position.loop_step, until):
+                try:
+                    batch = self._next(feed)
+                except StopIteration:
+                    break
+                yield position.step, batch
+                session.step_done()
+                if _more(position.loop_step, until):
+                    session.boundary()
+        finally:  # Also when the script breaks the loop off: then the next epoch starts at its beginning.
+            session.speed.stop()
+            session.feed = None
 
     def _next(self, feed: Feed[T]) -> T:
         if feed.batches > 0:
@@ -171,8 +173,6 @@ class Loops:
         session.progress.tell(session.position.step, session.speed.steps_per_second)
 
     def _end(self) -> None:
-        self._session.speed.stop()
-        self._session.feed = None
         self._session.watch.end()
 
     def _note(self, loader: Iterable[Any]) -> None:

@@ -183,11 +183,13 @@ class _Meeting:
 
 
 def _listen(address: str) -> socket.socket:
-    try:
+    if address == "localhost" or address.startswith("127."):
         return socket.create_server((address, 0))
-    except OSError:
-        # The name may mean another of this machine's addresses to the others than it does here.
-        return socket.create_server(("", 0))
+    # On all addresses, because a machine's own name often means another address to itself than to the others. Who does not
+    # know the word is sent away.
+    if socket.has_dualstack_ipv6():
+        return socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+    return socket.create_server(("", 0))
 
 
 def _ready(connection: socket.socket) -> socket.socket:

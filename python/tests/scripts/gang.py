@@ -1,7 +1,7 @@
 """One worker of a gang that trains without any framework: gang.py LENGTH[,LENGTH...] (batches of each rank, two epochs).
 
 TEST_STOP: "RANK:STEP", that worker sends itself the stop signal in that step. TEST_DIE: the same with kill -9.
-TEST_UNSAVABLE: the rank whose state cannot be pickled.
+TEST_UNSAVABLE: the rank whose state cannot be pickled. TEST_LATE: all but the first worker wait for a file `go`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ lengths = [int(n) for n in sys.argv[1].split(",")]
 stop_rank, _, stop_step = os.environ.get("TEST_STOP", "-1:0").partition(":")
 die_rank, _, die_step = os.environ.get("TEST_DIE", "-1:0").partition(":")
 random.seed(rank)
+while "TEST_LATE" in os.environ and rank > 0 and not os.path.exists("go"):
+    time.sleep(0.005)
 job = oef.job(sync_every=int(os.environ.get("TEST_SYNC", "1")))
 weights = [0.0]
 own = [float(rank)]
