@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import signal
+import types
 import unittest
 from pathlib import Path
 from typing import Any, Dict, List
 from unittest import mock
 
+from oef._agreement import with_ranks_of_torch
 from oef._environment import Environment
 from oef._errors import OefError
 from oef._progress import Progress, Speed
@@ -53,6 +55,15 @@ class Reading(unittest.TestCase):
             found,
             Environment("4", "9", 2, Path("/c"), Path("/p"), Path("/r"), signal.SIGUSR1, 2.5, 1, 4, "h", "h200"),
         )
+
+    def test_a_process_group_of_torch_knows_better(self) -> None:
+        for initialised, expected in [(True, (3, 8)), (False, (0, 2))]:
+            distributed = types.SimpleNamespace(
+                is_available=lambda: True, is_initialized=lambda: initialised, get_rank=lambda: 3, get_world_size=lambda: 8
+            )
+            with mock.patch.dict("sys.modules", torch=types.SimpleNamespace(distributed=distributed)):
+                found = with_ranks_of_torch(Environment.read({"RANK": "0", "WORLD_SIZE": "2"}))
+            self.assertEqual((found.rank, found.world_size), expected)
 
     def test_signals(self) -> None:
         for value, expected in [("", signal.SIGTERM), ("TERM", signal.SIGTERM), ("INT", signal.SIGINT), ("sigusr2", signal.SIGUSR2)]:

@@ -7,6 +7,7 @@ round *before*: so nobody waits for the slowest message in the middle of a step,
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Any, NamedTuple, Optional, Protocol
 
 from ._environment import Environment
@@ -122,11 +123,18 @@ class TorchAgreement(Rounds):
         return Vote(*(int(figure) for figure in self._tensor.tolist()))
 
 
-def initialised_torch(environment: Environment) -> Any:
-    """PyTorch if this script has set up its process group with as many workers as OEF started."""
+def initialised_torch() -> Any:
+    """PyTorch if this script has set up its process group."""
     torch = sys.modules.get("torch")
-    if torch is None or environment.world_size == 1:
+    if torch is None or not torch.distributed.is_available() or not torch.distributed.is_initialized():
         return None
-    if not torch.distributed.is_available() or not torch.distributed.is_initialized():
-        return None
-    return torch if torch.distributed.get_world_size() == environment.world_size else None
+    return torch
+
+
+def with_ranks_of_torch(environment: Environment) -> Environment:
+    """A script may start processes of its own, as `torch.multiprocessing.spawn` does: then its process group knows better."""
+    torch = initialised_torch()
+    if torch is None:
+        return environment
+    rank, world_size = int(torch.distributed.get_rank()), int(torch.distributed.get_world_size())
+    return replace(environment, rank=rank, world_size=world_size)

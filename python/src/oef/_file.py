@@ -112,9 +112,12 @@ def _verify(file: Any, size: int) -> Dict[str, Any]:
         left -= len(chunk)
     if file.read(_DIGEST_BYTES) != sha256.digest():
         raise Damaged("its checksum is wrong")
-    header = json.loads(start[len(_MAGIC):].split(b"\n", 1)[0])
+    try:
+        header = json.loads(start[len(_MAGIC):].split(b"\n", 1)[0])
+    except ValueError:
+        header = None
     if not isinstance(header, dict):
-        raise Damaged("its header is not an object")
+        raise Damaged("its header cannot be read")
     return header
 
 

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, Optional, Tuple, TypeVar, Union
 
+from ._agreement import with_ranks_of_torch
 from ._environment import Environment
 from ._errors import OefError, say
 from ._loop import Loops
@@ -53,7 +54,7 @@ class Job:
         environment: Optional[Environment] = None,
     ) -> None:
         check_options(checkpoint_every, sync_every)
-        found = Environment.read() if environment is None else environment
+        found = with_ranks_of_torch(Environment.read()) if environment is None else environment
         # OEF's folder comes first: it is the one that is brought to the next machine.
         folder = found.checkpoint_dir or (None if checkpoint_dir is None else Path(checkpoint_dir))
         save_seconds = None if checkpoint_every is None else checkpoint_every * 60

@@ -62,8 +62,8 @@ class Watch:
     def _connect(self) -> None:
         if self._environment.world_size == 1 or not self._matters:
             return
-        torch = initialised_torch(self._environment)
-        if torch is not None:
+        torch = initialised_torch()
+        if torch is not None and torch.distributed.get_world_size() == self._environment.world_size:
             self.agreement = TorchAgreement(torch)
         elif self._folder is not None:
             self.agreement = SocketAgreement(self._environment, self._folder, lambda: self.stop.requested)
