@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Tests of the Python package: types, and everything under python/tests, with real processes.
 #
-#   scripts/python-test.sh              with NumPy, in an environment of its own under target/
-#   PYTHON=python3.12 scripts/python-test.sh       with another Python, from 3.9 on
+#   scripts/python-test.sh                                      with NumPy, in an environment of its own under target/
+#   PYTHON=python3.12 scripts/python-test.sh                    with another Python, from 3.9 on
 #   OEF_TEST_PYTHON=~/venv/bin/python scripts/python-test.sh    with what is installed there, for instance PyTorch
+#   OEF_LONG=1 scripts/python-test.sh                           with many more preemptions, at other points
 #
 # Tests of packages that are not installed are not run, and that is printed.
 set -euo pipefail

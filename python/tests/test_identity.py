@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import unittest
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 from .harness import Case, FakeRun, have, run_without_oef, seeded, stop_after
 
 SHAPES = {"flat": 40, "epochs": 40, "outer": 40, "total": 33, "endless": 33}
+#: OEF_LONG=1 takes minutes more and tries many other points.
+SEEDS = 30 if os.environ.get("OEF_LONG") else 4
 SIGNALS = ["TERM", "INT", "USR1", "USR2"]
 
 
@@ -40,15 +43,16 @@ class Identity(Case):
 
     def test_pure_python(self) -> None:
         for shape in SHAPES:
-            for seed in range(4):
+            for seed in range(SEEDS):
                 with self.subTest(shape=shape, seed=seed):
                     self.check("pure", shape, seed)
 
     @unittest.skipUnless(have("numpy"), "not run: NumPy is not installed")
     def test_numpy(self) -> None:
         for shape in SHAPES:
-            with self.subTest(shape=shape):
-                self.check("numpy", shape, 0)
+            for seed in range(SEEDS // 4):
+                with self.subTest(shape=shape, seed=seed):
+                    self.check("numpy", shape, seed)
 
     def test_stopped_from_outside_at_any_moment(self) -> None:
         expected = self.reference("pure", "epochs")
