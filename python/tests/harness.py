@@ -152,7 +152,7 @@ def run_without_oef(script: str, *arguments: str, folder: Path) -> "subprocess.C
 
 
 def stop_after(process: "subprocess.Popen[str]", seconds: float, number: int) -> None:
-    """Sends a signal (0: none) to the whole process group after a while, if it is still there."""
+    """Sends a signal to the whole process group after a while, if it is still there."""
     until = time.monotonic() + seconds
     while process.poll() is None and time.monotonic() < until:
         time.sleep(0.005)

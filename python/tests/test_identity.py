@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import time
 import unittest
 from pathlib import Path
 
@@ -65,8 +67,7 @@ class Identity(Case):
             if run.lives % 3 == 0:  # At any moment of its start.
                 stop_after(process, chance.uniform(0.0, 0.4), signal.SIGTERM)
             else:  # In its loop, however long the start takes on this machine.
-                while process.poll() is None and not run.progress():
-                    stop_after(process, 0.005, 0)
+                self.wait_for_a_step(run, process)
                 stop_after(process, chance.uniform(0.0, 0.1), signal.SIGTERM)
             codes = run.wait([process])
             endings.append(codes[0])
@@ -75,6 +76,10 @@ class Identity(Case):
         self.assertIn(75, endings)
         self.assertEqual(out.read_text(), expected, endings)
 
+    def wait_for_a_step(self, run: FakeRun, process: "subprocess.Popen[str]") -> None:
+        while process.poll() is None and not run.progress():
+            time.sleep(0.002)
+
     def test_killed_at_any_moment(self) -> None:
         expected = self.reference("pure", "flat")
         out = self.folder / "out"
@@ -82,9 +87,10 @@ class Identity(Case):
         chance = seeded("killed")
         codes, kills = [-1], 0
         while codes != [0]:
-            [process] = run.start(TEST_SLEEP="0.01", TEST_EVERY="0.0001")
+            [process] = run.start(TEST_SLEEP="0.02", TEST_EVERY="0.0001")
             if kills < 12:
-                stop_after(process, chance.uniform(0.15, 0.5), signal.SIGKILL)
+                self.wait_for_a_step(run, process)
+                stop_after(process, chance.uniform(0.0, 0.2), signal.SIGKILL)
             codes = run.wait([process])
             kills += codes != [0]
             self.assertIn(codes[0], (0, -signal.SIGKILL), run.errors)
