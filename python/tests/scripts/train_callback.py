@@ -27,7 +27,7 @@ def fake_lightning() -> None:
     fakes.install()
     import oef.lightning
 
-    callback = oef.lightning.OEFCallback(checkpoint_every=1e-6)
+    callback = oef.lightning.OEFCallback(checkpoint_every=1e-9)
     fakes.LightningTrainer([callback], STEPS).fit(did, callback.ckpt_path)
 
 
@@ -37,7 +37,7 @@ def fake_huggingface() -> None:
     fakes.install()
     import oef.huggingface as hf
 
-    trainer = fakes.HuggingFaceTrainer([hf.OEFCallback(checkpoint_every=1e-6)], hf.output_dir("out"), STEPS)
+    trainer = fakes.HuggingFaceTrainer([hf.OEFCallback(checkpoint_every=1e-9)], hf.output_dir("out"), STEPS)
     trainer.train(did, hf.last_checkpoint("out"))
 
 
