@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The one test command: style, lints, all tests (a minute of them kills a daemon again and again), the shipped
-# examples, the REST interface against its document, and the prototype's own test.
+# examples, the REST interface against its document, the Python package, and the prototype's own test.
 #
 #   scripts/test.sh              everything
 #   scripts/test.sh --rust       without what needs Python (and installs packages on its first run)
@@ -65,6 +65,9 @@ echo "the demonstration of the simulator"
 if $with_python; then
     step "the REST interface against its document"
     scripts/api-test.sh
+    step "the Python package"
+    scripts/python-test.sh
+
     step "the prototype"
     python3 benches/prototype/test_run.py
 fi
