@@ -17,11 +17,11 @@ use tempfile::TempDir;
 /// Generous: reached only when something hangs.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A folder with a daemon that works on it.
+/// A folder with a daemon that works on it. The daemon stands first, so that it is stopped before its folder goes.
 pub struct Cluster {
-    pub folder: TempDir,
-    pub gpus: String,
     pub daemon: Guarded,
+    pub gpus: String,
+    pub folder: TempDir,
 }
 
 /// A daemon that does not outlive its test, nor do its jobs.

@@ -81,9 +81,14 @@ fn fill(client: &Client, queued: u32) -> Result<(), Failure> {
     let mut number = 0;
     while waiting < queued {
         let jobs = BATCH.min(queued - waiting);
-        let batch = load::batch(number, jobs);
-        client.submit(&batch, None).map_err(|error| trouble(error.to_string()))?;
-        (waiting, number) = (waiting + jobs, number + 1);
+        match client.submit(&load::batch(number, jobs), None) {
+            Ok(_) => (waiting, number) = (waiting + jobs, number + 1),
+            // The daemon limits how many come in a short time; this part is not about that.
+            Err(error) if error.problem().is_some_and(|p| p.status == 429) => {
+                std::thread::sleep(Duration::from_secs(1));
+            }
+            Err(error) => return Err(trouble(error.to_string())),
+        }
     }
     Ok(())
 }
