@@ -51,6 +51,9 @@ pub fn run(args: &BenchDaemonArgs, printer: &Printer) -> Result<Exit, Failure> {
         figures.memory = host.memory();
         host.kill();
         figures.restart = host.start()?.as_secs_f64();
+        // Ready means that all of them are there with the first answer.
+        let found = waiting(&host.client()?)?;
+        figures.missing += usize::try_from(queued.saturating_sub(found)).unwrap_or(usize::MAX);
     }
     if args.json {
         printer.json(&BenchDaemonDocument::new(&figures))?;
@@ -74,15 +77,19 @@ fn missing(client: &Client, acknowledged: &[u64]) -> Result<usize, Failure> {
     }
 }
 
+/// Jobs that wait, of all tenants: ten, so that they fit on one page.
+fn waiting(client: &Client) -> Result<u32, Failure> {
+    let tenants = client.tenants(None).map_err(|error| trouble(error.to_string()))?;
+    Ok(tenants.tenants.iter().map(|tenant| tenant.queued).sum())
+}
+
 /// Submits until so many jobs wait.
 fn fill(client: &Client, queued: u32) -> Result<(), Failure> {
-    let tenants = client.tenants(None).map_err(|error| trouble(error.to_string()))?;
-    let mut waiting: u32 = tenants.tenants.iter().map(|t| t.queued).sum();
-    let mut number = 0;
-    while waiting < queued {
-        let jobs = BATCH.min(queued - waiting);
+    let (mut there, mut number) = (waiting(client)?, 0);
+    while there < queued {
+        let jobs = BATCH.min(queued - there);
         match client.submit(&load::batch(number, jobs), None) {
-            Ok(_) => (waiting, number) = (waiting + jobs, number + 1),
+            Ok(_) => (there, number) = (there + jobs, number + 1),
             // The daemon limits how many come in a short time; this part is not about that.
             Err(error) if error.problem().is_some_and(|p| p.status == 429) => {
                 std::thread::sleep(Duration::from_secs(1));
