@@ -42,7 +42,7 @@ And without one:
   oef simulate --report out.html                 a trace replayed under five mechanisms, as a report
   oef generate trace --jobs 1000 -o trace.csv    a load from a seed; also clusters and profiles
   oef reproduce --quick --report paper.html      the paper's evaluation, its figures beside ours
-  oef bench shares --quick                       how fast this machine solves; `bench sim`: simulates
+  oef bench shares --quick                       how fast this machine solves; also `bench sim`, `bench daemon`
 
 A problem file (TOML; JSON has the same fields):
   [[gpu]]
@@ -104,7 +104,7 @@ pub enum Command {
     /// Make traces, clusters and profiles from a seed
     #[command(subcommand)]
     Generate(GenerateCommand),
-    /// Measure how fast this machine solves, simulates and plans
+    /// Measure how fast this machine solves, simulates and plans, and what a daemon on it takes
     #[command(subcommand)]
     Bench(BenchCommand),
     /// Print completions for a shell

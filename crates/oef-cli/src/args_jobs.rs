@@ -1,5 +1,6 @@
 //! The arguments of the commands about jobs.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use oef_api::types::{JobState, StopSignal};
 use std::path::PathBuf;
@@ -136,8 +137,8 @@ pub struct JobsArgs {
     #[arg(long, short, value_name = "TENANT")]
     pub tenant: Option<String>,
     /// Only in these states
-    #[arg(long, short, value_name = "STATE,...", value_delimiter = ',', value_enum)]
-    pub state: Vec<StateName>,
+    #[arg(long, short, value_name = "STATE,...", value_delimiter = ',', value_parser = state())]
+    pub state: Vec<JobState>,
     /// Only with this label
     #[arg(long, short, value_name = "KEY[=VALUE]")]
     pub label: Option<String>,
@@ -224,37 +225,11 @@ pub struct LogsArgs {
     pub json: bool,
 }
 
-/// States by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum StateName {
-    /// Waits
-    Queued,
-    /// Its processes are being started
-    Starting,
-    /// Runs
-    Running,
-    /// Was told to stop
-    Stopping,
-    /// Did all its work
-    Finished,
-    /// Ended with an error
-    Failed,
-    /// Its owner did not want it any more
-    Cancelled,
-}
-
-impl From<StateName> for JobState {
-    fn from(name: StateName) -> JobState {
-        match name {
-            StateName::Queued => JobState::Queued,
-            StateName::Starting => JobState::Starting,
-            StateName::Running => JobState::Running,
-            StateName::Stopping => JobState::Stopping,
-            StateName::Finished => JobState::Finished,
-            StateName::Failed => JobState::Failed,
-            StateName::Cancelled => JobState::Cancelled,
-        }
-    }
+/// States by the names of the interface.
+fn state() -> impl TypedValueParser<Value = JobState> {
+    let known = |name: String| JobState::ALL.into_iter().find(|state| state.name() == name);
+    PossibleValuesParser::new(JobState::ALL.map(JobState::name))
+        .try_map(move |name| known(name).ok_or("there is no such state"))
 }
 
 /// Signals by name.

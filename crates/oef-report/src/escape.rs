@@ -1,7 +1,7 @@
 //! Text made safe for HTML and SVG, in elements and in attributes alike.
 
-/// Escapes markup, and leaves out the characters that XML does not know.
-pub(crate) fn escape(text: &str) -> String {
+/// Escapes markup, and leaves out the characters that XML does not know or that turn a line around.
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {
         match c {
@@ -11,6 +11,8 @@ pub(crate) fn escape(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' | '\r' => out.push(' '),
+            // Text that runs from right to left must not turn the rest of the line around.
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
             // Control characters and non-characters; a parser would refuse the whole file.
             c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {}
             c => out.push(c),
@@ -30,5 +32,6 @@ mod tests {
             "&lt;a href=&quot;x&quot;&gt;R&amp;D&#39;s&lt;/a&gt;"
         );
         assert_eq!(escape("bell\u{7} nul\0 two\nlines"), "bell nul two lines");
+        assert_eq!(escape("a\u{202e}b"), "ab");
     }
 }

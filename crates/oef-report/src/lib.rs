@@ -39,3 +39,5 @@ mod escape;
 pub mod format;
 pub mod html;
 pub mod table;
+
+pub use escape::escape;

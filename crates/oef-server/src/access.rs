@@ -4,7 +4,7 @@
 use oef_api::types::Access;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// Access files that were written, and are removed again at the end.
@@ -45,6 +45,14 @@ impl Drop for AccessFiles {
     }
 }
 
+/// The token in the file of a daemon that did not get to remove it: killed, or the machine went down. The next
+/// one goes on with it, so that clients which wait meanwhile go on as well.
+pub(crate) fn left_behind(path: &Path) -> Option<String> {
+    let is_private = fs::metadata(path).ok()?.permissions().mode() & 0o077 == 0;
+    let access: Access = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
+    (is_private && !access.token.is_empty()).then_some(access.token)
+}
+
 /// Whole or not at all, and never readable for others.
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
@@ -66,7 +74,6 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt as _;
 
     fn access(token: &str) -> Access {
         Access { server: "http://127.0.0.1:1".into(), token: token.into(), ca: None }
@@ -102,6 +109,21 @@ mod tests {
         assert!(fs::read_to_string(&path).expect("it is there").contains("second"));
         drop(second);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn the_token_of_a_killed_daemon_goes_on_unless_others_could_have_read_it() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("access.json");
+        assert_eq!(left_behind(&path), None);
+        let files = AccessFiles::write(&access("s"), vec![path.clone()]).expect("written");
+        assert_eq!(left_behind(&path).as_deref(), Some("s"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("set");
+        assert_eq!(left_behind(&path), None);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("set");
+        fs::write(&path, "{").expect("written");
+        assert_eq!(left_behind(&path), None);
+        drop(files);
     }
 
     #[test]

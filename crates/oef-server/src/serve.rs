@@ -1,6 +1,6 @@
 //! Starting everything, serving until a signal, and stopping cleanly.
 
-use crate::access::AccessFiles;
+use crate::access::{self, AccessFiles};
 use crate::caller::Caller;
 use crate::config::{Config, StopPolicy, is_loopback};
 use crate::daemon::{Daemon, Options, StopJobs};
@@ -74,7 +74,11 @@ impl Started {
         let runner = vec![OsString::from(&program), OsString::from("runner")];
         let local = LocalConfig { dir: state_dir.clone(), runner, devices, mps_pipe_dir };
         let executor = Arc::new(LocalExecutor::open(local)?);
-        let (exporter, secret) = (Exporter::new(), secret::new().map_err(RunError::Secret)?.text);
+        let exporter = Exporter::new();
+        let secret = match access::left_behind(&up::own_access_file(&state_dir)) {
+            Some(secret) => secret,
+            None => secret::new().map_err(RunError::Secret)?.text,
+        };
         let daemon = start(config, mode, &state_dir, executor, &exporter, &secret)?;
         Ok(Started {
             daemon,

@@ -52,7 +52,12 @@ pub(crate) fn state_dir(config: &Config) -> Result<PathBuf, RunError> {
 
 /// Where the access file goes: where clients look, and into the state folder.
 pub(crate) fn access_paths(state_dir: &Path) -> Vec<PathBuf> {
-    access_file().into_iter().chain([state_dir.join("access.json")]).collect()
+    access_file().into_iter().chain([own_access_file(state_dir)]).collect()
+}
+
+/// The one in the state folder, which no other daemon writes.
+pub(crate) fn own_access_file(state_dir: &Path) -> PathBuf {
+    state_dir.join("access.json")
 }
 
 /// The GPUs: emulated, slices, or those of the machine.

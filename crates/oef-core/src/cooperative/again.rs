@@ -10,8 +10,9 @@
 //! bundles; else it is for the cold solve to find.
 
 use super::EXACT;
+use super::data::Data;
 use super::envy_program::{EnvyProgram, clusters};
-use super::interior::{Data, Point};
+use super::interior::Point;
 use super::multipliers::{self, Envy};
 use super::proof::{Attempt, Group, Verdict};
 use super::vertex::{Vertex, in_order};

@@ -7,8 +7,10 @@
 //! negative. Those become zero, and what that lifts above the prices is handed on to
 //! rows that have room below them.
 
-use super::interior::{Data, Pairs, Point};
+use super::data::Data;
+use super::interior::Point;
 use super::multipliers::{self, Envy};
+use super::pairs::Pairs;
 use std::collections::BTreeMap;
 
 /// A debt below this is nothing.

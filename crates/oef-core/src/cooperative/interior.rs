@@ -9,12 +9,13 @@
 //! Pairs come into play as the path approaches them, within the one run: from the nearest neighbours
 //! at first, near-active ones while complementarity is large, violated ones at any time.
 
+use super::data::Data;
 use super::debts::Debts;
-use super::lanes::{self, LANES, Lane};
+use super::lanes::{self, LANES};
 use super::newton::Newton;
+use super::pairs::Pairs;
 use super::targets::Targets;
 use crate::linalg::dot;
-use crate::scaled::Scaled;
 use ndarray::{Array2, ArrayView2};
 
 /// Iterations; 15 to 45 are usual.
@@ -63,108 +64,6 @@ pub(super) struct Point {
     pub p: Vec<f64>,
     /// The envy pairs in play, ordered by the envied row.
     pub pairs: Pairs,
-}
-
-/// Envy pairs with slack and multiplier.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Pairs {
-    /// Where the pairs that envy row `i` begin.
-    pub start: Vec<usize>,
-    /// The envious row.
-    pub envious: Vec<usize>,
-    pub s: Vec<f64>,
-    pub z: Vec<f64>,
-}
-
-/// Program data in units of order one: capacities are `n`, weights and worths of order one.
-pub(super) struct Data<'a> {
-    pub scaled: &'a Scaled,
-    pub n: usize,
-    pub k: usize,
-    pub weight: Vec<f64>,
-    pub worth: Vec<f64>,
-    /// Lanes in a wide row: a row of numbers per type, filled up with zeros.
-    pub width: usize,
-    /// The values in wide rows.
-    wide: Vec<Lane>,
-    /// Whether a row can use every type.
-    is_whole: Vec<bool>,
-}
-
-impl<'a> Data<'a> {
-    pub fn new(scaled: &'a Scaled) -> Self {
-        let size = scaled.n as f64;
-        let mut data = Data {
-            scaled,
-            n: scaled.n,
-            k: scaled.k,
-            weight: scaled.weight.iter().map(|w| w * size).collect(),
-            worth: scaled.worth.iter().map(|w| w * size).collect(),
-            width: scaled.k.div_ceil(LANES),
-            wide: Vec::new(),
-            is_whole: (0..scaled.n).map(|l| scaled.value(l).iter().all(|v| *v > 0.0)).collect(),
-        };
-        data.wide = data.widened(&scaled.value);
-        data
-    }
-
-    pub fn value(&self, l: usize) -> &[f64] {
-        self.scaled.value(l)
-    }
-
-    /// The values of row `l` as a wide row.
-    pub fn wide(&self, l: usize) -> &[Lane] {
-        &self.wide[l * self.width..][..self.width]
-    }
-
-    pub fn usable(&self, i: usize, j: usize) -> bool {
-        self.scaled.value[i * self.k + j] > 0.0
-    }
-
-    /// Nothing is left in `row` of the types that row `i` cannot use.
-    pub fn mask(&self, i: usize, row: &mut [f64]) {
-        if !self.is_whole[i] {
-            for (x, v) in row.iter_mut().zip(self.value(i)) {
-                *x = if *v > 0.0 { *x } else { 0.0 };
-            }
-        }
-    }
-
-    /// Rows of `k` numbers as wide rows.
-    pub fn widened(&self, rows: &[f64]) -> Vec<Lane> {
-        let mut wide = vec![[0.0; LANES]; rows.len() / self.k * self.width];
-        for (to, row) in wide.chunks_exact_mut(self.width).zip(rows.chunks_exact(self.k)) {
-            to.as_flattened_mut()[..self.k].copy_from_slice(row);
-        }
-        wide
-    }
-
-    /// Wide rows as rows of `k` numbers.
-    pub fn narrowed(&self, wide: &[Lane]) -> Vec<f64> {
-        let rows = wide.chunks_exact(self.width);
-        rows.flat_map(|row| row.as_flattened()[..self.k].iter().copied()).collect()
-    }
-
-    /// The wide rows from `first` on, side by side.
-    pub fn side_by_side(&self, wide: &[Lane], first: usize, x: &mut [Lane]) {
-        x.fill([0.0; LANES]);
-        let rows = wide[first * self.width..].chunks_exact(self.width).take(LANES);
-        for (t, row) in rows.enumerate() {
-            for (x, value) in x.iter_mut().zip(row.as_flattened()) {
-                x[t] = *value;
-            }
-        }
-    }
-
-    /// Takes rows side by side apart into the wide rows from `first` on.
-    pub fn one_by_one(&self, x: &[Lane], first: usize, wide: &mut [Lane]) {
-        let rows = wide[first * self.width..].chunks_exact_mut(self.width).take(LANES);
-        for (t, row) in rows.enumerate() {
-            for (x, value) in x.iter().zip(row.as_flattened_mut()) {
-                *value = x[t];
-            }
-        }
-    }
 }
 
 /// Where a run ended: at the optimum, or wherever it was stopped or got stuck. Which of these is for
@@ -582,51 +481,4 @@ fn steepest(x: &[f64], d: &[f64]) -> f64 {
     }
     let rest = x_rest.iter().zip(d_rest).map(|(x, d)| -d / x);
     most.into_iter().chain(rest).fold(TO_BOUNDARY, larger)
-}
-
-impl Pairs {
-    /// From (envious row, envied row, slack, multiplier) in any order.
-    pub fn from_list(n: usize, list: &[(usize, usize, f64, f64)]) -> Self {
-        let mut pairs = Pairs { start: vec![0; n + 1], ..Pairs::default() };
-        pairs.rebuild(n, |_, _| true, list);
-        pairs
-    }
-
-    /// All pairs (envious, envied).
-    fn list(&self) -> Vec<(usize, usize)> {
-        let rows = self.start.len().saturating_sub(1);
-        let towards = |i: usize| self.range(i).map(move |r| (self.envious[r], i));
-        (0..rows).flat_map(towards).collect()
-    }
-
-    /// The pairs that envy row `i`.
-    pub fn range(&self, i: usize) -> std::ops::Range<usize> {
-        self.start[i]..self.start[i + 1]
-    }
-
-    /// Drops what need not be kept, and adds (envious row, envied row, slack, multiplier).
-    fn rebuild(
-        &mut self,
-        n: usize,
-        keep: impl Fn(f64, f64) -> bool,
-        added: &[(usize, usize, f64, f64)],
-    ) {
-        let mut by_bundle: Vec<Vec<(usize, f64, f64)>> = vec![Vec::new(); n];
-        for i in 0..n {
-            let kept = self.range(i).filter(|&r| keep(self.s[r], self.z[r]));
-            by_bundle[i].extend(kept.map(|r| (self.envious[r], self.s[r], self.z[r])));
-        }
-        for &(l, i, s, z) in added {
-            by_bundle[i].push((l, s, z));
-        }
-        *self = Pairs { start: vec![0; n + 1], ..Pairs::default() };
-        for (i, list) in by_bundle.into_iter().enumerate() {
-            for (l, s, z) in list {
-                self.envious.push(l);
-                self.s.push(s);
-                self.z.push(z);
-            }
-            self.start[i + 1] = self.envious.len();
-        }
-    }
 }

@@ -13,6 +13,7 @@
 //! lexicographically greatest.
 
 mod again;
+mod data;
 mod debts;
 mod envy_program;
 mod face;
@@ -21,6 +22,7 @@ mod lanes;
 mod menu;
 mod multipliers;
 mod newton;
+mod pairs;
 mod parties;
 mod proof;
 mod purify;
@@ -101,7 +103,7 @@ pub(crate) fn solve(
         (state.kept, state.went_on) = (Some(found.kept), true);
         return Ok(found.allocation);
     }
-    let data = interior::Data::new(&scaled);
+    let data = data::Data::new(&scaled);
     let start = interior::Point::start(&data, &scaled.neighbours(NEIGHBOURS));
     let mut run = interior::follow(&data, start, ACCURACY, stop);
     let mut bound = run.point.bound(&data);

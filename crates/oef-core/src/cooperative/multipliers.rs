@@ -1,6 +1,7 @@
 //! Multipliers of the envy between rows, and what they prove.
 
-use super::interior::{Data, Point};
+use super::data::Data;
+use super::interior::Point;
 
 /// A multiplier of the envy of one row towards another.
 #[derive(Clone, Copy, Debug)]

@@ -13,8 +13,10 @@
 //! and `N + B E^-1 B'` is positive definite: one Cholesky factor of order `n` serves all the right
 //! hand sides of an iteration.
 
-use super::interior::{Data, Pairs, Point};
+use super::data::Data;
+use super::interior::Point;
 use super::lanes::{self, LANES, Lane, packed, row};
+use super::pairs::Pairs;
 use super::targets::Targets;
 use crate::linalg::{Cholesky, add_outer_product};
 use ndarray::Array2;

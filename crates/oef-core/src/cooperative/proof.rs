@@ -16,7 +16,7 @@
 //! zero shrink to a small part instead, and the next step does the rest. Where there are none, the
 //! steps add up to the direction in which the group wants to be split.
 
-use super::interior::Data;
+use super::data::Data;
 use super::multipliers::Envy;
 use crate::linalg::{Cholesky, dot, is_definite};
 use ndarray::Array2;

@@ -1,6 +1,7 @@
 //! Right hand sides of the Newton system.
 
-use super::interior::{Data, Point};
+use super::data::Data;
+use super::interior::Point;
 use super::lanes;
 
 /// Residuals of the equations, and what each complementarity product should become.

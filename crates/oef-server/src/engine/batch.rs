@@ -206,6 +206,6 @@ impl Engine {
 fn unavailable(error: &StoreError) -> Problem {
     tracing::error!(error = sentence(error), "the journal cannot be written");
     Kind::Unavailable
-        .problem(format!("nothing was changed: {}", sentence(error)))
+        .problem(sentence(error))
         .hint("try again when there is room; `oef journal check` says how the journal is")
 }

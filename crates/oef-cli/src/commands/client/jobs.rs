@@ -12,7 +12,7 @@ use crate::output::width;
 use crate::printer::Printer;
 use jiff::Timestamp;
 use oef_api::client::Client;
-use oef_api::types::{JobState, Jobs, JobsQuery};
+use oef_api::types::{Jobs, JobsQuery};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 
@@ -38,13 +38,13 @@ pub fn run(args: &JobsArgs, client: &Client, printer: &Printer) -> Result<Exit, 
 }
 
 fn query(args: &JobsArgs) -> JobsQuery {
-    let states: Vec<&str> = args.state.iter().map(|&name| JobState::from(name).name()).collect();
+    let states: Vec<&str> = args.state.iter().map(|state| state.name()).collect();
     JobsQuery {
         tenant: args.tenant.clone(),
         state: (!states.is_empty()).then(|| states.join(",")),
         label: args.label.clone(),
         // Whoever asks for a state in which jobs have ended wants to see those.
-        all: args.all || args.state.iter().any(|&name| JobState::from(name).is_final()),
+        all: args.all || args.state.iter().any(|state| state.is_final()),
         limit: None,
         after: args.after.clone(),
     }

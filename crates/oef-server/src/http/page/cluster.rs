@@ -1,8 +1,9 @@
 //! The machines as a picture: one square for each GPU, in the colour of its tenant.
 
 use super::Seen;
-use super::markup::{Markup, escape, figure};
+use super::markup::{Markup, figure};
 use oef_api::types::{Node, NodeHealth};
+use oef_report::escape;
 use std::collections::BTreeMap;
 
 /// Squares in a row of the picture.

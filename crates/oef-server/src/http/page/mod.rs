@@ -1,7 +1,7 @@
 //! The page for people: plain, without scripts, readable on a phone, by day and by night.
 //!
 //! It shows what a viewer may see. It loads itself anew every few seconds, and fetches nothing from
-//! anywhere. Every name comes through [`markup::escape`].
+//! anywhere. Every name comes through [`oef_report::escape`].
 
 mod cluster;
 mod jobs;

@@ -101,7 +101,8 @@ fn parse(source: &Source) -> Result<JobFile, Vec<Complaint>> {
     let mut complaints = Vec::new();
     let sweep = table.get_mut().remove(SWEEP);
     let keys = table.get_ref().keys().map(|key| (key.get_ref().to_string(), key.span().start));
-    for (name, at) in keys.collect::<Vec<_>>() {
+    let keys: Vec<(String, usize)> = keys.collect();
+    for (name, at) in keys.clone() {
         if FIELDS.contains(&&*name) {
             continue;
         }
@@ -115,7 +116,11 @@ fn parse(source: &Source) -> Result<JobFile, Vec<Complaint>> {
         complaints.extend(found);
         Vec::new()
     });
-    match JobSubmit::deserialize(Deserializer::from(table)) {
+    let job = JobSubmit::deserialize(Deserializer::from(table));
+    if let Ok(job) = &job {
+        complaints.extend(odd_numbers(job, &keys, &place));
+    }
+    match job {
         Ok(job) if complaints.is_empty() => Ok(JobFile { job, axes }),
         Ok(_) => Err(complaints),
         Err(error) => {
@@ -123,6 +128,25 @@ fn parse(source: &Source) -> Result<JobFile, Vec<Complaint>> {
             Err(complaints)
         }
     }
+}
+
+/// TOML knows `nan` and `inf`, the interface does not: on the way they would become nothing.
+fn odd_numbers(
+    job: &JobSubmit,
+    keys: &[(String, usize)],
+    place: &dyn Fn(usize) -> String,
+) -> Vec<Complaint> {
+    let numbers =
+        [("max_run_s", job.max_run_s), ("min_run_s", job.min_run_s), ("grace_s", job.grace_s)];
+    let odd = numbers.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let odd = odd.filter(|(_, value)| !value.is_finite());
+    odd.map(|(name, value)| {
+        let at = keys.iter().find(|(key, _)| key == name).map_or(0, |(_, at)| *at);
+        let complaint =
+            Complaint::new(format!("`{name}` is {value}, which is no number of seconds"));
+        complaint.at(place(at)).hint("leave it out where there is no limit")
+    })
+    .collect()
 }
 
 fn axes(
@@ -217,6 +241,10 @@ mod tests {
     #[test]
     fn mistakes_have_their_line() {
         let cases = [
+            (
+                "command = [\"a\"]\nmax_run_s = nan\n",
+                "job.toml:2:1: `max_run_s` is NaN, which is no number of seconds | leave it out where there is no limit",
+            ),
             (
                 "command = [\"a\"]\nwokers = 2\n",
                 "job.toml:2:1: a job has no field `wokers` | did you mean `workers`?",
