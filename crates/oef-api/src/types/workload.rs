@@ -28,6 +28,33 @@ pub struct Profile {
     pub since: Timestamp,
     /// Who or what brought it, in words.
     pub source: String,
+    /// What is particular about single types; of one that is not named, the above holds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub marks: BTreeMap<String, TypeMark>,
+    /// By type and number of workers: throughput of the whole gang over that of as many single workers.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scaling: BTreeMap<String, BTreeMap<u32, f64>>,
+}
+
+/// What is known about a profile's figure on one gpu type.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TypeMark {
+    /// Where the figure comes from.
+    pub provenance: Provenance,
+    /// Since when it counts.
+    pub since: Timestamp,
+    /// How far the middle half of the batches lies apart, relative to their median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<f64>,
+    /// How many batches were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batches: Option<u32>,
+    /// What the measurement took, in GPU-seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_s: Option<f64>,
+    /// Why it cannot run there, or from what it was guessed, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
 }
 
 /// A workload as it stands.

@@ -136,7 +136,7 @@ pub(super) fn workload(
                 Some(tenant) => format!("told by {tenant}"),
                 None => "told by the operator".into(),
             };
-            Some(ProfileEntry { throughput, provenance, since_ms: now.0, source })
+            Some(ProfileEntry::plain(throughput, provenance, now.0, source))
         }
     };
     Ok(Change::WorkloadPut { tenant, name, weight: put.weight, profile })

@@ -25,12 +25,8 @@ fn world() -> World {
     for (name, limits) in [("ada", limits), ("bob", Limits::default())] {
         apply(Change::TenantCreated { name: name.into(), weight: 1.0, group: None, limits });
     }
-    let profile = ProfileEntry {
-        throughput: BTreeMap::from([("fast".to_string(), 2.0)]),
-        provenance: Provenance::Declared,
-        since_ms: 0,
-        source: "told".into(),
-    };
+    let throughput = BTreeMap::from([("fast".to_string(), 2.0)]);
+    let profile = ProfileEntry::plain(throughput, Provenance::Declared, 0, "told".into());
     apply(Change::WorkloadPut {
         tenant: "ada".into(),
         name: "big".into(),

@@ -5,8 +5,8 @@ use super::text::timestamp;
 use crate::caller::Caller;
 use crate::daemon::Page;
 use crate::problem::{Kind, More as _};
-use crate::world::{ProfileEntry, WorkloadEntry, World};
-use oef_api::types::{Problem, Profile, Workload, Workloads};
+use crate::world::{Mark, ProfileEntry, WorkloadEntry, World};
+use oef_api::types::{Problem, Profile, TypeMark, Workload, Workloads};
 use oef_sched::{Time, WorkloadKey};
 use std::collections::BTreeMap;
 
@@ -82,5 +82,18 @@ fn profile(entry: &ProfileEntry) -> Profile {
         provenance: entry.provenance,
         since: timestamp(Time(entry.since_ms)),
         source: entry.source.clone(),
+        marks: entry.marks.iter().map(|(gpu, on)| (gpu.clone(), mark(on))).collect(),
+        scaling: entry.scaling.clone(),
+    }
+}
+
+fn mark(mark: &Mark) -> TypeMark {
+    TypeMark {
+        provenance: mark.provenance,
+        since: timestamp(Time(mark.since_ms)),
+        spread: mark.spread,
+        batches: mark.batches,
+        cost_s: mark.cost_s,
+        detail: mark.detail.clone(),
     }
 }

@@ -34,12 +34,8 @@ impl World {
             1 => "the profile of the one workload that is known".into(),
             n => format!("the mean of the {n} workloads that are known"),
         };
-        ProfileEntry {
-            throughput: types.iter().map(|gpu| (gpu.clone(), mean(gpu))).collect(),
-            provenance: Provenance::Estimated,
-            since_ms: at.0,
-            source,
-        }
+        let throughput = types.iter().map(|gpu| (gpu.clone(), mean(gpu))).collect();
+        ProfileEntry::plain(throughput, Provenance::Estimated, at.0, source)
     }
 
     /// The gpu type against which speedups are counted: as it was set, or as in the last shares, or the

@@ -101,4 +101,49 @@ pub struct ProfileEntry {
     pub since_ms: u64,
     /// Who or what brought it.
     pub source: String,
+    /// What is particular about single types.
+    #[serde(default)]
+    pub marks: BTreeMap<String, Mark>,
+    /// By type and number of workers: throughput of the gang over that of as many single workers.
+    #[serde(default)]
+    pub scaling: BTreeMap<String, BTreeMap<u32, f64>>,
+}
+
+/// What is known about a profile's figure on one gpu type.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mark {
+    /// Where the figure comes from.
+    pub provenance: Provenance,
+    /// Since when it counts, in milliseconds since the Unix epoch.
+    pub since_ms: u64,
+    /// How far the middle half of the batches lies apart, relative to their median.
+    #[serde(default)]
+    pub spread: Option<f64>,
+    /// How many batches were measured.
+    #[serde(default)]
+    pub batches: Option<u32>,
+    /// What the measurement took, in GPU-seconds.
+    #[serde(default)]
+    pub cost_s: Option<f64>,
+    /// Why it cannot run there, or from what it was guessed.
+    #[serde(default)]
+    pub detail: Option<String>,
+}
+
+impl ProfileEntry {
+    /// A profile with nothing particular about single types.
+    pub fn plain(
+        throughput: BTreeMap<String, f64>,
+        provenance: Provenance,
+        since_ms: u64,
+        source: String,
+    ) -> ProfileEntry {
+        let (marks, scaling) = Default::default();
+        ProfileEntry { throughput, provenance, since_ms, source, marks, scaling }
+    }
+
+    /// Where the figure for a type comes from.
+    pub fn provenance_on(&self, gpu_type: &str) -> Provenance {
+        self.marks.get(gpu_type).map_or(self.provenance, |mark| mark.provenance)
+    }
 }

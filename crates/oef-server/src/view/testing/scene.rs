@@ -56,12 +56,9 @@ impl Scene {
     }
 
     pub fn workload(&mut self, tenant: &str, name: &str, throughput: &[(&str, f64)]) {
-        let profile = ProfileEntry {
-            throughput: throughput.iter().map(|&(t, x)| (t.to_string(), x)).collect(),
-            provenance: Provenance::Declared,
-            since_ms: self.now,
-            source: "a test".into(),
-        };
+        let throughput = throughput.iter().map(|&(t, x)| (t.to_string(), x)).collect();
+        let told = "a test".to_string();
+        let profile = ProfileEntry::plain(throughput, Provenance::Declared, self.now, told);
         let (tenant, name) = (tenant.into(), name.into());
         self.apply(Change::WorkloadPut { tenant, name, weight: None, profile: Some(profile) });
     }

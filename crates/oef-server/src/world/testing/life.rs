@@ -219,12 +219,7 @@ impl Life {
             ("slow".to_string(), 1.0),
             ("fast".to_string(), 1.0 + self.dice.below(30) as f64 / 10.0),
         ]);
-        let profile = ProfileEntry {
-            throughput,
-            provenance: Provenance::Declared,
-            since_ms: self.at,
-            source: "told".into(),
-        };
+        let profile = ProfileEntry::plain(throughput, Provenance::Declared, self.at, "told".into());
         Change::WorkloadPut {
             tenant: self.name(&TENANTS),
             name: self.name(&WORKLOADS),
