@@ -1,0 +1,82 @@
+"""The four tenants and what each trains."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import List, Optional
+
+HERE = Path(__file__).resolve().parent
+
+#: More than any run comes to: jobs end because they are cancelled.
+ENDLESS = 100_000_000
+#: A step on the slowest emulated type: long against what a tiny network needs, short against a second.
+PACE_MS = 60.0
+#: Below this memory (MiB) a dozen jobs do not fit with whole batches: half of them, then a quarter.
+WHOLE_BATCHES, HALF_BATCHES = 40_000, 24_000
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A tenant with its one kind of job."""
+
+    tenant: str
+    name: str
+    model: str
+    batch: int
+
+    @property
+    def path(self) -> str:
+        """As the client writes it."""
+        return f"{self.tenant}/{self.name}"
+
+
+WORKLOADS = (
+    Workload("vision-vgg", "vgg16-cifar100", "vgg", 128),
+    Workload("vision-resnet", "resnet18-cifar100", "resnet", 128),
+    Workload("language-lstm", "lstm-wikitext2", "lstm", 64),
+    Workload("language-transformer", "transformer-wikitext2", "transformer", 16),
+)
+
+
+@dataclass(frozen=True)
+class Form:
+    """How jobs run here: on parts of a GPU, or emulated."""
+
+    small: bool
+    pace: bool
+    device: str
+    gpu: Optional[str]
+    memory_mib: Optional[int]
+
+    def command(self, work: Workload, seed: int, traces: Path, steps: int = ENDLESS) -> List[str]:
+        """The program of one job."""
+        command = [sys.executable, str(HERE / "train.py"), "--model", work.model, "--device", self.device]
+        command += ["--seed", str(seed), "--steps", str(steps), "--trace", str(traces)]
+        if self.small:
+            command.append("--small")
+        else:
+            command += ["--batch", str(self._batch(work))]
+        command += ["--pace", f"{PACE_MS:g}"] if self.pace else []
+        command += ["--gpu", self.gpu] if self.gpu is not None else []
+        return command
+
+    def _batch(self, work: Workload) -> int:
+        memory = self.memory_mib or WHOLE_BATCHES
+        return work.batch // (1 if memory >= WHOLE_BATCHES else 2 if memory >= HALF_BATCHES else 4)
+
+    def job_file(self, work: Workload, seed: int, traces: Path, folder: Path) -> Path:
+        """A file for `oef submit --file` and for `oef profile`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{work.model}-{seed}.toml"
+        lines = {
+            "name": f"{work.model}-{seed}",
+            "tenant": work.tenant,
+            "workload": work.name,
+            "command": self.command(work, seed, traces),
+        }
+        # Strings and lists of strings are written alike in JSON and TOML.
+        path.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in lines.items()), encoding="utf-8")
+        return path
