@@ -55,9 +55,13 @@ class Chart:
             self._parts.append(f'<text class="y" x="{LEFT - 4}" y="{y + 3:.1f}">{number(value)}</text>')
         for value, anchor in ((self._x[0], "start"), (self._x[1], "end")):
             x, _ = self._place(value, self._y[0])
-            self._parts.append(f'<text class="x" style="text-anchor:{anchor}" x="{x:.1f}" y="{HEIGHT - 10}">{number(value)}</text>')
+            self._parts.append(
+                f'<text class="x" style="text-anchor:{anchor}" x="{x:.1f}" y="{HEIGHT - 10}">{number(value)}</text>'
+            )
         middle = (LEFT + WIDTH - RIGHT) / 2
-        self._parts.append(f'<text class="x" style="text-anchor:middle" x="{middle:.1f}" y="{HEIGHT - 10}">{escape(x_label)}</text>')
+        self._parts.append(
+            f'<text class="x" style="text-anchor:middle" x="{middle:.1f}" y="{HEIGHT - 10}">{escape(x_label)}</text>'
+        )
 
 
 def thin(values: Sequence[Tuple[float, float]]) -> List[Tuple[float, float]]:

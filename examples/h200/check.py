@@ -22,7 +22,16 @@ def check(cluster: Cluster, form: Form, out: Path) -> None:
         gpu_type = found["type"]
         command = form.command(WORKLOADS[0], 1, traces, STEPS)
         document = cluster.ask(
-            "submit", "--wait", "--tenant", "check", "--workload", gpu_type, "--types", gpu_type, "--", *command,
+            "submit",
+            "--wait",
+            "--tenant",
+            "check",
+            "--workload",
+            gpu_type,
+            "--types",
+            gpu_type,
+            "--",
+            *command,
             seconds=SECONDS,
         )
         job = document["jobs"][0]

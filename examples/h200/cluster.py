@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
+#: The Python package of this repository.
+PACKAGE = Path(__file__).resolve().parent.parent.parent / "python" / "src"
 #: A daemon is up in a second; a slow machine that also starts MPS may take some.
 START_SECONDS = 60.0
 #: Jobs have this long to save their work when they are told to stop.
@@ -35,8 +37,12 @@ class Cluster:
         self.folder = Path(tempfile.mkdtemp(prefix="oef-"))
         self._daemon: Optional[subprocess.Popen[bytes]] = None
         kept = {name: value for name, value in os.environ.items() if not name.startswith("OEF_")}
-        # One thread per job, because jobs share the cores.
-        self._env = {**kept, "XDG_STATE_HOME": str(self.folder / "x"), "OMP_NUM_THREADS": "1"}
+        # One thread per job, because jobs share the cores; and the package `oef`, installed or not.
+        paths = os.pathsep.join(filter(None, [str(PACKAGE), kept.get("PYTHONPATH")]))
+        temporary = self.folder / "t"
+        temporary.mkdir()
+        own = {"XDG_STATE_HOME": str(self.folder / "x"), "OMP_NUM_THREADS": "1", "PYTHONPATH": paths}
+        self._env = {**kept, **own, "TMPDIR": str(temporary)}
 
     def __enter__(self) -> Cluster:
         try:
@@ -65,7 +71,13 @@ class Cluster:
         try:
             # In a session of its own: Ctrl-C is for this program, which then ends things in order.
             done = subprocess.run(
-                command, env=env, cwd=self.folder, capture_output=True, text=True, timeout=seconds, check=False,
+                command,
+                env=env,
+                cwd=self.folder,
+                capture_output=True,
+                text=True,
+                timeout=seconds,
+                check=False,
                 start_new_session=True,
             )
         except subprocess.TimeoutExpired:
@@ -128,8 +140,12 @@ def _quit_mps(pipe: Path, env: Dict[str, str]) -> None:
         return
     try:
         subprocess.run(
-            ["nvidia-cuda-mps-control"], input=b"quit -t 5\n", env={**env, "CUDA_MPS_PIPE_DIRECTORY": str(pipe)},
-            capture_output=True, timeout=20, check=False,
+            ["nvidia-cuda-mps-control"],
+            input=b"quit -t 5\n",
+            env={**env, "CUDA_MPS_PIPE_DIRECTORY": str(pipe)},
+            capture_output=True,
+            timeout=20,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         pass  # Its processes are ended by their number, as all others.

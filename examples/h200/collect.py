@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 from cluster import Cluster
+from machine import without_machine
 
 
 def write(path: Path, document: Any) -> None:
     """A JSON file, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     other = path.with_name(path.name + ".new")
-    other.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    text = json.dumps(document, indent=1) + "\n"
+    other.write_text(without_machine(text), encoding="utf-8")
     other.replace(path)
 
 

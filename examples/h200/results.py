@@ -58,7 +58,7 @@ class Results:
 
     def tenant_of(self, job: int) -> str:
         """Who owns it."""
-        return next(entry["tenant"] for entry in self.jobs if entry["id"] == job)
+        return next(str(entry["tenant"]) for entry in self.jobs if entry["id"] == job)
 
     def whole_rounds(self) -> List[Dict[str, Any]]:
         """Rounds that lie within the measured time, all of them."""
@@ -81,12 +81,18 @@ def read(folder: Path) -> Optional[Results]:
         return None
     names = ("conditions", "times", "rounds", "fairness", "jobs", "events", "workloads", "settings")
     documents = {name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in names}
+    documents["jobs"] = [job for job in documents["jobs"] if not _is_probe(job)]
     runs = {}
     for path in (folder / "traces").glob("losses-*.jsonl"):
         number = int(path.stem.split("-")[1])
         runs[number] = read_trace(number, path.read_text(encoding="utf-8").splitlines())
     known = {job["id"] for job in documents["jobs"]}
     return Results(folder.name, runs={job: runs[job] for job in sorted(runs) if job in known}, **documents)
+
+
+def _is_probe(job: Dict[str, Any]) -> bool:
+    """A job that only measured a profile; its seed is 0."""
+    return bool((job.get("spec") or {}).get("probe")) or str(job["name"]).endswith("-0")
 
 
 def read_trace(job: int, lines: List[str]) -> List[Run]:

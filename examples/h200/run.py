@@ -32,7 +32,7 @@ import report
 from check import check
 from cluster import Cluster, ClusterError
 from collect import conditions, gpu_facts, say, write
-from workloads import WORKLOADS, Form
+from workloads import PACE_MS, PACE_SHARED_MS, WORKLOADS, Form
 
 MPS = "small=4x5%,mid=4x8%,big=4x12%"
 EMULATED = "small=4,mid=4,big=4"
@@ -43,20 +43,32 @@ END_SECONDS = 35.0
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description=(__doc__ or "").split("\n\n", 1)[0], epilog="See examples/h200/README.md.",
+        description=(__doc__ or "").split("\n\n", 1)[0],
+        epilog="See examples/h200/README.md.",
     )
     parser.add_argument("--cpu", action="store_true", help="emulated GPUs and tiny networks")
-    parser.add_argument("--emulate", action="store_true", help="without MPS: emulated types that share one GPU by turns")
-    parser.add_argument("--minutes", type=float, help="under each mechanism [10; with --cpu 1, without PyTorch 0.6]")
-    parser.add_argument("--round", type=float, metavar="S", help="length of a round in seconds [40; with --cpu 10, without PyTorch 6]")
+    parser.add_argument(
+        "--emulate", action="store_true", help="without MPS: emulated types that share one GPU by turns"
+    )
+    parser.add_argument("--minutes", type=float, help="under each mechanism [10; with --cpu 1, without PyTorch 0.5]")
+    parser.add_argument(
+        "--round", type=float, metavar="S", help="length of a round in seconds [40; with --cpu 10, without PyTorch 3]"
+    )
     parser.add_argument("--mechanisms", default="noncooperative,cooperative", help="one after the other [both]")
     parser.add_argument("--jobs", type=int, help="jobs of each tenant [5; with --cpu 2]")
     parser.add_argument("--out", type=Path, default=Path("h200-results"), help="where results go [h200-results]")
     parser.add_argument("--oef", type=Path, help="the binary [built with cargo, or the one in PATH]")
     parser.add_argument("--mps", default=MPS, help=f"the parts of the GPU [{MPS}]".replace("%", "%%"))
     parser.add_argument("--profiles", type=Path, help="take profiles from this file instead of measuring them")
-    parser.add_argument("--lie", metavar="TENANT=FACTOR", help="late in the run a tenant says its fastest type is FACTOR times as fast")
-    parser.add_argument("--limit", type=float, metavar="S", help="be done after so many seconds, with less time for training")
+    parser.add_argument(
+        "--lie", metavar="TENANT=FACTOR", help="late in the run a tenant says its fastest type is FACTOR times as fast"
+    )
+    parser.add_argument(
+        "--warm", action="store_true", help="fork jobs from a process that has imported PyTorch already"
+    )
+    parser.add_argument(
+        "--limit", type=float, metavar="S", help="be done after so many seconds, with less time for training"
+    )
     parser.add_argument("--check", action="store_true", help="only try one short job on each gpu type")
     parser.add_argument("--report-only", action="store_true", help="only write the report again")
     return parser.parse_args()
@@ -85,16 +97,20 @@ def measure(options: argparse.Namespace, began: float) -> None:
     oef = _binary(options.oef)
     options.out.mkdir(parents=True, exist_ok=True)
     # Where every start imports PyTorch on few cores, short rounds would see nothing but starts.
-    minutes, seconds_of_round = ((1.0, 10.0) if _has("torch") else (0.6, 6.0)) if options.cpu else (10.0, 40.0)
+    minutes, seconds_of_round = ((1.0, 10.0) if _has("torch") else (0.5, 3.0)) if options.cpu else (10.0, 40.0)
     seconds = 60 * (options.minutes or minutes)
     round_seconds = options.round or seconds_of_round
     mechanisms = options.mechanisms.split(",")
-    given = {name: str(value) for name, value in vars(options).items() if value not in (None, False)}
+    # Paths are this machine's own.
+    given = {name: value for name, value in vars(options).items() if value not in (None, False)}
+    given = {name: value for name, value in given.items() if not isinstance(value, Path)}
     for number, mechanism in enumerate(mechanisms):
         folder = options.out / mechanism
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        facts = conditions(oef, {**given, "gpus": gpus[1], "round": round_seconds, "form": gpus[0]})
+        facts = conditions(
+            oef, {**given, "gpus": gpus[1], "round": round_seconds, "form": gpus[0], "warm": options.warm}
+        )
         write(folder / "conditions.json", facts)
         say(f"{mechanism}: starting `oef up {' '.join(gpus)}`")
         with Cluster(oef, gpus, mechanism, round_seconds, folder / "daemon.log") as cluster:
@@ -115,8 +131,13 @@ def _form(options: argparse.Namespace) -> Tuple[Form, List[str]]:
     """How jobs run, and what `oef up` is told about GPUs."""
     if options.cpu:
         if not _has("torch") and not _has("numpy"):
-            raise ClusterError("neither PyTorch nor NumPy is installed: install one, for instance with `pip install numpy`")
-        return Form(small=True, pace=True, device="cpu", gpu=None, memory_mib=None), ["--gpus", EMULATED_SMALL]
+            raise ClusterError(
+                "neither PyTorch nor NumPy is installed: install one, for instance with `pip install numpy`"
+            )
+        return Form(small=True, pace_ms=PACE_MS, device="cpu", gpu=None, memory_mib=None, warm=options.warm), [
+            "--gpus",
+            EMULATED_SMALL,
+        ]
     if not _has("torch"):
         raise ClusterError(f"PyTorch is not installed for {sys.executable}: install it, or run with --cpu")
     facts = gpu_facts()
@@ -124,8 +145,13 @@ def _form(options: argparse.Namespace) -> Tuple[Form, List[str]]:
         raise ClusterError("`nvidia-smi` shows no GPU: run this on a machine that has one, or with --cpu")
     memory = facts["memory_mib"]
     if options.emulate:
-        return Form(small=False, pace=True, device="cuda", gpu="0", memory_mib=memory), ["--gpus", EMULATED]
-    return Form(small=False, pace=False, device="cuda", gpu=None, memory_mib=memory), ["--mps", options.mps]
+        return Form(
+            small=False, pace_ms=PACE_SHARED_MS, device="cuda", gpu="0", memory_mib=memory, warm=options.warm
+        ), ["--gpus", EMULATED]
+    return Form(small=False, pace_ms=None, device="cuda", gpu=None, memory_mib=memory, warm=options.warm), [
+        "--mps",
+        options.mps,
+    ]
 
 
 def _binary(given: Optional[Path]) -> Path:

@@ -9,6 +9,8 @@ from collections import deque
 from pathlib import Path
 from typing import Any, Deque, Dict, List, Optional
 
+from machine import without_machine
+
 #: One loss a second is enough for a curve.
 SECONDS = 1.0
 #: Steps after a start, and before an end, of which every loss is kept: they show whether training went on.
@@ -38,12 +40,17 @@ class Trace:
         self._path = folder / f"losses-{env.get('OEF_JOB_ID', '0')}.jsonl"
         times = {"process": _process_started(started), "script": started, "imported": imported, "built": built}
         times = {name: round(at, 4) for name, at in {**times, "restored": time.time()}.items()}
-        gpu = f"{env.get('OEF_HOST', '')}:{env.get('OEF_GPU_INDEX', '')}"
-        places = {"gpu": gpu, "percent": env.get("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"), "engine": work.engine, **work.device_facts()}
+        gpu = f"{without_machine(env.get('OEF_HOST', ''))}:{env.get('OEF_GPU_INDEX', '')}"
+        places = {
+            "gpu": gpu,
+            "percent": env.get("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"),
+            "engine": work.engine,
+            **work.device_facts(),
+        }
         self._write(event="start", step=step, generation=int(env.get("OEF_GENERATION", "0")), times=times, **places)
 
     def step_done(self, step: int, loss: Any) -> None:
-        """After each step, from 0; `loss` may be a tensor that is still being computed. The trace counts steps that are done."""
+        """After each step, from 0; `loss` may be a tensor that is still being computed. The trace counts done steps."""
         step += 1
         self._late.append(loss)
         self._step_ended = time.time()

@@ -41,7 +41,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--small", action="store_true", help="tiny networks, for a CPU")
     parser.add_argument("--engine", choices=("torch", "numpy"), help="by default torch where it is installed")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--pace", type=float, metavar="MS", help="emulate gpu types: a step of so many ms on the slowest")
+    parser.add_argument(
+        "--pace", type=float, metavar="MS", help="emulate gpu types: a step of so many ms on the slowest"
+    )
     parser.add_argument("--trace", type=Path, metavar="DIR", help="write losses and times there")
     parser.add_argument("--checkpoints", help="save there when OEF does not say where")
     return parser.parse_args()

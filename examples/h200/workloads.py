@@ -6,14 +6,16 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import List, Optional
+from typing import Dict, List, Optional, Union
 
 HERE = Path(__file__).resolve().parent
 
 #: More than any run comes to: jobs end because they are cancelled.
 ENDLESS = 100_000_000
-#: A step on the slowest emulated type: long against what a tiny network needs, short against a second.
+#: A step on the slowest emulated type, in ms: long against what a tiny network needs, short against a second.
 PACE_MS = 60.0
+#: The same where a dozen whole networks share one GPU by turns: so long that the GPU has time for all.
+PACE_SHARED_MS = 300.0
 #: Below this memory (MiB) a dozen jobs do not fit with whole batches: half of them, then a quarter.
 WHOLE_BATCHES, HALF_BATCHES = 40_000, 24_000
 
@@ -46,10 +48,12 @@ class Form:
     """How jobs run here: on parts of a GPU, or emulated."""
 
     small: bool
-    pace: bool
+    pace_ms: Optional[float]
     device: str
     gpu: Optional[str]
     memory_mib: Optional[int]
+    warm: bool = False
+    """Whether jobs are forked from a process that has imported PyTorch already."""
 
     def command(self, work: Workload, seed: int, traces: Path, steps: int = ENDLESS) -> List[str]:
         """The program of one job."""
@@ -59,7 +63,7 @@ class Form:
             command.append("--small")
         else:
             command += ["--batch", str(self._batch(work))]
-        command += ["--pace", f"{PACE_MS:g}"] if self.pace else []
+        command += ["--pace", f"{self.pace_ms:g}"] if self.pace_ms is not None else []
         command += ["--gpu", self.gpu] if self.gpu is not None else []
         return command
 
@@ -71,12 +75,15 @@ class Form:
         """A file for `oef submit --file` and for `oef profile`."""
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{work.model}-{seed}.toml"
-        lines = {
+        lines: Dict[str, Union[str, List[str]]] = {
             "name": f"{work.model}-{seed}",
             "tenant": work.tenant,
             "workload": work.name,
             "command": self.command(work, seed, traces),
         }
+        if self.warm:
+            lines["warm"] = ["torch"]
         # Strings and lists of strings are written alike in JSON and TOML.
-        path.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in lines.items()), encoding="utf-8")
+        text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in lines.items())
+        path.write_text(text, encoding="utf-8")
         return path
