@@ -20,7 +20,7 @@ def check(cluster: Cluster, form: Form, out: Path) -> None:
     traces = (out / "check").resolve()
     for found in cluster.ask("cluster")["types"]:
         gpu_type = found["type"]
-        command = form.command(WORKLOADS[0], 1, traces, STEPS)
+        command = form.command(WORKLOADS[0], traces, STEPS)
         document = cluster.ask(
             "submit",
             "--wait",

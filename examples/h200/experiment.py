@@ -45,7 +45,7 @@ def profile(cluster: Cluster, form: Form, out: Path) -> Profiles:
     """Measures every workload on every gpu type, all of them at once."""
 
     def one(work: Workload) -> Tuple[str, Dict[str, Any]]:
-        file = form.job_file(work, 0, out / "probes", cluster.folder / "files")
+        file = form.job_file(work, 0, (out / "probes").resolve(), cluster.folder / "files")
         document = None
         try:
             document = cluster.ask("profile", str(file), "--types", "all", "--workers", "1", seconds=PROFILE_SECONDS)
@@ -53,10 +53,11 @@ def profile(cluster: Cluster, form: Form, out: Path) -> Profiles:
             # One type may have failed, and the others are known: that is enough to go on.
             say(f"warning: {error}")
         measured = cluster.ask("profile", "show", work.path)["profile"]
-        if measured["provenance"] != "measured":
+        marks: Dict[str, Dict[str, Any]] = measured.get("marks", {})
+        if not {measured["provenance"], *(mark["provenance"] for mark in marks.values())} & {"measured"}:
             raise ClusterError(f"{work.path} could not be profiled; nothing of it was measured")
         say(f"{work.path}: " + ", ".join(f"{name} {value:.3g}/s" for name, value in measured["throughput"].items()))
-        return work.path, {"throughput": measured["throughput"], "marks": measured.get("marks", {}), "said": document}
+        return work.path, {"throughput": measured["throughput"], "marks": marks, "said": document}
 
     threads = ThreadPoolExecutor(len(WORKLOADS))
     try:
@@ -79,6 +80,13 @@ def run(cluster: Cluster, plan: Plan, profiles: Profiles) -> None:
         collect(cluster, plan.folder)
 
 
+def declare(cluster: Cluster, profiles: Profiles) -> None:
+    """Profiles that were measured before count as such."""
+    for work in WORKLOADS:
+        told = figures(profiles[work.path]["throughput"])
+        cluster.call("workload", "set", work.path, "--measured", "--throughput", told)
+
+
 def prepare(cluster: Cluster) -> None:
     """The tenants, all of the same weight."""
     for work in WORKLOADS:
@@ -86,10 +94,6 @@ def prepare(cluster: Cluster) -> None:
 
 
 def _follow(cluster: Cluster, plan: Plan, profiles: Profiles, marks: Dict[str, float]) -> None:
-    for work in WORKLOADS:
-        cluster.call(
-            "workload", "set", work.path, "--measured", "--throughput", figures(profiles[work.path]["throughput"])
-        )
     *early, late = WORKLOADS
     _submit(cluster, plan, early)
     steps: List[Tuple[float, str]] = [(LATE, "late")]
@@ -111,10 +115,10 @@ def _follow(cluster: Cluster, plan: Plan, profiles: Profiles, marks: Dict[str, f
 
 def _submit(cluster: Cluster, plan: Plan, workloads: List[Workload]) -> None:
     # By turns, so that nobody has all GPUs only because it came first.
-    for seed in range(1, plan.jobs_per_tenant + 1):
+    for number in range(1, plan.jobs_per_tenant + 1):
         for work in workloads:
             traces = (plan.folder / "traces").resolve()
-            cluster.call("submit", "--file", str(plan.form.job_file(work, seed, traces, cluster.folder / "files")))
+            cluster.call("submit", "--file", str(plan.form.job_file(work, number, traces, cluster.folder / "files")))
 
 
 def _lie(cluster: Cluster, profiles: Profiles, tenant: str, factor: float) -> None:

@@ -330,15 +330,14 @@ def _odd_row(results: Results, restart: Restart) -> List[str]:
 def _guard(section: Section, everything: List[Results]) -> None:
     for results in everything:
         lie = results.conditions["arguments"].get("lie")
-        words = f"**{results.mechanism}**: " + (
-            f"`{lie}` from {_after(results, 'lie')} on. " if lie and "lie" in results.times else "nobody lied. "
-        )
-        words += f"Setting `guard`: {results.settings.get('guard', 'this version has none')}."
-        section.add(Text(words))
-        events = [
-            (f"{event['at'][11:19]}", event.get("tenant") or "", event["message"]) for event in results.guard_events()
-        ]
+        lied = f"`{lie}`, {_after(results, 'lie')}. " if lie and "lie" in results.times else "nobody lied. "
+        setting = results.settings.get("guard", "this version has none")
+        section.add(Text(f"**{results.mechanism}**: {lied}Setting `guard`: {setting}."))
+        events = [(event["at"][11:19], event.get("tenant") or "", event["message"]) for event in results.guard_events()]
         section.add(Table(("time", "tenant", "event"), events) if events else Text("It said nothing."))
+        for workload in results.workloads:
+            words = (workload.get("guard") or {}).get("sentences", [])
+            section.add(*([Text(f"At the end, about {workload['name']}: {' '.join(words)}")] if words else []))
 
 
 def _losses(document: Document, everything: List[Results]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 #: Words by which the guard against false profiles is known in events.
-_GUARD = re.compile(r"its jobs showed|guard|host-bound|false profile|seen while its jobs ran", re.IGNORECASE)
+_GUARD = re.compile(r"its jobs.* showed|jobs of .* show |what was seen counts|wait for their data|became much slower")
 
 
 @dataclass
@@ -91,7 +91,7 @@ def read(folder: Path) -> Optional[Results]:
 
 
 def _is_probe(job: Dict[str, Any]) -> bool:
-    """A job that only measured a profile; its seed is 0."""
+    """A job that only measured a profile; its number is 0."""
     return bool((job.get("spec") or {}).get("probe")) or str(job["name"]).endswith("-0")
 
 

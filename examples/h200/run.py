@@ -182,6 +182,7 @@ def _profiles(options: argparse.Namespace, cluster: Cluster, form: Form) -> expe
             raise ClusterError(f"{options.profiles} has no profile of {', '.join(missing)}")
         if options.profiles.resolve() != (options.out / "profiles.json").resolve():
             write(options.out / "profiles.json", known)
+        experiment.declare(cluster, known)
         return known
     say("measuring every workload on every gpu type")
     profiles = experiment.profile(cluster, form, options.out)

@@ -40,13 +40,17 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--gpu", help="use this GPU, whatever the environment says: for emulated parts of one GPU")
     parser.add_argument("--small", action="store_true", help="tiny networks, for a CPU")
     parser.add_argument("--engine", choices=("torch", "numpy"), help="by default torch where it is installed")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--seed", type=int, help="by default the job's number, so that alike jobs have the same command"
+    )
     parser.add_argument(
         "--pace", type=float, metavar="MS", help="emulate gpu types: a step of so many ms on the slowest"
     )
     parser.add_argument("--trace", type=Path, metavar="DIR", help="write losses and times there")
     parser.add_argument("--checkpoints", help="save there when OEF does not say where")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.seed = int(os.environ.get("OEF_JOB_ID", "1")) if options.seed is None else options.seed
+    return options
 
 
 def training(options: argparse.Namespace) -> Any:

@@ -55,10 +55,10 @@ class Form:
     warm: bool = False
     """Whether jobs are forked from a process that has imported PyTorch already."""
 
-    def command(self, work: Workload, seed: int, traces: Path, steps: int = ENDLESS) -> List[str]:
-        """The program of one job."""
+    def command(self, work: Workload, traces: Path, steps: int = ENDLESS) -> List[str]:
+        """The program of one job; the same for all jobs of a workload, so that their speeds can be compared."""
         command = [sys.executable, str(HERE / "train.py"), "--model", work.model, "--device", self.device]
-        command += ["--seed", str(seed), "--steps", str(steps), "--trace", str(traces)]
+        command += ["--steps", str(steps), "--trace", str(traces)]
         if self.small:
             command.append("--small")
         else:
@@ -71,15 +71,15 @@ class Form:
         memory = self.memory_mib or WHOLE_BATCHES
         return work.batch // (1 if memory >= WHOLE_BATCHES else 2 if memory >= HALF_BATCHES else 4)
 
-    def job_file(self, work: Workload, seed: int, traces: Path, folder: Path) -> Path:
+    def job_file(self, work: Workload, number: int, traces: Path, folder: Path) -> Path:
         """A file for `oef submit --file` and for `oef profile`."""
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{work.model}-{seed}.toml"
+        path = folder / f"{work.model}-{number}.toml"
         lines: Dict[str, Union[str, List[str]]] = {
-            "name": f"{work.model}-{seed}",
+            "name": f"{work.model}-{number}",
             "tenant": work.tenant,
             "workload": work.name,
-            "command": self.command(work, seed, traces),
+            "command": self.command(work, traces),
         }
         if self.warm:
             lines["warm"] = ["torch"]
