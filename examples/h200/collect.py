@@ -20,6 +20,9 @@ def write(path: Path, document: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     other = path.with_name(path.name + ".new")
     text = json.dumps(document, indent=1) + "\n"
+    if isinstance(document, list):
+        # A line for each entry: long lists stay small, and can still be read.
+        text = "[\n" + ",\n".join(json.dumps(entry) for entry in document) + "\n]\n"
     other.write_text(without_machine(text), encoding="utf-8")
     other.replace(path)
 

@@ -14,8 +14,8 @@ STEPS_MIN = 5
 
 RULE = (
     "Step: a run begins with exactly the step at which the run before it ended and saved. "
-    "Loss: the mean of the first 10 losses after the restart lies within the band of the last 30 before it: from their least "
-    "to their greatest, widened by half of that on both sides. The loss is called telling when the job's very first losses "
+    "Loss: the mean of the first 10 losses after the restart lies within the band of the last 30 before it: from their "
+    "least to their greatest, widened by half of that on both sides. It is called telling when the job's very first losses "
     "lie above that band: then a start from scratch would have been seen."
 )
 

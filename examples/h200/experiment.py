@@ -110,7 +110,15 @@ def _follow(cluster: Cluster, plan: Plan, profiles: Profiles, marks: Dict[str, f
         if time.monotonic() >= next_word:
             next_word = time.monotonic() + SAY_SECONDS
             say(f"{plan.mechanism}: {100 * part:3.0f} %, {_standing(cluster)}")
+            _check_failures(cluster, plan.jobs_per_tenant)
         time.sleep(0.25)
+
+
+def _check_failures(cluster: Cluster, many: int) -> None:
+    """Where so many jobs fail, waiting shows nothing: their reason does."""
+    failed = [job for job in cluster.jobs(everything=True) if job["state"] == "failed"]
+    if len(failed) >= many:
+        raise ClusterError(f"{len(failed)} jobs failed; job {failed[0]['id']}: {failed[0]['reason']}")
 
 
 def _submit(cluster: Cluster, plan: Plan, workloads: List[Workload]) -> None:

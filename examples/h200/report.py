@@ -182,8 +182,9 @@ def _promises(document: Document, everything: List[Results], profiles: analysis.
     section = document.section("Promised and delivered")
     section.add(
         Text(
-            "Promised is the worth of a tenant's share; held the worth of the GPUs that its jobs held, by the daemon's accounts; done "
-            "the steps that its jobs really did, restarts and all. Whole GPUs go round by turns: single rounds are above or below "
+            "Promised is the worth of a tenant's share; held the worth of the GPUs that its jobs held, by the daemon's "
+            "accounts; done the steps that its jobs really did, restarts and all. Whole GPUs go round by turns: single "
+            "rounds are above or below "
             "the promise, and the mean is what counts."
         )
     )
@@ -344,7 +345,8 @@ def _losses(document: Document, everything: List[Results]) -> None:
     section = document.section("Loss curves")
     section.add(
         Text(
-            "The loss over steps, once a second, coloured by the gpu type of the run. A vertical line is a restart: the job was stopped there and went on."
+            "The loss over steps, once a second, coloured by the gpu type of the run. A vertical line is a restart: "
+            "the job was stopped there and went on."
         )
     )
     section.add(Key("big", "mid", "small"))
@@ -386,7 +388,8 @@ def _not_seen(section: Section, everything: List[Results], summary: Dict[str, An
         if entry["restarts_judged"] > entry["losses_telling"]:
             count = entry["restarts_judged"] - entry["losses_telling"]
             lines.append(
-                f"{name}: for {count} of {entry['restarts_judged']} restarts the loss alone cannot tell a resumed training from a new one."
+                f"{name}: for {count} of {entry['restarts_judged']} restarts the loss alone cannot tell a resumed training "
+                "from a new one."
             )
         if entry["rounds_with_everybody"] == 0:
             lines.append(f"{name}: no whole round had all tenants with true profiles.")

@@ -5,6 +5,7 @@ OEF=target/debug/oef python3 examples/h200/test_run.py
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -12,19 +13,23 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from contextlib import redirect_stderr
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, cast
+from unittest.mock import Mock
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import analysis
+import experiment
 from charts import POINTS_MAX, Chart, thin
+from cluster import Cluster, ClusterError
 from continuity import Verdict, restarts
 from document import Document, Items, Table, Text
 from pace import SPEEDS
 from results import Results, read_trace, seconds
-from workloads import PACE_MS, WORKLOADS
+from workloads import PACE_MS, WORKLOADS, Form
 
 OEF = Path(os.environ.get("OEF", HERE.parent.parent / "target" / "debug" / "oef")).resolve()
 
@@ -155,6 +160,51 @@ class Figures(unittest.TestCase):
         for part in ("A &amp; B", "<code>x &lt; y</code> <strong>so</strong>", '<td class="n">1.5</td>'):
             self.assertIn(part, page)
         self.assertNotIn("<script", page)
+
+
+class FakeCluster:
+    """Answers as a daemon whose profile runs went so or so."""
+
+    folder = Path(tempfile.gettempdir())
+
+    def __init__(self, provenance: str, fails: bool) -> None:
+        self._provenance, self._fails = provenance, fails
+
+    def ask(self, *words: str, **_: object) -> Any:
+        if words[:2] == ("profile", "show"):
+            marks = {"big": {"provenance": self._provenance, "spread": 0.02, "batches": 20, "cost_s": 3.0}}
+            return {
+                "profile": {"throughput": {"big": 2.0, "small": 1.0}, "provenance": self._provenance, "marks": marks}
+            }
+        if self._fails:
+            raise ClusterError("a type failed")
+        return {"types": []}
+
+
+class Profiling(unittest.TestCase):
+    def profiles(self, cluster: FakeCluster) -> experiment.Profiles:
+        with tempfile.TemporaryDirectory() as folder, redirect_stderr(io.StringIO()):
+            cluster.folder = Path(folder)
+            form = Form(small=True, pace_ms=None, device="cpu", gpu=None, memory_mib=None)
+            return experiment.profile(cast(Cluster, cluster), form, Path(folder))
+
+    def test_what_was_measured_is_kept_with_its_spread(self) -> None:
+        for fails in (False, True):
+            found = self.profiles(FakeCluster("measured", fails))
+            self.assertEqual(list(found), [work.path for work in WORKLOADS])
+            self.assertEqual(found[WORKLOADS[0].path]["marks"]["big"]["spread"], 0.02)
+
+    def test_nothing_is_made_up_where_nothing_was_measured(self) -> None:
+        with self.assertRaisesRegex(ClusterError, "nothing of it was measured"):
+            self.profiles(FakeCluster("estimated", True))
+
+
+class Failures(unittest.TestCase):
+    def test_an_experiment_whose_jobs_fail_ends_with_their_reason(self) -> None:
+        cluster = Mock(jobs=lambda everything: [{"id": 7, "state": "failed", "reason": "no CUDA"}] * 5)
+        experiment._check_failures(cluster, 6)
+        with self.assertRaisesRegex(ClusterError, "job 7: no CUDA"):
+            experiment._check_failures(cluster, 5)
 
 
 class Runs(unittest.TestCase):

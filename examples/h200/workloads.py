@@ -12,6 +12,8 @@ HERE = Path(__file__).resolve().parent
 
 #: More than any run comes to: jobs end because they are cancelled.
 ENDLESS = 100_000_000
+#: A start on a crowded GPU may fail once; the report says so, and the experiment goes on.
+RETRIES = 2
 #: A step on the slowest emulated type, in ms: long against what a tiny network needs, short against a second.
 PACE_MS = 60.0
 #: The same where a dozen whole networks share one GPU by turns: so long that the GPU has time for all.
@@ -75,15 +77,16 @@ class Form:
         """A file for `oef submit --file` and for `oef profile`."""
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{work.model}-{number}.toml"
-        lines: Dict[str, Union[str, List[str]]] = {
+        lines: Dict[str, Union[int, str, List[str]]] = {
             "name": f"{work.model}-{number}",
             "tenant": work.tenant,
             "workload": work.name,
             "command": self.command(work, traces),
+            "retries": RETRIES,
         }
         if self.warm:
             lines["warm"] = ["torch"]
-        # Strings and lists of strings are written alike in JSON and TOML.
+        # Numbers, strings and lists of strings are written alike in JSON and TOML.
         text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in lines.items())
         path.write_text(text, encoding="utf-8")
         return path
