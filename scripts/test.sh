@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The one test command: style, lints, all tests (a minute of them kills a daemon again and again), the shipped
-# examples, the REST interface against its document, the Python package, and the prototype's own test.
+# examples, the REST interface against its document, the Python package, the example of examples/h200 without a GPU,
+# and the prototype's own test.
 #
 #   scripts/test.sh              everything
 #   scripts/test.sh --rust       without what needs Python (and installs packages on its first run)
@@ -67,6 +68,9 @@ if $with_python; then
     scripts/api-test.sh
     step "the Python package"
     scripts/python-test.sh
+
+    step "four tenants on parts of one GPU, in the form for a CPU"
+    scripts/h200-test.sh
 
     step "the prototype"
     python3 benches/prototype/test_run.py
