@@ -131,7 +131,7 @@ impl<'a> EnvyProgram<'a> {
     ) -> Self {
         let k = scaled.k;
         let bundles = bundle_of.iter().max().map_or(0, |b| b + 1);
-        let (program, column) = columns(scaled, &bundle_of, bundles, shut);
+        let (program, column) = columns(scaled, &bundle_of, bundles, shut, pairs);
         let present = vec![false; parties.len() * bundles];
         let mut envy = EnvyProgram {
             scaled,
@@ -224,18 +224,27 @@ impl<'a> EnvyProgram<'a> {
         Err(LpError::NotConverged)
     }
 
-    /// Solves to optimality over all pairs from a nearly optimal basis, in at most so many pivots.
-    pub fn track(&mut self, pivots_max: usize, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
+    /// Moves near the optimum over all pairs from a nearly optimal basis, in at most so many pivots. The
+    /// vertex there counts only after [`Self::arrive`], which mostly finds it as it is.
+    pub fn approach(&mut self, pivots_max: usize, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
         for _ in 0..ROUNDS_MAX {
             let left = pivots_max.saturating_sub(self.simplex.pivots);
             self.simplex.approach(left, stop)?;
-            if self.add_violated() {
-                continue;
+            if !self.add_violated() {
+                return Ok(());
             }
+        }
+        Err(LpError::NotConverged)
+    }
+
+    /// Solves to optimality over all pairs from where [`Self::approach`] has ended.
+    pub fn arrive(&mut self, pivots_max: usize, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
+        for _ in 0..ROUNDS_MAX {
             self.simplex.arrive(stop)?;
             if !self.add_violated() {
                 return Ok(());
             }
+            self.approach(pivots_max, stop)?;
         }
         Err(LpError::NotConverged)
     }
@@ -397,12 +406,13 @@ impl<'a> EnvyProgram<'a> {
     }
 }
 
-/// The capacity rows and the columns of the bundles.
+/// The capacity rows and the columns of the bundles, with room for pairs.
 fn columns(
     scaled: &Scaled,
     bundle_of: &[usize],
     bundles: usize,
     shut: &[bool],
+    pairs: &[(usize, usize)],
 ) -> (Program, Vec<Option<usize>>) {
     let (n, k) = (scaled.n, scaled.k);
     let size = n as f64;
@@ -420,9 +430,16 @@ fn columns(
             usable[b * k + j] &= value > 0.0 && !shut[l];
         }
     }
+    // The capacity, and the pairs to come.
+    let mut entries = vec![1; bundles];
+    for &(l, b) in pairs {
+        entries[bundle_of[l]] += 1;
+        entries[b] += 1;
+    }
     let column = (0..bundles * k)
         .map(|e| {
-            let column = vec![(e % k, weight[e / k])];
+            let mut column = Vec::with_capacity(entries[e / k]);
+            column.push((e % k, weight[e / k]));
             usable[e].then(|| program.var(gain[e], 0.0, f64::INFINITY, column))
         })
         .collect();
