@@ -12,7 +12,7 @@
 use super::EXACT;
 use super::data::Data;
 use super::envy_program::EnvyProgram;
-use super::groups::{Groups, Outcome};
+use super::groups::{Drafts, Groups, Outcome};
 use super::interior::Point;
 use super::multipliers::{self, Envy};
 use super::vertex::Vertex;
@@ -210,18 +210,18 @@ fn settle(
 ) -> Option<Found> {
     let data = Data::new(scaled);
     let Start { mut extended, mut vertex, mut last } = start;
-    let mut left = pivots_max;
+    let (mut left, mut drafts) = (pivots_max, Drafts::default());
     for _ in 0..ROUNDS_MAX {
         let ghost: Vec<bool> = (0..extended.n).map(|l| l >= scaled.n).collect();
         let mut program = EnvyProgram::resume(&extended, &vertex, &ghost);
         program.approach(left, stop).ok()?;
-        let mut seen = Seen::at(&mut program, &data, &mut last);
+        let mut seen = Seen::at(&mut program, &data, &mut last, &mut drafts);
         if !matches!(seen.outcome, Outcome::Split(..)) {
             // Only the last vertex need be exact; mostly it is the one that was proven.
             let near = program.pivots();
             program.arrive(left, stop).ok()?;
             if program.pivots() > near || !seen.is_exact(&data) {
-                seen = Seen::at(&mut program, &data, &mut last);
+                seen = Seen::at(&mut program, &data, &mut last, &mut drafts);
             }
         }
         left = left.saturating_sub(program.pivots());
@@ -270,11 +270,16 @@ struct Seen {
 }
 
 impl Seen {
-    fn at(program: &mut EnvyProgram<'_>, data: &Data<'_>, last: &mut [Vec<(usize, f64)>]) -> Self {
+    fn at(
+        program: &mut EnvyProgram<'_>,
+        data: &Data<'_>,
+        last: &mut [Vec<(usize, f64)>],
+        drafts: &mut Drafts,
+    ) -> Self {
         let y = own_bundles(program, data);
         let (price, shared) = program.multipliers(data.n);
         let groups = Groups::new(data, &y, &program.vertex(), &shared, last);
-        let outcome = groups.prove(data, &y, &price, last);
+        let outcome = groups.prove(data, &y, &price, last, drafts);
         Seen { y, groups, outcome }
     }
 

@@ -3,7 +3,7 @@
 use super::data::Data;
 use super::envy_program::clusters;
 use super::multipliers::Envy;
-use super::proof::{Attempt, Group, Verdict};
+use super::proof::{Attempt, Draft, Group, Verdict};
 use super::vertex::{Vertex, in_order};
 use std::collections::BTreeMap;
 
@@ -30,6 +30,21 @@ pub(super) enum Outcome {
     Open,
     /// Labels by which groups should be split, and multipliers towards the rows of the others.
     Split(Vec<usize>, Vec<Envy>),
+}
+
+/// Drafts of the last proofs, by their first member.
+#[derive(Default)]
+pub(super) struct Drafts(BTreeMap<usize, Draft>);
+
+impl Drafts {
+    fn take(&mut self, members: &[usize]) -> Option<Draft> {
+        self.0.remove(members.first()?)
+    }
+
+    fn keep<'a>(&mut self, attempts: impl Iterator<Item = Attempt<'a>>) {
+        let drafts = attempts.map(Attempt::into_draft);
+        self.0 = drafts.filter_map(|draft| Some((*draft.members().first()?, draft))).collect();
+    }
 }
 
 impl Groups {
@@ -65,13 +80,14 @@ impl Groups {
         Groups { of, members, outside, alpha }
     }
 
-    /// Proves group by group.
+    /// Proves group by group, from the drafts of the last proofs.
     pub fn prove(
         &self,
         data: &Data<'_>,
         y: &[f64],
         price: &[f64],
         last: &[Vec<(usize, f64)>],
+        drafts: &mut Drafts,
     ) -> Outcome {
         let (mut proof, mut label) = (Vec::new(), self.of.clone());
         let mut labels = self.members.len();
@@ -79,7 +95,7 @@ impl Groups {
         let mut attempts = Vec::new();
         let mut whole = true;
         for group in &groups {
-            match Attempt::new(data, group, price) {
+            match Attempt::new(data, group, price, drafts.take(group.members)) {
                 Ok(attempt) => attempts.push((group, attempt)),
                 Err(directions) => {
                     whole = false;
@@ -89,10 +105,11 @@ impl Groups {
         }
         if !whole {
             proof.extend(attempts.iter().flat_map(|(_, attempt)| attempt.multipliers()));
+            drafts.keep(attempts.into_iter().map(|(_, attempt)| attempt));
             return Outcome::Split(label, proof);
         }
         let mut open = false;
-        for (group, attempt) in attempts {
+        for (group, attempt) in &mut attempts {
             match attempt.finish() {
                 Verdict::Proven(z) => proof.extend(z),
                 Verdict::Open => open = true,
@@ -102,6 +119,7 @@ impl Groups {
                 }
             }
         }
+        drafts.keep(attempts.into_iter().map(|(_, attempt)| attempt));
         for (members, outside) in self.members.iter().zip(&self.outside) {
             if let [only] = members[..] {
                 proof.extend(outside.iter().map(|&(l, z)| Envy { envious: l, envied: only, z }));

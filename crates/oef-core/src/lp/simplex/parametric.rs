@@ -401,7 +401,10 @@ struct Candidate {
 /// Harris' rule: of the candidates whose `room / slope` is least within a tolerance, the one with the
 /// greatest slope.
 fn choose(candidates: impl Iterator<Item = Candidate>, tolerance: f64) -> Option<Candidate> {
-    let candidates: Vec<Candidate> = candidates.collect();
+    // As many as there may be at once: growing step by step would take longer than the rest.
+    let mut all = Vec::with_capacity(candidates.size_hint().1.unwrap_or(0));
+    all.extend(candidates);
+    let candidates: Vec<Candidate> = all;
     let relaxed = candidates.iter().map(|c| (c.room + tolerance) / c.slope);
     let relaxed = relaxed.fold(f64::INFINITY, f64::min);
     // Of equal slopes the last one, whatever the order in which they come.
