@@ -11,11 +11,11 @@
 
 use super::EXACT;
 use super::data::Data;
-use super::envy_program::{EnvyProgram, clusters};
+use super::envy_program::EnvyProgram;
+use super::groups::{Drafts, Groups, Outcome};
 use super::interior::Point;
 use super::multipliers::{self, Envy};
-use super::proof::{Attempt, Group, Verdict};
-use super::vertex::{Vertex, in_order};
+use super::vertex::Vertex;
 use crate::ids::TypeId;
 use crate::instance::Instance;
 use crate::linalg::dot;
@@ -34,12 +34,8 @@ const PIVOTS_PER_ROW: usize = 2;
 const NEAR: f64 = 0.003;
 /// The same for the pairs of a newcomer with the bundles it would choose from.
 const NEAR_NEWCOMER: f64 = 0.02;
-/// Bundles of a vertex that agree to this are the same.
-const SAME: f64 = 1e-9;
 /// Bundles at the end of an interior path that agree to this are taken for the same.
 const NEARLY_SAME: f64 = 1e-6;
-/// Directions that agree to this part of the greatest are the same.
-const SAME_DIRECTION: f64 = 0.003;
 
 /// What a solve leaves for the next one.
 #[derive(Clone, Debug)]
@@ -71,16 +67,6 @@ struct Start {
     vertex: Vertex,
     /// The last multipliers towards each row: (envious row, z).
     last: Vec<Vec<(usize, f64)>>,
-}
-
-/// The rows with the same bundle at a vertex, and what the program says about each group of them.
-struct Groups {
-    of: Vec<usize>,
-    members: Vec<Vec<usize>>,
-    /// Rows outside with their multiplier, by group.
-    outside: Vec<Vec<(usize, f64)>>,
-    /// `worth` and the multipliers towards other groups, by row.
-    alpha: Vec<f64>,
 }
 
 impl Kept {
@@ -224,18 +210,24 @@ fn settle(
 ) -> Option<Found> {
     let data = Data::new(scaled);
     let Start { mut extended, mut vertex, mut last } = start;
-    let mut left = pivots_max;
+    let (mut left, mut drafts) = (pivots_max, Drafts::default());
     for _ in 0..ROUNDS_MAX {
         let ghost: Vec<bool> = (0..extended.n).map(|l| l >= scaled.n).collect();
         let mut program = EnvyProgram::resume(&extended, &vertex, &ghost);
-        program.track(left, stop).ok()?;
+        program.approach(left, stop).ok()?;
+        let mut seen = Seen::at(&mut program, &data, &mut last, &mut drafts);
+        if !matches!(seen.outcome, Outcome::Split(..)) {
+            // Only the last vertex need be exact; mostly it is the one that was proven.
+            let near = program.pivots();
+            program.arrive(left, stop).ok()?;
+            if program.pivots() > near || !seen.is_exact(&data) {
+                seen = Seen::at(&mut program, &data, &mut last, &mut drafts);
+            }
+        }
         left = left.saturating_sub(program.pivots());
-        let y = program.bundles();
-        let y = &y[..scaled.n * scaled.k];
-        let (price, shared) = program.multipliers(scaled.n);
         vertex = program.vertex();
-        let groups = Groups::new(&data, y, &vertex, &shared, &mut last);
-        match groups.prove(&data, y, &price, &last) {
+        let Seen { groups, outcome, .. } = seen;
+        match outcome {
             Outcome::Open => return None,
             Outcome::Split(label, proven) => {
                 vertex = vertex.regrouped(&label);
@@ -246,8 +238,9 @@ fn settle(
                 proven.iter().for_each(|e| last[e.envied].push((e.envious, e.z)));
             }
             Outcome::Proven(z) => {
+                let y = own_bundles(&program, &data);
                 let bound = multipliers::bound(&data, &z);
-                if ((bound - scaled.total(y)) / bound).abs() > EXACT {
+                if ((bound - scaled.total(&y)) / bound).abs() > EXACT {
                     return None;
                 }
                 let vertex = vertex.regrouped(&groups.of);
@@ -256,7 +249,8 @@ fn settle(
                 if extended.n > scaled.n {
                     // Nobody is in the program but those who are there.
                     program = EnvyProgram::resume(scaled, &kept.vertex, &vec![false; scaled.n]);
-                    program.track(left, stop).ok()?;
+                    program.approach(left, stop).ok()?;
+                    program.arrive(left, stop).ok()?;
                     left = left.saturating_sub(program.pivots());
                 }
                 let mut allocation = canonical(instance, scaled, program, bound, stop)?;
@@ -266,6 +260,42 @@ fn settle(
         }
     }
     None
+}
+
+/// A vertex with its bundles shared as they are, and what became of its proof.
+struct Seen {
+    y: Vec<f64>,
+    groups: Groups,
+    outcome: Outcome,
+}
+
+impl Seen {
+    fn at(
+        program: &mut EnvyProgram<'_>,
+        data: &Data<'_>,
+        last: &mut [Vec<(usize, f64)>],
+        drafts: &mut Drafts,
+    ) -> Self {
+        let y = own_bundles(program, data);
+        let (price, shared) = program.multipliers(data.n);
+        let groups = Groups::new(data, &y, &program.vertex(), &shared, last);
+        let outcome = groups.prove(data, &y, &price, last, drafts);
+        Seen { y, groups, outcome }
+    }
+
+    /// Whether the proof leaves no gap.
+    fn is_exact(&self, data: &Data<'_>) -> bool {
+        let Outcome::Proven(z) = &self.outcome else { return false };
+        let bound = multipliers::bound(data, z);
+        ((bound - data.scaled.total(&self.y)) / bound).abs() <= EXACT
+    }
+}
+
+/// The bundles of the rows that are there, without those of ghosts.
+fn own_bundles(program: &EnvyProgram<'_>, data: &Data<'_>) -> Vec<f64> {
+    let mut y = program.bundles();
+    y.truncate(data.n * data.k);
+    y
 }
 
 /// The canonical optimum from a proven vertex.
@@ -282,156 +312,4 @@ fn canonical(
     let gap = ((bound - scaled.total(&y)) / bound).abs();
     let (x, price) = (scaled.to_shares(instance, &y), scaled.to_prices(instance, &price));
     (gap <= EXACT).then_some(Allocation { x, price, gap, pivots: program.pivots() })
-}
-
-/// What became of the proofs for all groups.
-enum Outcome {
-    /// Multipliers for all rows.
-    Proven(Vec<Envy>),
-    /// Whether the same rows share bundles in every optimum is not known.
-    Open,
-    /// Labels by which groups should be split, and multipliers towards the rows of the others.
-    Split(Vec<usize>, Vec<Envy>),
-}
-
-impl Groups {
-    /// Groups the rows by their bundles `y`. Multipliers within a group are added to `last`: they are
-    /// where its proof starts from.
-    fn new(
-        data: &Data<'_>,
-        y: &[f64],
-        vertex: &Vertex,
-        multipliers: &[(usize, usize, f64)],
-        last: &mut [Vec<(usize, f64)>],
-    ) -> Self {
-        let of = in_order(&clusters(data.scaled, y, SAME));
-        let count = of.iter().max().map_or(0, |g| g + 1);
-        let mut members = vec![Vec::new(); count];
-        let mut member_with: BTreeMap<usize, usize> = BTreeMap::new();
-        for (l, &g) in of.iter().enumerate() {
-            members[g].push(l);
-            member_with.entry(vertex.bundle_of[l]).or_insert(l);
-        }
-        let mut alpha = data.worth.clone();
-        let mut outside: Vec<BTreeMap<usize, f64>> = vec![BTreeMap::new(); count];
-        for &(l, b, z) in multipliers.iter().filter(|m| m.0 < data.n) {
-            let Some(&i) = member_with.get(&b) else { continue };
-            if of[l] == of[i] {
-                last[i].push((l, z));
-            } else {
-                *outside[of[i]].entry(l).or_insert(0.0) += z;
-                alpha[l] += z;
-            }
-        }
-        let outside = outside.into_iter().map(|list| list.into_iter().collect()).collect();
-        Groups { of, members, outside, alpha }
-    }
-
-    /// Proves group by group.
-    fn prove(
-        &self,
-        data: &Data<'_>,
-        y: &[f64],
-        price: &[f64],
-        last: &[Vec<(usize, f64)>],
-    ) -> Outcome {
-        let (mut proof, mut label) = (Vec::new(), self.of.clone());
-        let mut labels = self.members.len();
-        let groups = self.described(data, y, last);
-        let mut attempts = Vec::new();
-        let mut whole = true;
-        for group in &groups {
-            match Attempt::new(data, group, price) {
-                Ok(attempt) => attempts.push((group, attempt)),
-                Err(directions) => {
-                    whole = false;
-                    relabel(&mut label, &mut labels, group, &directions, data.k);
-                }
-            }
-        }
-        if !whole {
-            proof.extend(attempts.iter().flat_map(|(_, attempt)| attempt.multipliers()));
-            return Outcome::Split(label, proof);
-        }
-        let mut open = false;
-        for (group, attempt) in attempts {
-            match attempt.finish() {
-                Verdict::Proven(z) => proof.extend(z),
-                Verdict::Open => open = true,
-                Verdict::Split(directions) => {
-                    whole = false;
-                    relabel(&mut label, &mut labels, group, &directions, data.k);
-                }
-            }
-        }
-        for (members, outside) in self.members.iter().zip(&self.outside) {
-            if let [only] = members[..] {
-                proof.extend(outside.iter().map(|&(l, z)| Envy { envious: l, envied: only, z }));
-            }
-        }
-        match (whole, open) {
-            (false, _) => Outcome::Split(label, proof),
-            (true, true) => Outcome::Open,
-            (true, false) => Outcome::Proven(proof),
-        }
-    }
-
-    /// The groups of more than one row.
-    fn described<'a>(
-        &'a self,
-        data: &Data<'_>,
-        y: &[f64],
-        last: &'a [Vec<(usize, f64)>],
-    ) -> Vec<Group<'a>> {
-        let k = data.k;
-        let several = self.members.iter().zip(&self.outside).filter(|(m, _)| m.len() > 1);
-        let describe = |(members, outside): (&'a Vec<usize>, &'a Vec<(usize, f64)>)| Group {
-            members,
-            held: (0..k).filter(|&j| y[members[0] * k + j] > SAME).collect(),
-            alpha: members.iter().map(|&l| self.alpha[l]).collect(),
-            outside,
-            last: members.iter().map(|&l| &last[l][..]).collect(),
-        };
-        several.map(describe).collect()
-    }
-}
-
-/// Gives the parts into which a group falls labels of their own, but for the largest.
-fn relabel(
-    label: &mut [usize],
-    labels: &mut usize,
-    group: &Group<'_>,
-    directions: &[f64],
-    k: usize,
-) {
-    for (&l, part) in group.members.iter().zip(split(directions, k)) {
-        if part > 0 {
-            label[l] = *labels + part;
-        }
-    }
-    *labels += group.members.len() + 1;
-}
-
-/// Numbers the parts into which directions fall; the largest part has number 0.
-fn split(directions: &[f64], k: usize) -> Vec<usize> {
-    let most = directions.iter().fold(0.0_f64, |m, d| m.max(d.abs()));
-    let rows: Vec<&[f64]> = directions.chunks(k).collect();
-    let mut leaders: Vec<usize> = Vec::new();
-    let mut sizes: Vec<usize> = Vec::new();
-    let mut part = Vec::with_capacity(rows.len());
-    for (m, row) in rows.iter().enumerate() {
-        let alike = |&lead: &usize| {
-            let pairs = row.iter().zip(rows[lead]);
-            pairs.clone().all(|(a, b)| (a - b).abs() < SAME_DIRECTION * most)
-        };
-        let at = leaders.iter().position(alike).unwrap_or_else(|| {
-            leaders.push(m);
-            sizes.push(0);
-            leaders.len() - 1
-        });
-        sizes[at] += 1;
-        part.push(at);
-    }
-    let largest = (0..sizes.len()).max_by_key(|&p| sizes[p]).unwrap_or(0);
-    part.iter().map(|&p| if p == largest { 0 } else { p + 1 }).collect()
 }

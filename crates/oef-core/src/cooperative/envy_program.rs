@@ -131,7 +131,7 @@ impl<'a> EnvyProgram<'a> {
     ) -> Self {
         let k = scaled.k;
         let bundles = bundle_of.iter().max().map_or(0, |b| b + 1);
-        let (program, column) = columns(scaled, &bundle_of, bundles, shut);
+        let (program, column) = columns(scaled, &bundle_of, bundles, shut, pairs);
         let present = vec![false; parties.len() * bundles];
         let mut envy = EnvyProgram {
             scaled,
@@ -224,18 +224,27 @@ impl<'a> EnvyProgram<'a> {
         Err(LpError::NotConverged)
     }
 
-    /// Solves to optimality over all pairs from a nearly optimal basis, in at most so many pivots.
-    pub fn track(&mut self, pivots_max: usize, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
+    /// Moves near the optimum over all pairs from a nearly optimal basis, in at most so many pivots. The
+    /// vertex there counts only after [`Self::arrive`], which mostly finds it as it is.
+    pub fn approach(&mut self, pivots_max: usize, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
         for _ in 0..ROUNDS_MAX {
             let left = pivots_max.saturating_sub(self.simplex.pivots);
             self.simplex.approach(left, stop)?;
-            if self.add_violated() {
-                continue;
+            if !self.add_violated() {
+                return Ok(());
             }
+        }
+        Err(LpError::NotConverged)
+    }
+
+    /// Solves to optimality over all pairs from where [`Self::approach`] has ended.
+    pub fn arrive(&mut self, pivots_max: usize, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
+        for _ in 0..ROUNDS_MAX {
             self.simplex.arrive(stop)?;
             if !self.add_violated() {
                 return Ok(());
             }
+            self.approach(pivots_max, stop)?;
         }
         Err(LpError::NotConverged)
     }
@@ -374,15 +383,22 @@ impl<'a> EnvyProgram<'a> {
     fn add_violated(&mut self) -> bool {
         let held = self.held();
         let k = self.scaled.k;
+        // What all bundles are worth to a party is found type by type, which is fastest.
+        let by_type: Vec<f64> =
+            (0..held.len()).map(|e| held[e % self.bundles * k + e / self.bundles]).collect();
+        let mut worth = vec![0.0; self.bundles];
         let mut violated = Vec::new();
         for (p, party) in self.parties.iter().enumerate() {
             let utility = |&(l, part): &(usize, f64)| {
                 part * crate::shares::dot(self.scaled.value(l), &held[self.bundle_of[l] * k..][..k])
             };
             let own: f64 = party.rows.iter().map(utility).sum();
-            let value = |b: usize| crate::shares::dot(&party.value, &held[b * k..][..k]);
-            let mut worst: Vec<(f64, usize)> = (0..self.bundles)
-                .map(|b| (party.base + value(b) - own, b))
+            worth.fill(0.0);
+            for (value, held) in party.value.iter().zip(by_type.chunks(self.bundles)) {
+                worth.iter_mut().zip(held).for_each(|(worth, held)| *worth += value * held);
+            }
+            let mut worst: Vec<(f64, usize)> = (worth.iter().enumerate())
+                .map(|(b, worth)| (party.base + worth - own, b))
                 .filter(|&(envy, _)| envy > ENVY * own.max(1.0))
                 .filter(|&(_, b)| !self.present[p * self.bundles + b] && !self.owns(p, b))
                 .collect();
@@ -397,12 +413,13 @@ impl<'a> EnvyProgram<'a> {
     }
 }
 
-/// The capacity rows and the columns of the bundles.
+/// The capacity rows and the columns of the bundles, with room for pairs.
 fn columns(
     scaled: &Scaled,
     bundle_of: &[usize],
     bundles: usize,
     shut: &[bool],
+    pairs: &[(usize, usize)],
 ) -> (Program, Vec<Option<usize>>) {
     let (n, k) = (scaled.n, scaled.k);
     let size = n as f64;
@@ -420,9 +437,16 @@ fn columns(
             usable[b * k + j] &= value > 0.0 && !shut[l];
         }
     }
+    // The capacity, and the pairs to come.
+    let mut entries = vec![1; bundles];
+    for &(l, b) in pairs {
+        entries[bundle_of[l]] += 1;
+        entries[b] += 1;
+    }
     let column = (0..bundles * k)
         .map(|e| {
-            let column = vec![(e % k, weight[e / k])];
+            let mut column = Vec::with_capacity(entries[e / k]);
+            column.push((e % k, weight[e / k]));
             usable[e].then(|| program.var(gain[e], 0.0, f64::INFINITY, column))
         })
         .collect();

@@ -17,6 +17,7 @@ mod data;
 mod debts;
 mod envy_program;
 mod face;
+mod groups;
 mod interior;
 mod lanes;
 mod menu;

@@ -20,6 +20,10 @@ pub(super) struct Lu {
     diagonal: Vec<f64>,
     lower: Columns,
     upper: Columns,
+    /// The same by steps, transposed: what solves with the transpose go through, so that they pass
+    /// over zeros, too.
+    lower_rows: Columns,
+    upper_rows: Columns,
     /// Scratch in the order of the steps.
     steps: Vec<f64>,
 }
@@ -44,6 +48,39 @@ impl Columns {
 
     fn column(&self, c: usize) -> &[(usize, f64)] {
         &self.entries[self.start[c]..self.start[c + 1]]
+    }
+
+    /// The transpose of other columns over so many rows.
+    fn transpose(&mut self, rows: usize, of: &Columns) {
+        let count = of.start.len() - 1;
+        self.gather(rows, (0..count).map(|c| of.column(c)));
+    }
+
+    /// The entries of columns by row.
+    fn gather<'a>(
+        &mut self,
+        rows: usize,
+        columns: impl Iterator<Item = &'a [(usize, f64)]> + Clone,
+    ) {
+        // The place behind the entries of the row before is counted up to the one behind its own.
+        let start = &mut self.start;
+        start.clear();
+        start.resize(rows + 2, 0);
+        for &(row, _) in columns.clone().flatten() {
+            start[row + 2] += 1;
+        }
+        for row in 0..rows {
+            start[row + 2] += start[row + 1];
+        }
+        self.entries.clear();
+        self.entries.resize(start[rows + 1], (0, 0.0));
+        for (c, column) in columns.enumerate() {
+            for &(row, a) in column {
+                self.entries[start[row + 1]] = (c, a);
+                start[row + 1] += 1;
+            }
+        }
+        start.pop();
     }
 }
 
@@ -75,6 +112,8 @@ impl Lu {
         }
         let left_out = self.factor_nucleus(columns, &rest, &mut step_of_row);
         self.steps = vec![0.0; self.pivot_row.len()];
+        self.lower_rows.transpose(rows, &self.lower);
+        self.upper_rows.transpose(self.pivot_row.len(), &self.upper);
         let bare = (0..rows).filter(|&r| step_of_row[r] == usize::MAX);
         Deficiency { columns: left_out, rows: bare.collect() }
     }
@@ -124,6 +163,7 @@ impl Lu {
         }
         for &(row, position) in bare {
             self.close(row, position, entry);
+            self.upper_rows.close();
         }
         self.steps = vec![0.0; self.pivot_row.len()];
     }
@@ -166,19 +206,26 @@ impl Lu {
     /// Solves `B' y = c`: `c` by basis position on entry, `y` by row on exit.
     pub fn btran(&mut self, v: &mut [f64]) {
         let n = self.pivot_row.len();
+        for (step, &position) in self.steps.iter_mut().zip(&self.pivot_col) {
+            *step = v[position];
+        }
         for s in 0..n {
-            let mut sum = v[self.pivot_col[s]];
-            for &(t, u) in self.upper.column(s) {
-                sum -= u * self.steps[t];
+            if self.steps[s] != 0.0 {
+                let x = self.steps[s] / self.diagonal[s];
+                self.steps[s] = x;
+                for &(t, u) in self.upper_rows.column(s) {
+                    self.steps[t] -= u * x;
+                }
             }
-            self.steps[s] = sum / self.diagonal[s];
         }
         for s in (0..n).rev() {
-            let mut sum = self.steps[s];
-            for &(row, l) in self.lower.column(s) {
-                sum -= l * v[row];
+            let (row, x) = (self.pivot_row[s], self.steps[s]);
+            v[row] = x;
+            if x != 0.0 {
+                for &(t, l) in self.lower_rows.column(row) {
+                    self.steps[t] -= l * x;
+                }
             }
-            v[self.pivot_row[s]] = sum;
         }
     }
 
@@ -200,7 +247,8 @@ struct Peeled {
 }
 
 fn peel(rows: usize, columns: &[&[(usize, f64)]]) -> Peeled {
-    let by_row = transpose(rows, columns);
+    let mut by_row = Columns::default();
+    by_row.gather(rows, columns.iter().copied());
     let mut count: Vec<usize> = columns.iter().map(|c| c.len()).collect();
     let mut row_done = vec![false; rows];
     let mut placed = vec![false; columns.len()];
@@ -221,26 +269,6 @@ fn peel(rows: usize, columns: &[&[(usize, f64)]]) -> Peeled {
     }
     let rest = (0..columns.len()).filter(|&c| !placed[c]).collect();
     Peeled { order, rest }
-}
-
-/// The entries by row.
-fn transpose(rows: usize, columns: &[&[(usize, f64)]]) -> Columns {
-    let mut start = vec![0; rows + 1];
-    for &(row, _) in columns.iter().copied().flatten() {
-        start[row + 1] += 1;
-    }
-    for row in 0..rows {
-        start[row + 1] += start[row];
-    }
-    let mut next = start.clone();
-    let mut entries = vec![(0, 0.0); start[rows]];
-    for (c, column) in columns.iter().enumerate() {
-        for &(row, a) in *column {
-            entries[next[row]] = (c, a);
-            next[row] += 1;
-        }
-    }
-    Columns { start, entries }
 }
 
 #[cfg(test)]

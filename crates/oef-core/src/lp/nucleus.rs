@@ -16,8 +16,9 @@ pub(super) struct Nucleus {
     /// Entries of each column in rows that are left, and of each row.
     column_count: Counts,
     row_count: Counts,
-    /// Scratch: where the pivot row has each column.
+    /// Scratch: where the pivot row has each column, and which of its entries a row has met.
     place: Vec<usize>,
+    met: Vec<bool>,
     /// Entries smaller than this are no pivots.
     least: f64,
 }
@@ -45,6 +46,7 @@ impl Nucleus {
             column_count: Counts::new(columns),
             row_count: Counts::new(rows),
             place: vec![NONE; columns],
+            met: Vec::new(),
             least,
         }
     }
@@ -66,7 +68,11 @@ impl Nucleus {
     pub fn next(&mut self) -> Option<Step> {
         loop {
             let row = self.row_count.fewest()?;
-            match self.best_in_column().into_iter().chain(self.best_in_row(row)).min() {
+            let best = match self.best_in_column() {
+                Some(best @ (0, ..)) => Some(best),
+                best => best.into_iter().chain(self.best_in_row(row)).min(),
+            };
+            match best {
                 Some((_, row, column)) => return Some(self.eliminate(row, column)),
                 None => self.give_up(row),
             }
@@ -117,10 +123,9 @@ impl Nucleus {
             self.column_count.of[c] -= 1;
         }
         let mut below = Vec::new();
-        let mut met = vec![false; beside.len()];
         for r in std::mem::take(&mut self.columns[column]) {
             if self.row_count.of[r] != DONE {
-                below.push((r, self.subtract(r, column, pivot, &beside, &mut met)));
+                below.push((r, self.subtract(r, column, pivot, &beside)));
             }
         }
         for &(c, _) in &beside {
@@ -132,30 +137,25 @@ impl Nucleus {
 
     /// Takes a multiple of the pivot row from a row, so that its entry in the pivot's column goes;
     /// returns the multiple.
-    fn subtract(
-        &mut self,
-        r: usize,
-        column: usize,
-        pivot: f64,
-        beside: &[(usize, f64)],
-        met: &mut [bool],
-    ) -> f64 {
+    fn subtract(&mut self, r: usize, column: usize, pivot: f64, beside: &[(usize, f64)]) -> f64 {
         let row = &mut self.rows[r];
         let at = row.iter().position(|e| e.0 == column).unwrap_or(0);
         let factor = row.swap_remove(at).1 / pivot;
-        met.fill(false);
-        for (c, value) in row.iter_mut() {
-            let at = self.place[*c];
-            if at != NONE {
-                *value -= factor * beside[at].1;
-                met[at] = true;
+        if !beside.is_empty() {
+            self.met.clear();
+            self.met.resize(beside.len(), false);
+            for (c, value) in row.iter_mut() {
+                let at = self.place[*c];
+                if at != NONE {
+                    *value -= factor * beside[at].1;
+                    self.met[at] = true;
+                }
             }
-        }
-        for (at, &(c, value)) in beside.iter().enumerate().filter(|(at, _)| !met[*at]) {
-            debug_assert_eq!(self.place[c], at);
-            row.push((c, -factor * value));
-            self.columns[c].push(r);
-            self.column_count.of[c] += 1;
+            for (&(c, value), _) in beside.iter().zip(&self.met).filter(|(_, met)| !**met) {
+                row.push((c, -factor * value));
+                self.columns[c].push(r);
+                self.column_count.of[c] += 1;
+            }
         }
         let count = row.len();
         self.row_count.set(r, count);

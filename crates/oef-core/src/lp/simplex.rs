@@ -241,7 +241,7 @@ impl Simplex {
 
     /// Adds variables or rows made to the program by the caller: logicals of new rows become basic.
     fn sync(&mut self) {
-        self.scaled = None;
+        let scaled = self.scaled.take().is_some();
         let (vars, rows) = (self.program.vars(), self.program.rows());
         let (old_rows, old_vars) = (self.basis.len(), self.place.len() - self.basis.len());
         if vars == old_vars && rows == old_rows {
@@ -264,7 +264,20 @@ impl Simplex {
         }
         self.place = place;
         self.settle();
-        self.factored = false;
+        self.factored &= vars == old_vars && !scaled;
+        if self.factored {
+            self.add_rows_to_factors(old_rows);
+        }
+    }
+
+    /// The factors follow the rows from `first` on.
+    fn add_rows_to_factors(&mut self, first: RowId) {
+        let mut entries = Vec::new();
+        for (at, &v) in self.basis[..first].iter().enumerate() {
+            let new = self.column(v).iter().filter(|e| e.0 >= first);
+            entries.extend(new.map(|&(row, a)| (row, at, a)));
+        }
+        self.factors.add_rows(first, self.program.rows(), entries);
     }
 
     /// Puts every nonbasic variable on a bound that it has.

@@ -7,7 +7,10 @@
 //! Neither feasibility nor optimality is ever given up, so the number of pivots is that of the
 //! changes between the two optima and not that of a solve.
 
+mod image;
+
 use super::{COARSE, LpError, Place, Simplex};
+use image::{Image, Rows};
 
 /// What is missing is moved out of the way this many times, and a little more that differs from one
 /// to the next, so that breakpoints come one at a time.
@@ -68,8 +71,9 @@ struct Path {
     /// how far they are moved out, and what is added to its cost.
     bound: Vec<f64>,
     cost: Vec<f64>,
-    /// The program's entries (variable, coefficient) by row.
-    by_row: Vec<Vec<(usize, f64)>>,
+    /// The program's entries by row, and the row of the last basic variable that was looked at.
+    rows: Rows,
+    image: Image,
     /// Values of the basic variables by position, reduced costs of all.
     value: Vec<Line>,
     reduced: Vec<Line>,
@@ -94,7 +98,9 @@ impl Simplex {
     pub fn approach(&mut self, pivots_max: usize, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
         self.sync();
         self.tolerance = COARSE;
-        self.renew();
+        if !self.factored {
+            self.refactor();
+        }
         let mut path = self.shifted();
         let mut ties = 0;
         let limit = self.pivots + pivots_max;
@@ -130,18 +136,13 @@ impl Simplex {
     /// The path on which the current basis is optimal at `mu = 1`.
     fn shifted(&mut self) -> Path {
         let size = self.place.len();
-        let mut by_row = vec![Vec::new(); self.program.rows()];
-        for (v, column) in self.data().columns.iter().enumerate() {
-            for &(row, a) in column {
-                by_row[row].push((v, a));
-            }
-        }
         let mut path = Path {
             mu: 1.0,
             limits: (0..size).map(|v| self.bounds(v)).collect(),
             bound: vec![0.0; size],
             cost: vec![0.0; size],
-            by_row,
+            rows: Rows::of(self.data()),
+            image: Image::new(size),
             value: Vec::new(),
             reduced: Vec::new(),
         };
@@ -239,9 +240,11 @@ impl Simplex {
                 best = Some((mu, event));
             }
         };
-        for (at, &v) in self.basis.iter().enumerate() {
+        for (at, (&v, &x)) in self.basis.iter().zip(&path.value).enumerate() {
             let (lower, upper) = path.limits[v];
-            let x = path.value[at];
+            if x.at_zero >= lower && x.at_zero <= upper {
+                continue;
+            }
             for (bound, sign, to_upper) in [(lower, 1.0, false), (upper, -1.0, true)] {
                 if bound.is_finite() {
                     let room = sign * (x.at_zero - bound);
@@ -252,16 +255,14 @@ impl Simplex {
                 }
             }
         }
-        for v in 0..self.place.len() {
-            let d = path.reduced[v];
-            let (lower, upper) = path.limits[v];
-            let wrong = match self.place[v] {
+        for (v, (place, d)) in self.place.iter().zip(&path.reduced).enumerate() {
+            let wrong = match place {
                 Place::Basic(_) => false,
                 Place::Lower => d.at_zero > COARSE.optimal,
                 Place::Upper => d.at_zero < -COARSE.optimal,
                 Place::Free => d.at_zero.abs() > COARSE.optimal,
             };
-            if wrong && lower < upper {
+            if wrong && path.limits[v].0 < path.limits[v].1 {
                 let mu =
                     if d.slope == 0.0 { path.mu } else { (-d.at_zero / d.slope).clamp(0.0, 1.0) };
                 consider(mu, Event::Enters(v));
@@ -271,23 +272,24 @@ impl Simplex {
     }
 
     fn follow(&mut self, path: &mut Path, event: Event) -> Result<(), LpError> {
-        let (enter, at, to_upper, column, row) = match event {
+        let (enter, at, to_upper, column) = match event {
             Event::Enters(enter) => {
                 let column = self.image(enter);
                 let rise = path.reduced[enter].at_zero > 0.0;
                 let (at, to_upper) = self
                     .blocking(path, &column, if rise { 1.0 } else { -1.0 })
                     .ok_or(LpError::Unbounded)?;
-                (enter, at, to_upper, column, self.row_image(path, at))
+                self.row_image(path, at);
+                (enter, at, to_upper, column)
             }
             Event::Leaves(at, to_upper) => {
-                let row = self.row_image(path, at);
-                let enter = self.replacing(path, &row, to_upper).ok_or(LpError::Infeasible)?;
-                (enter, at, to_upper, self.image(enter), row)
+                self.row_image(path, at);
+                let enter = self.replacing(path, to_upper).ok_or(LpError::Infeasible)?;
+                (enter, at, to_upper, self.image(enter))
             }
         };
-        let pivot = column[at];
-        if (pivot - row[enter]).abs() > 1e-6 * pivot.abs().max(row[enter].abs()) {
+        let (pivot, beside) = (column[at], path.image.of(enter));
+        if (pivot - beside).abs() > 1e-6 * pivot.abs().max(beside.abs()) {
             if !self.factors.is_updated() {
                 return Err(LpError::NotConverged);
             }
@@ -303,22 +305,20 @@ impl Simplex {
         let mut step = path.value[at];
         step.add(-1.0, end);
         let step = step.over(pivot);
-        for (value, a) in path.value.iter_mut().zip(&column) {
+        for (value, a) in path.value.iter_mut().zip(&column).filter(|(_, a)| **a != 0.0) {
             value.add(-a, step);
         }
         path.value[at] = start;
         path.value[at].add(1.0, step);
         let ratio = path.reduced[enter].over(pivot);
-        for (v, a) in row.iter().enumerate() {
-            if *a != 0.0 {
-                path.reduced[v].add(-a, ratio);
-            }
+        for (v, a) in path.image.entries() {
+            path.reduced[v].add(-a, ratio);
         }
         path.reduced[enter] = Line::default();
         path.reduced[leave] = Line { at_zero: -ratio.at_zero, slope: -ratio.slope };
         self.basis[at] = enter;
         self.place[enter] = Place::Basic(at);
-        self.factors.replace(at, &column);
+        self.factors.replace(at, column);
         Ok(())
     }
 
@@ -332,23 +332,12 @@ impl Simplex {
         alpha
     }
 
-    /// The row of a basic variable in terms of the nonbasic ones.
-    fn row_image(&mut self, path: &Path, at: usize) -> Vec<f64> {
+    /// Takes the row of a basic variable in terms of the nonbasic ones into the path's image.
+    fn row_image(&mut self, path: &mut Path, at: usize) {
         let mut unit = vec![0.0; self.program.rows()];
         unit[at] = 1.0;
         self.factors.btran(&mut unit);
-        let vars = self.program.vars();
-        let mut image = vec![0.0; self.place.len()];
-        for (row, &u) in unit.iter().enumerate() {
-            if u != 0.0 {
-                image[vars + row] = -u;
-                for &(v, a) in &path.by_row[row] {
-                    image[v] += a * u;
-                }
-            }
-        }
-        self.basis.iter().for_each(|&v| image[v] = 0.0);
-        image
+        path.image.set(&path.rows, &unit, |v| matches!(self.place[v], Place::Basic(_)));
     }
 
     /// Which basic variable blocks an entering one first, at the current `mu`: among those within
@@ -367,19 +356,20 @@ impl Simplex {
             let room = if falls { x - lower + shift } else { upper + shift - x };
             room.is_finite().then_some((room.max(0.0), !falls))
         };
-        choose(
-            column.len(),
-            |at| room(at).map(|(r, up)| (r, column[at].abs(), up)),
-            COARSE.feasible,
-        )
+        let candidate = |at: usize| {
+            let (room, to_upper) = room(at)?;
+            Some(Candidate { which: at, room, slope: column[at].abs(), to_upper })
+        };
+        let chosen = choose((0..column.len()).filter_map(candidate), COARSE.feasible)?;
+        Some((chosen.which, chosen.to_upper))
     }
 
     /// Which nonbasic variable takes the place of a leaving one, at the current `mu`.
-    fn replacing(&self, path: &Path, row: &[f64], to_upper: bool) -> Option<usize> {
+    fn replacing(&self, path: &Path, to_upper: bool) -> Option<usize> {
         // At its lower bound the leaving variable must rise, at its upper one fall.
         let sign = if to_upper { 1.0 } else { -1.0 };
-        let candidate = |v: usize| -> Option<(f64, f64, bool)> {
-            let slope = row[v] * sign;
+        let candidate = |(v, a): (usize, f64)| {
+            let slope = a * sign;
             let (lower, upper) = path.limits[v];
             let fits = match self.place[v] {
                 Place::Basic(_) => false,
@@ -387,27 +377,37 @@ impl Simplex {
                 Place::Upper => slope < 0.0,
                 Place::Free => true,
             };
-            (fits && slope.abs() > 1e-9 && lower < upper)
-                .then(|| (path.reduced[v].at(path.mu).abs(), slope.abs(), false))
+            let room = path.reduced[v].at(path.mu).abs();
+            (fits && slope.abs() > 1e-9 && lower < upper).then_some(Candidate {
+                which: v,
+                room,
+                slope: slope.abs(),
+                to_upper,
+            })
         };
-        choose(row.len(), candidate, COARSE.optimal).map(|(v, _)| v)
+        let chosen = choose(path.image.entries().filter_map(candidate), COARSE.optimal)?;
+        Some(chosen.which)
     }
 }
 
-/// Harris' rule: of the candidates `(room, slope)` whose `room / slope` is least within a tolerance,
-/// the one with the greatest slope.
-fn choose(
-    count: usize,
-    candidate: impl Fn(usize) -> Option<(f64, f64, bool)>,
-    tolerance: f64,
-) -> Option<(usize, bool)> {
-    let relaxed = (0..count)
-        .filter_map(&candidate)
-        .map(|(room, slope, _)| (room + tolerance) / slope)
-        .fold(f64::INFINITY, f64::min);
-    let within = (0..count).filter_map(|i| {
-        let (room, slope, flag) = candidate(i)?;
-        (room / slope <= relaxed).then_some((i, slope, flag))
-    });
-    within.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(i, _, flag)| (i, flag))
+/// What may leave or enter: how much room it has, and how fast that is used up.
+struct Candidate {
+    which: usize,
+    room: f64,
+    slope: f64,
+    to_upper: bool,
+}
+
+/// Harris' rule: of the candidates whose `room / slope` is least within a tolerance, the one with the
+/// greatest slope.
+fn choose(candidates: impl Iterator<Item = Candidate>, tolerance: f64) -> Option<Candidate> {
+    // As many as there may be at once: growing step by step would take longer than the rest.
+    let mut all = Vec::with_capacity(candidates.size_hint().1.unwrap_or(0));
+    all.extend(candidates);
+    let candidates: Vec<Candidate> = all;
+    let relaxed = candidates.iter().map(|c| (c.room + tolerance) / c.slope);
+    let relaxed = relaxed.fold(f64::INFINITY, f64::min);
+    // Of equal slopes the last one, whatever the order in which they come.
+    let within = candidates.into_iter().filter(|c| c.room / c.slope <= relaxed);
+    within.max_by(|a, b| a.slope.total_cmp(&b.slope).then(a.which.cmp(&b.which)))
 }

@@ -104,7 +104,7 @@ impl Simplex {
         self.basis[at] = enter;
         self.place[enter] = Place::Basic(at);
         self.basic_value[at] = start + sign * step;
-        self.factors.replace(at, &alpha);
+        self.factors.replace(at, alpha);
         Ok(step)
     }
 

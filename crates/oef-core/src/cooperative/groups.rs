@@ -1,0 +1,193 @@
+//! The rows that share a bundle at a vertex, proven group by group, or split where they want to part.
+
+use super::data::Data;
+use super::envy_program::clusters;
+use super::multipliers::Envy;
+use super::proof::{Attempt, Draft, Group, Verdict};
+use super::vertex::{Vertex, in_order};
+use std::collections::BTreeMap;
+
+/// Bundles of a vertex that agree to this are the same.
+const SAME: f64 = 1e-9;
+/// Directions that agree to this part of the greatest are the same.
+const SAME_DIRECTION: f64 = 0.003;
+
+/// The rows with the same bundle at a vertex, and what the program says about each group of them.
+pub(super) struct Groups {
+    pub of: Vec<usize>,
+    pub members: Vec<Vec<usize>>,
+    /// Rows outside with their multiplier, by group.
+    outside: Vec<Vec<(usize, f64)>>,
+    /// `worth` and the multipliers towards other groups, by row.
+    alpha: Vec<f64>,
+}
+
+/// What became of the proofs for all groups.
+pub(super) enum Outcome {
+    /// Multipliers for all rows.
+    Proven(Vec<Envy>),
+    /// Whether the same rows share bundles in every optimum is not known.
+    Open,
+    /// Labels by which groups should be split, and multipliers towards the rows of the others.
+    Split(Vec<usize>, Vec<Envy>),
+}
+
+/// Drafts of the last proofs, by their first member.
+#[derive(Default)]
+pub(super) struct Drafts(BTreeMap<usize, Draft>);
+
+impl Drafts {
+    fn take(&mut self, members: &[usize]) -> Option<Draft> {
+        self.0.remove(members.first()?)
+    }
+
+    fn keep<'a>(&mut self, attempts: impl Iterator<Item = Attempt<'a>>) {
+        let drafts = attempts.map(Attempt::into_draft);
+        self.0 = drafts.filter_map(|draft| Some((*draft.members().first()?, draft))).collect();
+    }
+}
+
+impl Groups {
+    /// Groups the rows by their bundles `y`. Multipliers within a group are added to `last`: they are
+    /// where its proof starts from.
+    pub fn new(
+        data: &Data<'_>,
+        y: &[f64],
+        vertex: &Vertex,
+        multipliers: &[(usize, usize, f64)],
+        last: &mut [Vec<(usize, f64)>],
+    ) -> Self {
+        let of = in_order(&clusters(data.scaled, y, SAME));
+        let count = of.iter().max().map_or(0, |g| g + 1);
+        let mut members = vec![Vec::new(); count];
+        let mut member_with: BTreeMap<usize, usize> = BTreeMap::new();
+        for (l, &g) in of.iter().enumerate() {
+            members[g].push(l);
+            member_with.entry(vertex.bundle_of[l]).or_insert(l);
+        }
+        let mut alpha = data.worth.clone();
+        let mut outside: Vec<BTreeMap<usize, f64>> = vec![BTreeMap::new(); count];
+        for &(l, b, z) in multipliers.iter().filter(|m| m.0 < data.n) {
+            let Some(&i) = member_with.get(&b) else { continue };
+            if of[l] == of[i] {
+                last[i].push((l, z));
+            } else {
+                *outside[of[i]].entry(l).or_insert(0.0) += z;
+                alpha[l] += z;
+            }
+        }
+        let outside = outside.into_iter().map(|list| list.into_iter().collect()).collect();
+        Groups { of, members, outside, alpha }
+    }
+
+    /// Proves group by group, from the drafts of the last proofs.
+    pub fn prove(
+        &self,
+        data: &Data<'_>,
+        y: &[f64],
+        price: &[f64],
+        last: &[Vec<(usize, f64)>],
+        drafts: &mut Drafts,
+    ) -> Outcome {
+        let (mut proof, mut label) = (Vec::new(), self.of.clone());
+        let mut labels = self.members.len();
+        let groups = self.described(data, y, last);
+        let mut attempts = Vec::new();
+        let mut whole = true;
+        for group in &groups {
+            match Attempt::new(data, group, price, drafts.take(group.members)) {
+                Ok(attempt) => attempts.push((group, attempt)),
+                Err(directions) => {
+                    whole = false;
+                    relabel(&mut label, &mut labels, group, &directions, data.k);
+                }
+            }
+        }
+        if !whole {
+            proof.extend(attempts.iter().flat_map(|(_, attempt)| attempt.multipliers()));
+            drafts.keep(attempts.into_iter().map(|(_, attempt)| attempt));
+            return Outcome::Split(label, proof);
+        }
+        let mut open = false;
+        for (group, attempt) in &mut attempts {
+            match attempt.finish() {
+                Verdict::Proven(z) => proof.extend(z),
+                Verdict::Open => open = true,
+                Verdict::Split(directions) => {
+                    whole = false;
+                    relabel(&mut label, &mut labels, group, &directions, data.k);
+                }
+            }
+        }
+        drafts.keep(attempts.into_iter().map(|(_, attempt)| attempt));
+        for (members, outside) in self.members.iter().zip(&self.outside) {
+            if let [only] = members[..] {
+                proof.extend(outside.iter().map(|&(l, z)| Envy { envious: l, envied: only, z }));
+            }
+        }
+        match (whole, open) {
+            (false, _) => Outcome::Split(label, proof),
+            (true, true) => Outcome::Open,
+            (true, false) => Outcome::Proven(proof),
+        }
+    }
+
+    /// The groups of more than one row.
+    fn described<'a>(
+        &'a self,
+        data: &Data<'_>,
+        y: &[f64],
+        last: &'a [Vec<(usize, f64)>],
+    ) -> Vec<Group<'a>> {
+        let k = data.k;
+        let several = self.members.iter().zip(&self.outside).filter(|(m, _)| m.len() > 1);
+        let describe = |(members, outside): (&'a Vec<usize>, &'a Vec<(usize, f64)>)| Group {
+            members,
+            held: (0..k).filter(|&j| y[members[0] * k + j] > SAME).collect(),
+            alpha: members.iter().map(|&l| self.alpha[l]).collect(),
+            outside,
+            last: members.iter().map(|&l| &last[l][..]).collect(),
+        };
+        several.map(describe).collect()
+    }
+}
+
+/// Gives the parts into which a group falls labels of their own, but for the largest.
+fn relabel(
+    label: &mut [usize],
+    labels: &mut usize,
+    group: &Group<'_>,
+    directions: &[f64],
+    k: usize,
+) {
+    for (&l, part) in group.members.iter().zip(split(directions, k)) {
+        if part > 0 {
+            label[l] = *labels + part;
+        }
+    }
+    *labels += group.members.len() + 1;
+}
+
+/// Numbers the parts into which directions fall; the largest part has number 0.
+fn split(directions: &[f64], k: usize) -> Vec<usize> {
+    let most = directions.iter().fold(0.0_f64, |m, d| m.max(d.abs()));
+    let rows: Vec<&[f64]> = directions.chunks(k).collect();
+    let mut leaders: Vec<usize> = Vec::new();
+    let mut sizes: Vec<usize> = Vec::new();
+    let mut part = Vec::with_capacity(rows.len());
+    for (m, row) in rows.iter().enumerate() {
+        let alike = |&lead: &usize| {
+            let pairs = row.iter().zip(rows[lead]);
+            pairs.clone().all(|(a, b)| (a - b).abs() < SAME_DIRECTION * most)
+        };
+        let at = leaders.iter().position(alike).unwrap_or_else(|| {
+            leaders.push(m);
+            sizes.push(0);
+            leaders.len() - 1
+        });
+        sizes[at] += 1;
+        part.push(at);
+    }
+    let largest = (0..sizes.len()).max_by_key(|&p| sizes[p]).unwrap_or(0);
+    part.iter().map(|&p| if p == largest { 0 } else { p + 1 }).collect()
+}
