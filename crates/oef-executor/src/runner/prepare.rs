@@ -1,5 +1,6 @@
 //! What must be there before a job can start.
 
+use crate::checkpoints;
 use crate::ending::FailReason;
 use crate::launch::Launch;
 use crate::processes;
@@ -23,9 +24,9 @@ pub(super) fn prepare(launch: &Launch, run: &RunFolder) -> Result<(), FailReason
         Ok(_) => return Err(workdir("it is no folder".to_string())),
         Err(error) => return Err(workdir(error.to_string())),
     }
-    writable(&launch.checkpoint_dir).map_err(|error| FailReason::CheckpointDir {
-        path: launch.checkpoint_dir.clone(),
-        detail: error.to_string(),
+    let found = checkpoints::recover(&launch.checkpoint_dir, launch.fetch.is_some());
+    found.and_then(|()| writable(&launch.checkpoint_dir)).map_err(|error| {
+        FailReason::CheckpointDir { path: launch.checkpoint_dir.clone(), detail: error.to_string() }
     })
 }
 
