@@ -20,4 +20,4 @@ mod place;
 pub use bring::{Brought, Look, NotBrought, Progress, bring};
 pub use fetch::{Fetch, FetchLimits, Source};
 pub use outcome::{BringError, Report};
-pub use place::{is_leftover, recover};
+pub use place::{is_leftover, recover, remove};

@@ -29,9 +29,18 @@ pub fn recover(live: &Path, will_fetch: bool) -> io::Result<()> {
     let Some(place) = Place::of(live) else { return Ok(()) };
     place.put_back()?;
     if !will_fetch {
-        remove(&place.incoming)?;
+        remove_folder(&place.incoming)?;
     }
     Ok(())
+}
+
+/// Removes a job's checkpoints on a host, with what was left beside them.
+pub fn remove(live: &Path) -> io::Result<()> {
+    if let Some(place) = Place::of(live) {
+        remove_folder(&place.incoming)?;
+        remove_folder(&place.previous)?;
+    }
+    remove_folder(live)
 }
 
 /// The name of the folder to which something that was left behind belongs; `None`: it is no such thing.
@@ -63,7 +72,7 @@ impl Place {
             return Ok(());
         }
         if self.live.try_exists()? {
-            return remove(&self.previous);
+            return remove_folder(&self.previous);
         }
         fs::rename(&self.previous, &self.live)?;
         self.sync_parent()
@@ -88,13 +97,13 @@ impl Place {
             Err(_) => self.settle_in_two_steps()?,
         }
         // The new one is in its place: what is left of the old one is only room on the disk.
-        let _ = remove(&self.incoming);
-        let _ = remove(&self.previous);
+        let _ = remove_folder(&self.incoming);
+        let _ = remove_folder(&self.previous);
         Ok(())
     }
 
     fn settle_in_two_steps(&self) -> io::Result<()> {
-        remove(&self.previous)?;
+        remove_folder(&self.previous)?;
         fs::rename(&self.live, &self.previous)?;
         if let Err(error) = fs::rename(&self.incoming, &self.live) {
             fs::rename(&self.previous, &self.live)?;
@@ -109,7 +118,7 @@ impl Place {
 }
 
 /// A folder and all that is in it; that it is not there is well.
-fn remove(folder: &Path) -> io::Result<()> {
+fn remove_folder(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

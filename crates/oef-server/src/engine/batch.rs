@@ -156,7 +156,7 @@ impl Engine {
                 let (job, generation, why) = (*job, *generation, why.clone());
                 Task::Order(Order::Stop { job, generation, why })
             }
-            Action::Forget { job } => Task::Forget { job: *job, dir: self.site.job_dir(*job) },
+            Action::Forget { job } => self.site.forget(*job),
         })
     }
 

@@ -4,6 +4,7 @@
 //! durable: a full disk only delays it.
 
 use super::batch::Batch;
+use super::launch::Site;
 use crate::world::{Change, RunEnding, Telemetry, World};
 use oef_executor::{Ending, FailReason, Observation};
 use oef_sched::{Generation, JobId, Time};
@@ -23,7 +24,9 @@ pub(super) struct Observations {
     queue: VecDeque<Seen>,
     /// The latest word of each job, and of which lease.
     progress: BTreeMap<JobId, (Generation, Telemetry)>,
-    /// When a job's progress was last journalled.
+    /// What each job waits for that has not started, and of which lease.
+    waits: BTreeMap<JobId, (Generation, String)>,
+    /// When a job's progress, or what it waits for, was last journalled.
     told: BTreeMap<JobId, Instant>,
     /// What is in the batch that is being committed: so many of the queue, and these jobs' progress.
     taken: (usize, Vec<JobId>),
@@ -41,8 +44,13 @@ impl Observations {
     pub fn add(&mut self, observation: Observation) {
         let (job, generation) = observation.about();
         let change = match observation {
+            Observation::Preparing { detail, .. } => {
+                self.waits.insert(job, (generation, detail));
+                return;
+            }
             Observation::Started { at_ms, .. } => {
-                Change::Started { job, generation, at_ms: Some(at_ms) }
+                // Where its checkpoints are is filled in on the way.
+                Change::Started { job, generation, at_ms: Some(at_ms), host: None }
             }
             Observation::Progress { steps, throughput, loss, checkpoint, .. } => {
                 let number = |x: Option<f64>| x.filter(|x| x.is_finite());
@@ -85,7 +93,7 @@ impl Observations {
     }
 
     /// Puts what is due into a batch. [`done`](Self::done) or [`failed`](Self::failed) must follow.
-    pub fn fill(&mut self, at: Time, world: &World, batch: &mut Batch) {
+    pub fn fill(&mut self, at: Time, world: &World, site: &Site, batch: &mut Batch) {
         let count = self.queue.len().min(AT_ONCE);
         let mut jobs: Vec<JobId> = Vec::new();
         for seen in self.queue.iter().take(count) {
@@ -97,7 +105,21 @@ impl Observations {
                 batch.push(at, progress(seen.job, word));
                 jobs.push(seen.job);
             }
-            batch.push(at, seen.change.clone());
+            let last_wait = self.waits.get(&seen.job).filter(|(g, _)| *g == seen.generation);
+            if let Some(wait) = last_wait.filter(|_| !jobs.contains(&seen.job)) {
+                batch.push(at, preparing(seen.job, wait));
+                jobs.push(seen.job);
+            }
+            batch.push(at, with_host(seen.change.clone(), world, site));
+        }
+        for (&job, wait) in &self.waits {
+            if jobs.contains(&job) || !self.progress_is_due(job) || batch.len() >= AT_ONCE {
+                continue;
+            }
+            if is_current(world, job, wait.0) {
+                batch.push(at, preparing(job, wait));
+            }
+            jobs.push(job);
         }
         for (&job, word) in &self.progress {
             if jobs.contains(&job) || !self.progress_is_due(job) || batch.len() >= AT_ONCE {
@@ -116,6 +138,7 @@ impl Observations {
         let (count, jobs) = std::mem::take(&mut self.taken);
         for job in jobs {
             self.progress.remove(&job);
+            self.waits.remove(&job);
             self.told.insert(job, Instant::now());
         }
         let mut endings = Vec::new();
@@ -141,6 +164,21 @@ impl Observations {
 fn is_current(world: &World, job: JobId, generation: Generation) -> bool {
     let run = world.jobs.get(&job).and_then(|entry| entry.run());
     run.is_some_and(|run| run.generation == generation)
+}
+
+fn preparing(job: JobId, (generation, detail): &(Generation, String)) -> Change {
+    Change::Preparing { job, generation: *generation, detail: detail.clone() }
+}
+
+/// A start is journalled with where its checkpoints are.
+fn with_host(change: Change, world: &World, site: &Site) -> Change {
+    match change {
+        Change::Started { job, generation, at_ms, .. } => {
+            let host = site.checkpoint_host(world, job);
+            Change::Started { job, generation, at_ms, host }
+        }
+        other => other,
+    }
 }
 
 fn progress(job: JobId, (generation, telemetry): &(Generation, Telemetry)) -> Change {
