@@ -1,7 +1,7 @@
 //! Jobs whose checkpoints are brought by their runners.
 
 use crate::common::{PROGRAM, World, devices, is_alive, kill, next, wait_for, with_variable};
-use crate::files::{MODEL_BYTES, Pair};
+use crate::files::{MODEL_BYTES, Pair, noise, tree};
 use crate::hosts::{Cable, HOST_A, at, free_port, not_run, rsync_daemon, rsync_daemon_in};
 use oef_executor::checkpoints::{FetchLimits, Source};
 use oef_executor::local::{LocalConfig, LocalExecutor};
@@ -9,6 +9,8 @@ use oef_executor::{Ending, Launch, Observation, Stream};
 use oef_sched::Span;
 use rustix::process::Signal;
 use std::fs;
+use std::thread::sleep;
+use std::time::Duration;
 
 /// A job that says what it finds of its checkpoint.
 fn job(world: &World, pair: &Pair, source: Source) -> Launch {
@@ -130,6 +132,50 @@ fn an_rsync_whose_runner_alone_is_killed_does_not_go_on() {
     assert!(matches!(ending, Ending::Vanished { .. }), "{ending:?}");
     assert!(carriers.iter().all(|pid| !is_alive(*pid)));
     pair.has_last_good();
+}
+
+/// A checkpoint of two files that belong together, at every instant the old ones or the new ones.
+#[test]
+fn wherever_a_runner_is_killed_the_old_or_the_new_one_is_there() {
+    let (mut world, pair) = (World::new(), Pair::new());
+    let daemon = rsync_daemon(&pair.home.path().join("a"), "");
+    let version = |version: u64| {
+        pair.write("model.bin", &noise(version, 200_000));
+        pair.write("settings.json", format!("version {version}").as_bytes());
+        tree(&pair.source())
+    };
+    let mut good = version(1);
+    let mut launch = job(&world, &pair, at(daemon.port));
+    assert_eq!(world.run(&launch), Ending::Finished);
+    let (mut old, mut new) = (0, 0);
+    for round in 2..26 {
+        let next_one = version(round);
+        launch = next(&launch);
+        world.start(&launch);
+        // From before rsync is there to after the job has ended.
+        sleep(Duration::from_millis(round * 12));
+        let dir = world.run_dir(&launch).display().to_string();
+        let runners = with_variable(&format!("OEF_RUNNER_DIR={dir}"));
+        let workers = with_variable(&format!("OEF_RUN_DIR={dir}"));
+        for pid in runners.into_iter().chain(workers) {
+            let pid = rustix::process::Pid::from_raw(pid).expect("a pid");
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+        }
+        world.ending(&launch);
+        let mut found = tree(&pair.live());
+        // By which it is seen whether there is room; the next start removes it.
+        found.retain(|name, _| !name.starts_with(".oef-probe-"));
+        if found == next_one {
+            (new, good) = (new + 1, next_one);
+        } else {
+            assert!(found == good, "round {round}: neither the old nor the new one");
+            old += 1;
+        }
+    }
+    // On a machine with too much to do even the last is killed early.
+    assert!(old > 0, "none was killed early: {new}");
+    assert_eq!(world.run(&next(&launch)), Ending::Finished);
+    pair.is_whole();
 }
 
 /// Two hosts with a cable between them: the runner is on one, the checkpoint on the other.

@@ -12,4 +12,4 @@ pub use bandwidth::Bandwidth;
 pub use settings::{CheckpointSettings, Keeping, Transport};
 
 pub(crate) use places::{Place, Places};
-pub(crate) use sweep::Sweeper;
+pub(crate) use sweep::{Sweeper, host_of_gone};

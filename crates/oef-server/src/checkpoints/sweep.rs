@@ -61,7 +61,7 @@ impl Sweeper {
     /// Sweeps until it is told to stop.
     pub fn run(&self, stop: &AtomicBool) {
         loop {
-            self.sweep();
+            self.sweep(stop);
             let mut waited = Duration::ZERO;
             while waited < SWEEP_EVERY {
                 if stop.load(Ordering::Relaxed) {
@@ -73,7 +73,7 @@ impl Sweeper {
         }
     }
 
-    fn sweep(&self) {
+    fn sweep(&self, stop: &AtomicBool) {
         let hosts = {
             let world = self.shared.world();
             let nodes = world.sched.cluster().nodes();
@@ -88,6 +88,10 @@ impl Sweeper {
         }
         let aside = self.put_aside(&self.shared.world(), copies);
         for path in aside {
+            // What is left has its name, and goes with the next start.
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
             tracing::info!(path = %path.display(), "a copy of a checkpoint is not needed any more");
             remove(&path);
         }

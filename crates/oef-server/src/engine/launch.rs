@@ -1,7 +1,7 @@
 //! From what the world says about a job to what the executor needs to start it.
 
 use super::hands::Task;
-use crate::checkpoints::{Place, Places};
+use crate::checkpoints::{Place, Places, host_of_gone};
 use crate::world::{JobEntry, World};
 use oef_api::types::{GpuRef, StopSignal};
 use oef_executor::{Device, DeviceKind, Held, Launch};
@@ -80,7 +80,8 @@ impl Site {
     /// The host that has the checkpoints of a job's current run; none: they are where all hosts see them.
     pub fn checkpoint_host(&self, world: &World, id: JobId) -> Option<String> {
         let job = world.jobs.get(&id)?;
-        let first = self.device(job.run()?.gpus.first()?)?;
+        let gpu = job.run()?.gpus.first()?;
+        let first = self.device(gpu).unwrap_or_else(|| gone(gpu));
         match self.places.wanted(job, &first.host)? {
             Place::Shared => None,
             Place::Host(host) => Some(host),
@@ -124,7 +125,7 @@ impl Site {
 /// A GPU that is not here any more. Whoever runs on it is found again all the same, to be stopped.
 fn gone(gpu: &GpuRef) -> Device {
     Device {
-        host: gpu.node.clone(),
+        host: host_of_gone(&gpu.node).into(),
         index: gpu.index,
         gpu_type: gpu.gpu_type.clone(),
         kind: DeviceKind::Emulated,

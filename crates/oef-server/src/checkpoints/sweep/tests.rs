@@ -57,7 +57,7 @@ impl Scene {
             hosts: BTreeMap::new(),
             shared: Arc::new(Shared::new(self.world.clone(), 0)),
         };
-        sweeper.sweep();
+        sweeper.sweep(&AtomicBool::new(false));
         let mut left = Vec::new();
         for host in ["a", "b"] {
             let folder = self.home.path().join("nodes").join(host).join("checkpoints");

@@ -277,6 +277,13 @@ fn what_a_job_waits_for_is_one_line_of_its_history() {
     story.started();
     assert_eq!(story.job().state, JobState::Running);
     assert_eq!(story.job().history.len(), history + 2);
+    story.ended(RunEnding::Lost, "gone");
+    let (ran, generation) = (story.job().ran_ms, story.generation());
+    story.then(Change::Preparing { job: JOB, generation, detail: "brings".into() });
+    story.ended(RunEnding::Lost, "its checkpoint could not be brought");
+    assert_eq!(story.job().ran_ms, ran, "waiting is not running");
+    story.started();
+    let generation = story.generation();
     let late = Change::Preparing { job: JOB, generation, detail: "late".into() };
     story.refused(late);
     assert_eq!(story.job().state, JobState::Running);
