@@ -8,6 +8,10 @@ use thiserror::Error;
 /// Of rsync's own words, so much goes into a sentence.
 const WORDS_MAX: usize = 300;
 
+/// What ssh, or the shell on the other side, says when nobody is let in.
+const NOT_LET_IN: [&str; 3] =
+    ["Permission denied (", "Host key verification failed", "command not found"];
+
 /// What a transfer cost, in rsync's own figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Report {
@@ -145,6 +149,8 @@ impl BringError {
             _ if has("No space left") || has("quota exceeded") || has("File too large") => {
                 BringError::NoRoom(words)
             }
+            // rsync may see the end of the line before it hears how ssh ended.
+            12 if NOT_LET_IN.iter().any(|said| has(said)) => BringError::Refused(words),
             1 | 2 | 4 | 6 => BringError::Versions(words),
             3 | 11 => BringError::NotWritten(words),
             5 => BringError::Refused(words),
@@ -254,6 +260,12 @@ total size is 8000012  speedup is 1.80
             (Some(10), "Connection refused (111)", "the connection broke: Connection", false),
             (Some(11), "write failed on \"x\": No space left on device (28)", "no room", false),
             (Some(12), "connection unexpectedly closed", "the connection broke", false),
+            (
+                Some(12),
+                "oef@a-0: Permission denied (publickey).\nconnection unexpectedly closed",
+                "the other side refused: oef@a-0: Permission denied",
+                false,
+            ),
             (
                 Some(23),
                 "rsync: [sender] change_dir \"/7\" (in oef) failed: No such file or directory (2)",

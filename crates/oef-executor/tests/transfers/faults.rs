@@ -132,9 +132,9 @@ fn the_time_is_over() {
     let pair = Pair::new().with_last_good();
     let daemon = rsync_daemon(&pair.home.path().join("a"), "");
     let mut fetch = pair.fetch(at(daemon.port));
-    (fetch.limits.time, fetch.limits.kib_per_second) = (Span(2000), Some(500));
+    (fetch.limits.time, fetch.limits.kib_per_second) = (Span(5000), Some(300));
     fetch.limits.tries = 100;
-    assert_eq!(pair.fails(&fetch), BringError::OverTime(Span(2000)));
+    assert_eq!(pair.fails(&fetch), BringError::OverTime(Span(5000)));
     let here = pair.half();
     assert!(here > 0, "what came is kept");
     (fetch.limits.time, fetch.limits.kib_per_second) = (Span(60_000), None);

@@ -100,6 +100,7 @@ fn a_line_that_falls_silent_is_given_up() {
     let error = pair.fails(&fetch);
     assert!(matches!(error, BringError::Silence(_)), "{error}");
     line.mend();
+    fetch.limits.silence = Span(20_000);
     let report = pair.brings(&fetch);
     assert!(report.matched_bytes > 0, "{report:?}");
     pair.is_whole();
