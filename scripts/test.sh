@@ -6,8 +6,8 @@
 #   scripts/test.sh              everything
 #   scripts/test.sh --rust       without what needs Python (and installs packages on its first run)
 #
-# It needs Rust, a C compiler and Python 3 with the venv module. OEF_CRASH_SECONDS sets how long the crash test
-# goes on (60).
+# It needs Rust, a C compiler and Python 3 with the venv module; rsync, ssh with its server and iproute2 are installed
+# on Debian if they are missing. OEF_CRASH_SECONDS sets how long the crash test goes on (60).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -30,6 +30,18 @@ for tool in fmt clippy; do
         rustup component add "$component"
     fi
 done
+
+# Checkpoints move with the real rsync, over a real ssh, between real network namespaces.
+packages=()
+for pair in rsync:rsync ssh:openssh-client sshd:openssh-server ip:iproute2; do
+    PATH="$PATH:/usr/sbin:/sbin" command -v "${pair%%:*}" >/dev/null || packages+=("${pair#*:}")
+done
+if [ ${#packages[@]} -gt 0 ] && command -v apt-get >/dev/null; then
+    step "install ${packages[*]}"
+    as_root=$([ "$(id -u)" = 0 ] || echo sudo)
+    $as_root apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends "${packages[@]}"
+fi
 
 step "format"
 cargo fmt --all --check

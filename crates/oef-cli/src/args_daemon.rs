@@ -1,7 +1,7 @@
 //! The arguments of the commands that are a daemon, or look after its state folder.
 
 use crate::args::{duration, mechanism};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use oef_core::Mechanism;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -67,9 +67,22 @@ pub struct UpArgs {
     /// Where to listen; port 0 takes a free one [default: 127.0.0.1:7733]
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
+    /// Where jobs leave their checkpoints: in a folder that all hosts see, or on the node that ran them, from which
+    /// the next one fetches them
+    #[arg(long, value_name = "PLACE", default_value = "shared")]
+    pub checkpoints: CheckpointPlace,
     /// With tenants whose jobs come and go
     #[arg(long)]
     pub demo: bool,
+}
+
+/// Where jobs leave their checkpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CheckpointPlace {
+    /// A folder that all hosts see
+    Shared,
+    /// The host that ran the job last
+    Node,
 }
 
 /// `oef serve`

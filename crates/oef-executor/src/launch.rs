@@ -1,5 +1,6 @@
 //! Everything that is needed to start a job.
 
+use crate::checkpoints::Fetch;
 use crate::device::Device;
 use crate::wire;
 use oef_sched::{Generation, JobId, Span, Time};
@@ -32,6 +33,9 @@ pub struct Launch {
     pub workdir: PathBuf,
     /// Where it finds and leaves its checkpoints; made if it is not there.
     pub checkpoint_dir: PathBuf,
+    /// Checkpoints that lie elsewhere, to be brought there first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fetch: Option<Fetch>,
     /// One worker on each, in the order of the ranks.
     pub devices: Vec<Device>,
     /// How often it was started before.

@@ -5,6 +5,7 @@
 //! generation of its lease, and an older one than was ever seen for a job is refused.
 #![forbid(unsafe_code)]
 
+pub mod checkpoints;
 mod clock;
 pub mod demo_job;
 mod device;

@@ -9,6 +9,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Observation {
+    /// It is not started yet, and this is what it waits for.
+    Preparing {
+        /// The job.
+        #[serde(with = "wire::job_id")]
+        job: JobId,
+        /// Of its lease.
+        #[serde(with = "wire::generation")]
+        generation: Generation,
+        /// In a sentence without a subject, as in `brings its checkpoint from rtx3090-0`.
+        detail: String,
+    },
     /// Its workers run.
     Started {
         /// The job.
@@ -64,7 +75,8 @@ impl Observation {
     /// The job that it is about, and of which lease.
     pub fn about(&self) -> (JobId, Generation) {
         match self {
-            Observation::Started { job, generation, .. }
+            Observation::Preparing { job, generation, .. }
+            | Observation::Started { job, generation, .. }
             | Observation::Progress { job, generation, .. }
             | Observation::Ended { job, generation, .. } => (*job, *generation),
         }

@@ -21,6 +21,7 @@ fn a_job_finishes() {
         .seen
         .iter()
         .map(|seen| match seen {
+            Observation::Preparing { .. } => "preparing",
             Observation::Started { .. } => "started",
             Observation::Progress { .. } => "progress",
             Observation::Ended { .. } => "ended",

@@ -12,6 +12,7 @@ pub use reads::Page;
 pub use subscription::{Delivery, Subscription};
 
 use crate::caller::Caller;
+use crate::checkpoints::CheckpointSettings;
 use crate::engine::{self, Message, Shared};
 use crate::secret;
 use crate::store::{Archive, StoreError};
@@ -47,6 +48,8 @@ pub struct Options {
     pub environment: BTreeMap<String, String>,
     /// Output that is kept of each worker's stream.
     pub log_limit_bytes: u64,
+    /// Where checkpoints are, and how they are moved.
+    pub checkpoints: CheckpointSettings,
     /// A computation of shares is cut short after so long.
     pub solve_limit: Duration,
 }
@@ -64,6 +67,7 @@ impl Options {
             owner_secret: None,
             environment: BTreeMap::new(),
             log_limit_bytes: LOG_LIMIT_BYTES,
+            checkpoints: CheckpointSettings::default(),
             solve_limit: SOLVE_LIMIT,
         }
     }

@@ -13,6 +13,7 @@
 
 mod access;
 pub mod caller;
+pub mod checkpoints;
 pub mod config;
 pub mod daemon;
 mod demo;

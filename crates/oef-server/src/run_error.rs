@@ -49,6 +49,12 @@ pub enum RunError {
         "no GPU was found in this machine; name emulated ones in [gpus] to try it, as in `emulated = \"rtx3090=4\"`"
     )]
     NoGpus,
+    /// Checkpoints could not be moved.
+    #[error(
+        "checkpoints stay on their hosts (`place = \"node\"`) and are moved with rsync, which is not here; install \
+         it, or keep them in a shared folder (`place = \"shared\"`)"
+    )]
+    NoRsync,
     /// The executor does not start.
     #[error(transparent)]
     Executor(#[from] ExecutorError),

@@ -60,6 +60,7 @@ impl Started {
             (Some(certificate), Some(key)) => Some(tls_config(certificate, key)?),
             _ => None,
         };
+        up::check_rsync(config)?;
         let devices = up::devices(config, mode, talk)?;
         let listener = listen(config.listen)?;
         let address = listener
@@ -116,6 +117,7 @@ fn start(
             .filter_map(|name| Some((name.clone(), std::env::var(name).ok()?)))
             .collect(),
         log_limit_bytes: config.limits.log_bytes,
+        checkpoints: config.checkpoints.clone(),
         solve_limit: config.scheduling.solve_limit.0.0,
     };
     Ok(Daemon::start(options)?)

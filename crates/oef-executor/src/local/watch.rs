@@ -28,6 +28,7 @@ pub(super) struct Watched {
     /// Of the status that was read last: every status is a new file.
     seen: Option<(u64, SystemTime)>,
     status: Option<Status>,
+    detail_told: Option<String>,
     is_started_told: bool,
     progress_told: Option<ProgressRecord>,
     is_ended_told: bool,
@@ -42,6 +43,7 @@ impl Watched {
             looked_alive: now,
             seen: None,
             status: None,
+            detail_told: None,
             is_started_told: false,
             progress_told: None,
             is_ended_told: false,
@@ -163,6 +165,11 @@ impl Watched {
     fn tell(&mut self, told: &mut Vec<Observation>) {
         let Some(status) = &self.status else { return };
         let (job, generation) = (self.run.job(), self.run.generation());
+        if status.detail != self.detail_told && !self.is_started_told {
+            self.detail_told.clone_from(&status.detail);
+            let told_now = status.detail.clone();
+            told.extend(told_now.map(|detail| Observation::Preparing { job, generation, detail }));
+        }
         if let Some(at_ms) = status.started_ms
             && !self.is_started_told
         {

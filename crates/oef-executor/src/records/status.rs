@@ -22,6 +22,9 @@ pub(crate) struct Status {
     /// The runner's process id.
     pub(crate) runner: Option<i32>,
     pub(crate) phase: Phase,
+    /// What it waits for, before its workers are started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) detail: Option<String>,
     /// When its workers were started, if they were.
     pub(crate) started_ms: Option<u64>,
     /// The workers' process ids, by rank.
@@ -73,6 +76,7 @@ impl Status {
             generation: run.generation(),
             runner: None,
             phase: Phase::Preparing,
+            detail: None,
             started_ms: None,
             pids: Vec::new(),
             progress: None,
@@ -94,6 +98,7 @@ impl Status {
     /// Endings and beginnings survive the machine; what is between is soon written again.
     pub(crate) fn write(&self, run: &RunFolder) -> io::Result<()> {
         let durability = match self.phase {
+            Phase::Preparing if self.detail.is_some() => Durability::Process,
             Phase::Preparing | Phase::Ended { .. } => Durability::Disk,
             Phase::Running | Phase::Stopping => Durability::Process,
         };

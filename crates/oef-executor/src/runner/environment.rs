@@ -142,6 +142,7 @@ mod tests {
             env: BTreeMap::new(),
             workdir: "/".into(),
             checkpoint_dir: "/tmp/checkpoints".into(),
+            fetch: None,
             devices,
             restart: 2,
             stop_signal: crate::StopSignal::Usr1,

@@ -5,6 +5,7 @@
 //! the job does not notice. It trusts nothing but its files (see `records`) and locks.
 
 mod environment;
+mod fetching;
 mod gang;
 mod output;
 mod prepare;

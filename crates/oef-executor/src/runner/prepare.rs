@@ -1,5 +1,6 @@
 //! What must be there before a job can start.
 
+use crate::checkpoints;
 use crate::ending::FailReason;
 use crate::launch::Launch;
 use crate::processes;
@@ -23,16 +24,25 @@ pub(super) fn prepare(launch: &Launch, run: &RunFolder) -> Result<(), FailReason
         Ok(_) => return Err(workdir("it is no folder".to_string())),
         Err(error) => return Err(workdir(error.to_string())),
     }
-    writable(&launch.checkpoint_dir).map_err(|error| FailReason::CheckpointDir {
-        path: launch.checkpoint_dir.clone(),
-        detail: error.to_string(),
+    let found = checkpoints::recover(&launch.checkpoint_dir, launch.fetch.is_some());
+    found.and_then(|()| writable(&launch.checkpoint_dir)).map_err(|error| {
+        FailReason::CheckpointDir { path: launch.checkpoint_dir.clone(), detail: error.to_string() }
     })
 }
+
+/// How a file is called that shows whether there is room.
+const PROBE: &str = ".oef-probe-";
 
 /// Makes a folder and writes a file in it: only that shows a full or read-only disk.
 fn writable(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    let probe = folder.join(format!(".oef-probe-{}", std::process::id()));
+    // A runner that was killed just here left its own.
+    for entry in fs::read_dir(folder)?.flatten() {
+        if entry.file_name().as_encoded_bytes().starts_with(PROBE.as_bytes()) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    let probe = folder.join(format!("{PROBE}{}", std::process::id()));
     let written = fs::File::create(&probe).and_then(|mut file| {
         file.write_all(&[0; 4096])?;
         file.sync_all()

@@ -1,5 +1,6 @@
 //! One start of a job, from taking the locks to writing down how it ended.
 
+use super::fetching::Fetching;
 use super::gang::Gang;
 use super::prepare::prepare;
 use super::progress::Follower;
@@ -97,6 +98,9 @@ impl Session<'_> {
         if let Err(reason) = prepare(&launch, self.run) {
             return Ending::failed(reason);
         }
+        if let Some(ending) = self.fetch(&launch) {
+            return ending;
+        }
         match Gang::start(&launch, self.run) {
             Ok(gang) => self.watch(&launch, gang),
             Err(reason) => Ending::failed(reason),
@@ -126,6 +130,18 @@ impl Session<'_> {
             }
             (Err(error), None) => Some(Ending::Refused { why: format!("its lock: {error}") }),
         }
+    }
+
+    /// Brings the job's checkpoint, if it lies elsewhere; an ending if it cannot be started without.
+    fn fetch(&mut self, launch: &Launch) -> Option<Ending> {
+        let fetch = launch.fetch.as_ref()?;
+        let (run, orders, status) = (self.run, &self.orders, &mut self.status);
+        let fetching = Fetching { run, fetch, live: &launch.checkpoint_dir };
+        fetching.run(&|| orders.look(), &mut |detail| {
+            status.detail = Some(detail);
+            // A full disk: it is said again soon.
+            let _ = status.write(run);
+        })
     }
 
     /// Follows the gang until its last process is gone.

@@ -62,6 +62,7 @@ impl World {
             env: BTreeMap::new(),
             workdir: self.path("."),
             checkpoint_dir: self.path(&format!("checkpoints/{id}")),
+            fetch: None,
             devices: devices(1),
             restart: 0,
             stop_signal: StopSignal::Term,

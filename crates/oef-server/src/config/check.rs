@@ -135,6 +135,7 @@ impl Checks<'_> {
         self.listening();
         self.scheduling();
         self.limits();
+        self.checkpoints();
         self.groups();
         self.tenants();
     }
@@ -223,6 +224,12 @@ impl Checks<'_> {
             self.must(count > 0, format!("limits.{key}"), "must be at least 1");
         }
         self.must(!l.request_time.0.is_zero(), "limits.request_time", "must be more than 0");
+    }
+
+    fn checkpoints(&mut self) {
+        for (key, what) in self.config.checkpoints.problems() {
+            self.wrong(format!("checkpoints.{key}"), what);
+        }
     }
 
     fn groups(&mut self) {

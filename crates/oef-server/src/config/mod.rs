@@ -13,6 +13,7 @@ pub(crate) use check::is_loopback;
 pub use length::Length;
 pub use values::{LogFormat, StopPolicy};
 
+use crate::checkpoints::CheckpointSettings;
 use crate::daemon::Memory;
 use oef_api::types::{Limits, SettingsPatch};
 use oef_core::Mechanism;
@@ -46,6 +47,8 @@ pub struct Config {
     pub gpus: Gpus,
     /// How jobs are run.
     pub jobs: Jobs,
+    /// Where their checkpoints are.
+    pub checkpoints: CheckpointSettings,
     /// What is logged, and how.
     pub log: Log,
     /// How much is kept and taken.
@@ -70,6 +73,7 @@ impl Default for Config {
             scheduling: Scheduling::default(),
             gpus: Gpus::default(),
             jobs: Jobs::default(),
+            checkpoints: CheckpointSettings::default(),
             log: Log::default(),
             limits: LimitSettings::default(),
             groups: Vec::new(),

@@ -12,7 +12,8 @@ fn sample_in_full() -> String {
     };
     let mut text: Vec<String> =
         Config::sample().lines().map(|line| setting(line).unwrap_or_else(|| line.into())).collect();
-    text.retain(|line| !line.starts_with("mps") && !line.starts_with("parent"));
+    let alone = ["mps", "parent", "address"];
+    text.retain(|line| !alone.iter().any(|key| line.starts_with(key)));
     text.join("\n")
 }
 
@@ -92,6 +93,16 @@ fn what_is_wrong_is_said_with_its_line() {
         ("[limits]\nrequests_per_second = 0.0\n", 2, "0 is not more than 0"),
         ("[limits]\nevents = 0\n", 2, "must be at least 1"),
         ("[limits]\nevents = -1\n", 2, "invalid value"),
+        ("[checkpoints]\nplace = \"disk\"\n", 2, "unknown variant `disk`"),
+        ("[checkpoints]\nnode_dir = \"/x\"\n", 2, "`/x` has no {host} in it"),
+        ("[checkpoints]\nnode_dir = \"x/{host}\"\n", 2, "not an absolute path"),
+        ("[checkpoints]\naddress = \"{host}\"\n", 2, "says nothing without"),
+        ("[checkpoints]\ntransport = \"ssh\"\naddress = \"gpu-box\"\n", 3, "whom would it reach"),
+        ("[checkpoints]\ntransport = \"ssh\"\naddress = \"-oX{host}\"\n", 3, "none of ssh's"),
+        ("[checkpoints]\ntransport = \"rsync\"\naddress = \"{host}\"\n", 3, "begin with rsync://"),
+        ("[checkpoints]\nbandwidth = \"100\"\n", 2, "`100` is no bandwidth"),
+        ("[checkpoints]\ntime_limit = \"1ms\"\n", 2, "less than 1s"),
+        ("[checkpoints]\ntries = 0\n", 2, "must be at least 1"),
         ("[[group]]\nname = \"g\"\nparent = \"h\"\n", 3, "no group `h` before"),
         ("[[tenant]]\nname = \"a\"\n[[tenant]]\nname = \"a\"\n", 4, "`a` comes twice"),
         ("[[tenant]]\nname = \"a\"\ngroup = \"g\"\n", 3, "there is no group `g`"),

@@ -37,6 +37,12 @@ impl Batch {
         self.records.push(Record { at, change });
     }
 
+    /// What is in it, in order.
+    #[cfg(test)]
+    pub fn changes(&self) -> impl Iterator<Item = &Change> {
+        self.records.iter().map(|record| &record.change)
+    }
+
     /// Somebody waits for the record that was pushed last.
     pub fn await_last(&mut self, reply: Reply, done: Done) {
         self.waiting.push((self.records.len().saturating_sub(1), reply, done));
@@ -156,7 +162,7 @@ impl Engine {
                 let (job, generation, why) = (*job, *generation, why.clone());
                 Task::Order(Order::Stop { job, generation, why })
             }
-            Action::Forget { job } => Task::Forget { job: *job, dir: self.site.job_dir(*job) },
+            Action::Forget { job } => self.site.forget(*job),
         })
     }
 

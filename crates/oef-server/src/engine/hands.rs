@@ -29,7 +29,7 @@ pub(super) enum Task {
     /// An ending is journalled.
     Acknowledge(JobId, Generation),
     /// Nothing of a job is needed any more.
-    Forget { job: JobId, dir: PathBuf },
+    Forget { job: JobId, dir: PathBuf, copies: Vec<PathBuf> },
 }
 
 /// Carries tasks out until nobody sends any more.
@@ -53,7 +53,12 @@ pub(super) fn perform(executor: &dyn Executor, tasks: &Receiver<Task>, engine: &
                 Err(error) => tracing::warn!(%error, "order could not be carried out"),
             },
             Task::Acknowledge(job, generation) => executor.acknowledge(job, generation),
-            Task::Forget { job, dir } => forget(executor, job, &dir),
+            Task::Forget { job, dir, copies } => {
+                forget(executor, job, &dir);
+                for copy in &copies {
+                    forget_copy(job, copy);
+                }
+            }
         }
     }
 }
@@ -101,6 +106,13 @@ fn forget(executor: &dyn Executor, job: JobId, dir: &Path) {
             tracing::debug!(%job, %error, "folder could not be removed");
         }
         _ => {}
+    }
+}
+
+/// Removes a copy of a job's checkpoints on one host.
+fn forget_copy(job: JobId, copy: &Path) {
+    if let Err(error) = oef_executor::checkpoints::remove(copy) {
+        tracing::debug!(%job, %error, "a copy of a checkpoint could not be removed");
     }
 }
 

@@ -1,10 +1,12 @@
 //! From what the world says about a job to what the executor needs to start it.
 
+use super::hands::Task;
+use crate::checkpoints::{Place, Places, host_of_gone};
 use crate::world::{JobEntry, World};
 use oef_api::types::{GpuRef, StopSignal};
 use oef_executor::{Device, DeviceKind, Held, Launch};
 use oef_sched::{JobId, NodeSpec, Span};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// What all jobs of this daemon have in common.
@@ -16,6 +18,8 @@ pub(super) struct Site {
     pub env: BTreeMap<String, String>,
     /// The GPUs of each node, by position.
     pub nodes: BTreeMap<String, Vec<Device>>,
+    /// Where checkpoints are.
+    pub places: Places,
     /// Output that is kept of each worker's stream.
     pub log_limit_bytes: u64,
 }
@@ -44,10 +48,13 @@ impl Site {
         let spec = &job.spec;
         let mut env = self.env.clone();
         env.extend(spec.env.clone());
-        let given = |path: &Option<String>, name: &str| match path {
-            Some(path) => PathBuf::from(path),
-            None => dir.join(name),
+        let place = devices.first().and_then(|first| self.places.wanted(job, &first.host));
+        let checkpoint_dir = match (&spec.checkpoint_dir, &place) {
+            (Some(own), _) => PathBuf::from(own),
+            (None, Some(place)) => self.places.folder(id, place),
+            (None, None) => self.places.folder(id, &Place::Shared),
         };
+        let workdir = spec.workdir.as_ref().map_or_else(|| dir.join("work"), PathBuf::from);
         let grace = spec.grace_s.map(Span::from_seconds);
         Some(Launch {
             job: id,
@@ -57,8 +64,9 @@ impl Site {
             name: job.name().into(),
             command: command(job, &dir),
             env,
-            workdir: given(&spec.workdir, "work"),
-            checkpoint_dir: given(&spec.checkpoint_dir, "checkpoint"),
+            workdir,
+            checkpoint_dir,
+            fetch: place.and_then(|place| self.places.fetch(id, job, &place)),
             devices,
             restart: job.restarts,
             stop_signal: stop_signal(spec.stop_signal),
@@ -67,6 +75,37 @@ impl Site {
             until: run.until,
             log_limit_bytes: self.log_limit_bytes,
         })
+    }
+
+    /// The host that has the checkpoints of a job's current run; none: they are where all hosts see them.
+    pub fn checkpoint_host(&self, world: &World, id: JobId) -> Option<String> {
+        let job = world.jobs.get(&id)?;
+        let gpu = job.run()?.gpus.first()?;
+        let first = self.device(gpu).unwrap_or_else(|| gone(gpu));
+        match self.places.wanted(job, &first.host)? {
+            Place::Shared => None,
+            Place::Host(host) => Some(host),
+        }
+    }
+
+    /// The name of the machine of each node.
+    pub fn hosts(&self) -> BTreeMap<String, String> {
+        let host = |devices: &[Device]| devices.first().map(|device| device.host.clone());
+        self.nodes
+            .iter()
+            .filter_map(|(node, devices)| Some((node.clone(), host(devices)?)))
+            .collect()
+    }
+
+    /// Removes everything that is kept of a job outside the journal.
+    pub fn forget(&self, job: JobId) -> Task {
+        Task::Forget { job, dir: self.job_dir(job), copies: self.copies(job) }
+    }
+
+    /// Every folder in which a copy of a job's checkpoints may be, beside the one in its own folder.
+    fn copies(&self, job: JobId) -> Vec<PathBuf> {
+        let hosts: BTreeSet<String> = self.hosts().into_values().collect();
+        hosts.into_iter().map(|host| self.places.folder(job, &Place::Host(host))).collect()
     }
 
     /// The leases that the world says are held.
@@ -86,7 +125,7 @@ impl Site {
 /// A GPU that is not here any more. Whoever runs on it is found again all the same, to be stopped.
 fn gone(gpu: &GpuRef) -> Device {
     Device {
-        host: gpu.node.clone(),
+        host: host_of_gone(&gpu.node).into(),
         index: gpu.index,
         gpu_type: gpu.gpu_type.clone(),
         kind: DeviceKind::Emulated,

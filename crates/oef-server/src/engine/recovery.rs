@@ -12,13 +12,13 @@ use super::run::Engine;
 use super::scribe::Scribe;
 use super::shared::Shared;
 use super::{environment, solver};
+use crate::checkpoints::{Places, Sweeper};
 use crate::daemon::{Options, StartError};
 use crate::store::{Access, Archive, Keep, Store};
 use crate::world::{Change, Record, SettingsEntry, World};
 use oef_executor::{Device, Executor};
 use oef_sched::{Health, JobId, NodeSpec, Time};
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -40,7 +40,9 @@ pub(crate) fn start(options: &Options) -> Result<Running, StartError> {
     let (world, covered) = load(&store)?;
     let mut clock = Clock::after(world.sched.now());
     let nodes = nodes_of(&world, options.executor.devices());
+    let places = Places::new(&dir, &options.checkpoints);
     let site = Site {
+        places,
         dir,
         env: environment::for_jobs(std::env::vars(), &options.environment),
         nodes: nodes.iter().map(|(name, (_, devices))| (name.clone(), devices.clone())).collect(),
@@ -48,7 +50,7 @@ pub(crate) fn start(options: &Options) -> Result<Running, StartError> {
     };
     recover(&world, &site, options.executor.as_ref())?;
     let now = clock.now();
-    let next_job = world.next_job.max(unused_number(&site.dir));
+    let next_job = world.next_job.max(unused_number(&site));
     let numbers = Numbers { next_job, next_token: world.next_token };
     let published = world.next_event;
     let first = first_changes(&world, options, &nodes)?;
@@ -56,7 +58,9 @@ pub(crate) fn start(options: &Options) -> Result<Running, StartError> {
     let archive = store.archive();
     let shared = Arc::new(Shared::new(world, store.head()));
     let (inbox, messages) = channel();
-    let threads = Threads::start(options, &archive, &shared, &inbox)?;
+    let sweeper =
+        Sweeper { places: site.places.clone(), hosts: site.hosts(), shared: Arc::clone(&shared) };
+    let threads = Threads::start(options, &archive, sweeper, &inbox)?;
     let mut engine = Engine {
         shared: Arc::clone(&shared),
         store,
@@ -151,10 +155,12 @@ fn recover(world: &World, site: &Site, executor: &dyn Executor) -> Result<(), St
 
 /// A number that no folder of a job has. After an older backup was put in place there may be folders of jobs
 /// that the journal does not know; a new job must not find their checkpoints.
-fn unused_number(dir: &Path) -> u64 {
+fn unused_number(site: &Site) -> u64 {
     let mut next = 0;
-    for folder in ["jobs", "runs"] {
-        let Ok(entries) = std::fs::read_dir(dir.join(folder)) else { continue };
+    let mut folders = vec![site.dir.join("jobs"), site.dir.join("runs")];
+    folders.extend(site.hosts().values().map(|host| site.places.host_dir(host)));
+    for folder in folders {
+        let Ok(entries) = std::fs::read_dir(folder) else { continue };
         for entry in entries.flatten() {
             let number = entry.file_name().to_str().and_then(|name| name.parse::<u64>().ok());
             next = next.max(number.map_or(0, |number| number.saturating_add(1)));
@@ -169,7 +175,7 @@ fn forgotten(world: &World, site: &Site) -> Vec<hands::Task> {
     let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let gone =
         numbers.map(JobId).filter(|job| job.0 < world.next_job && !world.jobs.contains_key(job));
-    gone.map(|job| hands::Task::Forget { job, dir: site.job_dir(job) }).collect()
+    gone.map(|job| site.forget(job)).collect()
 }
 
 /// What has changed since the daemon ran last, or what a new folder begins with.
@@ -277,7 +283,7 @@ impl Threads {
     fn start(
         options: &Options,
         archive: &Archive,
-        shared: &Arc<Shared>,
+        sweeper: Sweeper,
         inbox: &Sender<Message>,
     ) -> Result<Threads, StartError> {
         let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
@@ -297,9 +303,12 @@ impl Threads {
             spawn("eyes", Box::new(move || hands::look(executor.as_ref(), &engine, &told)))?;
         let (engine, limit) = (inbox.clone(), options.solve_limit);
         spawn("solver", Box::new(move || solver::answer(&questions, &engine, limit)))?;
-        let (engine, scribe) = (inbox.clone(), scribe(options, archive, shared));
+        let (engine, scribe) = (inbox.clone(), scribe(options, archive, &sweeper.shared));
         let writing = spawn("scribe", Box::new(move || scribe.write(&to_write, &engine)))?;
-        Ok(Threads { hands, solver, pages, stop, to_join: vec![performing, looking, writing] })
+        let told = Arc::clone(&stop);
+        let sweeping = spawn("sweeper", Box::new(move || sweeper.run(&told)))?;
+        let to_join = vec![performing, looking, writing, sweeping];
+        Ok(Threads { hands, solver, pages, stop, to_join })
     }
 
     /// Waits until everything that was ordered is done. A computation of shares is not waited for:

@@ -104,7 +104,7 @@ impl Engine {
         if with_seen {
             let shared = Arc::clone(&self.shared);
             let world = shared.world();
-            self.observations.fill(now, &world, &mut batch);
+            self.observations.fill(now, &world, &self.site, &mut batch);
             // Failed jobs whose time has come wait again.
             for job in world.index.due_retries(now).take(BATCH_MAX) {
                 batch.push(now, Change::Released { job });

@@ -80,8 +80,11 @@ impl World {
             Change::NodeDrained { node, drained } => {
                 self.node_drained(at, node, *drained, &mut out)?;
             }
-            Change::Started { job, generation, at_ms } => {
-                self.started(at, *job, *generation, *at_ms)?;
+            Change::Preparing { job, generation, detail } => {
+                self.preparing(at, *job, *generation, detail, &mut out)?;
+            }
+            Change::Started { job, generation, at_ms, host } => {
+                self.started(at, *job, *generation, *at_ms, host.as_ref())?;
             }
             Change::Progress { job, generation, telemetry } => {
                 self.progress(at, *job, *generation, telemetry)?;

@@ -189,11 +189,14 @@ fn wasted(job: &JobEntry, ending: RunEnding, ended: Time) -> Span {
 
 fn close_run(job: &mut JobEntry, end: &End<'_>, ended: Time) {
     let Some(run) = job.run_mut() else { return };
+    // A job that waited for its checkpoint has not run.
+    let has_run = run.started.is_some() || run.detail.is_none();
     run.ended = Some(ended);
     run.ending = Some(end.ending);
     run.detail = Some(match end.last_lines.map(str::trim_end).filter(|lines| !lines.is_empty()) {
         Some(lines) => format!("{}\n{lines}", end.detail),
         None => end.detail.into(),
     });
-    job.ran_ms += ended.since(run.started.unwrap_or(run.began)).0;
+    let ran = ended.since(run.started.unwrap_or(run.began));
+    job.ran_ms += if has_run { ran.0 } else { 0 };
 }

@@ -1,5 +1,6 @@
 //! A job as the daemon remembers it: what the scheduler need not know.
 
+use super::Home;
 use oef_api::types::{GpuRef, JobState, JobSubmit};
 use oef_sched::{Generation, Time, WorkloadKey};
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,9 @@ pub struct JobEntry {
     pub runs: Vec<RunEntry>,
     /// How far it is.
     pub telemetry: Telemetry,
+    /// Where its last good checkpoints are, since it first ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<Home>,
     /// When its last checkpoint became known.
     pub checkpoint_at: Option<Time>,
     /// Failures so far.
@@ -105,7 +109,8 @@ pub struct RunEntry {
     pub ended: Option<Time>,
     /// How.
     pub ending: Option<RunEnding>,
-    /// The same in a sentence, with the last lines of the log where it failed.
+    /// The same in a sentence, with the last lines of the log where it failed. Before it started: what it
+    /// waited for.
     pub detail: Option<String>,
 }
 

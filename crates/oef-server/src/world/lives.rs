@@ -186,6 +186,7 @@ impl World {
         id: JobId,
         generation: Generation,
         at_ms: Option<u64>,
+        host: Option<&String>,
     ) -> Result<(), Rejection> {
         let run = self.live_run(id, generation)?;
         if run.started.is_some() {
@@ -194,9 +195,41 @@ impl World {
         let place = describe(&run.gpus);
         let seen = Time(at_ms.unwrap_or(at.0)).clamp(run.began, at);
         run.started = Some(seen);
+        if let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) {
+            job.settle(host, seen);
+        }
         if self.jobs.get(&id).is_some_and(|job| job.state == JobState::Starting) {
             let mut out = Vec::new();
             self.set_state(at, id, JobState::Running, format!("runs on {place}"), &mut out);
+        }
+        Ok(())
+    }
+
+    /// What a job waits for before its workers run. Only the last word is remembered.
+    pub(super) fn preparing(
+        &mut self,
+        at: Time,
+        id: JobId,
+        generation: Generation,
+        detail: &str,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        let run = self.live_run(id, generation)?;
+        if run.started.is_some() {
+            return Err(Rejection::WrongState(id));
+        }
+        let is_first = run.detail.replace(detail.into()).is_none();
+        let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) else { return Ok(()) };
+        if job.state != JobState::Starting {
+            return Ok(());
+        }
+        if is_first {
+            self.set_state(at, id, JobState::Starting, detail.into(), out);
+            return Ok(());
+        }
+        job.reason = detail.into();
+        if let Some(last) = job.history.last_mut() {
+            last.reason = detail.into();
         }
         Ok(())
     }
@@ -217,6 +250,7 @@ impl World {
         if telemetry.checkpoint > job.telemetry.checkpoint {
             job.checkpoint_at = Some(at);
         }
+        job.has_saved(telemetry.checkpoint);
         job.telemetry = telemetry.clone();
         self.observe(id);
         Ok(())
@@ -305,7 +339,7 @@ impl World {
     }
 }
 
-fn new_entry(
+pub(crate) fn new_entry(
     spec: oef_api::types::JobSubmit,
     workload: oef_sched::WorkloadKey,
     at: Time,
@@ -321,6 +355,7 @@ fn new_entry(
         history: Vec::new(),
         runs: Vec::new(),
         telemetry: Telemetry::default(),
+        home: None,
         checkpoint_at: None,
         failures: 0,
         losses: 0,

@@ -140,6 +140,15 @@ pub enum Change {
         /// Whether it is out from now on.
         drained: bool,
     },
+    /// A gang waits for something before its processes can run.
+    Preparing {
+        /// The job.
+        job: JobId,
+        /// Of its lease.
+        generation: Generation,
+        /// For what, in words.
+        detail: String,
+    },
     /// A gang's processes run.
     Started {
         /// The job.
@@ -149,6 +158,9 @@ pub enum Change {
         /// Since when, by the clock of its machine.
         #[serde(default)]
         at_ms: Option<u64>,
+        /// The host that has its checkpoints; none: they are in a folder that all hosts see.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        host: Option<String>,
     },
     /// A job told how far it is.
     Progress {
@@ -220,6 +232,7 @@ impl Change {
             Change::NodeUp(_) => "node_up",
             Change::NodeDown { .. } => "node_down",
             Change::NodeDrained { .. } => "node_drained",
+            Change::Preparing { .. } => "preparing",
             Change::Started { .. } => "started",
             Change::Progress { .. } => "progress",
             Change::Ended { .. } => "ended",

@@ -1,11 +1,12 @@
 //! `oef up` and `oef serve`: a daemon until it is told to stop.
 
 use super::config::read;
-use crate::args_daemon::{ServeArgs, UpArgs};
+use crate::args_daemon::{CheckpointPlace, ServeArgs, UpArgs};
 use crate::exit::Exit;
 use crate::failure::{Complaint, Failure};
 use crate::printer::Printer;
 use oef_server::RunError;
+use oef_server::checkpoints::Keeping;
 use oef_server::config::{Config, Length};
 use oef_server::serve::run;
 use oef_server::up::Mode;
@@ -20,6 +21,10 @@ pub fn up(args: &UpArgs) -> Result<Exit, Failure> {
     config.gpus.mps.clone_from(&args.mps);
     config.scheduling.round = args.round.map(Length);
     config.scheduling.mechanism = args.mechanism;
+    config.checkpoints.place = match args.checkpoints {
+        CheckpointPlace::Shared => Keeping::Shared,
+        CheckpointPlace::Node => Keeping::Node,
+    };
     start(config, Mode::Up { demo: args.demo })
 }
 

@@ -90,7 +90,7 @@ impl Scene {
 
     pub fn started(&mut self, job: u64) {
         let generation = self.generation(job);
-        self.apply(Change::Started { job: JobId(job), generation, at_ms: None });
+        self.apply(Change::Started { job: JobId(job), generation, at_ms: None, host: None });
     }
 
     pub fn progress(&mut self, job: u64, steps: f64) {

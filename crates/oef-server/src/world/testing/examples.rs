@@ -2,7 +2,7 @@
 
 use super::check::check;
 use super::life::empty;
-use crate::world::{Action, Change, NewJob, Record, RunEnding, Telemetry, World};
+use crate::world::{Action, Change, JobEntry, NewJob, Record, RunEnding, Telemetry, World};
 use oef_api::types::{JobState, JobSubmit, Limits};
 use oef_sched::{Generation, JobId, NodeSpec, Time};
 
@@ -45,7 +45,7 @@ impl Story {
 
     fn started(&mut self) {
         let generation = self.generation();
-        self.then(Change::Started { job: JOB, generation, at_ms: None });
+        self.then(Change::Started { job: JOB, generation, at_ms: None, host: None });
     }
 
     fn ended(&mut self, ending: RunEnding, detail: &str) {
@@ -59,6 +59,16 @@ impl Story {
         let telemetry = Telemetry { steps, ..Telemetry::default() };
         let generation = self.generation();
         self.then(Change::Progress { job: JOB, generation, telemetry });
+    }
+
+    fn saved(&mut self, steps: f64, checkpoint: Option<f64>) {
+        let telemetry = Telemetry { steps, checkpoint, ..Telemetry::default() };
+        let generation = self.generation();
+        self.then(Change::Progress { job: JOB, generation, telemetry });
+    }
+
+    fn job(&self) -> &JobEntry {
+        &self.world.jobs[&JOB]
     }
 
     fn state(&self) -> JobState {
@@ -251,4 +261,64 @@ fn promised_and_delivered_are_counted_over_time() {
     story.then(Change::Round { kept: false });
     let last = story.world.tenants["ada"].delivered.back().expect("a round");
     assert_eq!((last.promised, last.delivered), (1.0, 1.0));
+}
+
+#[test]
+fn what_a_job_waits_for_is_one_line_of_its_history() {
+    let mut story = Story::new(0);
+    let generation = story.generation();
+    let history = story.job().history.len();
+    for detail in ["brings its checkpoint from a: 1 MiB, 2 %", "has its checkpoint from a: 50 MiB"]
+    {
+        story.then(Change::Preparing { job: JOB, generation, detail: detail.into() });
+        assert_eq!((story.job().state, story.job().reason.as_str()), (JobState::Starting, detail));
+    }
+    assert_eq!(story.job().history.len(), history + 1);
+    story.started();
+    assert_eq!(story.job().state, JobState::Running);
+    assert_eq!(story.job().history.len(), history + 2);
+    story.ended(RunEnding::Lost, "gone");
+    let (ran, generation) = (story.job().ran_ms, story.generation());
+    story.then(Change::Preparing { job: JOB, generation, detail: "brings".into() });
+    story.ended(RunEnding::Lost, "its checkpoint could not be brought");
+    assert_eq!(story.job().ran_ms, ran, "waiting is not running");
+    story.started();
+    let generation = story.generation();
+    let late = Change::Preparing { job: JOB, generation, detail: "late".into() };
+    story.refused(late);
+    assert_eq!(story.job().state, JobState::Running);
+}
+
+#[test]
+fn a_jobs_checkpoints_are_where_its_workers_were_seen_last() {
+    let mut story = Story::new(9);
+    let start_on = |story: &mut Story, host: Option<&str>| {
+        let (generation, host) = (story.generation(), host.map(String::from));
+        story.then(Change::Started { job: JOB, generation, at_ms: None, host });
+    };
+    let home = |story: &Story| story.job().home.clone().expect("a home");
+    assert_eq!(story.job().home, None);
+    start_on(&mut story, Some("a"));
+    assert_eq!(home(&story).host.as_deref(), Some("a"));
+    let since = home(&story).since;
+    story.saved(20.0, Some(10.0));
+    assert!(home(&story).has_newer());
+    story.ended(RunEnding::Lost, "gone");
+    start_on(&mut story, Some("a"));
+    assert_eq!(home(&story).since, since, "it never left");
+    story.ended(RunEnding::Lost, "gone");
+    // A start that never came to run changes nothing.
+    story.ended(RunEnding::Lost, "its checkpoint could not be brought");
+    assert_eq!(home(&story).host.as_deref(), Some("a"));
+    start_on(&mut story, Some("b"));
+    assert_eq!(home(&story).host.as_deref(), Some("b"));
+    // The same checkpoint told again is not a newer one, nor is a line without any.
+    story.saved(11.0, None);
+    story.saved(12.0, Some(10.0));
+    assert!(!home(&story).has_newer());
+    story.saved(22.0, Some(20.0));
+    assert!(home(&story).has_newer());
+    story.ended(RunEnding::Lost, "gone");
+    start_on(&mut story, None);
+    assert_eq!(home(&story).host, None, "in a folder that all hosts see");
 }

@@ -142,8 +142,13 @@ impl Life {
 
     fn started(&mut self) -> Change {
         let (job, generation) = self.any_run();
+        if self.dice.once_in(4) {
+            let detail = format!("brings {} %", self.dice.below(100));
+            return Change::Preparing { job, generation, detail };
+        }
         let at_ms = self.dice.once_in(2).then_some(self.at.saturating_sub(100));
-        Change::Started { job, generation, at_ms }
+        let host = self.dice.once_in(2).then(|| "n".to_string());
+        Change::Started { job, generation, at_ms, host }
     }
 
     fn ended(&mut self) -> Change {

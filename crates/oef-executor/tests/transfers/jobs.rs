@@ -1,0 +1,229 @@
+//! Jobs whose checkpoints are brought by their runners.
+
+use crate::common::{PROGRAM, World, devices, is_alive, kill, next, wait_for, with_variable};
+use crate::files::{MODEL_BYTES, Pair, noise, tree};
+use crate::hosts::{Cable, HOST_A, at, free_port, not_run, rsync_daemon, rsync_daemon_in};
+use oef_executor::checkpoints::{FetchLimits, Source};
+use oef_executor::local::{LocalConfig, LocalExecutor};
+use oef_executor::{Ending, Launch, Observation, Stream};
+use oef_sched::Span;
+use rustix::process::Signal;
+use std::fs;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// A job that says what it finds of its checkpoint.
+fn job(world: &World, pair: &Pair, source: Source) -> Launch {
+    let mut launch = world.script(7, "wc -c < $OEF_CHECKPOINT_DIR/model.bin");
+    launch.checkpoint_dir = pair.live();
+    launch.fetch = Some(pair.fetch(source));
+    launch
+}
+
+fn slowly(mut launch: Launch) -> Launch {
+    if let Some(fetch) = &mut launch.fetch {
+        fetch.limits.kib_per_second = Some(400);
+    }
+    launch
+}
+
+fn details(world: &World) -> Vec<&str> {
+    let mut found = Vec::new();
+    for seen in &world.seen {
+        if let Observation::Preparing { detail, .. } = seen {
+            found.push(detail.as_str());
+        }
+    }
+    found
+}
+
+#[test]
+fn a_job_starts_when_its_checkpoint_is_there() {
+    let (mut world, pair) = (World::new(), Pair::new().with_last_good());
+    let daemon = rsync_daemon(&pair.home.path().join("a"), "");
+    let launch = job(&world, &pair, at(daemon.port));
+    assert_eq!(world.run(&launch), Ending::Finished);
+    assert_eq!(world.output(&launch, 0, Stream::Out).trim(), MODEL_BYTES.to_string());
+    pair.is_whole();
+    let said = details(&world).last().copied().unwrap_or_default().to_string();
+    assert!(said.starts_with("has its checkpoint from a-0: 6.0 MiB, of which 6.0 MiB"), "{said}");
+}
+
+#[test]
+fn a_job_is_not_started_from_nothing() {
+    let (mut world, pair) = (World::new(), Pair::new().with_last_good());
+    let launch = job(&world, &pair, at(free_port()));
+    let ending = world.run(&launch);
+    let Ending::Refused { why } = &ending else { panic!("{ending:?}") };
+    assert!(why.contains("could not be brought from a-0: the connection broke"), "{why}");
+    assert!(!world.seen.iter().any(|seen| matches!(seen, Observation::Started { .. })));
+    pair.has_last_good();
+}
+
+#[test]
+fn a_job_that_never_had_one_starts_without() {
+    let (mut world, pair) = (World::new(), Pair::new().with_last_good());
+    fs::remove_dir_all(pair.source()).expect("removed");
+    let mut launch = job(&world, &pair, Source::Folder { path: pair.source() });
+    launch.fetch.as_mut().expect("a fetch").is_known = false;
+    assert_eq!(world.run(&launch), Ending::Finished);
+    let said = details(&world).last().copied().unwrap_or_default().to_string();
+    assert_eq!(said, "found no checkpoint at a-0: starts with what is here");
+}
+
+#[test]
+fn a_job_that_is_stopped_while_it_fetches_ends_at_once() {
+    let (mut world, pair) = (World::new(), Pair::new().with_last_good());
+    let daemon = rsync_daemon(&pair.home.path().join("a"), "");
+    let launch = slowly(job(&world, &pair, at(daemon.port)));
+    world.start(&launch);
+    world.until("how far it is", |world| {
+        let said = |said: &&str| said.starts_with("brings its checkpoint from a-0: ");
+        details(world).iter().any(said).then_some(())
+    });
+    world.stop(&launch, "others are owed more");
+    let expected = Ending::Stopped { detail: "others are owed more; it had not begun".into() };
+    assert_eq!(world.ending(&launch), expected);
+    pair.has_last_good();
+    let variable = format!("OEF_RUN_DIR={}", world.run_dir(&launch).display());
+    assert!(with_variable(&variable).is_empty(), "rsync is still there");
+}
+
+#[test]
+fn a_runner_that_is_killed_leaves_the_old_one_and_what_came() {
+    let (mut world, pair) = (World::new(), Pair::new().with_last_good());
+    let daemon = rsync_daemon(&pair.home.path().join("a"), "");
+    let launch = slowly(job(&world, &pair, at(daemon.port)));
+    world.start(&launch);
+    wait_for("bytes", || pair.half() > 500_000);
+    let variable = format!("OEF_RUN_DIR={}", world.run_dir(&launch).display());
+    let carriers = with_variable(&variable);
+    assert!(!carriers.is_empty(), "rsync is found by its environment");
+    // All at once, as when a machine runs out of memory: rsync cannot tidy up.
+    let runner = world.runner_pid(&launch);
+    for pid in [runner].into_iter().chain(carriers.iter().copied()) {
+        let pid = rustix::process::Pid::from_raw(pid).expect("a pid");
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+    }
+    let ending = world.ending(&launch);
+    assert!(matches!(ending, Ending::Vanished { .. }), "{ending:?}");
+    assert!(carriers.iter().all(|pid| !is_alive(*pid)));
+    pair.has_last_good();
+    let here = pair.half();
+    assert!(here > 0);
+
+    let again = next(&job(&world, &pair, at(daemon.port)));
+    assert_eq!(world.run(&again), Ending::Finished);
+    pair.is_whole();
+    assert!(matched(&world, &again) > here / 10 * 9, "{here} were here");
+}
+
+#[test]
+fn an_rsync_whose_runner_alone_is_killed_does_not_go_on() {
+    let (mut world, pair) = (World::new(), Pair::new().with_last_good());
+    let daemon = rsync_daemon(&pair.home.path().join("a"), "");
+    let launch = slowly(job(&world, &pair, at(daemon.port)));
+    world.start(&launch);
+    wait_for("bytes", || pair.half() > 0);
+    let variable = format!("OEF_RUN_DIR={}", world.run_dir(&launch).display());
+    let carriers = with_variable(&variable);
+    kill(world.runner_pid(&launch), Signal::KILL);
+    let ending = world.ending(&launch);
+    assert!(matches!(ending, Ending::Vanished { .. }), "{ending:?}");
+    assert!(carriers.iter().all(|pid| !is_alive(*pid)));
+    pair.has_last_good();
+}
+
+/// A checkpoint of two files that belong together, at every instant the old ones or the new ones.
+#[test]
+fn wherever_a_runner_is_killed_the_old_or_the_new_one_is_there() {
+    let (mut world, pair) = (World::new(), Pair::new());
+    let daemon = rsync_daemon(&pair.home.path().join("a"), "");
+    let version = |version: u64| {
+        pair.write("model.bin", &noise(version, 200_000));
+        pair.write("settings.json", format!("version {version}").as_bytes());
+        tree(&pair.source())
+    };
+    let mut good = version(1);
+    let mut launch = job(&world, &pair, at(daemon.port));
+    assert_eq!(world.run(&launch), Ending::Finished);
+    let (mut old, mut new) = (0, 0);
+    for round in 2..26 {
+        let next_one = version(round);
+        launch = next(&launch);
+        world.start(&launch);
+        // From before rsync is there to after the job has ended.
+        sleep(Duration::from_millis(round * 12));
+        let dir = world.run_dir(&launch).display().to_string();
+        let runners = with_variable(&format!("OEF_RUNNER_DIR={dir}"));
+        let workers = with_variable(&format!("OEF_RUN_DIR={dir}"));
+        for pid in runners.into_iter().chain(workers) {
+            let pid = rustix::process::Pid::from_raw(pid).expect("a pid");
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+        }
+        world.ending(&launch);
+        let mut found = tree(&pair.live());
+        // By which it is seen whether there is room; the next start removes it.
+        found.retain(|name, _| !name.starts_with(".oef-probe-"));
+        if found == next_one {
+            (new, good) = (new + 1, next_one);
+        } else {
+            assert!(found == good, "round {round}: neither the old nor the new one");
+            old += 1;
+        }
+    }
+    // On a machine with too much to do even the last is killed early.
+    assert!(old > 0, "none was killed early: {new}");
+    assert_eq!(world.run(&next(&launch)), Ending::Finished);
+    pair.is_whole();
+}
+
+/// Two hosts with a cable between them: the runner is on one, the checkpoint on the other.
+#[test]
+fn between_two_hosts_whose_cable_is_pulled() {
+    let Some(cable) = Cable::new() else {
+        not_run("this user may not make network namespaces");
+        return;
+    };
+    let pair = Pair::new().with_last_good();
+    let module = pair.home.path().join("a");
+    let daemon = rsync_daemon_in(&cable.enter_a(), HOST_A, &module, "");
+    cable.until_answered(daemon.port);
+    let mut world = World::new();
+    let mut runner: Vec<_> = cable.enter_b().iter().map(|word| word.into()).collect();
+    runner.extend([PROGRAM.into(), "runner".into()]);
+    let dir = world.path("hosts");
+    let config = LocalConfig { dir, runner, devices: devices(1), mps_pipe_dir: None };
+    world.executor = LocalExecutor::open(config).expect("an executor");
+
+    let url = format!("rsync://{HOST_A}:{}/oef/7", daemon.port);
+    let mut launch = slowly(job(&world, &pair, Source::Daemon { url, password_file: None }));
+    let limits = FetchLimits { silence: Span(1000), ..FetchLimits::default() };
+    launch.fetch.as_mut().expect("a fetch").limits =
+        FetchLimits { kib_per_second: Some(1000), ..limits };
+    world.start(&launch);
+    wait_for("bytes", || pair.half() > MODEL_BYTES as u64 / 4);
+    cable.cut();
+    world.until("a second try", |world| {
+        details(world).iter().any(|said| said.contains("before: ")).then_some(())
+    });
+    pair.has_last_good();
+    let here = pair.half();
+    assert!(here >= MODEL_BYTES as u64 / 8, "{here}");
+    cable.mend();
+    assert_eq!(world.ending(&launch), Ending::Finished);
+    pair.is_whole();
+    let log = fs::read_to_string(world.path("hosts/runs/7/1/runner.log")).expect("a log");
+    assert!(read_matched(&log) > here / 10 * 9, "{here} were here: {log}");
+}
+
+/// Bytes that were here already, by the runner's own words.
+fn matched(world: &World, launch: &Launch) -> u64 {
+    let log = fs::read_to_string(world.run_dir(launch).join("runner.log")).expect("a log");
+    read_matched(&log)
+}
+
+fn read_matched(log: &str) -> u64 {
+    let number = log.rsplit_once("matched_bytes: ").and_then(|(_, rest)| rest.split(',').next());
+    number.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("no figures: {log}"))
+}
