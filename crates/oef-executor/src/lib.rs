@@ -21,6 +21,7 @@ mod order;
 mod processes;
 mod records;
 pub mod runner;
+mod warm;
 mod wire;
 
 pub use device::{Device, DeviceKind};
@@ -31,3 +32,4 @@ pub use launch::{Launch, StopSignal};
 pub use logs::{LogChunk, LogFrom, LogQuery, Stream};
 pub use observation::Observation;
 pub use order::{Found, Held, Order, Recovered};
+pub use warm::warm_problem;
