@@ -80,7 +80,7 @@ def keep(connection: socket.socket, launcher: Launcher) -> Order:
         send(connection, b"ready")
         if receive(connection) != b"go":
             os._exit(0)
-    except (OSError, ValueError, KeyError, IndexError):
+    except Exception:
         # It went away, or is no client at all. Whatever it was, nothing runs.
         os._exit(0)
     connection.settimeout(None)
@@ -139,6 +139,8 @@ def _fork_and_watch(connection: socket.socket, order: Order, given: List[int], l
         signal.set_wakeup_fd(-1)
         try:
             worker.become(order.about, given, launcher.handlers, keeper)
+            # By its own method: an object that is freed later must not close what has its number then.
+            connection.close()
             close_all_but(launcher.kept)
         except Exception as error:
             worker.begin_again(order, f"{type(error).__name__}: {error}")

@@ -45,6 +45,8 @@ def show(variables: List[bytes], command: List[str]) -> Optional[str]:
     Returns why not, if the most important one does not fit.
     """
     arg_start, arg_end, env_start, env_end = _areas()
+    if not 0 < arg_start < arg_end <= env_start < env_end:
+        return "this system does not say where a process keeps its variables"
     room = env_end - env_start
     text = b""
     for word in sorted(variables, key=lambda word: not word.startswith(_FOUND_BY)):

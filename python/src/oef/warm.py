@@ -16,7 +16,10 @@ import signal
 import socket
 import struct
 import sys
-from typing import Dict, List, NoReturn, Optional, Sequence, Tuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # Importing it takes longer than all the rest.
+    from typing import Dict, List, NoReturn, Optional, Sequence, Tuple
 
 #: Said first by the launcher; another one is not understood.
 HELLO = b"oef-warm 1"
