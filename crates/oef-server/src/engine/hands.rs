@@ -56,6 +56,7 @@ pub(super) fn perform(executor: &dyn Executor, tasks: &Receiver<Task>, engine: &
             Task::Forget { job, dir } => forget(executor, job, &dir),
         }
     }
+    executor.close();
 }
 
 /// Starts a job; what goes wrong comes back with whether it always will.
