@@ -95,6 +95,9 @@ pub struct SubmitArgs {
     /// For people and filters
     #[arg(long, short, value_name = "KEY=VALUE")]
     pub label: Vec<String>,
+    /// Python modules to import before it starts, so that restarts are quick (`torch`)
+    #[arg(long, value_name = "MODULE,...", value_delimiter = ',')]
+    pub warm: Vec<String>,
     /// What tells it to write a checkpoint and stop [default: term]
     #[arg(long, value_enum, value_name = "SIGNAL")]
     pub signal: Option<SignalName>,

@@ -40,4 +40,8 @@ pub trait Executor: Send + Sync {
     /// Removes what is kept of a job that has ended: its output and its records. Its checkpoints are
     /// its owner's and stay.
     fn forget(&self, job: JobId) -> Result<(), ExecutorError>;
+
+    /// The daemon was told to stop and will not ask for anything any more. Jobs go on; what only helps to
+    /// start others ends.
+    fn close(&self) {}
 }

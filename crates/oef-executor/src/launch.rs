@@ -56,6 +56,10 @@ pub struct Launch {
     pub until: Time,
     /// What is kept of each worker's output and error stream, each.
     pub log_limit_bytes: u64,
+    /// Python modules that are imported before it starts, in a process from which it is forked; none: it
+    /// is started the plain way.
+    #[serde(default)]
+    pub warm: Vec<String>,
 }
 
 /// How a job is told to stop.

@@ -22,6 +22,7 @@ mod order;
 mod processes;
 mod records;
 pub mod runner;
+mod warm;
 mod wire;
 
 pub use device::{Device, DeviceKind};
@@ -32,3 +33,4 @@ pub use launch::{Launch, StopSignal};
 pub use logs::{LogChunk, LogFrom, LogQuery, Stream};
 pub use observation::Observation;
 pub use order::{Found, Held, Order, Recovered};
+pub use warm::warm_problem;

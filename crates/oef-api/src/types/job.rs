@@ -26,6 +26,11 @@ pub struct JobSubmit {
     /// A shell script, run by `/bin/sh` or by what its first line names. Either this or `command`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
+    /// Python modules that are imported before it starts, in a process of its tenant from which it is forked:
+    /// then a restart costs a moment. Only for a command that is Python with a script.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 32)]
+    pub warm: Vec<String>,
     /// Workers, each on a GPU of its own; all run or none.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     #[schema(minimum = 1, maximum = 100_000)]

@@ -10,6 +10,7 @@ mod open;
 mod perform;
 mod recover;
 mod spawn;
+mod warm;
 mod watch;
 
 pub use open::{LocalConfig, LocalExecutor};

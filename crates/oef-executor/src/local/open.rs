@@ -120,4 +120,8 @@ impl Executor for LocalExecutor {
     fn forget(&self, job: JobId) -> Result<(), ExecutorError> {
         self.remove(job)
     }
+
+    fn close(&self) {
+        self.end_launchers();
+    }
 }

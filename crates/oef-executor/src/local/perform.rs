@@ -39,6 +39,7 @@ impl LocalExecutor {
         let path = run.launch_file();
         let written = write_json(&path, &launch, Durability::Disk);
         written.map_err(ExecutorError::file(&path, "written"))?;
+        self.warm_up(&launch, run);
         if let Err(error) = self.spawn_runner(run) {
             // A runner that comes late finds nothing to run.
             let _ = fs::remove_file(&path);

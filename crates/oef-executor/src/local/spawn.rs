@@ -55,7 +55,7 @@ impl LocalExecutor {
 }
 
 /// Waits for the called program; `None`: it took too long and was killed.
-fn wait_for(child: &mut Child) -> io::Result<Option<ExitStatus>> {
+pub(super) fn wait_for(child: &mut Child) -> io::Result<Option<ExitStatus>> {
     let start = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {

@@ -149,6 +149,11 @@ impl RunFolder {
         self.path.join(format!("progress-{rank}.jsonl"))
     }
 
+    /// How workers find the process from which they are forked.
+    pub(crate) fn warm_file(&self) -> PathBuf {
+        self.path.join("warm.json")
+    }
+
     /// Why a worker's program could not be run, in the words of whoever tried.
     pub(crate) fn start_error_file(&self, rank: u32) -> PathBuf {
         self.path.join(format!("rank-{rank}.error"))

@@ -150,6 +150,7 @@ mod tests {
             max_run: None,
             until: Time(0),
             log_limit_bytes: 1 << 20,
+            warm: Vec::new(),
         }
     }
 

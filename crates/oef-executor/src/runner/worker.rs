@@ -3,9 +3,10 @@
 use crate::ending::FailReason;
 use crate::launch::Launch;
 use crate::records::{Durability, RunFolder, read_json, write_json};
+use crate::warm::Warm;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -23,19 +24,34 @@ pub(super) fn become_worker(run: &RunFolder, rank: &OsStr, runner: &OsStr) -> io
     }
     let launch: Launch =
         read_json(&run.launch_file())?.ok_or_else(|| io::Error::other("no launch.json"))?;
-    let reason = start(&launch);
+    let reason = start(&launch, &command(&launch, run));
     write_json(&run.start_error_file(rank), &reason, Durability::Process)?;
     Err(io::Error::other(reason.to_string()))
 }
 
-fn start(launch: &Launch) -> FailReason {
+/// What is executed: the job's command, or what has a launcher run it.
+fn command(launch: &Launch, run: &RunFolder) -> Vec<String> {
+    if launch.warm.is_empty() {
+        return launch.command.clone();
+    }
+    let unknown = || Warm::Plain("it is not known where its launcher is".to_string());
+    let warm = read_json(&run.warm_file()).ok().flatten().unwrap_or_else(unknown);
+    let (command, word) = warm.command(&launch.command);
+    if let Some(why) = word {
+        // This is the job's own error stream already.
+        let _ = writeln!(io::stderr(), "oef: started without a launcher: {why}");
+    }
+    command
+}
+
+fn start(launch: &Launch, command: &[String]) -> FailReason {
     if let Err(error) = std::env::set_current_dir(&launch.workdir) {
         return FailReason::WorkdirMissing {
             path: launch.workdir.clone(),
             detail: error.to_string(),
         };
     }
-    let Some((program, args)) = launch.command.split_first() else {
+    let Some((program, args)) = command.split_first() else {
         return FailReason::CommandNotFound { command: String::new() };
     };
     let error = Command::new(program).args(args).exec();

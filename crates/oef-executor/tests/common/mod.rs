@@ -70,6 +70,7 @@ impl World {
             max_run: None,
             until: Time(0),
             log_limit_bytes: 1 << 20,
+            warm: Vec::new(),
         }
     }
 

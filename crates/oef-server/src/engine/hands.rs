@@ -61,6 +61,7 @@ pub(super) fn perform(executor: &dyn Executor, tasks: &Receiver<Task>, engine: &
             }
         }
     }
+    executor.close();
 }
 
 /// Starts a job; what goes wrong comes back with whether it always will.

@@ -74,6 +74,7 @@ impl Site {
             max_run: time_left(job),
             until: run.until,
             log_limit_bytes: self.log_limit_bytes,
+            warm: spec.warm.clone(),
         })
     }
 

@@ -158,6 +158,9 @@ fn check_command(job: &JobSubmit) -> Result<(), Problem> {
         }
         _ => {}
     }
+    if let Some(why) = oef_executor::warm_problem(&job.command, &job.warm) {
+        return bad(&why, "warm");
+    }
     if job.command.len() > ARGUMENTS_MAX {
         return bad("the command has more than 4096 arguments", "command");
     }

@@ -73,6 +73,7 @@ fn a_job_that_cannot_be_is_refused_with_the_field_and_the_way_out() {
         ("bad_request", "script", "not both", Box::new(move |j| j.script = text("x"))),
         ("bad_request", "command", "NUL", Box::new(|j| j.command.push("a\0".into()))),
         ("bad_request", "command", "empty", Box::new(|j| j.command = vec![String::new()])),
+        ("bad_request", "warm", "that is Python", Box::new(|j| j.warm = vec!["torch".into()])),
         ("bad_request", "workers", "not 0", Box::new(|j| j.workers = 0)),
         ("gang_too_large", "workers", "4 fast, 8 slow", Box::new(|j| j.workers = 13)),
         ("limit_reached", "workers", "the 6 of its tenant", Box::new(|j| j.workers = 7)),

@@ -4,13 +4,19 @@ use crate::common::{Cluster, block_on, shell, training};
 use oef_api::types::{JobBatch, JobState, JobSubmit, LogQuery};
 use oef_sched::JobId;
 use oef_server::caller::Caller;
+use oef_server::daemon::StopJobs;
 use std::collections::BTreeMap;
+use std::process::Command;
 
 pub const TESTS: &[(&str, fn())] = &[
     ("a_job_runs_and_is_done", a_job_runs_and_is_done),
     ("a_script_sees_its_own_environment_only", a_script_sees_its_own_environment_only),
     ("a_failing_job_says_why", a_failing_job_says_why),
     ("a_program_that_is_not_there_is_told", a_program_that_is_not_there_is_told),
+    (
+        "a_warm_job_is_forked_and_a_stop_ends_its_launcher",
+        a_warm_job_is_forked_and_a_stop_ends_its_launcher,
+    ),
     ("tenants_take_turns", tenants_take_turns),
     ("a_gang_runs_whole", a_gang_runs_whole),
     ("a_running_job_is_cancelled", a_running_job_is_cancelled),
@@ -70,6 +76,37 @@ fn a_program_that_is_not_there_is_told() {
     let (reason, starts) = cluster.look(id, |job| (job.reason.clone(), job.runs.len()));
     assert!(reason.contains("`no-such-program`"), "{reason}");
     assert_eq!(starts, 1, "another try would not help");
+}
+
+#[expect(clippy::print_stdout, reason = "a test that shows nothing has to say so")]
+fn a_warm_job_is_forked_and_a_stop_ends_its_launcher() {
+    let version = "import sys; sys.exit(sys.version_info < (3, 9))";
+    if !Command::new("python3").args(["-c", version]).status().is_ok_and(|s| s.success()) {
+        return println!("not run: there is no Python 3.9");
+    }
+    let cluster = Cluster::new("g=1");
+    let write = |name: &str, text: &str| std::fs::write(cluster.path(name), text).expect("written");
+    std::fs::create_dir(cluster.path("modules")).expect("made");
+    write("modules/heavy.py", "import os; WHO = os.getpid()\n");
+    write("train.py", "import os, heavy; print(heavy.WHO, os.getpid())\n");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/src");
+    let path = format!("{source}:{}", cluster.path("modules").display());
+    let job = JobSubmit {
+        command: vec!["python3".into(), "train.py".into()],
+        warm: vec!["heavy".into()],
+        workdir: Some(cluster.path(".").display().to_string()),
+        env: BTreeMap::from([("PYTHONPATH".to_string(), path)]),
+        ..shell("alice", "")
+    };
+    let id = cluster.submit(job);
+    cluster.wait(id, JobState::Finished);
+    let log = cluster.daemon.logs(&Caller::admin(), id, &LogQuery::default()).expect("a log");
+    let (launcher, worker) = log.text.trim().split_once(' ').expect("two numbers");
+    assert_ne!(launcher, worker);
+    let process = std::path::PathBuf::from(format!("/proc/{launcher}/exe"));
+    assert!(process.exists(), "it waits for the next start");
+    cluster.daemon.stop(StopJobs::LeaveRunning);
+    cluster.wait_until("its end", |_| !process.exists());
 }
 
 fn tenants_take_turns() {

@@ -57,6 +57,9 @@ fn merge(mut job: JobSubmit, args: &SubmitArgs, here: &Here<'_>) -> Result<JobSu
     if !args.types.is_empty() {
         job.types = args.types.iter().map(|name| name.trim().to_string()).collect();
     }
+    if !args.warm.is_empty() {
+        job.warm.clone_from(&args.warm);
+    }
     job.env.extend(variables(&args.env, here)?);
     job.labels.extend(labels(&args.label)?);
     what_to_run(&mut job, args)?;

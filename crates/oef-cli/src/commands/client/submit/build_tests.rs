@@ -55,6 +55,8 @@ fn the_command_line_says_it_all() {
         "usr1",
         "--grace",
         "30s",
+        "--warm",
+        "torch,torchvision",
         "--",
         "python",
         "train.py",
@@ -66,7 +68,7 @@ fn the_command_line_says_it_all() {
         "workers": 4, "types": ["a", "b"], "priority": -1, "env": {"A": "1=2", "HERE": "taken"},
         "workdir": "/home/ada/sub", "checkpoint_dir": "/ckpt", "max_run_s": 7200.0,
         "min_run_s": 600.0, "retries": 3, "stop_signal": "usr1", "grace_s": 30.0,
-        "labels": {"k": "v"},
+        "labels": {"k": "v"}, "warm": ["torch", "torchvision"],
     });
     assert_eq!(document, expected);
 }

@@ -12,12 +12,13 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
 /// The fields of a job, for hints; a test holds it against the interface.
-const FIELDS: [&str; 17] = [
+const FIELDS: [&str; 18] = [
     "tenant",
     "workload",
     "name",
     "command",
     "script",
+    "warm",
     "workers",
     "types",
     "priority",
@@ -45,6 +46,7 @@ command = ["python", "train.py", "--lr", "{lr}"]
 # set -e
 # python train.py
 # """
+warm = ["torch"]                    # Python modules that are imported before it starts, so that restarts are quick
 workers = 2                         # each on a GPU of its own; all run or none
 types = ["rtx3080", "rtx3090"]      # gpu types that it may use; by default all that its workload runs on
 priority = 0                        # jobs of a higher class go first within their tenant

@@ -1,0 +1,279 @@
+//! Launchers: one for each tenant, interpreter and list of modules, started when a job needs it.
+//!
+//! A launcher is nobody's child and outlives the daemon, which finds it again by the lock in its folder,
+//! `STATE/warm/KEY`. It ends by itself when nobody needs it, and when its socket is gone.
+
+use super::open::LocalExecutor;
+use super::spawn::wait_for;
+use crate::launch::Launch;
+use crate::records::{Durability, Lock, RunFolder, write_json};
+use crate::warm::{Warm, interpreter_words};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
+use tracing::{info, warn};
+
+/// Launchers at the same time. Each holds what its modules take, half a gigabyte for a large one.
+const LAUNCHERS_MAX: usize = 8;
+
+/// A launcher that nobody asks for so long makes room.
+const IDLE_SECONDS: u32 = 3600;
+
+/// After that long it is tried again whether a list of modules can be forked after all.
+const REFUSED_FOR: Duration = Duration::from_secs(3600);
+
+/// Folders of launchers that ended so long ago are removed.
+const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
+
+/// The worker shows the folder of its start where the launcher had this variable: a path, and its name.
+const ROOM: &str = "OEF_WARM_ROOM";
+const ROOM_BYTES: usize = 8192;
+
+/// Variables that modules read while they are imported, by their beginnings. The client has the same list
+/// and refuses a launcher that differs in one of them.
+const AT_IMPORT: [&str; 29] = [
+    "PYTHON",
+    "LD_",
+    "OMP_",
+    "GOMP_",
+    "KMP_",
+    "MKL_",
+    "OPENBLAS_",
+    "BLIS_",
+    "NUMEXPR_",
+    "TORCH",
+    "PYTORCH_",
+    "CUDA_",
+    "CUBLAS_",
+    "CUDNN_",
+    "NCCL_",
+    "NVIDIA_",
+    "TF_",
+    "XLA_",
+    "JAX_",
+    "HF_",
+    "TRANSFORMERS_",
+    "MALLOC_",
+    "GLIBC_",
+    "LC_",
+    "XDG_",
+    "LANG",
+    "HOME",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+];
+
+/// And those that are read later, when CUDA starts or a stream is opened: the worker's own.
+const AFTER_IMPORT: [&str; 4] =
+    ["CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_MPS_", "PYTHONUNBUFFERED"];
+
+impl LocalExecutor {
+    /// Sees to the launcher of a job that wants one, and leaves word for its workers. Whatever goes wrong,
+    /// the job runs: then the plain way.
+    pub(super) fn warm_up(&self, launch: &Launch, run: &RunFolder) {
+        if launch.warm.is_empty() {
+            return;
+        }
+        let warm = self.launcher(launch).unwrap_or_else(|why| {
+            info!(job = %launch.job, %why, "started without a launcher");
+            Warm::Plain(why)
+        });
+        let path = run.warm_file();
+        if let Err(error) = write_json(&path, &warm, Durability::Process) {
+            warn!(file = %path.display(), %error, "not written");
+        }
+    }
+
+    /// Lets every launcher end. What they have started runs on.
+    pub(super) fn end_launchers(&self) {
+        for folder in folders(&self.warm_dir()) {
+            let _ = fs::remove_file(folder.join("socket"));
+        }
+    }
+
+    fn warm_dir(&self) -> PathBuf {
+        self.config.dir.join("warm")
+    }
+
+    fn launcher(&self, launch: &Launch) -> Result<Warm, String> {
+        let wanted = Wanted::new(launch)?;
+        let folder = self.warm_dir().join(wanted.key());
+        let unusable = |error: io::Error| format!("`{}`: {error}", folder.display());
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(unusable)?;
+        let is_free = || Lock::try_take(&folder.join("lock")).map(|lock| lock.is_some());
+        if is_free().map_err(unusable)? {
+            if let Some(why) = refusal(&folder) {
+                return Err(why);
+            }
+            self.make_room(&folder)?;
+            wanted.spawn(&folder)?;
+            let (tenant, modules) = (&launch.tenant, launch.warm.join(","));
+            info!(%tenant, %modules, folder = %folder.display(), "a launcher was started");
+        }
+        let client = fs::read_to_string(folder.join("client")).map_err(unusable)?;
+        Ok(Warm::Launcher { socket: folder.join("socket"), client: client.trim_end().into() })
+    }
+
+    /// Removes what ended launchers left, and counts the living.
+    fn make_room(&self, own: &Path) -> Result<(), String> {
+        let mut living = 0;
+        for folder in folders(&self.warm_dir()).into_iter().filter(|folder| folder != own) {
+            match Lock::try_take(&folder.join("lock")) {
+                Ok(Some(_lock)) if age(&folder).is_some_and(|age| age > KEPT_FOR) => {
+                    let _ = fs::remove_dir_all(&folder);
+                }
+                Ok(None) => living += 1,
+                _ => {}
+            }
+        }
+        match living < LAUNCHERS_MAX {
+            true => Ok(()),
+            false => {
+                Err(format!("{living} launchers run already, and there may be {LAUNCHERS_MAX}"))
+            }
+        }
+    }
+}
+
+/// A launcher as it would be started.
+#[derive(Debug)]
+struct Wanted<'a> {
+    launch: &'a Launch,
+    interpreter: PathBuf,
+    /// Of the interpreter.
+    options: &'a [String],
+    /// Everything but what belongs to OEF, and what changes from start to start.
+    variables: BTreeMap<OsString, OsString>,
+}
+
+impl Wanted<'_> {
+    fn new(launch: &Launch) -> Result<Wanted<'_>, String> {
+        let words = interpreter_words(&launch.command);
+        let words = words.ok_or("its command is not a script in Python")?;
+        let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os()
+            .filter(|(name, _)| !begins(name, &["OEF_"]) && !begins(name, &AFTER_IMPORT))
+            .collect();
+        let own = launch.env.iter().map(|(name, value)| (OsString::from(name), value.into()));
+        variables.extend(own.filter(|(name, _)| name == "PATH" || is_read_at_import(name)));
+        let program = &launch.command[0];
+        let path = variables.get(OsStr::new("PATH")).cloned().unwrap_or_default();
+        let interpreter = find(program, &launch.workdir, &path);
+        let interpreter = interpreter.ok_or_else(|| format!("there is no program `{program}`"))?;
+        Ok(Wanted { launch, interpreter, options: &launch.command[1..words], variables })
+    }
+
+    /// A name for all that tells launchers apart.
+    fn key(&self) -> String {
+        let mut hash = Fnv::default();
+        hash.word(self.launch.tenant.as_bytes());
+        hash.word(self.interpreter.as_os_str().as_encoded_bytes());
+        hash.word(self.launch.warm.join(",").as_bytes());
+        self.options.iter().for_each(|option| hash.word(option.as_bytes()));
+        for (name, value) in self.variables.iter().filter(|(name, _)| is_read_at_import(name)) {
+            hash.word(name.as_encoded_bytes());
+            hash.word(value.as_encoded_bytes());
+        }
+        format!("{:016x}", hash.0)
+    }
+
+    /// Starts it. It listens when this returns, and imports meanwhile.
+    fn spawn(&self, folder: &Path) -> Result<(), String> {
+        let failed = |error: io::Error| format!("its launcher could not be started: {error}");
+        let log = folder.join("log");
+        let (out, err) =
+            File::create(&log).and_then(|file| Ok((file.try_clone()?, file))).map_err(failed)?;
+        let mut command = Command::new(&self.interpreter);
+        command.args(self.options).args(["-m", "oef.launcher", "--detach"]);
+        command.arg("--preload").arg(self.launch.warm.join(","));
+        command.arg("--socket").arg(folder.join("socket"));
+        command.arg("--tenant").arg(&self.launch.tenant);
+        command.arg("--idle").arg(IDLE_SECONDS.to_string());
+        command.env_clear().envs(&self.variables).env(ROOM, "x".repeat(ROOM_BYTES));
+        command.current_dir("/").stdin(Stdio::null()).stdout(out).stderr(err);
+        let mut child = command.spawn().map_err(failed)?;
+        match wait_for(&mut child).map_err(failed)? {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => {
+                let said = fs::read_to_string(&log).unwrap_or_default();
+                let last = said.lines().rev().find(|line| !line.trim().is_empty());
+                let last = last.map_or_else(|| status.to_string(), str::to_string);
+                Err(format!("its launcher could not be started: {last}"))
+            }
+            None => Err("its launcher did not start in time".to_string()),
+        }
+    }
+}
+
+/// Why a launcher with these modules gave up lately.
+fn refusal(folder: &Path) -> Option<String> {
+    let path = folder.join("refused");
+    let is_recent = age(&path).is_some_and(|age| age < REFUSED_FOR);
+    let why = fs::read_to_string(path).ok().filter(|_| is_recent)?;
+    Some(why.trim_end().to_string())
+}
+
+fn age(path: &Path) -> Option<Duration> {
+    SystemTime::now().duration_since(fs::metadata(path).ok()?.modified().ok()?).ok()
+}
+
+fn folders(warm: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(warm).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+}
+
+fn is_read_at_import(name: &OsStr) -> bool {
+    begins(name, &AT_IMPORT) && !begins(name, &AFTER_IMPORT)
+}
+
+fn begins(name: &OsStr, beginnings: &[&str]) -> bool {
+    beginnings.iter().any(|start| name.as_encoded_bytes().starts_with(start.as_bytes()))
+}
+
+/// A program as the system finds it for somebody in that folder.
+fn find(program: &str, workdir: &Path, path: &OsStr) -> Option<PathBuf> {
+    let places: Vec<PathBuf> = match program.contains('/') {
+        true => vec![workdir.to_path_buf()],
+        false => std::env::split_paths(path).map(|folder| workdir.join(folder)).collect(),
+    };
+    places.into_iter().map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+/// FNV-1a. Two launchers with the same name are not taken for one another: a launcher knows its tenant, and
+/// asks for the rest.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Fnv {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn word(&mut self, bytes: &[u8]) {
+        for byte in bytes.iter().chain(&[0xff]) {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_client_knows_the_same_variables() {
+        let client = include_str!("../../../../python/src/oef/warm.py");
+        let listed = |name: &str| -> Vec<String> {
+            let (_, rest) = client.split_once(&format!("\n{name} = (")).expect("the list");
+            let (list, _) = rest.split_once(')').expect("its end");
+            list.split('"').skip(1).step_by(2).map(str::to_string).collect()
+        };
+        assert_eq!(listed("_AT_IMPORT"), AT_IMPORT);
+        assert_eq!(listed("_AFTER_IMPORT"), AFTER_IMPORT);
+    }
+}
