@@ -6,8 +6,10 @@
 
 mod environment;
 mod gang;
+mod measure;
 mod output;
 mod prepare;
+mod probe;
 mod progress;
 mod session;
 mod stage;

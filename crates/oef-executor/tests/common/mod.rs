@@ -69,6 +69,7 @@ impl World {
             max_run: None,
             until: Time(0),
             log_limit_bytes: 1 << 20,
+            probe: None,
         }
     }
 
