@@ -41,21 +41,27 @@ struct Relative {
 
 impl Relative {
     fn of(own: &[Option<f64>], other: &[Option<f64>]) -> Option<Relative> {
-        let log = |x: &Option<f64>| x.filter(|x| *x > 0.0 && x.is_finite()).map(f64::ln);
-        let theirs: Vec<Option<f64>> = other.iter().map(log).collect();
-        let pairs = own.iter().map(log).zip(&theirs);
-        let apart: Vec<f64> = pairs.filter_map(|(own, theirs)| Some(own? - (*theirs)?)).collect();
-        if apart.is_empty() {
+        let sound = |x: &Option<f64>| x.filter(|x| *x > 0.0 && x.is_finite());
+        let theirs: Vec<Option<f64>> = other.iter().map(sound).collect();
+        let pairs = own.iter().map(sound).zip(&theirs);
+        let common: Vec<(f64, f64)> =
+            pairs.filter_map(|(own, theirs)| Some((own?, (*theirs)?))).collect();
+        if common.is_empty() {
             return None;
         }
-        let unit = apart.iter().sum::<f64>() / apart.len() as f64;
-        let squares = apart.iter().map(|x| (x - unit).powi(2)).sum::<f64>();
-        let distance = match apart.len() {
+        let count = common.len() as f64;
+        let apart = |(own, theirs): &(f64, f64)| (own / theirs).ln();
+        let unit = common.iter().map(apart).sum::<f64>() / count;
+        let squares = common.iter().map(|pair| (apart(pair) - unit).powi(2)).sum::<f64>();
+        let distance = match common.len() {
             1 => UNKNOWN,
-            n => (squares / n as f64).sqrt().max(NOISE),
+            _ => (squares / count).sqrt().max(NOISE),
         };
-        let logs = theirs.into_iter().map(|x| x.map(|x| x + unit)).collect();
-        Some(Relative { logs, distance })
+        // By ratios within each profile: what the units are does not even show in the last digit.
+        let log = |x: f64| {
+            common.iter().map(|(own, theirs)| (x / theirs).ln() + own.ln()).sum::<f64>() / count
+        };
+        Some(Relative { logs: theirs.into_iter().map(|x| x.map(log)).collect(), distance })
     }
 }
 
@@ -63,7 +69,7 @@ fn guess(gpu: usize, relatives: &[Relative]) -> Option<Estimate> {
     let log = |r: &Relative| r.logs.get(gpu).copied().flatten();
     let mut near: Vec<(f64, f64)> =
         relatives.iter().filter_map(|r| Some((r.distance, log(r)?))).collect();
-    near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    near.sort_by(|a, b| a.0.total_cmp(&b.0));
     let last = near.get(NEAREST - 1).or(near.last())?.0;
     near.retain(|(distance, _)| *distance <= last);
     let weight = |distance: f64| distance.powi(-2);

@@ -58,7 +58,11 @@ impl Site {
             command: command(job, &dir),
             env,
             workdir: given(&spec.workdir, "work"),
-            checkpoint_dir: given(&spec.checkpoint_dir, "checkpoint"),
+            checkpoint_dir: match &spec.probe {
+                // Never the job's own, which others may need.
+                Some(_) => dir.join("probe"),
+                None => given(&spec.checkpoint_dir, "checkpoint"),
+            },
             devices,
             restart: job.restarts,
             stop_signal: stop_signal(spec.stop_signal),
@@ -66,6 +70,11 @@ impl Site {
             max_run: time_left(job),
             until: run.until,
             log_limit_bytes: self.log_limit_bytes,
+            probe: spec.probe.as_ref().map(|probe| oef_executor::Probe {
+                batches: probe.batches,
+                warmup: probe.warmup,
+                limit: Span::from_seconds(probe.limit_s),
+            }),
         })
     }
 

@@ -15,6 +15,7 @@ mod lives;
 mod nodes;
 mod notes;
 mod parties;
+mod probes;
 mod record;
 mod rejection;
 mod rounds;
