@@ -15,7 +15,7 @@ const LOTS_MAX: u32 = 3;
 const BATCHES_MIN: usize = 5;
 
 /// Lines are noticed some milliseconds late, so that shorter times between two are joined.
-const TIME_MIN: Duration = Duration::from_millis(50);
+const TIME_MIN: Duration = Duration::from_millis(100);
 
 /// Collects the times between lines.
 #[derive(Debug)]
