@@ -23,6 +23,8 @@ pub(super) struct Measure {
     probe: Probe,
     /// The step with which it began; the warm-up counts from here.
     first: Option<f64>,
+    /// The step that was told last.
+    last: Option<f64>,
     /// Where the next time begins.
     from: Option<(Duration, f64)>,
     /// Seconds a batch of the current lot.
@@ -34,26 +36,37 @@ pub(super) struct Measure {
 
 impl Measure {
     pub(super) fn new(probe: Probe) -> Measure {
-        Measure { probe, first: None, from: None, lot: Vec::new(), best: None, lots: 0, lines: 0 }
+        Measure {
+            probe,
+            first: None,
+            last: None,
+            from: None,
+            lot: Vec::new(),
+            best: None,
+            lots: 0,
+            lines: 0,
+        }
     }
 
-    /// A line was read. What makes no sense is passed over.
+    /// The last line that was read. What makes no sense is passed over; so is one that was seen before, since its
+    /// time is that of its first sight.
     pub(super) fn line(&mut self, at: Duration, step: f64) {
-        if !step.is_finite() || step < 0.0 || self.is_done() {
+        if !step.is_finite() || step < 0.0 || self.is_done() || self.last == Some(step) {
             return;
         }
+        let last = self.last.replace(step);
         self.lines += 1;
         let (Some(first), Some((since, before))) = (self.first, self.from) else {
             (self.first, self.from) = (Some(step), Some((at, step)));
             return;
         };
-        if step < before {
+        if last.is_some_and(|last| step < last) {
             // It counts anew: neither the time across the jump nor what comes next is a steady batch.
             (self.first, self.from) = (Some(step), Some((at, step)));
             return;
         }
         let took = at.saturating_sub(since);
-        if step == before || took < TIME_MIN {
+        if took < TIME_MIN {
             return;
         }
         self.from = Some((at, step));
@@ -188,6 +201,11 @@ mod tests {
         lines.extend(every(&[0.5; 12]).iter().map(|(at, step)| (end + 30.0 + at, *step)));
         let (_, found) = measure(12, 2, &lines);
         assert!(near(found, 0.5), "{found:?}");
+        // One step back within a time that is too short to count.
+        let mut lines = every(&[0.06; 60]);
+        lines.insert(31, (lines[30].0 + 0.03, 29.0));
+        let (_, found) = measure(20, 0, &lines);
+        assert!(near(found, 0.06), "{found:?}");
         // One leap by a million steps is one batch of many.
         let mut lines = every(&[0.5; 30]);
         lines.iter_mut().skip(10).for_each(|line| line.1 += 1e6);
@@ -196,6 +214,17 @@ mod tests {
         // A program that writes a line for every hundred steps.
         let lines: Vec<_> = every(&[5.0; 12]).iter().map(|(at, n)| (*at, n * 100.0)).collect();
         assert!(near(measure(10, 5, &lines).1, 0.05));
+    }
+
+    #[test]
+    fn a_line_that_is_looked_at_again_and_again_counts_when_it_came() {
+        // Steps of 42 ms, looked at every 5 ms: two are too short a time, and three are 126 ms.
+        let looks = (0..800).map(|n| f64::from(n) * 0.005);
+        let lines: Vec<_> = looks.map(|at| (at, (at / 0.042).floor())).collect();
+        let (done, found) = measure(20, 5, &lines);
+        let found = found.expect("a figure");
+        assert!(done && (found.batch_seconds / 0.042 - 1.0).abs() < 0.03, "{found:?}");
+        assert_eq!(found.lots, 1, "{found:?}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::measure::skipped_words;
 use super::plan::{Point, Skipped};
 use super::{provenance, scaling};
 use crate::output::names::{safe, short};
-use crate::output::numbers::{figure, fixed, percent};
+use crate::output::numbers::{counted, figure, fixed, percent};
 use crate::output::table::{Cell, Table};
 use oef_api::types::{Cluster, Job, JobState, Measured, Provenance, Workload};
 use owo_colors::OwoColorize as _;
@@ -42,6 +42,16 @@ struct Row {
     provenance: Provenance,
     since: Option<jiff::Timestamp>,
     detail: Option<String>,
+}
+
+impl Row {
+    /// A word for how the figure is known.
+    fn known(&self) -> &'static str {
+        match (self.provenance, self.batches, self.throughput > 0.0) {
+            (Provenance::Measured, None, false) => "failed",
+            (known, ..) => provenance(known),
+        }
+    }
 }
 
 /// One profile run.
@@ -139,18 +149,14 @@ impl Report {
             let title = "Scaling (each worker's part of its speed alone)".bold();
             let _ = writeln!(out, "\n{title}\n{}", scaling(&self.scaling).trim_end());
         }
-        let waiting = self.ran.iter().filter(|ran| !ran.state.is_final()).map(|ran| {
-            format!(
-                "waiting: {} with {} workers (job {})",
-                ran.point.gpu_type, ran.point.workers, ran.id
-            )
-        });
-        let failed = self.ran.iter().filter(|ran| ran.has_failed()).map(|ran| {
-            format!(
-                "failed: {} with {} workers (job {}): {}",
-                ran.point.gpu_type, ran.point.workers, ran.id, ran.reason
-            )
-        });
+        let words = |ran: &Ran| {
+            let workers = counted(ran.point.workers as usize, "worker");
+            format!("{} with {workers} (job {})", ran.point.gpu_type, ran.id)
+        };
+        let waiting = self.ran.iter().filter(|ran| !ran.state.is_final());
+        let waiting = waiting.map(|ran| format!("waiting: {}", words(ran)));
+        let failed = self.ran.iter().filter(|ran| ran.has_failed());
+        let failed = failed.map(|ran| format!("failed: {}: {}", words(ran), ran.reason));
         let skipped =
             skipped_words(&self.skipped).into_iter().map(|text| format!("left out: {text}"));
         let remarks: Vec<String> = failed.chain(waiting).chain(skipped).collect();
@@ -192,7 +198,7 @@ impl Report {
                 some(row.spread.map(percent)),
                 some(row.batches.map(|n| n.to_string())),
                 some(row.cost_s.map(|cost| format!("{cost:.1}"))),
-                Cell::text(provenance(row.provenance)),
+                Cell::text(row.known()),
                 Cell::text(detail.map(safe).unwrap_or_default()),
             ]);
         }
