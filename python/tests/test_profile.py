@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, Dict, List
+from unittest.mock import patch
 
-from oef._environment import Environment
-from oef._profile import figures
+from oef._agreement import Alone
+from oef._environment import Environment, Plan
+from oef._profile import Profiler, figures
+from oef._progress import Progress
 
 from .harness import Case, FakeRun
 
@@ -91,6 +95,18 @@ class Profiles(Case):
                 found = self.told(run)
                 self.assertTrue(0.03 <= found["batch_seconds"] < 0.15, found)
                 self.assertEqual(list(run.checkpoints.glob("*")) if run.checkpoints.exists() else [], [])
+
+    def test_the_gpu_is_waited_for_where_torch_uses_one(self) -> None:
+        waits: List[int] = []
+        for used, expected in ((False, 0), (True, 1)):
+            cuda = SimpleNamespace(
+                is_available=lambda: True, is_initialized=lambda used=used: used, synchronize=lambda: waits.append(1)
+            )
+            with patch.dict("sys.modules", {"torch": SimpleNamespace(cuda=cuda)}):
+                profiler = Profiler(Plan(batches=5, warmup=1), Progress(None), first=True)
+                profiler.start()
+                profiler.step_done(1, Alone())
+            self.assertEqual(len(waits), expected)
 
     def test_figures(self) -> None:
         cases: List[Any] = [
