@@ -3,6 +3,7 @@
 use crate::args::positive;
 use clap::{Args, Subcommand, ValueEnum};
 use oef_api::types::Role;
+use std::path::PathBuf;
 
 /// Who shares, with what weight, and who may do what.
 #[derive(Debug, Subcommand)]
@@ -25,9 +26,9 @@ pub enum TenantsCommand {
     /// Set up a workload
     #[command(subcommand, after_help = WORKLOAD_EXAMPLES)]
     Workload(WorkloadCommand),
-    /// Show the profile of a workload: how fast it runs on each gpu type, and how that is known
-    #[command(subcommand, after_help = "Example:\n  oef profile show vision-lab/vgg16")]
-    Profile(ProfileCommand),
+    /// Measure how fast a workload runs on each gpu type, by running a job of it for a few batches; or show what is known
+    #[command(after_help = PROFILE_EXAMPLES)]
+    Profile(Box<ProfileArgs>),
     /// Create, list or revoke tokens
     #[command(subcommand, after_help = TOKEN_EXAMPLES)]
     Token(TokenCommand),
@@ -50,6 +51,16 @@ const WORKLOAD_EXAMPLES: &str = "\
 Examples:
   oef workload set vision-lab/vgg16 --throughput rtx3070=1,rtx3080=1.2,rtx3090=1.39
   oef workload set vision-lab/vgg16 --weight 2";
+
+const PROFILE_EXAMPLES: &str = "\
+Examples:
+  oef profile job.toml
+  oef profile job.toml --types rtx3070,rtx3090 --workers 1,2,4
+  oef profile job.toml --again --limit 5min
+  oef profile show vision-lab/vgg16
+
+Profile runs are jobs of the tenant: they wait for their turn, count to its share, and `oef jobs` lists them. They
+never touch the checkpoints of the job.";
 
 const TOKEN_EXAMPLES: &str = "\
 Examples:
@@ -224,6 +235,56 @@ pub struct WorkloadSetArgs {
 }
 
 /// `oef profile ...`
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct ProfileArgs {
+    /// What is to be done with what is known.
+    #[command(subcommand)]
+    pub command: Option<ProfileCommand>,
+    /// What is to be measured.
+    #[command(flatten)]
+    pub run: ProfileRunArgs,
+}
+
+/// What is to be measured.
+#[derive(Debug, Args)]
+pub struct ProfileRunArgs {
+    /// A job that stands for its workload: a file as for `oef submit --file`
+    #[arg(value_name = "JOBFILE", required = true)]
+    pub file: Option<PathBuf>,
+    /// Who owns it; goes before the file
+    #[arg(long, short, value_name = "TENANT")]
+    pub tenant: Option<String>,
+    /// On these gpu types, or on `all`
+    #[arg(long, value_name = "TYPES", value_delimiter = ',', default_value = "all")]
+    pub types: Vec<String>,
+    /// With so many workers: more than 1 tell how it scales
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
+    pub workers: Vec<u32>,
+    /// Batches of which the median counts [default: 20]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..=1000))]
+    pub batches: Option<u32>,
+    /// Batches before, which do not count [default: 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub warmup: Option<u32>,
+    /// It has to be measured within this time, once it runs [default: 2min]
+    #[arg(long, value_name = "TIME", value_parser = crate::args_jobs::seconds)]
+    pub limit: Option<f64>,
+    /// Measure also what was measured lately
+    #[arg(long)]
+    pub again: bool,
+    /// What was measured within this time is not measured again [default: 30d]
+    #[arg(long, value_name = "TIME", value_parser = crate::args_jobs::seconds, conflicts_with = "again")]
+    pub fresh: Option<f64>,
+    /// Do not wait for the results
+    #[arg(long)]
+    pub no_wait: bool,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What can be done with a profile.
 #[derive(Debug, Subcommand)]
 pub enum ProfileCommand {
     /// Show a profile with its provenance and history

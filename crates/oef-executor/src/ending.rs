@@ -91,6 +91,11 @@ pub enum FailReason {
         /// Their process ids.
         pids: Vec<i32>,
     },
+    /// A profile run that told nothing to measure it by.
+    NotMeasured {
+        /// What it told, and by when.
+        detail: String,
+    },
     /// The system has no room for it: processes, memory, files.
     System {
         /// What could not be done, and what the system says.
@@ -192,6 +197,12 @@ impl fmt::Display for FailReason {
                     pids.join(", ")
                 )
             }
+            FailReason::NotMeasured { detail } => write!(
+                f,
+                "it could not be measured: {detail}; have the script loop over `job.steps(...)` of the Python \
+                 package, or write a line such as {{\"step\": 12}} to the file in $OEF_PROGRESS_FILE after \
+                 every step; if it only needs longer, raise the limit"
+            ),
             FailReason::System { detail } => f.write_str(detail),
         }
     }

@@ -60,6 +60,21 @@ pub struct Launch {
     /// is started the plain way.
     #[serde(default)]
     pub warm: Vec<String>,
+    /// It is a profile run: it is measured and ended. Its checkpoint folder is its own, and is removed afterwards.
+    #[serde(default)]
+    pub probe: Option<Probe>,
+}
+
+/// How a profile run is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probe {
+    /// Batches of which the median counts.
+    pub batches: u32,
+    /// Batches before, which do not count.
+    pub warmup: u32,
+    /// It has to be measured within this time.
+    #[serde(with = "wire::span")]
+    pub limit: Span,
 }
 
 /// How a job is told to stop.

@@ -1,6 +1,7 @@
 //! What an executor saw.
 
 use crate::ending::Ending;
+use crate::measured::Measured;
 use crate::wire;
 use oef_sched::{Generation, JobId};
 use serde::{Deserialize, Serialize};
@@ -53,6 +54,9 @@ pub enum Observation {
         /// Lines of its progress file that nobody could read, so far.
         #[serde(default)]
         skipped_lines: u64,
+        /// What a profile run has measured.
+        #[serde(default)]
+        measured: Option<Measured>,
         /// When that was read.
         at_ms: u64,
     },

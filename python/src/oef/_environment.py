@@ -22,6 +22,14 @@ _STOP_SIGNALS: Dict[str, signal.Signals] = {
 
 
 @dataclass(frozen=True)
+class Plan:
+    """What a profile run is to measure."""
+
+    batches: int
+    warmup: int
+
+
+@dataclass(frozen=True)
 class Environment:
     """The parsed variables. Without OEF everything is absent and there is one worker."""
 
@@ -37,6 +45,8 @@ class Environment:
     world_size: int
     master_addr: str
     gpu_type: Optional[str]
+    profile: Optional[Plan] = None
+    """Of a profile run: what is measured. Such a run saves and restores nothing."""
 
     @property
     def managed(self) -> bool:
@@ -62,7 +72,14 @@ class Environment:
             world_size=world_size,
             master_addr=env.get("MASTER_ADDR") or "127.0.0.1",
             gpu_type=env.get("OEF_GPU_TYPE") or None,
+            profile=_plan(env),
         )
+
+
+def _plan(env: Mapping[str, str]) -> Optional[Plan]:
+    if env.get("OEF_PROFILE", "") in ("", "0"):
+        return None
+    return Plan(batches=max(1, _whole(env, "OEF_PROFILE_BATCHES", 20)), warmup=_whole(env, "OEF_PROFILE_WARMUP", 5))
 
 
 def _worker(env: Mapping[str, str]) -> "tuple[int, int]":

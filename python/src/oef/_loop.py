@@ -111,18 +111,25 @@ class Loops:
                 feed.start()
         session.feed = feed
         session.speed.start()
+        profiler = session.profiler
+        if profiler is not None:
+            profiler.start()
         try:
             while _more(position.loop_step, until):
                 try:
                     batch = self._next(feed)
                 except StopIteration:
                     break
+                if profiler is not None:
+                    profiler.batch_begins()
                 yield position.step, batch
                 session.step_done()
                 if _more(position.loop_step, until):
                     session.boundary()
         finally:  # Also when the script breaks the loop off: then the next epoch starts at its beginning.
             session.speed.stop()
+            if profiler is not None:
+                profiler.stop()
             session.feed = None
 
     def _next(self, feed: Feed[T]) -> T:
@@ -165,6 +172,9 @@ class Loops:
                     break
                 session.act(wish)
             session.watch.agreement.settle()
+            if session.profiler is not None:
+                session.profiler.finish(session.position.step, session.watch.agreement)
+                return
             session.position.done = True
             if session.unsaved and session.checkpoint_dir is not None:
                 session.save()

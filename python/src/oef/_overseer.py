@@ -13,6 +13,7 @@ from typing import Any, NoReturn, Optional
 from ._agreement import Failure, Vote
 from ._environment import CHECKPOINTED, NOT_SAVED, Environment
 from ._errors import say
+from ._profile import Profiler
 from ._progress import Progress, Speed
 from ._watch import Watch, check_options
 
@@ -27,24 +28,45 @@ class Overseer:
     ) -> None:
         check_options(checkpoint_every, sync_every)
         self.environment = environment
-        self.watch = Watch(
-            environment, checkpoint_dir, None if checkpoint_every is None else checkpoint_every * 60, sync_every
-        )
+        plan = environment.profile
+        save_seconds = None if checkpoint_every is None or plan is not None else checkpoint_every * 60
+        self.watch = Watch(environment, checkpoint_dir, save_seconds, sync_every)
         self.progress = Progress(environment.progress_file if environment.rank == 0 else None)
         self.speed = Speed()
+        self.profiler = None if plan is None else Profiler(plan, self.progress, environment.rank == 0)
 
     def begin(self) -> None:
         """Training begins. The framework has installed its own signal handlers by now; ours replace them."""
         self.watch.begin()
         self.watch.stop.reinstall()
         self.speed.start()
+        if self.profiler is not None:
+            self.profiler.start()
+
+    def batch_begins(self) -> None:
+        """The data of a batch are there."""
+        if self.profiler is not None:
+            self.profiler.batch_begins()
 
     def step_done(self, step: int) -> Vote:
-        """A step ended: what all workers want now."""
+        """A step ended: what all workers want now. A profile run ends here when it is measured, or told to stop."""
+        if self.profiler is not None:
+            self._profiled(self.profiler, step)
+            return Vote()
         self.speed.step_done()
         if self.progress.due():
             self.progress.tell(step, self.speed.steps_per_second)
         return self.watch.look() or Vote()
+
+    def _profiled(self, profiler: Profiler, step: int) -> None:
+        try:
+            profiler.step_done(step, self.watch.agreement)
+            wish = self.watch.look()
+            if wish is not None and wish.stop:
+                profiler.stopped(step, self.watch.agreement)
+        except SystemExit:
+            self.watch.keep_stop_signal = True
+            raise
 
     def all_saved(self, good: bool) -> bool:
         """Whether every worker could save; all learn the same."""
@@ -70,6 +92,8 @@ class Overseer:
     def end(self, step: int) -> None:
         """Training is over."""
         self.watch.agreement.settle()
+        if self.profiler is not None:
+            self.profiler.finish(step, self.watch.agreement)
         self.progress.tell(step, self.speed.steps_per_second)
         self.watch.end()
 

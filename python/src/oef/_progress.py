@@ -90,6 +90,11 @@ class Progress:
             line["message"] = message
         self._write(json.dumps(line) + "\n")
 
+    def tell_profile(self, step: int, figures: Dict[str, Any]) -> None:
+        """Writes what a profile run has measured."""
+        if self._path is not None:
+            self._write(json.dumps({"step": step, "profile": figures}) + "\n")
+
     def _write(self, line: str) -> None:
         assert self._path is not None
         try:

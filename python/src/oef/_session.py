@@ -13,6 +13,7 @@ from ._errors import OefError, say, say_once
 from ._feed import Feed
 from ._keeper import Keeper, Loaded
 from ._position import Position
+from ._profile import Profiler
 from ._progress import Progress, Speed
 from ._store import Store
 from ._watch import Watch
@@ -26,16 +27,18 @@ class Session:
     ) -> None:
         self.environment = environment
         self.checkpoint_dir = checkpoint_dir
-        self.watch = Watch(environment, checkpoint_dir, save_seconds, sync_every)
+        plan = environment.profile
+        self.watch = Watch(environment, checkpoint_dir, save_seconds if plan is None else None, sync_every)
         self.progress = Progress(environment.progress_file if environment.rank == 0 else None)
         self.speed = Speed()
+        self.profiler = None if plan is None else Profiler(plan, self.progress, environment.rank == 0)
         self.position = Position()
         self.feed: Optional[Feed[Any]] = None
         self.state: Dict[str, Any] = {}
         self.sources: Dict[str, Any] = {}
         self.resumed = False
         self._keeper: Optional[Keeper] = None
-        if checkpoint_dir is not None:
+        if checkpoint_dir is not None and plan is None:
             self._keeper = Keeper(Store(checkpoint_dir, environment.rank, environment.world_size), environment)
         self._shared: Dict[str, Any] = {}
         self._own: Dict[str, Any] = {}
@@ -161,9 +164,23 @@ class Session:
         self.position.step_done()
         if self.feed is not None:
             self.feed.batches += 1
+        if self.profiler is not None:
+            self._profiled()
+            return
         self.speed.step_done()
         if self.progress.due():
             self.progress.tell(self.position.step, self.speed.steps_per_second)
+
+    def _profiled(self) -> None:
+        """Counts a step of a profile run, which may be its last."""
+        assert self.profiler is not None
+        try:
+            self.profiler.step_done(self.position.step, self.watch.agreement)
+        except SystemExit:
+            self.watch.keep_stop_signal = True
+            raise
+        except PeerGone as gone:
+            self.peer_gone(gone)
 
     def save(self) -> bool:
         """Saves now, together with the other workers. Whether the work is safe."""
@@ -206,6 +223,9 @@ class Session:
         return contents
 
     def _stop(self) -> NoReturn:
+        if self.profiler is not None:
+            self.watch.keep_stop_signal = True
+            self.profiler.stopped(self.position.step, self.watch.agreement)
         anybody = self.watch.agreement.ask_now(Vote(save=int(self.unsaved))).save
         if anybody and not self.save():
             why = "there is no checkpoint folder" if self._keeper is None else "it could not be saved"
@@ -216,6 +236,9 @@ class Session:
 
     def peer_gone(self, gone: PeerGone) -> NoReturn:
         """Another worker ended: when told to stop that is no surprise, otherwise it is an error."""
+        if self.profiler is not None:
+            self.watch.keep_stop_signal = True
+            self.profiler.peer_gone(self.position.step)
         if self.watch.stop.requested:
             say(f"told to stop at step {self.position.step}: the workers could not save together ({gone})")
             self.leave(NOT_SAVED)

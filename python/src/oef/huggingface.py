@@ -101,6 +101,10 @@ class OEFCallback(importlib.import_module("transformers").TrainerCallback):  # t
             )
         self._overseer.begin()
 
+    def on_step_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+        """Called by the Trainer."""
+        self._overseer.batch_begins()
+
     def on_step_end(self, args: Any, state: Any, control: Any, **others: Any) -> Any:
         """Called by the Trainer."""
         wish = self._overseer.step_done(int(state.global_step))

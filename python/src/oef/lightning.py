@@ -71,6 +71,10 @@ class OEFCallback(_callback_class()):  # type: ignore[misc]  # The base is known
         """Called by Lightning."""
         self._overseer.begin()
 
+    def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
+        """Called by Lightning."""
+        self._overseer.batch_begins()
+
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Called by Lightning."""
         loss = loss_of(outputs)
@@ -87,7 +91,7 @@ class OEFCallback(_callback_class()):  # type: ignore[misc]  # The base is known
         """Called by Lightning."""
         step = int(trainer.global_step)
         self._overseer.watch.agreement.settle()
-        if self._folder is not None:
+        if self._folder is not None and self._overseer.profiler is None:
             self._save(trainer, step)
         self._overseer.end(step)
 

@@ -72,6 +72,9 @@ pub struct JobSubmit {
     /// For people and filters.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// It is a profile run: it is measured on the one gpu type that it names, for its workload's profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Probe>,
 }
 
 fn one() -> u32 {
@@ -84,6 +87,55 @@ fn is_one(workers: &u32) -> bool {
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
+}
+
+/// How a profile run is measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(examples(json!({"batches": 20, "warmup": 5, "limit_s": 120.0})))]
+pub struct Probe {
+    /// Batches of which the median counts; they are repeated where they lie far apart.
+    #[serde(default = "probe_batches")]
+    #[schema(minimum = 5, maximum = 1000)]
+    pub batches: u32,
+    /// Batches before, which do not count.
+    #[serde(default = "probe_warmup")]
+    #[schema(maximum = 1000)]
+    pub warmup: u32,
+    /// It has to be measured within so many seconds.
+    #[serde(default = "probe_limit")]
+    #[schema(exclusive_minimum = 0.0, maximum = 3600.0)]
+    pub limit_s: f64,
+}
+
+impl Probe {
+    /// Fewer batches say nothing about their spread.
+    pub const BATCHES_MIN: u32 = 5;
+    /// More batches than this are training.
+    pub const BATCHES_MAX: u32 = 1000;
+    /// Longer than an hour, a profile costs more than it brings.
+    pub const LIMIT_MAX_S: f64 = 3600.0;
+}
+
+impl Default for Probe {
+    fn default() -> Self {
+        Probe { batches: probe_batches(), warmup: probe_warmup(), limit_s: probe_limit() }
+    }
+}
+
+/// Enough that the middle half is ten batches.
+fn probe_batches() -> u32 {
+    20
+}
+
+/// The first batches build kernels and fill caches.
+fn probe_warmup() -> u32 {
+    5
+}
+
+/// Programs need half a minute to load, and most batches are below a second.
+fn probe_limit() -> f64 {
+    120.0
 }
 
 /// Several jobs that are taken together or not at all: a sweep, an array.
@@ -213,6 +265,9 @@ pub struct Job {
     pub ran_s: f64,
     /// For people and filters.
     pub labels: BTreeMap<String, String>,
+    /// How it is measured, where it is a profile run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Probe>,
     /// As it was submitted. Left out of lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<JobSubmit>,
@@ -235,6 +290,25 @@ pub struct Progress {
     pub throughput: Option<f64>,
     /// Its loss, where it tells.
     pub loss: Option<f64>,
+    /// What a profile run has measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
+}
+
+/// What a profile run has measured.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Measured {
+    /// The median of the batches.
+    pub batch_seconds: f64,
+    /// How far the middle half of the batches lies apart, relative to their median.
+    pub spread: f64,
+    /// How many batches that was.
+    pub batches: u32,
+    /// How many lots of batches it took until they lay near enough together, or nobody waited longer.
+    pub lots: u32,
+    /// The part of the time that was spent waiting for data, where the job tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<f64>,
 }
 
 /// One change of a job's state.

@@ -20,7 +20,7 @@ pub use event::{Event, EventTopic};
 pub use fairness::{EnvyEntry, Fairness, FairnessPoint, TenantFairness};
 pub use job::{
     Change, Ending, Job, JobBatch, JobState, JobSubmit, JobsQuery, LogChunk, LogQuery, LogStream,
-    Progress, Run, StopSignal, Submitted, Why,
+    Measured, Probe, Progress, Run, StopSignal, Submitted, Why,
 };
 pub use page::{Groups, Jobs, Rounds, Tenants, Tokens, Workloads};
 pub use problem::Problem;

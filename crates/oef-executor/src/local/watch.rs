@@ -188,6 +188,7 @@ impl Watched {
                 loss: progress.loss,
                 checkpoint: progress.checkpoint,
                 skipped_lines: progress.skipped_lines,
+                measured: progress.measured,
                 at_ms: progress.at_ms,
             });
         }

@@ -3,6 +3,7 @@
 use super::files::{Durability, read_json, write_json};
 use super::folders::RunFolder;
 use crate::ending::Ending;
+use crate::measured::Measured;
 use crate::wire;
 use oef_sched::{Generation, JobId, Time};
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,9 @@ pub(crate) struct ProgressRecord {
     pub(crate) loss: Option<f64>,
     pub(crate) checkpoint: Option<f64>,
     pub(crate) skipped_lines: u64,
+    /// What a profile run has measured.
+    #[serde(default)]
+    pub(crate) measured: Option<Measured>,
     pub(crate) at_ms: u64,
 }
 

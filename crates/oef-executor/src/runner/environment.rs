@@ -56,6 +56,11 @@ pub(super) fn protocol(
     env.set("OEF_STOP_SIGNAL", launch.stop_signal.name());
     env.set("OEF_GRACE_SECONDS", launch.grace.seconds());
     env.path(RUN_DIR, run.path());
+    if let Some(probe) = &launch.probe {
+        env.set("OEF_PROFILE", 1);
+        env.set("OEF_PROFILE_BATCHES", probe.batches);
+        env.set("OEF_PROFILE_WARMUP", probe.warmup);
+    }
     gpu(&mut env, launch, device);
     env.0
 }
@@ -151,6 +156,7 @@ mod tests {
             until: Time(0),
             log_limit_bytes: 1 << 20,
             warm: Vec::new(),
+            probe: None,
         }
     }
 
@@ -177,6 +183,15 @@ mod tests {
         assert_eq!(values(&launch, 3, &names), ["3", "1", "2", "1", "1"]);
         let names = ["OEF_GRACE_SECONDS", "OEF_STOP_SIGNAL", "OEF_RUN_DIR", "OEF_RESTART"];
         assert_eq!(values(&launch, 0, &names), ["2.5", "USR1", "/state/runs/7/3", "2"]);
+    }
+
+    #[test]
+    fn only_profile_runs_are_told_to_measure() {
+        let names = ["OEF_PROFILE", "OEF_PROFILE_BATCHES", "OEF_PROFILE_WARMUP"];
+        let mut launch = launch(vec![device("a", 0, DeviceKind::Emulated)]);
+        assert_eq!(values(&launch, 0, &names), ["", "", ""]);
+        launch.probe = Some(crate::Probe { batches: 20, warmup: 5, limit: Span(1000) });
+        assert_eq!(values(&launch, 0, &names), ["1", "20", "5"]);
     }
 
     #[test]

@@ -7,8 +7,10 @@
 mod environment;
 mod fetching;
 mod gang;
+mod measure;
 mod output;
 mod prepare;
+mod probe;
 mod progress;
 mod session;
 mod stage;

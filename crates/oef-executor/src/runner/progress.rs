@@ -1,6 +1,7 @@
 //! Following the file in which a job tells how far it is.
 
 use crate::clock::now_ms;
+use crate::measured::Measured;
 use crate::records::ProgressRecord;
 use rustix::fs::{FallocateFlags, fallocate};
 use serde::Deserialize;
@@ -25,6 +26,31 @@ struct Line {
     throughput: Option<f64>,
     loss: Option<f64>,
     checkpoint: Option<f64>,
+    /// What a profile run measured itself. Of anything, because other jobs may use the word for their own.
+    profile: Option<serde_json::Value>,
+}
+
+/// What the Python package writes at the end of a profile run.
+#[derive(Debug, Deserialize)]
+struct Profile {
+    batch_seconds: f64,
+    spread: f64,
+    batches: u32,
+    #[serde(default = "one")]
+    lots: u32,
+    wait: Option<f64>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Profile {
+    fn measured(self) -> Option<Measured> {
+        let Profile { batch_seconds, spread, batches, lots, wait } = self;
+        let measured = Measured { batch_seconds, spread, batches, lots, wait };
+        measured.is_sound().then_some(measured)
+    }
 }
 
 /// Follows one progress file.
@@ -123,12 +149,15 @@ impl Follower {
             Some(line) => {
                 // A checkpoint, once told, holds until the next is.
                 let checkpoint = line.checkpoint.or(self.last.and_then(|last| last.checkpoint));
+                let profile = line.profile.and_then(|value| serde_json::from_value(value).ok());
+                let measured = profile.and_then(Profile::measured);
                 self.last = Some(ProgressRecord {
                     steps: line.step,
                     throughput: line.throughput,
                     loss: line.loss,
                     checkpoint,
                     skipped_lines: self.skipped_lines,
+                    measured: measured.or(self.last.and_then(|last| last.measured)),
                     at_ms: now_ms(),
                 });
             }
@@ -173,6 +202,29 @@ mod tests {
         check(&[&long, b"{\"step\": 5}\n"], Some((5.0, 1)));
         check(&[b"{\"step\": 9}\n{\"step\": 2}\n"], Some((2.0, 0)));
         check(&[&[0; 5000], b"\n{\"step\": 2}\n"], Some((2.0, 1)));
+    }
+
+    #[test]
+    fn a_measurement_is_taken_only_if_it_can_be_one() {
+        let check = |profile: &str, expected: Option<f64>| {
+            let mut follower = Follower::new(PathBuf::new());
+            follower.take(format!("{{\"step\": 9, \"profile\": {profile}}}\n").as_bytes());
+            follower.take(b"{\"step\": 10}\n");
+            let last = follower.last.expect("a word");
+            assert_eq!((last.measured.map(|m| m.batch_seconds), last.skipped_lines), (expected, 0));
+        };
+        let whole =
+            r#"{"batch_seconds": 0.5, "spread": 0.01, "batches": 20, "lots": 1, "wait": 0.1}"#;
+        check(whole, Some(0.5));
+        check(r#"{"batch_seconds": 0.5, "spread": 0, "batches": 20}"#, Some(0.5));
+        check(r#"{"batch_seconds": 0, "spread": 0.01, "batches": 20}"#, None);
+        check(r#"{"batch_seconds": -1, "spread": 0.01, "batches": 20}"#, None);
+        check(r#"{"batch_seconds": 1e-320, "spread": 0.01, "batches": 20}"#, None);
+        check(r#"{"batch_seconds": 0.5, "spread": -1, "batches": 20}"#, None);
+        check(r#"{"batch_seconds": 0.5, "spread": 0.01, "batches": 0}"#, None);
+        check(r#"{"batch_seconds": 0.5, "spread": 0.01, "batches": 20, "wait": 7}"#, None);
+        check(r#""fast""#, None);
+        check("null", None);
     }
 
     #[test]

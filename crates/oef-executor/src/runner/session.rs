@@ -3,6 +3,7 @@
 use super::fetching::Fetching;
 use super::gang::Gang;
 use super::prepare::prepare;
+use super::probe::ProbeRun;
 use super::progress::Follower;
 use super::stage::note;
 use super::verdict::{Exit, Gone, SAVED, Told, WorkerEnd, judge};
@@ -23,6 +24,9 @@ use std::time::{Duration, Instant};
 
 /// How often the runner looks at its workers and orders: what a person does not notice.
 const POLL: Duration = Duration::from_millis(50);
+
+/// The same for a profile run, whose lines are timed by when they are seen.
+const PROBE_POLL: Duration = Duration::from_millis(5);
 
 /// How often progress is read, and the status written at most.
 const STATUS_EVERY: Duration = Duration::from_millis(250);
@@ -153,6 +157,8 @@ impl Session<'_> {
         let mut progress = Follower::new(self.run.progress_file(0));
         let mut looked = Instant::now();
         let mut course = Course::default();
+        let mut probe = ProbeRun::of(launch);
+        let poll = if probe.is_some() { PROBE_POLL } else { POLL };
         loop {
             for (rank, exit) in gang.look() {
                 course.ends.push(WorkerEnd { rank, exit, after_stop: course.kill_at.is_some() });
@@ -163,6 +169,7 @@ impl Session<'_> {
             if course.kill_at.is_none() {
                 let max_run = launch.max_run.filter(|limit| begun.elapsed() >= duration(*limit));
                 let told = self.orders.look().or(max_run.map(Told::MaxRun));
+                let told = told.or_else(|| probe.as_ref()?.told(begun.elapsed()));
                 if let Some(grace) = course.stop(told, launch.grace) {
                     course.kill_at = Some(Instant::now() + duration(grace));
                     gang.tell(launch.stop_signal);
@@ -173,16 +180,47 @@ impl Session<'_> {
                 course.kill_at = Some(Instant::now() + KILL_AGAIN);
                 gang.kill();
             }
+            if let Some(probe) = &mut probe {
+                probe.see(begun.elapsed(), progress.look().as_ref());
+            }
             if looked.elapsed() >= STATUS_EVERY {
                 looked = Instant::now();
                 gang.bury_orphans();
                 self.progress(progress.look());
             }
-            sleep(POLL);
+            sleep(poll);
         }
         gang.clear();
         self.progress(progress.look());
-        self.explain(launch, course.ending(launch.grace))
+        let ending = course.ending(launch.grace);
+        let ending = match probe {
+            Some(probe) => self.conclude(launch, probe, ending, &course),
+            None => ending,
+        };
+        self.explain(launch, ending)
+    }
+
+    /// A profile run has ended: its figure is its last word, and its checkpoints are nobody's.
+    fn conclude(
+        &mut self,
+        launch: &Launch,
+        mut probe: ProbeRun,
+        ending: Ending,
+        course: &Course,
+    ) -> Ending {
+        // Its last lines may have come with its end, all at once; only its own measurement is still of use.
+        let last = self.status.progress.filter(|last| last.measured.is_some());
+        probe.see(Duration::MAX, last.as_ref());
+        let (ending, measured) = probe.finish(ending, course.told.as_ref());
+        if let Some(measured) = measured {
+            let progress = self.status.progress.get_or_insert_default();
+            progress.measured = Some(measured);
+            self.is_changed = true;
+        }
+        if let Err(error) = std::fs::remove_dir_all(&launch.checkpoint_dir) {
+            note(&format!("the checkpoints of the profile run could not be removed: {error}"));
+        }
+        ending
     }
 
     fn phase(&mut self, phase: Phase) {

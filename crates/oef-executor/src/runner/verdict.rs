@@ -29,6 +29,8 @@ pub(super) enum Told {
     Order(String),
     /// It has run for as long as it may.
     MaxRun(Span),
+    /// A profile run is measured, or has had its time.
+    Probed,
     /// Somebody sent the runner a signal.
     Terminated,
     /// A newer lease of the job appeared.
@@ -42,6 +44,7 @@ impl Told {
         match self {
             Told::Order(why) => why.clone(),
             Told::MaxRun(limit) => format!("it ran for the {} that it was allowed", length(*limit)),
+            Told::Probed => "its profile run is over".to_string(),
             Told::Terminated => "its runner was told to end by a signal".to_string(),
             Told::Superseded(newer) => format!("lease {newer} of the same job took its place"),
             Told::Abandoned => "its folder was removed".to_string(),
@@ -73,6 +76,8 @@ pub(super) fn judge(gone: &Gone) -> Ending {
     }
     let saved = gone.ends.iter().any(|end| end.exit == Exit::Code(SAVED));
     match gone.told {
+        // However it ends: nobody asked for more than the measurement.
+        Some(Told::Probed) => Ending::Finished,
         Some(Told::MaxRun(limit)) => Ending::TimedOut { limit: *limit, checkpointed: saved },
         _ if saved => Ending::Checkpointed,
         told => Ending::Stopped { detail: detail(gone, first_bad, told) },
@@ -141,5 +146,10 @@ mod tests {
         check(&[(Signal(9), true)], Some(&order), true, killed);
         check(&[(Signal(9), true)], Some(&max), true, timed_out(false));
         check(&[(Code(75), true)], Some(&max), false, timed_out(true));
+        for exit in [Code(75), Code(2), Signal(15), Signal(9)] {
+            check(&[(exit, true)], Some(&Told::Probed), true, Ending::Finished);
+        }
+        let exit = failed(0, FailReason::Exit, Some(3), None);
+        check(&[(Code(3), false)], Some(&Told::Probed), false, exit);
     }
 }

@@ -71,6 +71,7 @@ impl World {
             until: Time(0),
             log_limit_bytes: 1 << 20,
             warm: Vec::new(),
+            probe: None,
         }
     }
 

@@ -11,6 +11,7 @@ mod holding;
 mod limits;
 mod paper;
 mod placement;
+mod probes;
 mod regressions;
 mod replay;
 mod restarts;

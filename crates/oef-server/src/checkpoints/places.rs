@@ -34,9 +34,9 @@ impl Places {
     }
 
     /// Where the checkpoints of a job belong whose first worker is on this host; all its workers get that
-    /// folder. None: its owner named a folder, which is theirs.
+    /// folder. None: its owner named a folder, which is theirs, or it is a profile run, which keeps nothing.
     pub fn wanted(&self, job: &JobEntry, host: &str) -> Option<Place> {
-        if job.spec.checkpoint_dir.is_some() {
+        if job.spec.checkpoint_dir.is_some() || job.spec.probe.is_some() {
             return None;
         }
         Some(match self.settings.place {

@@ -236,8 +236,7 @@ fn tenant_gauges(world: &World) -> Vec<TenantGauges> {
     let tenants = world.tenants.iter().map(|(name, entry)| {
         let count = |state| world.index.count(Some(name), state) as u64;
         let placed = [JobState::Starting, JobState::Running, JobState::Stopping];
-        let keys = entry.workloads.values();
-        let own: Vec<_> = keys.filter_map(|key| world.sched.workloads().get(key.0)).collect();
+        let own: Vec<_> = world.workloads_of(entry).collect();
         let (mut share, mut holds) = (BTreeMap::new(), BTreeMap::new());
         for (j, gpu) in types.iter().enumerate() {
             share.insert(gpu.clone(), own.iter().map(|w| w.share_on(j)).sum());

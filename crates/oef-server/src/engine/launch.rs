@@ -50,6 +50,8 @@ impl Site {
         env.extend(spec.env.clone());
         let place = devices.first().and_then(|first| self.places.wanted(job, &first.host));
         let checkpoint_dir = match (&spec.checkpoint_dir, &place) {
+            // Never the job's own, which others may need.
+            _ if spec.probe.is_some() => dir.join("probe"),
             (Some(own), _) => PathBuf::from(own),
             (None, Some(place)) => self.places.folder(id, place),
             (None, None) => self.places.folder(id, &Place::Shared),
@@ -75,6 +77,11 @@ impl Site {
             until: run.until,
             log_limit_bytes: self.log_limit_bytes,
             warm: spec.warm.clone(),
+            probe: spec.probe.as_ref().map(|probe| oef_executor::Probe {
+                batches: probe.batches,
+                warmup: probe.warmup,
+                limit: Span::from_seconds(probe.limit_s),
+            }),
         })
     }
 

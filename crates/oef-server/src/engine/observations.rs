@@ -6,6 +6,7 @@
 use super::batch::Batch;
 use super::launch::Site;
 use crate::world::{Change, RunEnding, Telemetry, World};
+use oef_api::types::Measured;
 use oef_executor::{Ending, FailReason, Observation};
 use oef_sched::{Generation, JobId, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -56,13 +57,14 @@ impl Observations {
                 // Where its checkpoints are is filled in on the way.
                 Change::Started { job, generation, at_ms: Some(at_ms), host: None }
             }
-            Observation::Progress { steps, throughput, loss, checkpoint, .. } => {
+            Observation::Progress { steps, throughput, loss, checkpoint, measured, .. } => {
                 let number = |x: Option<f64>| x.filter(|x| x.is_finite());
                 let telemetry = Telemetry {
                     steps,
                     checkpoint: number(checkpoint),
                     throughput: number(throughput),
                     loss: number(loss),
+                    measured: measured.filter(oef_executor::Measured::is_sound).map(shown),
                 };
                 if telemetry.is_sound() {
                     self.progress.insert(job, (generation, telemetry));
@@ -205,7 +207,8 @@ fn progress(job: JobId, (generation, telemetry): &(Generation, Telemetry)) -> Ch
 fn ended(job: JobId, generation: Generation, ending: &Ending, at_ms: Option<u64>) -> Change {
     let detail = ending.to_string();
     let last_lines = match ending {
-        Ending::Failed { last_lines, .. } => Some(tail(last_lines)),
+        // Without a worker there is no output.
+        Ending::Failed { last_lines, rank: Some(_), .. } => Some(tail(last_lines)),
         _ => None,
     };
     let ending = match ending {
@@ -218,10 +221,16 @@ fn ended(job: JobId, generation: Generation, ending: &Ending, at_ms: Option<u64>
             FailReason::CommandNotFound { .. }
             | FailReason::NotExecutable { .. }
             | FailReason::WorkdirMissing { .. } => RunEnding::Impossible,
+            FailReason::NotMeasured { .. } => RunEnding::Unmeasured,
             _ => RunEnding::Failed,
         },
     };
     Change::Ended { job, generation, ending, detail, last_lines, at_ms }
+}
+
+fn shown(measured: oef_executor::Measured) -> Measured {
+    let oef_executor::Measured { batch_seconds, spread, batches, lots, wait } = measured;
+    Measured { batch_seconds, spread, batches, lots, wait }
 }
 
 /// The end of a text, within the limit.
@@ -312,6 +321,7 @@ mod tests {
             throughput: None,
             loss: None,
             checkpoint: Some(3.0),
+            measured: None,
             skipped_lines: 0,
             at_ms: 6,
         };

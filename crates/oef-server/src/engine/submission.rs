@@ -8,7 +8,7 @@ use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::secret;
 use crate::world::{Change, NewJob, SubmitKey, WORKERS_MAX, World};
-use oef_api::types::{JobBatch, JobSubmit, Limits, Problem, Provenance, Role, Submitted};
+use oef_api::types::{JobBatch, JobSubmit, Limits, Probe, Problem, Provenance, Role, Submitted};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -125,6 +125,11 @@ fn fill(caller: &Caller, mut job: JobSubmit) -> Result<JobSubmit, Problem> {
     job.workload = Some(job.workload.unwrap_or_else(|| DEFAULT_WORKLOAD.into()));
     job.types.sort();
     job.types.dedup();
+    if let Some(probe) = &job.probe {
+        // It is tried once, has checkpoints of its own, and is left alone for the time that it has.
+        (job.retries, job.checkpoint_dir, job.max_run_s) = (0, None, None);
+        job.min_run_s = Some(probe.limit_s);
+    }
     if job.name.is_none() {
         let program = job.command.first().and_then(|program| Path::new(program).file_name());
         let program = program.map(|name| name.to_string_lossy().into_owned());
@@ -141,6 +146,7 @@ fn check(world: &World, job: &JobSubmit) -> Result<(), Problem> {
     check_command(job)?;
     check_words(job)?;
     check_numbers(job)?;
+    check_probe(job)?;
     check_folders(job)?;
     check_gang(world, job)
 }
@@ -217,6 +223,30 @@ fn check_numbers(job: &JobSubmit) -> Result<(), Problem> {
     checks::seconds("the grace time", "grace_s", job.grace_s, true)
 }
 
+fn check_probe(job: &JobSubmit) -> Result<(), Problem> {
+    let Some(probe) = &job.probe else { return Ok(()) };
+    let (least, most) = (Probe::BATCHES_MIN, Probe::BATCHES_MAX);
+    let bad = |why: String, field: &str| Err(Kind::BadRequest.problem(why).field(field));
+    if job.types.len() != 1 {
+        let why = format!("a profile run is for one gpu type, and this names {}", job.types.len());
+        return bad(why, "types");
+    }
+    if probe.batches < least || probe.batches > most {
+        let why = format!("a profile run has {least} to {most} batches, not {}", probe.batches);
+        return bad(why, "probe.batches");
+    }
+    if probe.warmup > most {
+        let why = format!("a profile run has {most} batches of warm-up at most");
+        return bad(why, "probe.warmup");
+    }
+    let max = Probe::LIMIT_MAX_S;
+    if !(probe.limit_s > 0.0 && probe.limit_s <= max) {
+        let why = format!("the limit of a profile run is above 0 and at most {max} seconds");
+        return bad(why, "probe.limit_s");
+    }
+    Ok(())
+}
+
 fn check_folders(job: &JobSubmit) -> Result<(), Problem> {
     let folders = [("workdir", &job.workdir), ("checkpoint_dir", &job.checkpoint_dir)];
     for (field, folder) in folders {
@@ -241,6 +271,8 @@ fn check_gang(world: &World, job: &JobSubmit) -> Result<(), Problem> {
     let tenant = job.tenant.as_deref().and_then(|name| world.tenants.get(name));
     let key = tenant.and_then(|tenant| tenant.workloads.get(workload));
     let profile = key.and_then(|key| world.workloads.get(key)).map(|entry| &entry.profile);
+    // A profile run is to find out whether it runs there.
+    let profile = profile.filter(|_| job.probe.is_none());
     let runs = |gpu: &str| {
         profile.is_none_or(|profile| profile.throughput.get(gpu).is_some_and(|&on| on > 0.0))
     };
@@ -318,6 +350,7 @@ fn check_limits(world: &World, jobs: &[JobSubmit]) -> Result<(), Problem> {
 fn estimates(world: &World, jobs: &[JobSubmit]) -> Vec<String> {
     let kinds: BTreeSet<(&str, &str)> = jobs
         .iter()
+        .filter(|job| job.probe.is_none())
         .filter_map(|job| Some((job.tenant.as_deref()?, job.workload.as_deref()?)))
         .collect();
     let is_estimate = |(tenant, workload): &(&str, &str)| {

@@ -128,9 +128,11 @@ fn shares(world: &World) -> Vec<ShareEntry> {
 fn grants(world: &World) -> Vec<Grant> {
     let types = world.sched.cluster().types();
     let named = world.sched.grants().into_iter().filter_map(|grant| {
-        let workload = world.workloads.get(&grant.workload)?;
+        // Profile runs count under a name of their own, which only the scheduler knows.
+        let workload = world.sched.workloads().get(grant.workload.0)?;
+        let tenant = world.tenant_names.get(&workload.tenant)?;
         Some(Grant {
-            tenant: workload.tenant.clone(),
+            tenant: world.tenants.contains_key(tenant).then(|| tenant.clone())?,
             workload: workload.name.clone(),
             gpu_type: types.get(grant.gpu.0)?.clone(),
             gpus: grant.gpus,

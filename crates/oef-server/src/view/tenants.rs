@@ -24,7 +24,7 @@ pub fn tenants(world: &World, caller: &Caller, page: &Page) -> Result<Tenants, P
 
 fn shown(world: &World, name: &str, entry: &TenantEntry) -> Tenant {
     let types = world.sched.cluster().types();
-    let own = || entry.workloads.values().filter_map(|w| world.sched.workloads().get(w.0));
+    let own = || world.workloads_of(entry);
     let sum = |figure: fn(&Workload, usize) -> f64| {
         by_type(types, |j| own().map(|w| figure(w, j)).sum::<f64>())
     };

@@ -78,6 +78,12 @@ fn kind(waits: &WaitReason) -> &'static str {
 }
 
 fn estimate(world: &World, entry: &JobEntry) -> Option<String> {
+    if let Some(probe) = &entry.spec.probe {
+        return Some(format!(
+            "it is a profile run: it ends when {} batches are measured, and counts to its tenant",
+            probe.batches
+        ));
+    }
     let workload = world.workloads.get(&entry.workload)?;
     let is_guess = workload.profile.provenance == Provenance::Estimated;
     is_guess.then(|| {
@@ -91,7 +97,7 @@ fn estimate(world: &World, entry: &JobEntry) -> Option<String> {
 /// What a tenant is entitled to, has and is owed.
 fn has(world: &World, name: &str, tenant: &TenantEntry) -> String {
     let types = world.sched.cluster().types();
-    let own = || tenant.workloads.values().filter_map(|w| world.sched.workloads().get(w.0));
+    let own = || world.workloads_of(tenant);
     let sum = |figure: &dyn Fn(&oef_sched::Workload, usize) -> f64| -> Vec<f64> {
         (0..types.len()).map(|j| own().map(|w| figure(w, j)).sum()).collect()
     };

@@ -25,7 +25,7 @@ pub fn workload(
             .problem(format!("tenant `{tenant}` has no workload `{name}`"))
             .hint("`oef profile` lists those there are")
     })?;
-    Ok(shown(entry, live(world).get(&key).copied().unwrap_or(0)))
+    Ok(shown(entry, live(world).get(&key).copied().unwrap_or(0), caller))
 }
 
 /// Workloads by tenant and name, of one tenant or of all that the caller may see.
@@ -50,8 +50,8 @@ pub fn workloads(
     });
     let (entries, next) = access::named(all, page)?;
     let live = live(world);
-    let shown =
-        entries.into_iter().map(|(key, entry)| shown(entry, live.get(&key).copied().unwrap_or(0)));
+    let count = |key| live.get(&key).copied().unwrap_or(0);
+    let shown = entries.into_iter().map(|(key, entry)| shown(entry, count(key), caller));
     Ok(Workloads { workloads: shown.collect(), next })
 }
 
@@ -64,7 +64,9 @@ fn live(world: &World) -> BTreeMap<WorkloadKey, u32> {
     counts
 }
 
-fn shown(entry: &WorkloadEntry, jobs: u32) -> Workload {
+fn shown(entry: &WorkloadEntry, jobs: u32, caller: &Caller) -> Workload {
+    let inside = caller.may_see_inside(&entry.tenant);
+    let profile = |of: &ProfileEntry| profile(of, inside);
     Workload {
         tenant: entry.tenant.clone(),
         name: entry.name.clone(),
@@ -76,24 +78,28 @@ fn shown(entry: &WorkloadEntry, jobs: u32) -> Workload {
     }
 }
 
-fn profile(entry: &ProfileEntry) -> Profile {
+fn profile(entry: &ProfileEntry, inside: bool) -> Profile {
     Profile {
         throughput: entry.throughput.clone(),
         provenance: entry.provenance,
         since: timestamp(Time(entry.since_ms)),
         source: entry.source.clone(),
-        marks: entry.marks.iter().map(|(gpu, on)| (gpu.clone(), mark(on))).collect(),
+        marks: entry.marks.iter().map(|(gpu, on)| (gpu.clone(), mark(on, inside))).collect(),
         scaling: entry.scaling.clone(),
     }
 }
 
-fn mark(mark: &Mark) -> TypeMark {
+fn mark(mark: &Mark, inside: bool) -> TypeMark {
+    let all = |detail: &str| match inside {
+        true => detail.to_string(),
+        false => access::without_output(detail).into(),
+    };
     TypeMark {
         provenance: mark.provenance,
         since: timestamp(Time(mark.since_ms)),
         spread: mark.spread,
         batches: mark.batches,
         cost_s: mark.cost_s,
-        detail: mark.detail.clone(),
+        detail: mark.detail.as_deref().map(all),
     }
 }

@@ -3,7 +3,7 @@
 //! Rates change only with records, so that each tenant's totals are brought up to date when one of its
 //! rates changes, and at every round.
 
-use super::{Account, Delivered, World};
+use super::{Account, Delivered, TenantEntry, World};
 use oef_api::types::{GpuRef, JobState};
 use oef_core::WorkloadId;
 use oef_sched::{Time, WorkloadKey};
@@ -94,6 +94,16 @@ impl World {
             tenant.account.promised_rate = share.unwrap_or(0.0);
             tenant.account.delivered_rate = delivered.get(name).copied().unwrap_or(0.0);
         }
+    }
+
+    /// What the scheduler keeps of a tenant's workloads, its profile runs among them.
+    pub(crate) fn workloads_of<'a>(
+        &'a self,
+        tenant: &TenantEntry,
+    ) -> impl Iterator<Item = &'a oef_sched::Workload> + use<'a> {
+        let known = self.sched.tenants().get(tenant.key.0);
+        let keys = known.map_or(&[][..], |known| known.workloads());
+        keys.iter().filter_map(|key| self.sched.workloads().get(key.0))
     }
 
     /// Normalised throughput of a gang on some GPUs: all run at the pace of the slowest.

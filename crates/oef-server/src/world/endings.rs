@@ -80,7 +80,7 @@ impl World {
         };
         self.set_state(at, id, state, reason, out);
         self.follow(at, actions, out);
-        Ok(())
+        self.probed(at, id, end, out)
     }
 }
 
@@ -89,12 +89,16 @@ fn decide(job: &mut JobEntry, end: &End<'_>, ended: Time) -> Verdict {
     let (began, steps_before) = job.run().map_or((ended, 0.0), |r| (r.began, r.steps_before));
     let progressed = job.telemetry.steps > steps_before;
     let is_stopping = job.state == JobState::Stopping;
+    let is_probe = job.spec.probe.is_some();
     match end.ending {
+        RunEnding::Finished if is_probe && job.telemetry.measured.is_none() => failed(job),
         RunEnding::Finished => Verdict::Finished,
         _ if job.cancelled_by.is_some() => Verdict::Cancelled,
-        RunEnding::TimedOut | RunEnding::Impossible => Verdict::Failed,
+        RunEnding::TimedOut | RunEnding::Impossible | RunEnding::Unmeasured => Verdict::Failed,
         RunEnding::Failed => failed(job),
         _ if is_stopping => Verdict::Back,
+        // Told by nobody: it would do the same again and again.
+        RunEnding::Checkpointed if is_probe => failed(job),
         RunEnding::Checkpointed | RunEnding::Stopped => {
             match progressed || ended.since(began) >= SHORT_RUN {
                 true => Verdict::Lost,
@@ -134,9 +138,15 @@ fn event(verdict: &Verdict, job: JobId, generation: Generation) -> EventKind {
 }
 
 fn reason(verdict: &Verdict, job: &JobEntry, end: &End<'_>, stop: Option<&str>) -> String {
-    let detail = end.detail;
+    let detail = match end.ending {
+        RunEnding::Finished => "it ended before it was measured",
+        _ => end.detail,
+    };
     match verdict {
-        Verdict::Finished => "all its work is done".into(),
+        Verdict::Finished => match job.telemetry.measured.filter(|_| job.spec.probe.is_some()) {
+            Some(measured) => format!("measured: {:.4} s a batch", measured.batch_seconds),
+            None => "all its work is done".into(),
+        },
         Verdict::Cancelled => {
             format!("cancelled by {}", job.cancelled_by.as_deref().unwrap_or("its owner"))
         }
@@ -179,7 +189,7 @@ fn wasted(job: &JobEntry, ending: RunEnding, ended: Time) -> Span {
     let saved = matches!(
         ending,
         RunEnding::Finished | RunEnding::Checkpointed | RunEnding::TimedOut | RunEnding::Impossible
-    );
+    ) || job.spec.probe.is_some();
     let Some(started) = job.run().and_then(|run| run.started).filter(|_| !saved) else {
         return Span(0);
     };

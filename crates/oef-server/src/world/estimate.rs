@@ -3,38 +3,26 @@
 use super::{ProfileEntry, World};
 use oef_api::types::Provenance;
 use oef_sched::Time;
-use std::collections::BTreeMap;
 
 impl World {
-    /// The geometric mean of what is known of other workloads, counted against the reference type; 1 on
-    /// a type of which nothing is known.
+    /// What the nearest workloads do, as if it ran at 1 on the reference type; 1 on a type of which nothing is
+    /// known. Of a workload that is new nothing else is known, so that all others are equally near.
     pub(crate) fn estimate(&self, at: Time) -> ProfileEntry {
         let types = self.sched.cluster().types();
         let reference = self.reference().unwrap_or_default();
-        let mut sums: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
-        let known = |p: &&ProfileEntry| p.provenance != Provenance::Estimated;
-        let mut used = 0;
-        for profile in self.workloads.values().map(|w| &w.profile).filter(known) {
-            let unit = profile.throughput.get(&reference).copied().unwrap_or(0.0);
-            if unit <= 0.0 {
-                continue;
-            }
-            used += 1;
-            for (gpu, &throughput) in profile.throughput.iter().filter(|(_, t)| **t > 0.0) {
-                let (sum, count) = sums.entry(gpu).or_default();
-                (*sum, *count) = (*sum + (throughput / unit).ln(), *count + 1);
-            }
-        }
-        let mean = |gpu: &str| match sums.get(gpu) {
-            Some(&(sum, count)) if count > 0 => (sum / f64::from(count)).exp(),
-            _ => 1.0,
-        };
-        let source = match used {
+        let own: Vec<Option<f64>> =
+            types.iter().map(|gpu| (*gpu == reference).then_some(1.0)).collect();
+        let others: Vec<_> = self.workloads.values().map(|w| w.profile.known(types)).collect();
+        let of_use =
+            |other: &&Vec<Option<f64>>| other.iter().zip(&own).any(|(a, b)| a.and(*b).is_some());
+        let source = match others.iter().filter(of_use).count() {
             0 => "nothing is known yet: every gpu type counts 1".to_string(),
             1 => "the profile of the one workload that is known".into(),
             n => format!("the mean of the {n} workloads that are known"),
         };
-        let throughput = types.iter().map(|gpu| (gpu.clone(), mean(gpu))).collect();
+        let guesses = oef_sched::estimate(&own, &others);
+        let figure = |guess: Option<oef_sched::Estimate>| guess.map_or(1.0, |g| g.throughput);
+        let throughput = types.iter().cloned().zip(guesses.into_iter().map(figure)).collect();
         ProfileEntry::plain(throughput, Provenance::Estimated, at.0, source)
     }
 

@@ -1,7 +1,7 @@
 //! A job as the daemon remembers it: what the scheduler need not know.
 
 use super::Home;
-use oef_api::types::{GpuRef, JobState, JobSubmit};
+use oef_api::types::{GpuRef, JobState, JobSubmit, Measured};
 use oef_sched::{Generation, Time, WorkloadKey};
 use serde::{Deserialize, Serialize};
 
@@ -132,6 +132,8 @@ pub enum RunEnding {
     TimedOut,
     /// It could not be started at all, and trying again would not help.
     Impossible,
+    /// A profile run that told nothing to measure it by.
+    Unmeasured,
 }
 
 /// How far a job is, as it says itself.
@@ -145,13 +147,20 @@ pub struct Telemetry {
     pub throughput: Option<f64>,
     /// Its loss.
     pub loss: Option<f64>,
+    /// What a profile run has measured.
+    #[serde(default)]
+    pub measured: Option<Measured>,
 }
 
 impl Telemetry {
     /// Whether every number is one.
     pub fn is_sound(&self) -> bool {
         let sound = |x: &Option<f64>| x.is_none_or(f64::is_finite);
+        let is_time = |m: &Measured| {
+            m.batch_seconds.is_normal() && m.batch_seconds > 0.0 && m.spread.is_finite()
+        };
         self.steps.is_finite()
+            && self.measured.as_ref().is_none_or(is_time)
             && self.steps >= 0.0
             && sound(&self.checkpoint)
             && sound(&self.throughput)

@@ -62,11 +62,20 @@ impl World {
             if spec.workers == 0 || spec.workers > WORKERS_MAX {
                 return Err(Rejection::Bad(format!("a job has 1 to {WORKERS_MAX} workers")));
             }
+            if spec.probe.is_some() && !self.is_pinned(&spec.types) {
+                let why = "a profile run names the one gpu type that it is for";
+                return Err(Rejection::Bad(why.into()));
+            }
             if spec.workload.as_deref().unwrap_or_default().is_empty() {
                 return Err(Rejection::Bad("a job belongs to a workload".into()));
             }
         }
         Ok(())
+    }
+
+    /// Whether these are exactly one gpu type that there is.
+    fn is_pinned(&self, types: &[String]) -> bool {
+        matches!(types, [one] if self.sched.cluster().type_named(one).is_some())
     }
 
     fn take_in(&mut self, at: Time, job: &NewJob, out: &mut Vec<Action>) -> Result<(), Rejection> {
@@ -87,10 +96,16 @@ impl World {
         self.next_job = job.id.saturating_add(1);
         self.index.insert(tenant, JobState::Queued, id);
         self.set_state(at, id, JobState::Queued, reason.into(), out);
+        // A profile run counts as what it is: neither the profile nor the demand of its workload is touched.
+        let probed = spec.probe.as_ref().and(spec.types.first());
+        let counts_as = match probed {
+            Some(gpu) => self.sched.probe_workload(workload, gpu).unwrap_or(workload),
+            None => workload,
+        };
         let spec = JobSpec {
             id,
             tenant: key,
-            workload,
+            workload: counts_as,
             workers: spec.workers,
             priority: spec.priority,
             types: (!spec.types.is_empty()).then(|| spec.types.clone()),
@@ -139,6 +154,7 @@ impl World {
         let tenant = job.tenant().to_string();
         let place = describe(&gpus);
         let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) else { return };
+        job.telemetry.measured = None;
         if job.started.is_some() {
             job.restarts += 1;
             self.totals.restarts += 1;
@@ -258,7 +274,8 @@ impl World {
 
     /// Counts a job's throughput for its workload, where all its GPUs are of one type.
     fn observe(&mut self, id: JobId) {
-        let Some(job) = self.jobs.get(&id) else { return };
+        // The first steps of a profile run are slow, and what it measures goes into the profile.
+        let Some(job) = self.jobs.get(&id).filter(|job| job.spec.probe.is_none()) else { return };
         let (Some(run), Some(throughput)) = (job.run(), job.telemetry.throughput) else { return };
         let Some(first) = run.gpus.first() else { return };
         let one_type = run.gpus.iter().all(|gpu| gpu.gpu_type == first.gpu_type);

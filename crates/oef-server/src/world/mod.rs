@@ -16,6 +16,7 @@ pub(crate) mod lives;
 mod nodes;
 mod notes;
 mod parties;
+mod probes;
 mod record;
 mod rejection;
 mod rounds;

@@ -1,6 +1,6 @@
 //! Nodes come and go.
 
-use super::{Action, Rejection, World};
+use super::{Action, ProfileEntry, Rejection, World};
 use oef_api::types::{EventTopic, Provenance};
 use oef_sched::{EventKind, NodeSpec, Time, WorkloadKey};
 
@@ -73,9 +73,20 @@ impl World {
                 self.set_profile(at, key, estimate, out)?;
                 continue;
             }
+            if let Some(measured) = measured_type(&entry.profile) {
+                let (before, mut profile) = (entry.profile.clone(), entry.profile.clone());
+                self.estimate_rest(at, key, &mut profile, &before, &measured);
+                self.replace_profile(at, key, profile, false, out)?;
+                continue;
+            }
             let given = self.for_scheduler(&entry.profile);
             self.step_and_follow(at, EventKind::Profiled { workload: key, profile: given }, out)?;
         }
         Ok(())
     }
+}
+
+/// A type on which profile runs have measured a workload.
+fn measured_type(profile: &ProfileEntry) -> Option<String> {
+    profile.throughput.keys().find(|gpu| profile.is_measured(gpu)).cloned()
 }

@@ -305,11 +305,25 @@ impl World {
         profile: ProfileEntry,
         out: &mut Vec<Action>,
     ) -> Result<(), Rejection> {
+        self.replace_profile(at, key, profile, true, out)
+    }
+
+    /// The same; what was before is remembered, or was only a stage of this one.
+    pub(super) fn replace_profile(
+        &mut self,
+        at: Time,
+        key: WorkloadKey,
+        profile: ProfileEntry,
+        remember: bool,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
         let given = self.for_scheduler(&profile);
         if let Some(entry) = self.workloads.get_mut(&key) {
             let before = std::mem::replace(&mut entry.profile, profile);
-            entry.history.push_front(before);
-            entry.history.truncate(PROFILES_REMEMBERED);
+            if remember {
+                entry.history.push_front(before);
+                entry.history.truncate(PROFILES_REMEMBERED);
+            }
         }
         self.step_and_follow(at, EventKind::Profiled { workload: key, profile: given }, out)
     }

@@ -107,6 +107,9 @@ pub struct ProfileEntry {
     /// By type and number of workers: throughput of the gang over that of as many single workers.
     #[serde(default)]
     pub scaling: BTreeMap<String, BTreeMap<u32, f64>>,
+    /// What that comes from: steps per second of gangs, by type and number of workers, as profile runs measured them.
+    #[serde(default)]
+    pub gangs: BTreeMap<String, BTreeMap<u32, f64>>,
 }
 
 /// What is known about a profile's figure on one gpu type.
@@ -128,6 +131,24 @@ pub struct Mark {
     /// Why it cannot run there, or from what it was guessed.
     #[serde(default)]
     pub detail: Option<String>,
+    /// The figure before its profile run failed there: it counts again if none can be measured anywhere.
+    #[serde(default)]
+    pub was: Option<f64>,
+}
+
+impl Mark {
+    /// Of a figure that was guessed.
+    pub fn estimated(since_ms: u64, detail: String) -> Mark {
+        Mark {
+            provenance: Provenance::Estimated,
+            since_ms,
+            spread: None,
+            batches: None,
+            cost_s: None,
+            detail: Some(detail),
+            was: None,
+        }
+    }
 }
 
 impl ProfileEntry {
@@ -138,8 +159,43 @@ impl ProfileEntry {
         since_ms: u64,
         source: String,
     ) -> ProfileEntry {
-        let (marks, scaling) = Default::default();
-        ProfileEntry { throughput, provenance, since_ms, source, marks, scaling }
+        let (marks, scaling, gangs) = Default::default();
+        ProfileEntry { throughput, provenance, since_ms, source, marks, scaling, gangs }
+    }
+
+    /// Whether a profile run has measured it on a type.
+    pub fn is_measured(&self, gpu_type: &str) -> bool {
+        self.marks.get(gpu_type).is_some_and(|mark| mark.batches.is_some())
+    }
+
+    /// Whether profile runs have measured it anywhere: then all its figures are steps per second.
+    pub fn has_measured(&self) -> bool {
+        self.marks.values().any(|mark| mark.batches.is_some())
+    }
+
+    /// Whether its tenant said that it does not run on a type.
+    pub(super) fn is_ruled_out(&self, gpu_type: &str) -> bool {
+        self.provenance_on(gpu_type) == Provenance::Declared
+            && self.throughput.get(gpu_type).is_none_or(|on| *on <= 0.0)
+    }
+
+    /// What is known without guessing, in the order of some types.
+    pub(super) fn known(&self, types: &[String]) -> Vec<Option<f64>> {
+        let known = |gpu: &String| match self.provenance_on(gpu) {
+            Provenance::Estimated => None,
+            _ => self.throughput.get(gpu).copied().filter(|on| *on > 0.0),
+        };
+        types.iter().map(known).collect()
+    }
+
+    /// Types on which its profile runs failed count as before.
+    pub(super) fn take_back_failures(&mut self) {
+        for (gpu, mark) in &mut self.marks {
+            if let Some(was) = mark.was.take() {
+                mark.provenance = self.provenance;
+                self.throughput.insert(gpu.clone(), was);
+            }
+        }
     }
 
     /// Where the figure for a type comes from.

@@ -2,11 +2,12 @@
 
 use super::Test;
 use super::common::{Request, Server};
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub const TESTS: &[Test] = &[
     ("problems: every error has its kind", every_error_has_its_kind),
     ("problems: refused jobs change nothing", refused_jobs_change_nothing),
+    ("problems: profile runs that make no sense", profile_runs_that_make_no_sense),
     ("problems: other hosts are refused", other_hosts_are_refused),
     ("problems: answers are careful", answers_are_careful),
 ];
@@ -211,6 +212,30 @@ fn refused_jobs_change_nothing() {
         404,
         "no tenant was made for it either"
     );
+}
+
+fn profile_runs_that_make_no_sense() {
+    let server = Server::start();
+    for (types, probe, field) in [
+        (json!([]), json!({}), "types"),
+        (json!(["slow", "fast"]), json!({}), "types"),
+        (json!(["slow"]), json!({"batches": 4}), "probe.batches"),
+        (json!(["slow"]), json!({"batches": 1001}), "probe.batches"),
+        (json!(["slow"]), json!({"warmup": 5000}), "probe.warmup"),
+        (json!(["slow"]), json!({"limit_s": 0}), "probe.limit_s"),
+        (json!(["slow"]), json!({"limit_s": 1e9}), "probe.limit_s"),
+    ] {
+        let job = json!({"tenant": "t", "command": ["true"], "types": types, "probe": probe});
+        let reply = server.admin("POST", "/jobs", Some(job.clone()));
+        assert_eq!((reply.status, &reply.json()["field"]), (422, &field.into()), "{job}");
+    }
+    let job = json!({"tenant": "t", "command": ["true"], "types": ["slow"], "retries": 9,
+        "checkpoint_dir": "/mine", "probe": {}});
+    let id = server.admin("POST", "/jobs", Some(job)).json()["ids"][0].clone();
+    let taken = server.admin("GET", &format!("/jobs/{id}"), None).json();
+    assert_eq!(taken["probe"], json!({"batches": 20, "warmup": 5, "limit_s": 120.0}));
+    let spec = &taken["spec"];
+    assert_eq!((&spec["retries"], &spec["checkpoint_dir"]), (&Value::Null, &Value::Null));
 }
 
 fn other_hosts_are_refused() {

@@ -109,6 +109,11 @@ fn facts(out: &mut String, job: &Job, now: Timestamp) {
     fact(out, "started", &job.started.map_or("not yet".into(), at));
     fact(out, "ended", &job.ended.map_or(String::new(), at));
     fact(out, "ran", &span(job.ran_s));
+    if let Some(probe) = &job.probe {
+        let (batches, warmup, limit) = (probe.batches, probe.warmup, span(probe.limit_s));
+        let how = format!("{batches} batches after {warmup} of warm-up, within {limit}");
+        fact(out, "profile run", &how);
+    }
     fact(out, "progress", &progress(job));
     if job.restarts + job.failures > 0 {
         fact(out, "restarts", &format!("{}, failures {}", job.restarts, job.failures));
@@ -130,6 +135,10 @@ fn progress(job: &Job) -> String {
     }
     if let Some(loss) = progress.loss {
         let _ = write!(text, ", loss {loss:.4}");
+    }
+    if let Some(measured) = &progress.measured {
+        let (batch, spread) = (short_figure(measured.batch_seconds), measured.spread * 100.0);
+        let _ = write!(text, ", {batch} s a batch, spread {spread:.1} %");
     }
     text
 }

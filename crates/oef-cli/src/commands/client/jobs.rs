@@ -12,12 +12,15 @@ use crate::output::width;
 use crate::printer::Printer;
 use jiff::Timestamp;
 use oef_api::client::Client;
-use oef_api::types::{Jobs, JobsQuery};
+use oef_api::types::{Job, Jobs, JobsQuery};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 
 /// A name tells a job from its neighbours; more belongs into `oef job`.
 const NAME_WIDTH: usize = 28;
+
+/// What stands before the name of a profile run.
+const PROFILE: &str = "profile: ";
 
 /// Runs the command.
 pub fn run(args: &JobsArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
@@ -63,6 +66,14 @@ fn render(jobs: &Jobs, args: &JobsArgs, now: Timestamp, columns: Option<usize>) 
     out
 }
 
+/// A job's name; a profile run is marked as one.
+fn name(job: &Job) -> String {
+    match &job.probe {
+        Some(_) => cut(&format!("{PROFILE}{}", job.name), NAME_WIDTH),
+        None => cut(&job.name, NAME_WIDTH),
+    }
+}
+
 /// The jobs, a line each.
 pub fn table(jobs: &Jobs, now: Timestamp) -> Table {
     let mut table = Table::new(vec![
@@ -78,7 +89,7 @@ pub fn table(jobs: &Jobs, now: Timestamp) -> Table {
     for job in &jobs.jobs {
         table.row(vec![
             Cell::number(job.id.to_string()),
-            Cell::text(cut(&job.name, NAME_WIDTH)),
+            Cell::text(name(job)),
             Cell::text(cut(&job.tenant, NAME_WIDTH)),
             state(job.state),
             Cell::text(gpus(job)),

@@ -11,21 +11,30 @@ use std::collections::BTreeMap;
 /// The jobs as they ended, in the order of their numbers. Says on stderr what happens meanwhile.
 pub fn until_ended(client: &Client, ids: &[u64], printer: &Printer) -> Result<Vec<Job>, Failure> {
     say_on_interrupt(ids);
+    until_ended_saying(client, ids, &|job| say(job, printer))
+}
+
+/// The same with words of one's own.
+pub fn until_ended_saying(
+    client: &Client,
+    ids: &[u64],
+    say: &dyn Fn(&Job),
+) -> Result<Vec<Job>, Failure> {
     // Listening begins before the first look, so that no ending falls between the two.
     let events = listen(client.events(None)?);
     let mut seen: BTreeMap<u64, Option<Job>> = ids.iter().map(|&id| (id, None)).collect();
-    look(client, &mut seen, printer)?;
+    look(client, &mut seen, say)?;
     while seen.values().flatten().any(|job| !job.state.is_final()) {
         let Ok(incoming) = events.recv() else {
             return Err(std::io::Error::other("no thread could be started").into());
         };
         match incoming? {
-            Incoming::Reset => look(client, &mut seen, printer)?,
+            Incoming::Reset => look(client, &mut seen, say)?,
             Incoming::Event(event) => {
                 let Some(Some(job)) = event.job.and_then(|id| seen.get_mut(&id)) else { continue };
                 if event.state.is_some_and(|state| state != job.state) {
                     *job = client.job(job.id)?;
-                    say(job, printer);
+                    say(job);
                 }
             }
         }
@@ -37,7 +46,7 @@ pub fn until_ended(client: &Client, ids: &[u64], printer: &Printer) -> Result<Ve
 fn look(
     client: &Client,
     seen: &mut BTreeMap<u64, Option<Job>>,
-    printer: &Printer,
+    say: &dyn Fn(&Job),
 ) -> Result<(), Failure> {
     for (&id, known) in seen.iter_mut() {
         if known.as_ref().is_some_and(|job| job.state.is_final()) {
@@ -45,7 +54,7 @@ fn look(
         }
         let job = client.job(id)?;
         if known.as_ref().map(|job| job.state) != Some(job.state) {
-            say(&job, printer);
+            say(&job);
         }
         *known = Some(job);
     }
@@ -60,12 +69,16 @@ pub fn say(job: &Job, printer: &Printer) {
 
 /// Ctrl-C ends the waiting and not the job, and says so.
 pub fn say_on_interrupt(ids: &[u64]) {
-    let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
+    let what = if ids.len() == 1 { "the job goes on" } else { "the jobs go on" };
+    let some: Vec<String> = ids.iter().take(10).map(u64::to_string).collect();
+    interrupted(format!("{what}; `oef cancel {}` would stop it", some.join(" ")));
+}
+
+/// Ctrl-C ends the waiting with these words.
+pub fn interrupted(words: String) {
     // Without a handler Ctrl-C still ends the waiting; only the words are missing.
     let _ = ctrlc::set_handler(move || {
-        let what = if ids.len() == 1 { "the job goes on" } else { "the jobs go on" };
-        let some = ids.iter().take(10).map(String::as_str).collect::<Vec<_>>().join(" ");
-        Printer::default().note(&format!("{what}; `oef cancel {some}` would stop it"));
+        Printer::default().note(&words);
         std::process::exit(Exit::Interrupted as i32);
     });
 }

@@ -28,6 +28,7 @@ fn seen(name: &str) -> Seen {
         failures: 0,
         ran_s: 3.0,
         labels: BTreeMap::new(),
+        probe: None,
         spec: None,
         history: None,
         runs: None,

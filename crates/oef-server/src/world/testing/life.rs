@@ -5,7 +5,9 @@ use crate::world::{
     Change, GroupChange, NewJob, ProfileEntry, Record, RunEnding, SettingsEntry, SubmitKey,
     Telemetry, TokenEntry, World,
 };
-use oef_api::types::{JobState, JobSubmit, Limits, Provenance, Role, SettingsPatch};
+use oef_api::types::{
+    JobState, JobSubmit, Limits, Measured, Probe, Provenance, Role, SettingsPatch,
+};
 use oef_core::Options;
 use oef_sched::{Generation, JobId, NodeSpec, Settings, Span, Time};
 use std::collections::BTreeMap;
@@ -15,7 +17,7 @@ const GROUPS: [&str; 3] = ["north", "south", "team"];
 const WORKLOADS: [&str; 3] = ["vgg", "lstm", "bert"];
 const NODES: [(&str, &str, u32); 4] =
     [("n1", "slow", 4), ("n2", "fast", 4), ("n3", "fast", 2), ("n4", "new", 2)];
-const ENDINGS: [RunEnding; 7] = [
+const ENDINGS: [RunEnding; 8] = [
     RunEnding::Finished,
     RunEnding::Checkpointed,
     RunEnding::Stopped,
@@ -23,6 +25,7 @@ const ENDINGS: [RunEnding; 7] = [
     RunEnding::Lost,
     RunEnding::TimedOut,
     RunEnding::Impossible,
+    RunEnding::Unmeasured,
 ];
 
 /// A world that was lived in, with its journal.
@@ -125,8 +128,11 @@ impl Life {
     }
 
     fn job(&mut self) -> JobSubmit {
-        let types = if self.dice.once_in(4) { vec!["fast".into()] } else { Vec::new() };
+        let types = if self.dice.once_in(2) { vec!["fast".into()] } else { Vec::new() };
+        // Some name no type and are refused.
+        let probe = self.dice.once_in(3).then(Probe::default);
         JobSubmit {
+            probe,
             tenant: Some(self.name(&TENANTS)),
             workload: Some(self.name(&WORKLOADS)),
             name: Some("j".into()),
@@ -177,6 +183,13 @@ impl Life {
             checkpoint: self.dice.once_in(2).then(|| self.dice.below(1000) as f64),
             throughput: self.dice.once_in(2).then_some(0.1 + self.dice.below(90) as f64 / 7.0),
             loss: None,
+            measured: self.dice.once_in(2).then(|| Measured {
+                batch_seconds: 0.01 + self.dice.below(90) as f64 / 70.0,
+                spread: 0.01,
+                batches: 20,
+                lots: 1,
+                wait: None,
+            }),
         };
         Change::Progress { job, generation, telemetry }
     }

@@ -5,4 +5,5 @@ mod dice;
 mod examples;
 mod life;
 mod lives;
+mod probes;
 mod versions;

@@ -236,7 +236,9 @@ mod tests {
     fn the_fields_are_those_of_the_interface() {
         let refused = serde_json::from_str::<JobSubmit>(r#"{"?": 1}"#).expect_err("no field");
         let said = refused.to_string();
-        let listed: Vec<&str> = said.split('`').skip(3).step_by(2).collect();
+        let mut listed: Vec<&str> = said.split('`').skip(3).step_by(2).collect();
+        // Profile runs are made by `oef profile`, from a job file like any other.
+        listed.retain(|field| *field != "probe");
         assert_eq!(listed, FIELDS);
     }
 

@@ -7,4 +7,4 @@ mod sweep;
 
 pub use build::{Here, jobs as build};
 pub use job_file::{EXAMPLE, read as read_job_file};
-pub use run::run;
+pub use run::{fill_tenant, here, new_key, run};

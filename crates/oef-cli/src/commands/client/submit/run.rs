@@ -44,7 +44,8 @@ pub fn run(args: &SubmitArgs, printer: &Printer) -> Result<Exit, Failure> {
     finish(args, &client, &submitted, printer)
 }
 
-fn here() -> Result<Here<'static>, Failure> {
+/// Where the command runs.
+pub fn here() -> Result<Here<'static>, Failure> {
     let folder = std::env::current_dir().map_err(|error| {
         let complaint = Complaint::new(format!("the current folder cannot be told: {error}"));
         complaint.hint("go to a folder that exists, or name one with --workdir")
@@ -53,7 +54,11 @@ fn here() -> Result<Here<'static>, Failure> {
 }
 
 /// A tenant's token says whose jobs they are; an admin's does not.
-fn fill_tenant(batch: &mut JobBatch, client: &Client, printer: &Printer) -> Result<(), Failure> {
+pub fn fill_tenant(
+    batch: &mut JobBatch,
+    client: &Client,
+    printer: &Printer,
+) -> Result<(), Failure> {
     if batch.jobs.iter().all(|job| job.tenant.is_some()) || client.info()?.role != Role::Admin {
         return Ok(());
     }
@@ -68,7 +73,7 @@ fn fill_tenant(batch: &mut JobBatch, client: &Client, printer: &Printer) -> Resu
 
 /// Sent again with the same key, a submission is taken once. Only this invocation may know it, so it is drawn
 /// from the seeds of the hash maps, which the system makes unpredictable.
-fn new_key() -> String {
+pub fn new_key() -> String {
     let draw = || RandomState::new().build_hasher().finish();
     format!("oef-{:016x}{:016x}-{}", draw(), draw(), std::process::id())
 }

@@ -1,10 +1,14 @@
 //! `oef profile`: how fast a workload runs, and how that is known.
 
-use crate::args_tenants::ProfileCommand;
+mod measure;
+mod plan;
+mod report;
+
+use crate::args_tenants::{ProfileArgs, ProfileCommand, ProfileShowArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::names::{safe, short};
-use crate::output::numbers::{figure, fixed};
+use crate::output::numbers::{figure, fixed, percent};
 use crate::output::table::{Cell, Table};
 use crate::output::times::at;
 use crate::output::width;
@@ -16,8 +20,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// Runs the command.
-pub fn run(command: &ProfileCommand, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
-    let ProfileCommand::Show(args) = command;
+pub fn run(args: &ProfileArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
+    match &args.command {
+        Some(ProfileCommand::Show(args)) => show(args, client, printer),
+        None => measure::run(&args.run, client, printer),
+    }
+}
+
+fn show(args: &ProfileShowArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let workload = client.workload(&args.workload.tenant, &args.workload.name)?;
     if args.json {
         printer.json(&workload)?;
@@ -58,6 +68,10 @@ pub fn render(workload: &Workload, columns: Option<usize>) -> String {
         safe(&profile.source)
     );
     out.push_str(&types(workload).render_within(columns));
+    if !profile.scaling.is_empty() {
+        let title = "Scaling (each worker's part of its speed alone)".bold();
+        let _ = write!(out, "\n{title}\n{}", scaling(&profile.scaling));
+    }
     if !workload.history.is_empty() {
         let _ = writeln!(out, "\n{}", "Before".bold());
         out.push_str(&history(&workload.history).render_within(columns));
@@ -67,21 +81,56 @@ pub fn render(workload: &Workload, columns: Option<usize>) -> String {
 
 /// What counts and what was seen, type by type. Only the ratios of each column mean anything.
 fn types(workload: &Workload) -> Table {
-    let mut table = Table::new(vec![
+    let profile = &workload.profile;
+    let is_marked = !profile.marks.is_empty();
+    let mut header = vec![
         Cell::text("gpu type"),
         Cell::number("throughput"),
         Cell::number("seen, steps/s per worker"),
-    ]);
-    let counted = &workload.profile.throughput;
+    ];
+    if is_marked {
+        header.extend([Cell::number("spread"), Cell::text("known"), Cell::text("how")]);
+    }
+    let mut table = Table::new(header);
+    let counted = &profile.throughput;
     let names: BTreeSet<&String> = counted.keys().chain(workload.observed.keys()).collect();
     for name in names {
         let cell = |map: &BTreeMap<String, f64>| match map.get(name) {
             Some(x) if *x > 0.0 => Cell::number(fixed(*x)),
             _ => Cell::number("·"),
         };
-        table.row(vec![Cell::text(short(name)), cell(counted), cell(&workload.observed)]);
+        let mut row = vec![Cell::text(short(name)), cell(counted), cell(&workload.observed)];
+        if is_marked {
+            row.extend(known(profile, name));
+        }
+        table.row(row);
     }
     table
+}
+
+/// Spread, provenance and source of one figure.
+fn known(profile: &Profile, gpu: &str) -> [Cell; 3] {
+    let Some(mark) = profile.marks.get(gpu) else {
+        let word = provenance(profile.provenance);
+        return [Cell::number("·"), Cell::text(word), Cell::text(safe(&profile.source))];
+    };
+    let detail = mark.detail.as_deref().and_then(|detail| detail.lines().next());
+    [
+        Cell::number(mark.spread.map_or("·".into(), percent)),
+        Cell::text(provenance(mark.provenance)),
+        Cell::text(detail.map(safe).unwrap_or_default()),
+    ]
+}
+
+/// How it scales, a line for each type: `fast: 2 workers 0.97, 4 workers 0.91`.
+pub fn scaling(scaling: &BTreeMap<String, BTreeMap<u32, f64>>) -> String {
+    let mut out = String::new();
+    for (gpu, gangs) in scaling {
+        let gangs: Vec<String> =
+            gangs.iter().map(|(n, x)| format!("{n} workers {}", figure(*x))).collect();
+        let _ = writeln!(out, "  {}: {}", safe(gpu), gangs.join(", "));
+    }
+    out
 }
 
 fn history(profiles: &[Profile]) -> Table {

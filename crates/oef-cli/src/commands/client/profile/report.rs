@@ -1,0 +1,207 @@
+//! What `oef profile JOBFILE` tells at its end.
+
+use super::measure::skipped_words;
+use super::plan::{Point, Skipped};
+use super::{provenance, scaling};
+use crate::output::names::{safe, short};
+use crate::output::numbers::{counted, figure, fixed, percent};
+use crate::output::table::{Cell, Table};
+use oef_api::types::{Cluster, Job, JobState, Measured, Provenance, Workload};
+use owo_colors::OwoColorize as _;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// The whole answer, and the JSON document.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    tenant: String,
+    workload: String,
+    /// The profile as it is now, a row for each gpu type of the cluster.
+    types: Vec<Row>,
+    scaling: BTreeMap<String, BTreeMap<u32, f64>>,
+    /// The profile runs of this call.
+    pub ran: Vec<Ran>,
+    skipped: Vec<Skipped>,
+    /// GPU-seconds that the runs of this call took.
+    cost_s: f64,
+}
+
+/// One gpu type.
+#[derive(Debug, Serialize)]
+struct Row {
+    #[serde(rename = "type")]
+    gpu_type: String,
+    /// Steps per second of one worker, once one type is measured; 0: it cannot run there.
+    throughput: f64,
+    /// The same where the slowest type counts 1.
+    speedup: Option<f64>,
+    spread: Option<f64>,
+    batches: Option<u32>,
+    cost_s: Option<f64>,
+    provenance: Provenance,
+    since: Option<jiff::Timestamp>,
+    detail: Option<String>,
+}
+
+impl Row {
+    /// A word for how the figure is known.
+    fn known(&self) -> &'static str {
+        match (self.provenance, self.batches, self.throughput > 0.0) {
+            (Provenance::Measured, None, false) => "failed",
+            (known, ..) => provenance(known),
+        }
+    }
+}
+
+/// One profile run.
+#[derive(Debug, Serialize)]
+pub struct Ran {
+    id: u64,
+    #[serde(flatten)]
+    point: Point,
+    state: JobState,
+    reason: String,
+    measured: Option<Measured>,
+    /// GPU-seconds.
+    cost_s: f64,
+}
+
+impl Ran {
+    /// One that has ended.
+    pub fn new(job: &Job, point: Point) -> Ran {
+        Ran {
+            id: job.id,
+            state: job.state,
+            reason: job.reason.clone(),
+            measured: job.progress.measured,
+            cost_s: job.ran_s * f64::from(point.workers),
+            point,
+        }
+    }
+
+    /// One that nobody waits for.
+    pub fn waiting(id: u64, point: Point) -> Ran {
+        let reason = "submitted".into();
+        Ran { id, point, state: JobState::Queued, reason, measured: None, cost_s: 0.0 }
+    }
+
+    fn has_failed(&self) -> bool {
+        matches!(self.state, JobState::Failed | JobState::Cancelled)
+    }
+}
+
+impl Report {
+    /// Nothing is known yet.
+    pub fn new(tenant: &str, workload: &str, skipped: Vec<Skipped>) -> Report {
+        Report {
+            tenant: tenant.into(),
+            workload: workload.into(),
+            types: Vec::new(),
+            scaling: BTreeMap::new(),
+            ran: Vec::new(),
+            skipped,
+            cost_s: 0.0,
+        }
+    }
+
+    /// Takes the profile up as it is now.
+    pub fn finish(&mut self, known: Option<&Workload>, cluster: &Cluster) {
+        self.cost_s = self.ran.iter().map(|ran| ran.cost_s).sum();
+        let Some(profile) = known.map(|known| &known.profile) else { return };
+        self.scaling.clone_from(&profile.scaling);
+        let on = |gpu: &str| profile.throughput.get(gpu).copied().unwrap_or(0.0);
+        let figures = cluster.types.iter().map(|gpu| on(&gpu.gpu_type)).filter(|x| *x > 0.0);
+        let slowest = figures.reduce(f64::min);
+        self.types = cluster
+            .types
+            .iter()
+            .map(|gpu| {
+                let (gpu, mark) = (&gpu.gpu_type, profile.marks.get(&gpu.gpu_type));
+                let throughput = on(gpu);
+                Row {
+                    gpu_type: gpu.clone(),
+                    throughput,
+                    speedup: slowest.map(|slowest| throughput / slowest),
+                    spread: mark.and_then(|mark| mark.spread),
+                    batches: mark.and_then(|mark| mark.batches),
+                    cost_s: mark.and_then(|mark| mark.cost_s),
+                    provenance: mark.map_or(profile.provenance, |mark| mark.provenance),
+                    since: mark.map(|mark| mark.since),
+                    detail: mark.and_then(|mark| mark.detail.clone()),
+                }
+            })
+            .collect();
+    }
+
+    /// Whether a run of this call failed.
+    pub fn has_failed(&self) -> bool {
+        self.ran.iter().any(Ran::has_failed)
+    }
+
+    /// The same for people.
+    pub fn render(&self, columns: Option<usize>) -> String {
+        let mut out = String::new();
+        let name = format!("{}/{}", safe(&self.tenant), safe(&self.workload));
+        let _ = writeln!(out, "{}\n", name.bold());
+        out.push_str(&self.table().render_within(columns));
+        if !self.scaling.is_empty() {
+            let title = "Scaling (each worker's part of its speed alone)".bold();
+            let _ = writeln!(out, "\n{title}\n{}", scaling(&self.scaling).trim_end());
+        }
+        let words = |ran: &Ran| {
+            let workers = counted(ran.point.workers as usize, "worker");
+            format!("{} with {workers} (job {})", ran.point.gpu_type, ran.id)
+        };
+        let waiting = self.ran.iter().filter(|ran| !ran.state.is_final());
+        let waiting = waiting.map(|ran| format!("waiting: {}", words(ran)));
+        let failed = self.ran.iter().filter(|ran| ran.has_failed());
+        let failed = failed.map(|ran| format!("failed: {}: {}", words(ran), ran.reason));
+        let skipped =
+            skipped_words(&self.skipped).into_iter().map(|text| format!("left out: {text}"));
+        let remarks: Vec<String> = failed.chain(waiting).chain(skipped).collect();
+        if !remarks.is_empty() {
+            out.push('\n');
+        }
+        for remark in remarks {
+            let _ = writeln!(out, "{}", safe(&remark));
+        }
+        if self.cost_s > 0.0 {
+            let _ = writeln!(
+                out,
+                "\ncost: {} GPU-seconds",
+                figure((self.cost_s * 10.0).round() / 10.0)
+            );
+        }
+        out
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new(vec![
+            Cell::text("gpu type"),
+            Cell::number("steps/s"),
+            Cell::number("speedup"),
+            Cell::number("spread"),
+            Cell::number("batches"),
+            Cell::number("GPU-s"),
+            Cell::text("known"),
+            Cell::text("how"),
+        ]);
+        for row in &self.types {
+            let some = |x: Option<String>| Cell::number(x.unwrap_or_else(|| "·".into()));
+            let positive = |x: f64| (x > 0.0).then(|| fixed(x));
+            let detail = row.detail.as_deref().and_then(|detail| detail.lines().next());
+            table.row(vec![
+                Cell::text(short(&row.gpu_type)),
+                some(positive(row.throughput)),
+                some(row.speedup.and_then(positive)),
+                some(row.spread.map(percent)),
+                some(row.batches.map(|n| n.to_string())),
+                some(row.cost_s.map(|cost| format!("{cost:.1}"))),
+                Cell::text(row.known()),
+                Cell::text(detail.map(safe).unwrap_or_default()),
+            ]);
+        }
+        table
+    }
+}
