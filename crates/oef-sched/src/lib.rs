@@ -18,6 +18,7 @@ mod cluster;
 mod entitlement;
 mod event;
 mod give_back;
+pub mod guard;
 mod hosts;
 mod ids;
 mod job;
