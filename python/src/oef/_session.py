@@ -29,6 +29,7 @@ class Session:
         self.watch = Watch(environment, checkpoint_dir, save_seconds, sync_every)
         self.progress = Progress(environment.progress_file if environment.rank == 0 else None)
         self.speed = Speed()
+        self.progress.fetching = self.speed
         self.position = Position()
         self.feed: Optional[Feed[Any]] = None
         self.state: Dict[str, Any] = {}

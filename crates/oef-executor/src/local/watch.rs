@@ -180,6 +180,7 @@ impl Watched {
                 throughput: progress.throughput,
                 loss: progress.loss,
                 checkpoint: progress.checkpoint,
+                wait: progress.wait,
                 skipped_lines: progress.skipped_lines,
                 at_ms: progress.at_ms,
             });

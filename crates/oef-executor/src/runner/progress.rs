@@ -25,6 +25,7 @@ struct Line {
     throughput: Option<f64>,
     loss: Option<f64>,
     checkpoint: Option<f64>,
+    wait: Option<f64>,
 }
 
 /// Follows one progress file.
@@ -128,6 +129,7 @@ impl Follower {
                     throughput: line.throughput,
                     loss: line.loss,
                     checkpoint,
+                    wait: line.wait,
                     skipped_lines: self.skipped_lines,
                     at_ms: now_ms(),
                 });

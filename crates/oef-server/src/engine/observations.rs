@@ -44,13 +44,15 @@ impl Observations {
             Observation::Started { at_ms, .. } => {
                 Change::Started { job, generation, at_ms: Some(at_ms) }
             }
-            Observation::Progress { steps, throughput, loss, checkpoint, .. } => {
+            Observation::Progress { steps, throughput, loss, checkpoint, wait, at_ms, .. } => {
                 let number = |x: Option<f64>| x.filter(|x| x.is_finite());
                 let telemetry = Telemetry {
                     steps,
                     checkpoint: number(checkpoint),
                     throughput: number(throughput),
                     loss: number(loss),
+                    wait: number(wait),
+                    clock_ms: Some(at_ms),
                 };
                 if telemetry.is_sound() {
                     self.progress.insert(job, (generation, telemetry));

@@ -1,6 +1,7 @@
 //! Workloads and their profiles.
 
 use super::access;
+use super::guard;
 use super::text::timestamp;
 use crate::caller::Caller;
 use crate::daemon::Page;
@@ -25,7 +26,7 @@ pub fn workload(
             .problem(format!("tenant `{tenant}` has no workload `{name}`"))
             .hint("`oef profile` lists those there are")
     })?;
-    Ok(shown(entry, live(world).get(&key).copied().unwrap_or(0)))
+    Ok(shown(world, key, entry, live(world).get(&key).copied().unwrap_or(0)))
 }
 
 /// Workloads by tenant and name, of one tenant or of all that the caller may see.
@@ -50,8 +51,9 @@ pub fn workloads(
     });
     let (entries, next) = access::named(all, page)?;
     let live = live(world);
-    let shown =
-        entries.into_iter().map(|(key, entry)| shown(entry, live.get(&key).copied().unwrap_or(0)));
+    let shown = entries
+        .into_iter()
+        .map(|(key, e)| shown(world, key, e, live.get(&key).copied().unwrap_or(0)));
     Ok(Workloads { workloads: shown.collect(), next })
 }
 
@@ -64,14 +66,15 @@ fn live(world: &World) -> BTreeMap<WorkloadKey, u32> {
     counts
 }
 
-fn shown(entry: &WorkloadEntry, jobs: u32) -> Workload {
+fn shown(world: &World, key: WorkloadKey, entry: &WorkloadEntry, jobs: u32) -> Workload {
     Workload {
         tenant: entry.tenant.clone(),
         name: entry.name.clone(),
         weight: entry.weight,
         profile: profile(&entry.profile),
         history: entry.history.iter().map(profile).collect(),
-        observed: entry.observed.clone(),
+        observed: guard::observed(world, key, entry),
+        guard: guard::note(world, key),
         jobs,
     }
 }

@@ -140,6 +140,12 @@ pub struct Telemetry {
     pub throughput: Option<f64>,
     /// Its loss.
     pub loss: Option<f64>,
+    /// The part of the time of late that it waited for its data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<f64>,
+    /// When, in milliseconds since the Unix epoch by the clock of its machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_ms: Option<u64>,
 }
 
 impl Telemetry {
@@ -151,5 +157,6 @@ impl Telemetry {
             && sound(&self.checkpoint)
             && sound(&self.throughput)
             && sound(&self.loss)
+            && sound(&self.wait)
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub const WORKERS_MAX: u32 = 100_000;
 /// Runs of one job that are remembered.
 const RUNS_MAX: usize = 50;
-/// How much of the throughput that was seen before stays when a new figure comes: the mean of some ten.
+/// How much of the throughput that was told before stays when a new figure comes: the mean of some ten.
 const OBSERVED_MEMORY: f64 = 0.9;
 
 impl World {
@@ -219,10 +219,11 @@ impl World {
         }
         job.telemetry = telemetry.clone();
         self.observe(id);
+        self.listen(at, id);
         Ok(())
     }
 
-    /// Counts a job's throughput for its workload, where all its GPUs are of one type.
+    /// Counts a job's own figure for its workload, where all its GPUs are of one type.
     fn observe(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id) else { return };
         let (Some(run), Some(throughput)) = (job.run(), job.telemetry.throughput) else { return };

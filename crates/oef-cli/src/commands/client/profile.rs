@@ -58,6 +58,9 @@ pub fn render(workload: &Workload, columns: Option<usize>) -> String {
         safe(&profile.source)
     );
     out.push_str(&types(workload).render_within(columns));
+    for sentence in workload.guard.iter().flat_map(|guard| &guard.sentences) {
+        let _ = writeln!(out, "\n  {}", safe(sentence));
+    }
     if !workload.history.is_empty() {
         let _ = writeln!(out, "\n{}", "Before".bold());
         out.push_str(&history(&workload.history).render_within(columns));

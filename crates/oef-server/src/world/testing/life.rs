@@ -172,6 +172,8 @@ impl Life {
             checkpoint: self.dice.once_in(2).then(|| self.dice.below(1000) as f64),
             throughput: self.dice.once_in(2).then_some(0.1 + self.dice.below(90) as f64 / 7.0),
             loss: None,
+            wait: self.dice.once_in(4).then(|| self.dice.below(10) as f64 / 9.0),
+            clock_ms: self.dice.once_in(2).then_some(self.at + self.dice.below(5)),
         };
         Change::Progress { job, generation, telemetry }
     }
@@ -274,6 +276,10 @@ impl Life {
                 min_run_s: some(self.dice.once_in(2), self.dice.below(3) as f64 - 0.5),
                 grace_s: None,
                 stickiness: None,
+                guard: self
+                    .dice
+                    .once_in(3)
+                    .then(|| self.name(&["off", "report", "replace", "other"])),
             }),
         }
     }
