@@ -19,9 +19,9 @@
 //! **When it sticks out.** `|d - ln(p_k / p_j)|` beyond the tolerance (`tolerance`). An honest run may be off by
 //! 20 % as a whole, and so may each window: values within a range `L = ln(1.2 / 0.8)`. By Hoeffding's bound
 //! the difference of two means of `n_j` and `n_k` such values exceeds `L sqrt(ln(1/p) / 2w)` with
-//! probability below `p`, and it never exceeds `L`. So the tolerance is `L min(1, sqrt(ln(1/p) / 2w))` for the
-//! runs and the same for the windows, with `p` = 1e-6: a factor of 2.25 for one run of few windows on each
-//! type, 2 for one of 30, 1.5 for 20 runs, 1.25 for 64. Where at least twenty runs, or windows, differ less from
+//! probability below `p`, and it never exceeds `L`. So the tolerance is `L min(1, 4/3 sqrt(ln(1/p) / 2w))` for the
+//! runs and the same for the windows, with `p` = 1e-6 (4/3 is what the middle moves more than a mean): a factor
+//! of 2.25 for one run of few windows on each type, 2 for one of 48, 1.6 for 30 runs, 1.3 for 64. Where at least twenty runs, or windows, differ less from
 //! one another than that noise would, their own deviation takes its place, and 1.1 is reached sooner.
 //!
 //! **What follows** (`judge`, `correct`): a word about it, and where the operator wants it the profile is

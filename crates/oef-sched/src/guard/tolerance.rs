@@ -5,8 +5,9 @@
 const LUCK: f64 = 0.4055;
 
 /// `sqrt(ln(1 / 1e-6) / 2)`: one look at an honest workload in a million may be wrong (there are thousands of
-/// looks in its life, most of them at the same evidence as the look before).
-const DEVIATIONS: f64 = 2.628_26;
+/// looks in its life, most of them at the same evidence as the look before). Times 4/3: a mean without the
+/// eighths at its ends moves by so much more than a plain one where the noise has two modes.
+const DEVIATIONS: f64 = 3.504_35;
 
 /// Below a tenth nobody gains anything worth a word.
 const LEAST: f64 = 0.095_310_179_804_324_86;
@@ -63,7 +64,7 @@ mod tests {
     fn more_evidence_narrows_it() {
         // Runs and windows on each of the two types, and the factor that is tolerated.
         let cases =
-            [(1.0, 4.0, 2.25), (1.0, 30.0, 1.98), (20.0, 600.0, 1.49), (64.0, 3000.0, 1.24)];
+            [(1.0, 4.0, 2.25), (1.0, 48.0, 2.01), (30.0, 600.0, 1.57), (64.0, 3000.0, 1.33)];
         for (runs, windows, expected) in cases {
             let factor = tolerance(&on_each(runs), &on_each(windows), 0.0).exp();
             assert!((factor - expected).abs() < 0.01, "{runs} runs: {factor}");
@@ -79,7 +80,7 @@ mod tests {
         let factor = |squares, differences| tolerance(&runs(squares, differences), &windows, 0.0);
         let by_number = factor(0.0, 19);
         assert!(factor(0.0, 20) == LEAST && by_number > 0.4);
-        assert!((0.11..0.2).contains(&factor(20.0 * 0.05 * 0.05, 20)));
+        assert!((0.11..0.25).contains(&factor(20.0 * 0.05 * 0.05, 20)));
         assert_eq!(factor(20.0, 20), by_number, "no wider than the noise that is granted");
     }
 }

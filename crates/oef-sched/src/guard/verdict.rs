@@ -40,7 +40,16 @@ pub struct Verdict {
     pub host_bound: bool,
 }
 
+/// Two honest measurements that are off by 20 % each, one up and one down, are so far apart (`1.2 / 0.8`, rounded up).
+const HONEST: f64 = 1.5001;
+
 impl Verdict {
+    /// Whether somebody who measured the profile with an error of 20 % could have told it in good faith.
+    pub fn may_be_honest(&self) -> bool {
+        let off = self.said / self.seen;
+        (1.0 / HONEST..=HONEST).contains(&off)
+    }
+
     /// Whether it says the same as another, with other figures perhaps.
     pub fn is_like(&self, other: &Verdict) -> bool {
         (self.fast, self.slow, self.direction) == (other.fast, other.slow, other.direction)
@@ -91,5 +100,27 @@ impl Link {
             runs: self.runs,
             host_bound: self.waiting,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_little_is_a_mistake_and_much_is_none() {
+        let verdict = |said: f64, seen: f64| Verdict {
+            fast: 1,
+            slow: 0,
+            direction: if seen < said { Direction::Over } else { Direction::Under },
+            said,
+            seen,
+            tolerance: 1.1,
+            windows: 9,
+            runs: 2,
+            host_bound: false,
+        };
+        assert!(verdict(3.0, 2.0).may_be_honest() && verdict(2.0, 3.0).may_be_honest());
+        assert!(!verdict(3.2, 2.0).may_be_honest() && !verdict(2.0, 3.2).may_be_honest());
     }
 }

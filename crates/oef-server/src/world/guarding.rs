@@ -102,7 +102,7 @@ impl World {
             let message = match judged.news {
                 None => continue,
                 Some(News::Found(verdict)) => {
-                    self.totals.false_profiles += 1;
+                    self.totals.false_profiles += u64::from(!verdict.may_be_honest());
                     format!("{}{counts}", self.sentence(&name, who, &verdict))
                 }
                 Some(News::Cleared) => {
@@ -194,8 +194,12 @@ impl World {
             true => ", which wait for their data most of the time",
             false => "",
         };
+        let good_faith = match verdict.may_be_honest() {
+            true => "; a measurement may well be off by as much",
+            false => "",
+        };
         format!(
-            "{name} {who} that {} is {said:.1} times {}; its jobs{waits} showed {seen:.1} ({windows} windows of {runs} runs)",
+            "{name} {who} that {} is {said:.1} times {}; its jobs{waits} showed {seen:.1} ({windows} windows of {runs} runs{good_faith})",
             gpu(fast),
             gpu(slow)
         )

@@ -170,8 +170,8 @@ fn found(gathered: &Gathered, run: &RunResult) -> Option<String> {
     };
     let named: Vec<String> = found.iter().take(FOUND_NAMED).map(one).collect();
     let more = match found.len() {
-        0 => "no false profile".into(),
-        n => format!("{}: {}", counted(n, "false profile"), named.join("; ")),
+        0 => "that all profiles are what jobs showed".into(),
+        n => format!("{} not to be what jobs showed: {}", counted(n, "profile"), named.join("; ")),
     };
     let rest = if found.len() > FOUND_NAMED { "; and more" } else { "" };
     Some(format!("{}: the guard found {more}{rest}", run.mechanism))

@@ -36,8 +36,8 @@ fn who_says_twice_as_much_or_half_as_much_is_found_within_a_few_rounds() {
     check([1.0, 4.0], quiet, Direction::Over, 4, 12);
     check([1.0, 1.0], quiet, Direction::Under, 4, 12);
     let noisy = (Noise::Uniform, Noise::Uniform);
-    check([1.0, 4.0], noisy, Direction::Over, 5, 20);
-    check([1.0, 1.0], noisy, Direction::Under, 5, 20);
+    check([1.0, 4.0], noisy, Direction::Over, 8, 40);
+    check([1.0, 1.0], noisy, Direction::Under, 8, 40);
 }
 
 #[test]
