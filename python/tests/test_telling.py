@@ -114,6 +114,19 @@ class Throughput(unittest.TestCase):
         self.steps(speed, clock, 1, *[1.0] * 100, *[0.5] * 100)
         self.assertAlmostEqual(speed.steps_per_second or 0, 2)
 
+    @with_clock
+    def test_the_part_of_the_time_that_was_waited_for_batches(self, clock: Clock) -> None:
+        speed = Speed()
+        speed.start()
+        self.assertIsNone(speed.wait)
+        for _ in range(9):
+            clock.now += 3
+            speed.fetched(3)
+            self.steps(speed, clock, 1)
+        self.assertAlmostEqual(speed.wait or 0, 0.75)
+        self.steps(speed, clock, *[1.0] * 100)
+        self.assertEqual(speed.wait, 0, "what was long ago is forgotten")
+
 
 class Lines(Case):
     def lines(self) -> List[Dict[str, Any]]:
@@ -170,6 +183,8 @@ class Lines(Case):
         last = run.progress()[-1]
         self.assertEqual((last["step"], last["checkpoint"]), (12, 12))
         self.assertGreater(last["throughput"], 0)
+        self.assertGreaterEqual(last["wait"], 0)
+        self.assertLessEqual(last["wait"], 1)
         self.assertIn("loss", last)
         self.assertEqual(run.life(), [0])
         last = run.progress()[-1]

@@ -37,7 +37,7 @@ Examples:
   oef settings
   oef settings --set mechanism=nash --set round=60s
 
-Fields: mechanism, round, reference (empty: derived from the profiles), min_run, grace, stickiness.";
+Fields: mechanism, round, reference (empty: derived from the profiles), min_run, grace, stickiness, guard.";
 
 const TOP_KEYS: &str = "\
 Keys: q or Esc quits, arrows choose a job, p pauses, c cancels the chosen job (it asks first).

@@ -3,6 +3,7 @@
 use crate::args::{duration, mechanism, positive};
 use clap::{Args, ValueEnum, ValueHint};
 use oef_core::Mechanism;
+use oef_sched::guard::Policy;
 use oef_sched::{PlacementRule, RoundingRule};
 use std::path::PathBuf;
 
@@ -110,6 +111,9 @@ pub struct WorldArgs {
     /// A tenant that reports its throughput on these types so many times as high as it is
     #[arg(long, value_name = "TENANT=TYPE:FACTOR,...")]
     pub lie: Vec<String>,
+    /// What is done about profiles that are not what jobs show
+    #[arg(long, value_enum, default_value = "off")]
+    pub guard: GuardName,
     /// Nodes fail: mean time between two failures of a node, and until it is back (`7d,2h`)
     #[arg(long, value_name = "MTBF,MTTR", value_parser = failures)]
     pub failures: Option<(f64, f64)>,
@@ -125,6 +129,27 @@ pub enum RoundingName {
     Deficit,
     /// The paper's plain rule, for comparison
     Paper,
+}
+
+/// What is done about profiles that are not what jobs show, by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GuardName {
+    /// Nothing: everybody is believed
+    Off,
+    /// Whoever is found is named
+    Report,
+    /// What was seen counts instead of what was told
+    Replace,
+}
+
+impl From<GuardName> for Policy {
+    fn from(name: GuardName) -> Self {
+        match name {
+            GuardName::Off => Policy::Off,
+            GuardName::Report => Policy::Report,
+            GuardName::Replace => Policy::Replace,
+        }
+    }
 }
 
 /// Placement by name.

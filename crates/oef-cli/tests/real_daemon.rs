@@ -250,3 +250,42 @@ fn jobs_and_their_numbers_outlive_the_daemon() {
     let exported = up.oef(&["journal", "export", "--state", &state]).out;
     assert!(exported.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{exported}");
 }
+
+/// A job that tells its steps, twice as many on a fast GPU.
+const TELLS: &str = r#"
+    case $OEF_GPU_TYPE in fast) pause=0.1;; *) pause=0.2;; esac
+    step=0
+    while :; do
+        sleep $pause
+        step=$((step + 1))
+        echo "{\"step\": $step}" >> "$OEF_PROGRESS_FILE"
+    done"#;
+
+#[test]
+fn a_false_profile_is_found_while_jobs_run_and_gives_way() {
+    let up = Up::start();
+    let ran = up.oef(&["tenant", "create", "me"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let ran = up.oef(&["workload", "set", "me/w", "--throughput", "slow=1,fast=40"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(up.oef(&["settings", "--json"]).json()["guard"], "replace");
+    let ids: Vec<String> = (0..4).map(|_| up.submit(&["--workload", "w"], TELLS)).collect();
+    let began = Instant::now();
+    let shown = loop {
+        let shown = up.oef(&["profile", "show", "me/w", "--json"]).json();
+        if shown["profile"]["provenance"] == "measured" {
+            break shown;
+        }
+        assert!(began.elapsed() < PATIENCE, "not found: {shown}");
+        std::thread::sleep(Duration::from_millis(200));
+    };
+    let on = |gpu: &str| shown["profile"]["throughput"][gpu].as_f64().unwrap_or_default();
+    let ratio = on("fast") / on("slow");
+    assert!((1.2..3.4).contains(&ratio), "a busy machine, but no forty: {shown}");
+    assert_eq!(shown["guard"]["replaced"], true);
+    assert_eq!(shown["history"][0]["throughput"]["fast"], 40.0);
+    for args in [&["why", &ids[0]][..], &["why", "me"], &["profile", "show", "me/w"], &["events"]] {
+        let ran = up.oef(args);
+        assert!(ran.out.contains("its jobs showed"), "{args:?}: {} {}", ran.out, ran.err);
+    }
+}

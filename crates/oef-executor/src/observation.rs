@@ -51,6 +51,9 @@ pub enum Observation {
         /// The steps that its last checkpoint holds.
         #[serde(default)]
         checkpoint: Option<f64>,
+        /// The part of the time of late that it waited for its data.
+        #[serde(default)]
+        wait: Option<f64>,
         /// Lines of its progress file that nobody could read, so far.
         #[serde(default)]
         skipped_lines: u64,

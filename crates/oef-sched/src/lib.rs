@@ -19,6 +19,7 @@ mod entitlement;
 mod estimate;
 mod event;
 mod give_back;
+pub mod guard;
 mod hosts;
 mod ids;
 mod job;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Dict, Iterable, Iterator, Optional, Tuple, TypeVar
 
 from ._agreement import PeerGone
@@ -133,11 +134,15 @@ class Loops:
             session.feed = None
 
     def _next(self, feed: Feed[T]) -> T:
-        if feed.batches > 0:
-            return feed.next()
-        # Some loaders start their helpers only now.
-        with self._session.watch.stop.held_back():
-            return feed.next()
+        begin = time.monotonic()
+        try:
+            if feed.batches > 0:
+                return feed.next()
+            # Some loaders start their helpers only now.
+            with self._session.watch.stop.held_back():
+                return feed.next()
+        finally:
+            self._session.speed.fetched(time.monotonic() - begin)
 
     def _enter(self, loader: Optional[Iterable[Any]]) -> bool:
         """Begins a loop. False when an earlier start has done it."""

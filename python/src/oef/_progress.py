@@ -8,7 +8,7 @@ import os
 import time
 from collections import deque
 from pathlib import Path
-from typing import Any, Deque, Dict, Optional
+from typing import Any, Deque, Dict, Optional, Tuple
 
 from ._errors import reason, say_once
 
@@ -24,8 +24,11 @@ class Speed:
     """Steps a second over the last half minute, without what was spent on saving or between two loops."""
 
     def __init__(self) -> None:
-        self._seconds: Deque[float] = deque()
+        self._seconds: Deque[Tuple[float, float]] = deque()
+        """How long each step took, and how much of it was spent on waiting for its batch."""
         self._sum = 0.0
+        self._waited = 0.0
+        self._fetching = 0.0
         self._since: Optional[float] = None
         self._warm = False
 
@@ -37,24 +40,38 @@ class Speed:
         """Time does not count until the next `start`."""
         self._since = None
 
+    def fetched(self, seconds: float) -> None:
+        """The batch of the next step was waited for so long."""
+        self._fetching += seconds
+
     def step_done(self) -> None:
         """A step ended now."""
         now = time.monotonic()
         since, self._since = self._since, now
+        fetching, self._fetching = self._fetching, 0.0
         if since is None:
             return
         if not self._warm:  # The first step of a process builds kernels, fills caches and opens files.
             self._warm = True
             return
-        self._seconds.append(now - since)
+        waited = min(fetching, now - since)
+        self._seconds.append((now - since, waited))
         self._sum += now - since
+        self._waited += waited
         while len(self._seconds) > 1 and (self._sum > _WINDOW_SECONDS or len(self._seconds) > _WINDOW_STEPS_MAX):
-            self._sum -= self._seconds.popleft()
+            seconds, waited = self._seconds.popleft()
+            self._sum -= seconds
+            self._waited -= waited
 
     @property
     def steps_per_second(self) -> Optional[float]:
         """Nothing before the second step."""
         return len(self._seconds) / self._sum if self._sum > 0 else None
+
+    @property
+    def wait(self) -> Optional[float]:
+        """The part of the time that was spent on waiting for batches. Nothing before the second step."""
+        return min(1.0, max(0.0, self._waited / self._sum)) if self._sum > 0 else None
 
 
 class Progress:
@@ -66,6 +83,8 @@ class Progress:
         self._values: Dict[str, Any] = {}
         self.checkpoint: Optional[int] = None
         """The step that the last checkpoint holds."""
+        self.fetching: Optional[Speed] = None
+        """Knows how much of the time goes into waiting for batches, where somebody measures that."""
 
     def log(self, values: Dict[str, Any]) -> None:
         """Figures that go with the next line. A tensor is looked at only then, so that no GPU has to wait now."""
@@ -82,7 +101,9 @@ class Progress:
             return
         self._next = time.monotonic() + 1 / _LINES_PER_SECOND_MAX
         line: Dict[str, Any] = {"step": step}
-        for name, value in [("throughput", throughput), ("checkpoint", self.checkpoint), *self._values.items()]:
+        wait = None if self.fetching is None else self.fetching.wait
+        own = [("throughput", throughput), ("checkpoint", self.checkpoint), ("wait", _rounded(wait))]
+        for name, value in [*own, *self._values.items()]:
             number = _finite(value)
             if number is not None and name != "step":
                 line[name] = number
@@ -106,6 +127,10 @@ class Progress:
                 os.close(handle)
         except OSError as error:
             say_once(f"progress cannot be written to {self._path}: {reason(error)}; training goes on")
+
+
+def _rounded(value: Optional[float]) -> Optional[float]:
+    return None if value is None else round(value, 3)
 
 
 def _detached(value: Any) -> Any:

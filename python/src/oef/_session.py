@@ -32,6 +32,7 @@ class Session:
         self.progress = Progress(environment.progress_file if environment.rank == 0 else None)
         self.speed = Speed()
         self.profiler = None if plan is None else Profiler(plan, self.progress, environment.rank == 0)
+        self.progress.fetching = self.speed
         self.position = Position()
         self.feed: Optional[Feed[Any]] = None
         self.state: Dict[str, Any] = {}

@@ -29,4 +29,4 @@ pub use settings::{Info, Settings, SettingsPatch};
 pub use tenant::{Group, GroupPut, Limits, Tenant, TenantCreate, TenantPatch, TenantWhy};
 pub use token::{NewToken, Role, Token, TokenCreate};
 pub use whatif::{ExpectedStart, TenantEffect, WhatIf, WhatIfAnswer, WhatIfChange};
-pub use workload::{Profile, Provenance, TypeMark, Workload, WorkloadPut};
+pub use workload::{GuardNote, Mismatch, Profile, Provenance, TypeMark, Workload, WorkloadPut};

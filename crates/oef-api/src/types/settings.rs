@@ -35,6 +35,9 @@ pub struct Settings {
     pub grace_s: f64,
     /// How strongly a running job holds its GPUs.
     pub stickiness: f64,
+    /// What is done about profiles that are not what jobs show: off, report or replace.
+    #[serde(default)]
+    pub guard: String,
 }
 
 /// What changes; what is left out stays.
@@ -64,4 +67,7 @@ pub struct SettingsPatch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0, maximum = 100.0)]
     pub stickiness: Option<f64>,
+    /// What is done about profiles that are not what jobs show: off, report or replace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard: Option<String>,
 }

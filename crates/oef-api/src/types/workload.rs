@@ -72,8 +72,46 @@ pub struct Workload {
     pub history: Vec<Profile>,
     /// Throughput that was seen while its jobs ran, steps per second and worker, by type.
     pub observed: BTreeMap<String, f64>,
+    /// What its jobs showed against its profile, where that is worth a word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard: Option<GuardNote>,
     /// Its jobs that have not ended.
     pub jobs: u32,
+}
+
+/// What the jobs of a workload showed against its profile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct GuardNote {
+    /// In sentences.
+    pub sentences: Vec<String>,
+    /// What does not fit, in figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mismatch: Option<Mismatch>,
+    /// What was seen counts instead of what was declared.
+    pub replaced: bool,
+    /// Its jobs wait for their data most of the time.
+    pub host_bound: bool,
+    /// Alike runs were seen on two gpu types: without that nothing can be compared.
+    pub compared: bool,
+}
+
+/// A ratio of two gpu types that is not what the profile says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Mismatch {
+    /// The faster type by the profile...
+    pub fast: String,
+    /// ... and the slower.
+    pub slow: String,
+    /// How many times as fast it is by the profile.
+    pub declared: f64,
+    /// How many times as fast it was seen to be.
+    pub seen: f64,
+    /// The factor that would have been taken for chance.
+    pub tolerance: f64,
+    /// Windows that it rests on.
+    pub windows: u32,
+    /// Runs that it rests on.
+    pub runs: u32,
 }
 
 /// A workload to be created or changed.

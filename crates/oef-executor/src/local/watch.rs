@@ -187,6 +187,7 @@ impl Watched {
                 throughput: progress.throughput,
                 loss: progress.loss,
                 checkpoint: progress.checkpoint,
+                wait: progress.wait,
                 skipped_lines: progress.skipped_lines,
                 measured: progress.measured,
                 at_ms: progress.at_ms,

@@ -50,6 +50,9 @@ pub(crate) struct ProgressRecord {
     pub(crate) throughput: Option<f64>,
     pub(crate) loss: Option<f64>,
     pub(crate) checkpoint: Option<f64>,
+    /// The part of the time that it waited for its data.
+    #[serde(default)]
+    pub(crate) wait: Option<f64>,
     pub(crate) skipped_lines: u64,
     /// What a profile run has measured.
     #[serde(default)]

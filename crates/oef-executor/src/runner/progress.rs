@@ -28,6 +28,7 @@ struct Line {
     checkpoint: Option<f64>,
     /// What a profile run measured itself. Of anything, because other jobs may use the word for their own.
     profile: Option<serde_json::Value>,
+    wait: Option<f64>,
 }
 
 /// What the Python package writes at the end of a profile run.
@@ -156,6 +157,7 @@ impl Follower {
                     throughput: line.throughput,
                     loss: line.loss,
                     checkpoint,
+                    wait: line.wait,
                     skipped_lines: self.skipped_lines,
                     measured: measured.or(self.last.and_then(|last| last.measured)),
                     at_ms: now_ms(),

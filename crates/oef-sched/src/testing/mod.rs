@@ -2,7 +2,7 @@
 
 mod aside;
 mod check;
-mod dice;
+pub(crate) mod dice;
 mod fairness;
 mod faults;
 mod forecast;

@@ -24,7 +24,16 @@ pub(super) const KEYS: &[(&str, &[&str])] = &[
     ("tls", &["certificate", "key", "ca"]),
     (
         "scheduling",
-        &["mechanism", "round", "reference", "min_run", "grace", "stickiness", "solve_limit"],
+        &[
+            "mechanism",
+            "round",
+            "reference",
+            "min_run",
+            "grace",
+            "stickiness",
+            "guard",
+            "solve_limit",
+        ],
     ),
     ("gpus", &["emulated", "mps"]),
     ("jobs", &["pass_env", "on_stop"]),

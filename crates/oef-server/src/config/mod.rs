@@ -17,6 +17,7 @@ use crate::checkpoints::CheckpointSettings;
 use crate::daemon::Memory;
 use oef_api::types::{Limits, SettingsPatch};
 use oef_core::Mechanism;
+use oef_sched::guard::Policy;
 use serde::Deserialize;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -111,6 +112,9 @@ pub struct Scheduling {
     pub grace: Option<Length>,
     /// How strongly a running job holds its GPUs.
     pub stickiness: Option<f64>,
+    /// What is done about profiles that are not what jobs show.
+    #[serde(deserialize_with = "values::guard")]
+    pub guard: Option<Policy>,
     /// A computation of shares is cut short after so long.
     pub solve_limit: SolveLimit,
 }
@@ -277,6 +281,7 @@ impl Config {
             min_run_s: seconds(s.min_run),
             grace_s: seconds(s.grace),
             stickiness: s.stickiness,
+            guard: s.guard.map(|guard| guard.name().into()),
         }
     }
 

@@ -33,6 +33,7 @@ fn what_the_sample_leaves_out_can_be_set() {
     assert_eq!(patch.round_s, Some(sched.round.seconds()));
     assert_eq!(patch.min_run_s, Some(sched.min_run.seconds()));
     assert_eq!(patch.stickiness, Some(sched.stickiness));
+    assert_eq!(patch.guard.as_deref(), Some("replace"));
     assert_eq!(config.tenants[0].limits(), Limits { gpus: Some(16), jobs: Some(1000) });
     assert_eq!(config.groups[0].name, "research");
     assert!(config.has_tls());
@@ -86,6 +87,7 @@ fn what_is_wrong_is_said_with_its_line() {
             2,
             "`fair` is no mechanism; there are: noncooperative, coop",
         ),
+        ("[scheduling]\nguard = \"on\"\n", 2, "off, report, replace"),
         ("[scheduling]\nstickiness = nan\n", 2, "not between 0 and 100"),
         ("[gpus]\nemulated = \"a=1\"\nmps = \"b=1x5%\"\n", 1, "cannot stand together"),
         ("[log]\nlevel = \"a=b=c\"\n", 2, "is no level"),

@@ -1,6 +1,7 @@
 //! Settings that are one of a few words.
 
 use oef_core::Mechanism;
+use oef_sched::guard::Policy;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
@@ -24,6 +25,17 @@ pub enum StopPolicy {
     Leave,
     /// They write a checkpoint and stop; the next start goes on with them.
     Checkpoint,
+}
+
+/// What is done about profiles that are not true, by its name.
+pub(super) fn guard<'de, D>(deserializer: D) -> Result<Option<Policy>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let name = String::deserialize(deserializer)?;
+    let known = || Policy::ALL.map(Policy::name).join(", ");
+    let wrong = |()| D::Error::custom(format!("`{name}` is none of {}", known()));
+    name.parse().map(Some).map_err(wrong)
 }
 
 /// A mechanism by its name.

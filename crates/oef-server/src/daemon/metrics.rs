@@ -14,6 +14,8 @@ pub enum Measure {
     Ended(JobState),
     /// A job was started again after a stop, a loss or a failure.
     Restarted,
+    /// A profile was found not to be what jobs show.
+    FalseProfile,
     /// Work was lost since the last checkpoint, as running time of all workers.
     Wasted(Duration),
     /// Shares were computed.

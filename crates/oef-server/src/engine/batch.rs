@@ -188,6 +188,7 @@ impl Engine {
         for (state, count) in ends {
             (0..count).for_each(|_| measure(Measure::Ended(state)));
         }
+        (0..grown(|t| t.false_profiles)).for_each(|_| measure(Measure::FalseProfile));
         (0..grown(|t| t.restarts)).for_each(|_| measure(Measure::Restarted));
         match grown(|t| t.wasted_ms) {
             0 => {}

@@ -57,7 +57,16 @@ impl Observations {
                 // Where its checkpoints are is filled in on the way.
                 Change::Started { job, generation, at_ms: Some(at_ms), host: None }
             }
-            Observation::Progress { steps, throughput, loss, checkpoint, measured, .. } => {
+            Observation::Progress {
+                steps,
+                throughput,
+                loss,
+                checkpoint,
+                measured,
+                wait,
+                at_ms,
+                ..
+            } => {
                 let number = |x: Option<f64>| x.filter(|x| x.is_finite());
                 let telemetry = Telemetry {
                     steps,
@@ -65,6 +74,8 @@ impl Observations {
                     throughput: number(throughput),
                     loss: number(loss),
                     measured: measured.filter(oef_executor::Measured::is_sound).map(shown),
+                    wait: number(wait),
+                    clock_ms: Some(at_ms),
                 };
                 if telemetry.is_sound() {
                     self.progress.insert(job, (generation, telemetry));
@@ -322,11 +333,17 @@ mod tests {
             loss: None,
             checkpoint: Some(3.0),
             measured: None,
+            wait: None,
             skipped_lines: 0,
             at_ms: 6,
         };
         seen.add(word);
-        let telemetry = Telemetry { steps: 4.0, checkpoint: Some(3.0), ..Telemetry::default() };
+        let telemetry = Telemetry {
+            steps: 4.0,
+            checkpoint: Some(3.0),
+            clock_ms: Some(6),
+            ..Telemetry::default()
+        };
         let expected = [
             Change::Preparing { job: JOB, generation, detail: "three".into() },
             Change::Started { job: JOB, generation, at_ms: Some(5), host: Some("box".into()) },

@@ -39,6 +39,7 @@ struct Inner {
     submissions: Counter,
     ended: Family<EndLabels, Counter>,
     restarts: Counter,
+    false_profiles: Counter,
     commits_failed: Counter,
     wasted: Counter<f64, AtomicU64>,
     rounds: Counter,
@@ -71,6 +72,11 @@ impl Exporter {
         let inner = Inner {
             submissions: counter(r, "submissions", "Jobs that were submitted and are durable"),
             ended: family(r, "ended", "Jobs that ended, by how"),
+            false_profiles: counter(
+                r,
+                "false_profiles",
+                "Profiles that were found not to be what jobs show",
+            ),
             restarts: counter(r, "restarts", "Starts of a job after its first"),
             commits_failed: counter(
                 r,
@@ -141,6 +147,7 @@ impl Metrics for Exporter {
             Measure::Ended(state) => {
                 inner.ended.get_or_create(&EndLabels { state: StateName(state) }).inc();
             }
+            Measure::FalseProfile => _ = inner.false_profiles.inc(),
             Measure::Restarted => _ = inner.restarts.inc(),
             Measure::Wasted(work) => _ = inner.wasted.inc_by(work.as_secs_f64()),
             Measure::Solved(time) => inner.solve.observe(time.as_secs_f64()),

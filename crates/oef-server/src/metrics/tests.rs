@@ -19,6 +19,7 @@ fn what_happened_is_counted() {
         Measure::Submitted(3),
         Measure::Waited(ms(2000)),
         Measure::Restarted,
+        Measure::FalseProfile,
         Measure::Ended(JobState::Finished),
         Measure::Wasted(ms(1500)),
         Measure::Solved(ms(10)),

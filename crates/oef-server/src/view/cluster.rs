@@ -61,5 +61,6 @@ pub fn settings(world: &World, _caller: &Caller) -> Result<Settings, Problem> {
         min_run_s: sched.min_run.seconds(),
         grace_s: world.settings.grace_ms as f64 / 1000.0,
         stickiness: sched.stickiness,
+        guard: world.settings.guard.name().into(),
     })
 }

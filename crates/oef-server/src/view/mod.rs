@@ -11,6 +11,7 @@ mod access;
 mod certificate;
 mod cluster;
 mod fairness;
+mod guard;
 mod jobs;
 mod round;
 mod tenants;

@@ -1,6 +1,7 @@
 //! Why a job waits, runs or ended, and why a tenant has what it has.
 
 use super::access;
+use super::guard;
 use super::text::{amounts, figure, gpus, timestamp};
 use crate::caller::Caller;
 use crate::world::{JobEntry, TenantEntry, World};
@@ -42,6 +43,7 @@ pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
     }
     if !entry.state.is_final() {
         details.extend(estimate(world, entry));
+        details.extend(guard::sentences(world, entry.workload));
         details.extend(world.tenants.get(entry.tenant()).map(|t| has(world, entry.tenant(), t)));
     }
     details.extend(last_run(entry, inside));
@@ -133,6 +135,9 @@ pub fn tenant_why(world: &World, caller: &Caller, name: &str) -> Result<TenantWh
     details.extend(worth(world, tenant));
     details.extend(prices(world));
     details.extend(delivered(world, tenant));
+    for &workload in tenant.workloads.values() {
+        details.extend(guard::sentences(world, workload));
+    }
     let trouble = world.sched.entitlement().trouble();
     details.extend(trouble.map(|trouble| {
         format!("the mechanism gave no answer, so that everything is divided by weight: {trouble}")

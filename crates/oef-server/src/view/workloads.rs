@@ -1,6 +1,7 @@
 //! Workloads and their profiles.
 
 use super::access;
+use super::guard;
 use super::text::timestamp;
 use crate::caller::Caller;
 use crate::daemon::Page;
@@ -25,7 +26,7 @@ pub fn workload(
             .problem(format!("tenant `{tenant}` has no workload `{name}`"))
             .hint("`oef profile` lists those there are")
     })?;
-    Ok(shown(entry, live(world).get(&key).copied().unwrap_or(0), caller))
+    Ok(shown(world, caller, key, entry, live(world).get(&key).copied().unwrap_or(0)))
 }
 
 /// Workloads by tenant and name, of one tenant or of all that the caller may see.
@@ -51,7 +52,8 @@ pub fn workloads(
     let (entries, next) = access::named(all, page)?;
     let live = live(world);
     let count = |key| live.get(&key).copied().unwrap_or(0);
-    let shown = entries.into_iter().map(|(key, entry)| shown(entry, count(key), caller));
+    let shown =
+        entries.into_iter().map(|(key, entry)| shown(world, caller, key, entry, count(key)));
     Ok(Workloads { workloads: shown.collect(), next })
 }
 
@@ -64,7 +66,13 @@ fn live(world: &World) -> BTreeMap<WorkloadKey, u32> {
     counts
 }
 
-fn shown(entry: &WorkloadEntry, jobs: u32, caller: &Caller) -> Workload {
+fn shown(
+    world: &World,
+    caller: &Caller,
+    key: WorkloadKey,
+    entry: &WorkloadEntry,
+    jobs: u32,
+) -> Workload {
     let inside = caller.may_see_inside(&entry.tenant);
     let profile = |of: &ProfileEntry| profile(of, inside);
     Workload {
@@ -73,7 +81,8 @@ fn shown(entry: &WorkloadEntry, jobs: u32, caller: &Caller) -> Workload {
         weight: entry.weight,
         profile: profile(&entry.profile),
         history: entry.history.iter().map(profile).collect(),
-        observed: entry.observed.clone(),
+        observed: guard::observed(world, key, entry),
+        guard: guard::note(world, key),
         jobs,
     }
 }

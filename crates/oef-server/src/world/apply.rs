@@ -26,6 +26,7 @@ impl World {
             key_order: VecDeque::new(),
             events: VecDeque::new(),
             next_event: 1,
+            guard: Default::default(),
             round: Default::default(),
             totals: Default::default(),
             index: Default::default(),

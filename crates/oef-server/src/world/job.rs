@@ -150,6 +150,12 @@ pub struct Telemetry {
     /// What a profile run has measured.
     #[serde(default)]
     pub measured: Option<Measured>,
+    /// The part of the time of late that it waited for its data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<f64>,
+    /// When, in milliseconds since the Unix epoch by the clock of its machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_ms: Option<u64>,
 }
 
 impl Telemetry {
@@ -165,5 +171,6 @@ impl Telemetry {
             && sound(&self.checkpoint)
             && sound(&self.throughput)
             && sound(&self.loss)
+            && sound(&self.wait)
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub const WORKERS_MAX: u32 = 100_000;
 /// Runs of one job that are remembered.
 const RUNS_MAX: usize = 50;
-/// How much of the throughput that was seen before stays when a new figure comes: the mean of some ten.
+/// How much of the throughput that was told before stays when a new figure comes: the mean of some ten.
 const OBSERVED_MEMORY: f64 = 0.9;
 
 impl World {
@@ -269,10 +269,11 @@ impl World {
         job.has_saved(telemetry.checkpoint);
         job.telemetry = telemetry.clone();
         self.observe(id);
+        self.listen(at, id);
         Ok(())
     }
 
-    /// Counts a job's throughput for its workload, where all its GPUs are of one type.
+    /// Counts a job's own figure for its workload, where all its GPUs are of one type.
     fn observe(&mut self, id: JobId) {
         // The first steps of a profile run are slow, and what it measures goes into the profile.
         let Some(job) = self.jobs.get(&id).filter(|job| job.spec.probe.is_none()) else { return };

@@ -9,6 +9,7 @@ mod action;
 mod apply;
 pub(crate) mod endings;
 mod estimate;
+mod guarding;
 mod home;
 mod index;
 mod job;
@@ -41,6 +42,7 @@ pub use tenant::{Account, Delivered, GroupEntry, Mark, ProfileEntry, TenantEntry
 pub use tokens::{KeyEntry, TokenEntry};
 
 use oef_api::types::Event;
+use oef_sched::guard::Guard;
 use oef_sched::{JobId, State, TenantKey, WorkloadKey};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -84,6 +86,9 @@ pub struct World {
     pub events: VecDeque<Event>,
     /// The number of the next event.
     pub next_event: u64,
+    /// What jobs show of their workloads.
+    #[serde(default)]
+    pub guard: Guard,
     /// The round that began last, and the shares that it used.
     pub round: RoundEntry,
     /// What happened so far, in numbers.
@@ -121,4 +126,7 @@ pub struct Totals {
     pub wasted_ms: u64,
     /// Rounds that began with the shares of before.
     pub kept: u64,
+    /// Profiles that were found not to be what jobs show.
+    #[serde(default)]
+    pub false_profiles: u64,
 }

@@ -58,6 +58,9 @@ impl World {
         reason: String,
         out: &mut Vec<Action>,
     ) {
+        if !matches!(state, JobState::Starting | JobState::Running) {
+            self.deaf(id);
+        }
         let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) else { return };
         let before = std::mem::replace(&mut job.state, state);
         job.reason = reason;

@@ -151,6 +151,7 @@ impl World {
         let Some(entry) = self.tenants.remove(name) else { return Ok(()) };
         for key in entry.workloads.values() {
             self.workloads.remove(key);
+            self.guard.forget(*key);
         }
         let tokens = self.tokens.iter().filter(|(_, t)| t.tenant.as_deref() == Some(name));
         let tokens: Vec<u64> = tokens.map(|(&id, _)| id).collect();
@@ -240,7 +241,7 @@ impl World {
         profile.map_or(Ok(()), check_profile)?;
         let key = self.find_workload(at, tenant, name, out)?;
         if let Some(profile) = profile {
-            self.set_profile(at, key, profile.clone(), out)?;
+            self.told_profile(at, key, profile, out)?;
         }
         if let Some(weight) = weight {
             self.step_and_follow(at, EventKind::WorkloadWeight { workload: key, weight }, out)?;

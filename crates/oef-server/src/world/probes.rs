@@ -76,6 +76,7 @@ impl World {
         profile.scaling = scaling(&profile);
         // A profile that is measured type by type is one profile.
         self.replace_profile(at, run.workload, profile, !completes, out)?;
+        self.guard.trusted(run.workload);
         let gang = match run.workers {
             1 => String::new(),
             workers => format!(" with {workers} workers"),

@@ -61,6 +61,6 @@ impl World {
             round: Some(round),
             message: format!("round {round} began{kept}"),
         });
-        Ok(())
+        self.judge(at, out)
     }
 }

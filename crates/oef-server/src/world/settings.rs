@@ -3,6 +3,7 @@
 use super::{Rejection, World};
 use oef_api::types::{EventTopic, SettingsPatch};
 use oef_core::Mechanism;
+use oef_sched::guard::Policy;
 use oef_sched::{Settings, Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,10 @@ pub struct SettingsEntry {
     /// The minimum run time as it was set; none: one round, whatever its length.
     #[serde(default)]
     pub min_run_ms: Option<u64>,
+    /// What is done about profiles that are not what jobs show. A folder from before it could be said has none
+    /// of it: the same records give the same world.
+    #[serde(default = "unguarded")]
+    pub guard: Policy,
     /// Ended jobs that are remembered.
     pub ended_jobs_max: usize,
     /// Events that are remembered.
@@ -40,8 +45,18 @@ impl Default for SettingsEntry {
     fn default() -> Self {
         // A big model is written in some seconds; a network disk may take its time.
         let grace_ms = 60_000;
-        SettingsEntry { grace_ms, min_run_ms: None, ended_jobs_max: 50_000, events_max: 10_000 }
+        SettingsEntry {
+            grace_ms,
+            min_run_ms: None,
+            guard: Policy::default(),
+            ended_jobs_max: 50_000,
+            events_max: 10_000,
+        }
     }
+}
+
+fn unguarded() -> Policy {
+    Policy::Off
 }
 
 impl World {
@@ -79,6 +94,12 @@ impl World {
                 return Err(Rejection::Bad(why));
             }
             sched.stickiness = stickiness;
+        }
+        if let Some(name) = &patch.guard {
+            own.guard = name.parse().map_err(|()| {
+                let known = Policy::ALL.map(Policy::name).join(", ");
+                Rejection::Bad(format!("guard is one of {known}, not `{name}`"))
+            })?;
         }
         follow_round(&mut sched, own.min_run_ms);
         Ok((sched, own))

@@ -86,7 +86,8 @@ pub struct WorkloadEntry {
     pub profile: ProfileEntry,
     /// The profiles before, the newest first, within a limit.
     pub history: VecDeque<ProfileEntry>,
-    /// Throughput that was seen while its jobs ran, steps per second and worker, by type.
+    /// The mean of the throughput that its jobs told of late, per worker, by type: what is shown until the guard
+    /// has seen enough.
     pub observed: BTreeMap<String, f64>,
 }
 

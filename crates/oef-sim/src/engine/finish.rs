@@ -3,6 +3,7 @@
 use super::record::{JobRecord, TenantRecord, WorkloadRecord};
 use super::run::Run;
 use super::summary::{Quantiles, RunResult};
+use oef_sched::guard::Policy;
 use oef_sched::{State, Time, Workload};
 
 impl Run<'_> {
@@ -71,6 +72,7 @@ fn summarise(run: Run<'_>) -> RunResult {
         jobs,
         series: recorder.series,
         segments: recorder.segments,
+        found: (run.scenario.guard != Policy::Off).then_some(run.found),
         busiest: recorder.busiest,
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::input::{ProfileTable, TraceJob, Work};
 use crate::world::{JobRates, rates};
+use oef_sched::guard::Place;
 use oef_sched::{Cluster, Generation, JobId, JobSpec, Lease, Span, TenantKey, Time, WorkloadKey};
 use std::rc::Rc;
 
@@ -40,6 +41,8 @@ pub(crate) struct RunState {
     pub rate: f64,
     /// Workers on gangs across types.
     pub across: bool,
+    /// Where it stands, if that is on one type.
+    pub place: Option<Place>,
 }
 
 impl SimJob {
@@ -80,13 +83,16 @@ impl SimJob {
             }
         }
         let across = types.len() > 1;
+        let place = (types.first().copied().zip(hosts.first().copied())).filter(|_| !across);
+        let (workers, nodes) = (self.workers, hosts.len() as u32);
+        let place = place.map(|(gpu_type, node)| Place { gpu_type, workers, nodes, node, kind: 0 });
         let rate = self.rates.on(types, hosts.len());
         // The first start is part of the job; a later one is what preemption costs.
         let from = if self.starts == 0 { now } else { now + cost };
         self.starts += 1;
         self.first_start = self.first_start.or(Some(now));
-        self.run =
-            Some(RunState { generation: lease.generation, from, counted: now, rate, across });
+        let generation = lease.generation;
+        self.run = Some(RunState { generation, from, counted: now, rate, across, place });
         let seconds = (self.work - self.done) / rate;
         let left = Span(((seconds * 1000.0).ceil().min(1e15)) as u64);
         from + left.max(Span(1))

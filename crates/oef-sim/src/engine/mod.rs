@@ -2,6 +2,7 @@
 
 mod agenda;
 mod finish;
+mod guarding;
 mod jobs;
 mod record;
 mod run;
@@ -9,6 +10,7 @@ mod scenario;
 mod setup;
 mod summary;
 
+pub use guarding::Found;
 pub use record::{JobRecord, Segment, Series, TenantRecord, WorkloadRecord};
 pub use run::{Progress, SimulationError, simulate};
 pub use scenario::{Detail, Happening, Inputs, Scenario};

@@ -1,12 +1,14 @@
 //! The loop.
 
 use super::agenda::{Agenda, Entry};
+use super::guarding::Found;
 use super::jobs::SimJob;
 use super::record::{Recorder, Segment};
 use super::scenario::{Detail, Happening, Inputs, Scenario};
 use super::setup::canonical;
 use super::summary::RunResult;
 use crate::input::{InputError, check_models};
+use oef_sched::guard::Guard;
 use oef_sched::{
     Action, Event, EventKind, Generation, JobId, Lease, NodeSpec, Refusal, RoundingRule, State,
     StopReason, TenantKey, Time, WorkloadKey, step,
@@ -108,6 +110,8 @@ pub(super) struct Run<'a> {
     pub(super) hosts: Vec<usize>,
     pub(super) medians: Vec<f64>,
     pub(super) reference: usize,
+    pub(super) guard: Guard,
+    pub(super) found: Vec<Found>,
 }
 
 impl Run<'_> {
@@ -116,7 +120,7 @@ impl Run<'_> {
         late || (self.ended == self.jobs.len() && self.scenario.until_s.is_none())
     }
 
-    fn tell(&mut self, kind: EventKind) -> Result<(), SimulationError> {
+    pub(super) fn tell(&mut self, kind: EventKind) -> Result<(), SimulationError> {
         let mut todo = step(&mut self.state, Event { at: self.now, kind });
         // A stop is answered at once: what it costs is counted when the job starts again.
         while !todo.is_empty() {
@@ -161,6 +165,7 @@ impl Run<'_> {
     fn stopped(&mut self, id: JobId) {
         let index = id.0 as usize;
         self.count(index);
+        self.guard.ended(self.jobs[index].workload, id);
         self.jobs[index].run = None;
         self.running.retain(|&r| r != index);
         self.close_segment(index);
@@ -171,6 +176,8 @@ impl Run<'_> {
         let job = &mut self.jobs[index];
         let Some(before) = job.run.as_ref().map(|run| run.counted) else { return };
         let worked = job.count(self.now);
+        self.listen(index, before);
+        let job = &self.jobs[index];
         let held = self.now.since(before).seconds() * f64::from(job.workers);
         self.recorder.worked(job.tenant, job.workload, worked);
         self.recorder.held(job.tenant, held);
@@ -256,6 +263,7 @@ impl Run<'_> {
             self.count(self.running[index]);
         }
         self.recorder.end_round(&self.state, self.now);
+        self.judge()?;
         self.tell(EventKind::Tick)?;
         let waiting = self.live.saturating_sub(self.running.len()) as u32;
         self.recorder.begin_round(&self.state, &self.jobs, waiting, &self.running);

@@ -3,6 +3,7 @@
 use crate::input::{ClusterSpec, ProfileTable, Trace};
 use crate::world::{Failures, Lie};
 use oef_sched::Settings;
+use oef_sched::guard::Policy;
 
 /// The cluster, the speeds and the jobs. The types of the profiles are those of the cluster, in its order
 /// ([`match_types`](crate::input::match_types) makes them so), and every job names a model that they know.
@@ -27,6 +28,8 @@ pub struct Scenario {
     pub profile_error: f64,
     /// Who lies.
     pub lies: Vec<Lie>,
+    /// What is done about profiles that are not what jobs show.
+    pub guard: Policy,
     /// How nodes fail.
     pub failures: Option<Failures>,
     /// What happens beside the trace.
@@ -81,6 +84,7 @@ impl Scenario {
             seed,
             profile_error: 0.0,
             lies: Vec::new(),
+            guard: Policy::Off,
             failures: None,
             happenings: Vec::new(),
             until_s: None,

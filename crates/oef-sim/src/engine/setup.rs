@@ -7,6 +7,7 @@ use super::run::Run;
 use super::scenario::{Happening, Inputs, Scenario};
 use crate::input::{ProfileTable, TraceJob};
 use crate::world::{JobRates, report};
+use oef_sched::guard::Guard;
 use oef_sched::{NodeSpec, Profile, Provenance, State, TenantKey, Time, WorkloadKey};
 use std::collections::BTreeMap;
 
@@ -52,6 +53,8 @@ impl<'a> Run<'a> {
             hosts: hosts(inputs),
             medians,
             reference,
+            guard: Guard::default(),
+            found: Vec::new(),
         };
         let mut order: Vec<usize> = (0..inputs.trace.jobs.len()).collect();
         order.sort_by(|&a, &b| {

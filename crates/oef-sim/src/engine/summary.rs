@@ -1,5 +1,6 @@
 //! The result of one run.
 
+use super::guarding::Found;
 use super::record::{JobRecord, Segment, Series, TenantRecord, WorkloadRecord};
 use oef_core::{Mechanism, Outcome, Problem};
 
@@ -87,6 +88,8 @@ pub struct RunResult {
     pub series: Series,
     /// Who held which GPU when; with full detail only.
     pub segments: Vec<Segment>,
+    /// Profiles that were not what jobs showed, in the order in which they were found; `None`: nobody looked.
+    pub found: Option<Vec<Found>>,
     /// Problem and shares of the round with the most tenants.
     pub busiest: Option<(Problem, Outcome)>,
 }

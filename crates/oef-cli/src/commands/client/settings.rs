@@ -14,7 +14,8 @@ use oef_api::types::{Settings, SettingsPatch};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 
-const FIELDS: [&str; 6] = ["mechanism", "round", "reference", "min_run", "grace", "stickiness"];
+const FIELDS: [&str; 7] =
+    ["mechanism", "round", "reference", "min_run", "grace", "stickiness", "guard"];
 
 /// Runs the command.
 pub fn run(args: &SettingsArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
@@ -51,6 +52,7 @@ fn assign(patch: &mut SettingsPatch, text: &str) -> Result<(), Complaint> {
     match name.trim_end_matches("_s").replace('-', "_").as_str() {
         "mechanism" => patch.mechanism = Some(value.into()),
         "reference" => patch.reference = Some(value.into()),
+        "guard" => patch.guard = Some(value.into()),
         "round" => patch.round_s = Some(time(value)?),
         "min_run" => patch.min_run_s = Some(time(value)?),
         "grace" => patch.grace_s = Some(time(value)?),
@@ -83,6 +85,7 @@ fn render(settings: &Settings) -> String {
         ("min_run", span(settings.min_run_s)),
         ("grace", span(settings.grace_s)),
         ("stickiness", figure(settings.stickiness)),
+        ("guard", safe(&settings.guard)),
     ] {
         let _ = writeln!(out, "{:<12} {value}", name.bold());
     }

@@ -51,6 +51,7 @@ fn seen(name: &str) -> Seen {
             min_run_s: 0.0,
             grace_s: 1.0,
             stickiness: 1.0,
+            guard: "replace".into(),
         },
         cluster: Cluster {
             types: vec![GpuTypeStatus {

@@ -190,6 +190,8 @@ impl Life {
                 lots: 1,
                 wait: None,
             }),
+            wait: self.dice.once_in(4).then(|| self.dice.below(10) as f64 / 9.0),
+            clock_ms: self.dice.once_in(2).then_some(self.at + self.dice.below(5)),
         };
         Change::Progress { job, generation, telemetry }
     }
@@ -292,6 +294,10 @@ impl Life {
                 min_run_s: some(self.dice.once_in(2), self.dice.below(3) as f64 - 0.5),
                 grace_s: None,
                 stickiness: None,
+                guard: self
+                    .dice
+                    .once_in(3)
+                    .then(|| self.name(&["off", "report", "replace", "other"])),
             }),
         }
     }

@@ -72,6 +72,9 @@ pub fn render(workload: &Workload, columns: Option<usize>) -> String {
         let title = "Scaling (each worker's part of its speed alone)".bold();
         let _ = write!(out, "\n{title}\n{}", scaling(&profile.scaling));
     }
+    for sentence in workload.guard.iter().flat_map(|guard| &guard.sentences) {
+        let _ = writeln!(out, "\n  {}", safe(sentence));
+    }
     if !workload.history.is_empty() {
         let _ = writeln!(out, "\n{}", "Before".bold());
         out.push_str(&history(&workload.history).render_within(columns));

@@ -1,0 +1,145 @@
+//! What a round makes of what was seen.
+
+use super::correct::{Corrected, corrected};
+use super::evidence::Evidence;
+use super::link::{Link, links};
+use super::policy::Policy;
+use super::verdict::Verdict;
+use super::watch::Guard;
+use crate::ids::WorkloadKey;
+use crate::tenant::{Profile, Provenance};
+
+/// An estimate is nobody's word: what was seen is better as soon as it rests on some eight windows on each of
+/// two types.
+const ENOUGH_WINDOWS: f64 = 4.0;
+/// A profile that was written from what was seen is written again when there is so much more evidence...
+const MORE: f64 = 2.0;
+/// ... and it says something else by this part.
+const OTHERWISE: f64 = 0.01;
+
+/// What a round makes of what was seen of one workload.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Judged {
+    /// What is new about it.
+    pub news: Option<News>,
+    /// The profile that is to count from now on.
+    pub profile: Option<Corrected>,
+}
+
+/// What is new about a workload.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum News {
+    /// Its profile is not what its jobs show.
+    Found(Verdict),
+    /// What its jobs show fits its profile again.
+    Cleared,
+    /// Its profile was an estimate, and now it is what was seen.
+    Learnt,
+    /// What was seen counted already, and now there is more of it.
+    Refined,
+}
+
+impl Guard {
+    /// Looks at what was seen of a workload, once in a round.
+    pub fn judge(&mut self, workload: WorkloadKey, profile: &Profile, policy: Policy) -> Judged {
+        let Some(evidence) = self.seen.get_mut(&workload) else { return Judged::default() };
+        evidence.fresh = false;
+        if policy == Policy::Off {
+            evidence.found = None;
+            return Judged::default();
+        }
+        let links = links(evidence);
+        if links.is_empty() {
+            return Judged::default();
+        }
+        match (evidence.written, profile.provenance) {
+            (Some(weight), _) => evidence.refine(&links, &profile.throughput, weight),
+            (None, Provenance::Estimated) => evidence.learn(&links, &profile.throughput),
+            (None, _) => evidence.compare(&links, &profile.throughput, policy),
+        }
+    }
+
+    /// Somebody tells a profile. `None`: it counts as it is. Otherwise this does: with [`Policy::Replace`]
+    /// what was seen counts, where it counted already or where it does not fit.
+    pub fn told(
+        &mut self,
+        workload: WorkloadKey,
+        profile: &[f64],
+        policy: Policy,
+    ) -> Option<(Corrected, Option<Verdict>)> {
+        let evidence = self.seen.get_mut(&workload)?;
+        let links = links(evidence);
+        let verdict = Verdict::of(&links, profile);
+        let counts = verdict.is_some() || evidence.written.is_some();
+        (evidence.found, evidence.written, evidence.fresh) = (None, None, true);
+        if policy != Policy::Replace || !counts {
+            return None;
+        }
+        let corrected = corrected(&links, profile)?;
+        evidence.found = verdict;
+        evidence.written = Some(weight(&links));
+        Some((corrected, verdict))
+    }
+
+    /// Somebody who may be believed gave a workload another profile: it is compared anew.
+    pub fn trusted(&mut self, workload: WorkloadKey) {
+        if let Some(evidence) = self.seen.get_mut(&workload) {
+            (evidence.found, evidence.written, evidence.fresh) = (None, None, true);
+        }
+    }
+}
+
+impl Evidence {
+    fn compare(&mut self, links: &[Link], profile: &[f64], policy: Policy) -> Judged {
+        let Some(verdict) = Verdict::of(links, profile) else {
+            let cleared = self.found.is_some() && Verdict::has_fallen(links, profile);
+            if cleared {
+                self.found = None;
+            }
+            return Judged { news: cleared.then_some(News::Cleared), profile: None };
+        };
+        let is_known = self.found.is_some_and(|found| found.is_like(&verdict));
+        self.found = Some(verdict);
+        let news = (!is_known).then_some(News::Found(verdict));
+        match policy {
+            Policy::Replace => Judged { news, ..self.write(links, profile) },
+            Policy::Report | Policy::Off => Judged { news, profile: None },
+        }
+    }
+
+    fn learn(&mut self, links: &[Link], profile: &[f64]) -> Judged {
+        if !links.iter().any(|link| link.windows_weight >= ENOUGH_WINDOWS) {
+            return Judged::default();
+        }
+        Judged { news: Some(News::Learnt), ..self.write(links, profile) }
+    }
+
+    fn refine(&mut self, links: &[Link], profile: &[f64], before: f64) -> Judged {
+        let is_out = Verdict::of(links, profile).is_some();
+        if !is_out && weight(links) < MORE * before {
+            return Judged::default();
+        }
+        let written = self.write(links, profile);
+        let differs = |new: &Corrected| {
+            let old = |gpu: usize| profile.get(gpu).copied().unwrap_or(0.0);
+            let off = |(gpu, &on): (usize, &f64)| (on - old(gpu)).abs() > OTHERWISE * on;
+            new.throughput.iter().enumerate().any(off)
+        };
+        match written.profile.filter(differs) {
+            Some(profile) => Judged { news: Some(News::Refined), profile: Some(profile) },
+            None => Judged::default(),
+        }
+    }
+
+    fn write(&mut self, links: &[Link], profile: &[f64]) -> Judged {
+        let profile = corrected(links, profile);
+        if profile.is_some() {
+            self.written = Some(weight(links));
+        }
+        Judged { news: None, profile }
+    }
+}
+
+fn weight(links: &[Link]) -> f64 {
+    links.iter().map(|link| link.weight).sum()
+}

@@ -1,0 +1,120 @@
+//! What alike runs say about the ratio of two gpu types.
+
+use super::evidence::Evidence;
+use super::run::{Run, middle, plain_middle, squares};
+use super::tolerance::{Basis, tolerance};
+use std::collections::BTreeMap;
+
+/// The ratio of two gpu types, as it was seen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Link {
+    pub low: usize,
+    pub high: usize,
+    /// The logarithm of the rate on `high` over that on `low`.
+    pub ratio: f64,
+    /// The weight of the runs.
+    pub weight: f64,
+    /// The weight of the windows.
+    pub windows_weight: f64,
+    pub tolerance: f64,
+    /// Runs and windows that it rests on.
+    pub runs: u32,
+    pub windows: u32,
+    /// Most of the runs waited for their data.
+    pub waiting: bool,
+}
+
+/// Runs of one kind, workers and nodes on two types.
+#[derive(Default)]
+struct Group<'a> {
+    on: [Vec<&'a Run>; 2],
+}
+
+/// All pairs of types of which alike runs were seen.
+pub(super) fn links(evidence: &Evidence) -> Vec<Link> {
+    let runs = evidence.runs();
+    let types: Vec<usize> = runs.keys().copied().collect();
+    let mut links = Vec::new();
+    for (i, &low) in types.iter().enumerate() {
+        for &high in &types[i + 1..] {
+            links.extend(link(low, high, &runs[&low], &runs[&high]));
+        }
+    }
+    links
+}
+
+fn link(low: usize, high: usize, on_low: &[Run], on_high: &[Run]) -> Option<Link> {
+    let mut groups = Groups::new();
+    for (side, runs) in [on_low, on_high].into_iter().enumerate() {
+        for run in runs {
+            let key = (run.kind, run.workers, run.nodes);
+            groups.entry(key).or_default().on[side].push(run);
+        }
+    }
+    groups.retain(|_, group| group.on.iter().all(|runs| !runs.is_empty()));
+    if groups.is_empty() {
+        return None;
+    }
+    let ratio = middle(groups.values().map(|g| (g.ratio(), g.weight(|_| 1.0))));
+    let (by_run, by_window) = (by_run(&groups, ratio), by_window(&groups));
+    let in_gangs = groups.iter().filter(|(key, _)| key.1 > 1);
+    let gangs = in_gangs.map(|(_, g)| g.weight(|_| 1.0)).sum::<f64>() / by_run.weight;
+    let all = || groups.values().flat_map(|g| g.on.iter().flatten());
+    let runs = all().count() as u32;
+    Some(Link {
+        low,
+        high,
+        ratio,
+        weight: by_run.weight,
+        windows_weight: by_window.weight,
+        tolerance: tolerance(&by_run, &by_window, gangs),
+        runs,
+        windows: all().map(|run| run.windows).sum(),
+        waiting: 2 * all().filter(|run| run.waiting).count() > runs as usize,
+    })
+}
+
+type Groups<'a> = BTreeMap<(u64, u32, u32), Group<'a>>;
+
+/// Runs differ from alike runs on the same type, and groups from what all groups say.
+fn by_run(groups: &Groups<'_>, ratio: f64) -> Basis {
+    let mut basis = Basis { differences: groups.len() as u32 - 1, ..Basis::default() };
+    for group in groups.values() {
+        let weight = group.weight(|_| 1.0);
+        basis.weight += weight;
+        basis.squares += weight * (group.ratio() - ratio).powi(2);
+        for runs in &group.on {
+            let rates: Vec<f64> = runs.iter().map(|run| run.rate).collect();
+            basis.squares += squares(&rates);
+            basis.differences += rates.len() as u32 - 1;
+        }
+    }
+    basis
+}
+
+/// Windows differ from those of the same run.
+fn by_window(groups: &Groups<'_>) -> Basis {
+    let mut basis = Basis::default();
+    for group in groups.values() {
+        basis.weight += group.weight(|run| f64::from(run.windows));
+        for run in group.on.iter().flatten() {
+            basis.squares += run.squares;
+            basis.differences += run.windows.saturating_sub(1);
+        }
+    }
+    basis
+}
+
+impl Group<'_> {
+    fn ratio(&self) -> f64 {
+        let [low, high] =
+            [0, 1].map(|side: usize| plain_middle(self.on[side].iter().map(|run| run.rate)));
+        high - low
+    }
+
+    /// `1 / (1/n + 1/m)` of what is counted on the two sides.
+    fn weight(&self, count: impl Fn(&Run) -> f64) -> f64 {
+        let [n, m] = [0, 1].map(|side: usize| self.on[side].iter().map(|r| count(r)).sum::<f64>());
+        n * m / (n + m)
+    }
+}

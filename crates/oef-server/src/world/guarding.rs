@@ -1,0 +1,233 @@
+//! What jobs show, compared with the profiles of their workloads.
+
+use super::{Action, Mark, ProfileEntry, Rejection, World};
+use oef_api::types::{EventTopic, JobState, Provenance};
+use oef_sched::guard::{Corrected, News, Notice, Place, Policy, Verdict, Word};
+use oef_sched::{JobId, Time, WorkloadKey};
+
+/// The source of a profile that the guard wrote.
+const SEEN: &str = "seen while its jobs ran";
+
+impl World {
+    /// A job told how far it is.
+    pub(super) fn listen(&mut self, at: Time, id: JobId) {
+        // A profile run is a measurement of its own.
+        let Some(job) = self.jobs.get(&id).filter(|job| job.spec.probe.is_none()) else { return };
+        let Some(run) = job.run().filter(|_| job.state == JobState::Running) else { return };
+        let (generation, told, workload) = (run.generation, &job.telemetry, job.workload);
+        let Some(place) = self.place(id, kind(&job.spec)) else { return };
+        let word = Word {
+            job: id,
+            generation,
+            workload,
+            place,
+            steps: told.steps,
+            checkpoint: told.checkpoint,
+            wait: told.wait,
+            clock_ms: told.clock_ms,
+        };
+        let noticed = self.guard.word(at, &word);
+        if let Some(notice) = noticed.filter(|_| self.settings.guard != Policy::Off) {
+            self.noticed(at, notice);
+        }
+    }
+
+    /// What a job tells no longer counts: it stops, or has stopped.
+    pub(super) fn deaf(&mut self, id: JobId) {
+        if let Some(job) = self.jobs.get(&id) {
+            self.guard.ended(job.workload, id);
+        }
+    }
+
+    /// Where a job runs; `None`: not on GPUs of one type.
+    fn place(&self, id: JobId, kind: u64) -> Option<Place> {
+        let gpus = &self.sched.job(id)?.lease()?.gpus;
+        let cluster = self.sched.cluster();
+        let node = gpus.first()?.node.0;
+        let gpu_type = cluster.nodes().get(node)?.gpu_type();
+        let mut nodes: Vec<usize> = gpus.iter().map(|gpu| gpu.node.0).collect();
+        nodes.sort();
+        nodes.dedup();
+        let of_type = |n: &usize| cluster.nodes().get(*n).is_some_and(|n| n.gpu_type() == gpu_type);
+        let (workers, count) = (gpus.len() as u32, nodes.len() as u32);
+        nodes.iter().all(of_type).then_some(Place {
+            gpu_type: gpu_type.0,
+            workers,
+            nodes: count,
+            node,
+            kind,
+        })
+    }
+
+    fn noticed(&mut self, at: Time, notice: Notice) {
+        match notice {
+            Notice::HostBound(workload) => {
+                let Some(entry) = self.workloads.get(&workload) else { return };
+                let tenant = entry.tenant.clone();
+                let message = format!(
+                    "jobs of {tenant}/{} wait for their data most of the time, not for the GPU",
+                    entry.name
+                );
+                self.note(at, EventTopic::Tenant, Some(&tenant), message);
+            }
+            Notice::Crowded(node) => {
+                let nodes = self.sched.cluster().nodes();
+                let place = match node.and_then(|node| nodes.get(node)) {
+                    Some(node) => format!("on {}", node.name()),
+                    None => "on all nodes together".into(),
+                };
+                let message = format!(
+                    "most jobs {place} became much slower at the same time; that says nothing about their profiles \
+                     and is not counted"
+                );
+                self.note(at, EventTopic::Cluster, None, message);
+            }
+        }
+    }
+
+    /// Looks at what was seen of every workload, once in a round.
+    pub(super) fn judge(&mut self, at: Time, out: &mut Vec<Action>) -> Result<(), Rejection> {
+        for key in self.guard.fresh() {
+            let Some(entry) = self.workloads.get(&key) else { continue };
+            let (tenant, name) = (entry.tenant.clone(), format!("{}/{}", entry.tenant, entry.name));
+            let told = self.for_scheduler(&entry.profile);
+            let who = match entry.profile.provenance {
+                Provenance::Measured => "has a measured profile saying",
+                Provenance::Declared | Provenance::Estimated => "says",
+            };
+            let judged = self.guard.judge(key, &told, self.settings.guard);
+            let counts = if judged.profile.is_some() { "; what was seen counts now" } else { "" };
+            if let Some(seen) = &judged.profile {
+                self.write_seen(at, key, seen, out)?;
+            }
+            let message = match judged.news {
+                None => continue,
+                Some(News::Found(verdict)) => {
+                    self.totals.false_profiles += u64::from(!verdict.may_be_honest());
+                    format!("{}{counts}", self.sentence(&name, who, &verdict))
+                }
+                Some(News::Cleared) => {
+                    format!("what the jobs of {name} show fits its profile again")
+                }
+                Some(News::Learnt) => {
+                    format!("the profile of {name} was an estimate; now it is what its jobs showed")
+                }
+                Some(News::Refined) => {
+                    format!("the profile of {name} follows what more of its jobs showed")
+                }
+            };
+            self.note(at, EventTopic::Tenant, Some(&tenant), message);
+        }
+        Ok(())
+    }
+
+    /// Somebody tells a profile: where the operator wants it, what was seen counts all the same.
+    pub(super) fn told_profile(
+        &mut self,
+        at: Time,
+        key: WorkloadKey,
+        profile: &ProfileEntry,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        self.set_profile(at, key, profile.clone(), out)?;
+        if profile.provenance != Provenance::Declared {
+            self.guard.trusted(key);
+            return Ok(());
+        }
+        let told = self.for_scheduler(profile).throughput;
+        let Some((seen, verdict)) = self.guard.told(key, &told, self.settings.guard) else {
+            return Ok(());
+        };
+        self.write_seen(at, key, &seen, out)?;
+        let Some(entry) = self.workloads.get(&key) else { return Ok(()) };
+        let (tenant, name) = (entry.tenant.clone(), format!("{}/{}", entry.tenant, entry.name));
+        let message = match verdict {
+            Some(verdict) => {
+                format!("{}; what was seen counts", self.sentence(&name, "says", &verdict))
+            }
+            None => format!("of {name} what was seen counts, not what it says now"),
+        };
+        self.note(at, EventTopic::Tenant, Some(&tenant), message);
+        Ok(())
+    }
+
+    /// What was seen becomes the profile of a workload.
+    fn write_seen(
+        &mut self,
+        at: Time,
+        key: WorkloadKey,
+        seen: &Corrected,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        let Some(before) = self.workloads.get(&key).map(|entry| entry.profile.clone()) else {
+            return Ok(());
+        };
+        let (provenance, since_ms) = (Provenance::Measured, at.0);
+        let mut profile = ProfileEntry { provenance, since_ms, source: SEEN.into(), ..before };
+        for (index, gpu) in self.sched.cluster().types().iter().enumerate() {
+            let on = seen.throughput.get(index).copied().unwrap_or(0.0);
+            if on <= 0.0 {
+                continue;
+            }
+            let is_seen = seen.seen.get(index).copied().unwrap_or(false);
+            let (provenance, detail) = match is_seen {
+                true => (Provenance::Measured, SEEN),
+                false => (
+                    Provenance::Estimated,
+                    "not seen yet; as it was told, in the measure of what was seen",
+                ),
+            };
+            profile.throughput.insert(gpu.clone(), on);
+            let detail = Some(detail.to_string());
+            let mark = Mark {
+                provenance,
+                since_ms,
+                spread: None,
+                batches: None,
+                cost_s: None,
+                detail,
+                was: None,
+            };
+            profile.marks.insert(gpu.clone(), mark);
+        }
+        self.set_profile(at, key, profile, out)
+    }
+
+    /// What does not fit, in a sentence.
+    pub(crate) fn sentence(&self, name: &str, who: &str, verdict: &Verdict) -> String {
+        let types = self.sched.cluster().types();
+        let gpu = |index: usize| types.get(index).map_or("?", String::as_str);
+        let Verdict { fast, slow, said, seen, windows, runs, .. } = *verdict;
+        let waits = match verdict.host_bound {
+            true => ", which wait for their data most of the time",
+            false => "",
+        };
+        let good_faith = match verdict.may_be_honest() {
+            true => "; a measurement may well be off by as much",
+            false => "",
+        };
+        format!(
+            "{name} {who} that {} is {said:.1} times {}; its jobs{waits} showed {seen:.1} ({windows} windows of {runs} runs{good_faith})",
+            gpu(fast),
+            gpu(slow)
+        )
+    }
+}
+
+/// A number that is the same for jobs whose steps are alike: the same program with the same arguments (FNV-1a,
+/// which is the same everywhere).
+fn kind(spec: &oef_api::types::JobSubmit) -> u64 {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let mut add = |text: &str| {
+        for byte in text.bytes().chain([0xff]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    };
+    spec.command.iter().for_each(|word| add(word));
+    add(spec.script.as_deref().unwrap_or_default());
+    for (name, value) in &spec.env {
+        add(name);
+        add(value);
+    }
+    hash
+}

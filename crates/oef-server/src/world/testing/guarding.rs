@@ -1,0 +1,227 @@
+//! Profiles that are not what jobs show: what is said, and what counts.
+
+use super::check::check;
+use super::life::empty;
+use crate::world::{Change, NewJob, ProfileEntry, Record, RunEnding, Telemetry, World};
+use oef_api::types::{JobSubmit, Limits, Provenance, SettingsPatch};
+use oef_sched::{JobId, NodeSpec, Time};
+use std::collections::BTreeMap;
+
+/// Two nodes, one tenant, and four jobs that run on all GPUs, twice as fast on `fast`.
+struct Lab {
+    world: World,
+    journal: Vec<Record>,
+    at: u64,
+    steps: BTreeMap<JobId, f64>,
+}
+
+const TRUE_RATIO: f64 = 2.0;
+
+impl Lab {
+    fn new(policy: &str, said: Option<f64>) -> Lab {
+        let mut lab =
+            Lab { world: empty(), journal: Vec::new(), at: 1_000, steps: BTreeMap::new() };
+        let guard = Some(policy.to_string());
+        lab.then(Change::Settings(SettingsPatch { guard, ..SettingsPatch::default() }));
+        for (name, gpu_type) in [("n1", "slow"), ("n2", "fast")] {
+            let (name, gpu_type) = (name.into(), gpu_type.into());
+            lab.then(Change::NodeUp(NodeSpec { name, gpu_type, gpus: 2 }));
+        }
+        let (name, limits) = ("ada".to_string(), Limits::default());
+        lab.then(Change::TenantCreated { name, weight: 1.0, group: None, limits });
+        if let Some(said) = said {
+            lab.declare(said);
+        }
+        for id in 1..=4 {
+            lab.then(submit(id));
+        }
+        lab.then(Change::Round { kept: false });
+        let jobs: Vec<JobId> = lab.world.jobs.keys().copied().collect();
+        for job in jobs {
+            let generation = lab.world.jobs[&job].run().expect("all run").generation;
+            lab.then(Change::Started { job, generation, at_ms: None, host: None });
+        }
+        lab
+    }
+
+    fn then(&mut self, change: Change) {
+        self.at += 10;
+        let record = Record { at: Time(self.at), change };
+        self.world.apply(&record).expect("taken");
+        self.journal.push(record);
+        check(&self.world);
+    }
+
+    fn declare(&mut self, ratio: f64) {
+        let throughput =
+            BTreeMap::from([("slow".to_string(), 10.0), ("fast".to_string(), 10.0 * ratio)]);
+        let profile =
+            ProfileEntry::plain(throughput, Provenance::Declared, self.at, "told by ada".into());
+        let (tenant, name, weight) = ("ada".into(), "w".into(), None);
+        self.then(Change::WorkloadPut { tenant, name, weight, profile: Some(profile) });
+    }
+
+    /// Every job tells how far it is, every five seconds, and a round begins.
+    fn rounds(&mut self, count: usize, wait: Option<f64>) {
+        for word in 0..12 * count {
+            self.at += 5_000;
+            for job in self.world.jobs.keys().copied().collect::<Vec<_>>() {
+                let Some(run) = self.world.jobs[&job].run() else { continue };
+                let fast = run.gpus[0].gpu_type == "fast";
+                let generation = run.generation;
+                let steps = self.steps.entry(job).or_default();
+                *steps += if fast { 50.0 * TRUE_RATIO } else { 50.0 };
+                let (steps, clock_ms) = (*steps, Some(self.at));
+                let telemetry = Telemetry { steps, wait, clock_ms, ..Telemetry::default() };
+                self.then(Change::Progress { job, generation, telemetry });
+            }
+            if word % 12 == 11 {
+                self.then(Change::Round { kept: false });
+            }
+        }
+    }
+
+    fn ratio(&self) -> f64 {
+        let profile = &self.world.workloads.values().next().expect("a workload").profile;
+        profile.throughput["fast"] / profile.throughput["slow"]
+    }
+
+    /// What was said to the tenant beside the usual.
+    fn said(&self) -> Vec<String> {
+        let events = self.world.events.iter().map(|event| event.message.clone());
+        events
+            .filter(|m| m.contains("seen") || m.contains("showed") || m.contains("show "))
+            .collect()
+    }
+}
+
+fn submit(id: u64) -> Change {
+    let spec = JobSubmit {
+        tenant: Some("ada".into()),
+        workload: Some("w".into()),
+        name: Some("train".into()),
+        command: vec!["train".into()],
+        workers: 1,
+        ..JobSubmit::default()
+    };
+    Change::Submitted { jobs: vec![NewJob { id, spec }], key: None }
+}
+
+#[test]
+fn a_false_profile_is_said_once_and_what_was_seen_counts() {
+    let mut lab = Lab::new("replace", Some(8.0));
+    lab.rounds(3, None);
+    assert!((lab.ratio() - TRUE_RATIO).abs() < 1e-9, "{}", lab.ratio());
+    let said = lab.said();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(
+        said[0].starts_with("ada/w says that fast is 8.0 times slow; its jobs showed 2.0 (")
+            && said[0].ends_with("runs); what was seen counts now"),
+        "{said:?}"
+    );
+    assert_eq!(lab.world.totals.false_profiles, 1);
+    let entry = lab.world.workloads.values().next().expect("a workload");
+    assert_eq!(entry.profile.provenance, Provenance::Measured);
+    assert_eq!(entry.profile.provenance_on("fast"), Provenance::Measured);
+    assert_eq!(entry.history[0].throughput["fast"], 80.0, "what was said is remembered");
+    // The same lie again.
+    lab.declare(8.0);
+    assert!((lab.ratio() - TRUE_RATIO).abs() < 1e-9, "{}", lab.ratio());
+    assert!(lab.said()[1].ends_with("what was seen counts"), "{:?}", lab.said());
+}
+
+#[test]
+fn a_profile_that_is_a_little_off_is_corrected_and_nobody_is_accused() {
+    let mut lab = Lab::new("replace", Some(2.8));
+    for _ in 0..15 {
+        lab.rounds(2, None);
+        // Runs are what narrows the tolerance: all jobs are lost and start again.
+        for job in lab.world.jobs.keys().copied().collect::<Vec<_>>() {
+            let generation = lab.world.jobs[&job].run().expect("a run").generation;
+            let (ending, detail) = (RunEnding::Lost, "gone".to_string());
+            let (last_lines, at_ms) = (None, None);
+            lab.then(Change::Ended { job, generation, ending, detail, last_lines, at_ms });
+            let Some(run) = lab.world.jobs[&job].run() else { continue };
+            let generation = run.generation;
+            lab.then(Change::Started { job, generation, at_ms: None, host: None });
+        }
+        lab.then(Change::Round { kept: false });
+        for job in lab.world.jobs.keys().copied().collect::<Vec<_>>() {
+            let run = lab.world.jobs[&job].run().expect("a run");
+            let (generation, is_started) = (run.generation, run.started.is_some());
+            if !is_started {
+                lab.then(Change::Started { job, generation, at_ms: None, host: None });
+            }
+        }
+    }
+    assert!((lab.ratio() - TRUE_RATIO).abs() < 1e-9, "{}", lab.ratio());
+    assert!(lab.said()[0].contains("a measurement may well be off by as much"), "{:?}", lab.said());
+    assert_eq!(lab.world.totals.false_profiles, 0);
+}
+
+#[test]
+fn a_report_changes_nothing_and_off_says_nothing() {
+    for (policy, count) in [("report", 1), ("off", 0)] {
+        let mut lab = Lab::new(policy, Some(8.0));
+        lab.rounds(3, None);
+        assert_eq!((lab.ratio(), lab.said().len()), (8.0, count), "{policy}: {:?}", lab.said());
+    }
+}
+
+#[test]
+fn an_honest_tenant_hears_nothing() {
+    let mut lab = Lab::new("replace", Some(TRUE_RATIO));
+    lab.rounds(6, None);
+    assert_eq!((lab.said(), lab.ratio()), (Vec::new(), TRUE_RATIO));
+}
+
+#[test]
+fn an_estimate_gives_way_even_where_it_is_only_reported() {
+    let mut lab = Lab::new("report", None);
+    assert_eq!(lab.ratio(), 1.0, "nothing was known");
+    lab.rounds(3, None);
+    assert!((lab.ratio() - TRUE_RATIO).abs() < 1e-9, "{}", lab.ratio());
+    assert!(lab.said()[0].contains("was an estimate"), "{:?}", lab.said());
+    assert_eq!(lab.world.totals.false_profiles, 0, "nobody is accused");
+}
+
+#[test]
+fn jobs_that_wait_for_their_data_are_named() {
+    let mut lab = Lab::new("replace", Some(TRUE_RATIO));
+    lab.rounds(2, Some(0.8));
+    let message = "jobs of ada/w wait for their data most of the time, not for the GPU";
+    let count = lab.world.events.iter().filter(|event| event.message == message).count();
+    assert_eq!(count, 1);
+}
+
+#[test]
+fn the_same_records_and_a_snapshot_in_between_give_the_same_world() {
+    let mut lab = Lab::new("replace", Some(8.0));
+    lab.rounds(3, None);
+    let text = lab.world.to_snapshot().expect("written");
+    for middle in [0, 30, 90, lab.journal.len()] {
+        let mut world = empty();
+        for record in &lab.journal[..middle] {
+            world.apply(record).expect("taken");
+        }
+        let mut world = World::from_snapshot(&world.to_snapshot().expect("written")).expect("read");
+        for record in &lab.journal[middle..] {
+            world.apply(record).expect("taken");
+        }
+        assert!(world.to_snapshot().expect("written") == text, "after {middle} records");
+    }
+}
+
+#[test]
+fn a_tenant_that_is_gone_leaves_nothing_behind() {
+    let mut lab = Lab::new("replace", Some(8.0));
+    lab.rounds(3, None);
+    lab.then(Change::TenantRemoved { name: "ada".into() });
+    for job in lab.world.jobs.keys().copied().collect::<Vec<_>>() {
+        let Some(run) = lab.world.jobs[&job].run() else { continue };
+        let (generation, ending) = (run.generation, RunEnding::Checkpointed);
+        let (detail, last_lines, at_ms) = ("it saved its work".into(), None, None);
+        lab.then(Change::Ended { job, generation, ending, detail, last_lines, at_ms });
+    }
+    assert_eq!(lab.world.guard, oef_sched::guard::Guard::default());
+}
