@@ -57,8 +57,9 @@ pub(crate) enum Division {
 }
 
 impl Instance {
-    /// The canonical form of a problem; `cap` is one more limit on every tenant's GPUs.
-    pub fn new(problem: &Problem, cap: Option<f64>) -> Self {
+    /// The canonical form of a problem; `cap` is one more limit on every tenant's GPUs. It is found more quickly
+    /// where the order of the workloads is nearly that of the `last` problem.
+    pub fn new(problem: &Problem, cap: Option<f64>, last: &mut LastOrder) -> Self {
         let active = |l: usize| demand_of(problem, cap, problem.workloads()[l].tenant) > 0.0;
         let active: Vec<usize> = (0..problem.workloads().len()).filter(|&l| active(l)).collect();
         let workload = |l: usize| &problem.workloads()[l];
@@ -80,7 +81,7 @@ impl Instance {
         };
         let runs = |l: &usize| instance.types.iter().any(|j| workload(*l).speedup[j.0] > 0.0);
         let active: Vec<usize> = active.into_iter().filter(runs).collect();
-        let keys = Keys::new(problem, &instance, cap, active);
+        let keys = Keys::new(problem, &instance, cap, active, last);
         let mut cap_of_tenant: BTreeMap<usize, usize> = BTreeMap::new();
         for class in keys.classes() {
             let limited = keys.limited[class[0].1] != UNLIMITED;
@@ -274,6 +275,39 @@ const UNLIMITED: u64 = 0;
 /// A workload whose tenant's limit ties it to others: a row of its own.
 const ALONE: u64 = u64::MAX;
 
+/// The workloads of a problem in canonical order, for the next problem that differs little from it. Only a hint:
+/// the order of an instance is the same with any.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LastOrder(Vec<usize>);
+
+impl LastOrder {
+    /// These workloads are gone, and later ones have moved into their places.
+    pub fn remove(&mut self, gone: &std::ops::Range<usize>) {
+        self.0.retain(|l| !gone.contains(l));
+        for l in self.0.iter_mut().filter(|l| **l >= gone.end) {
+            *l -= gone.len();
+        }
+    }
+
+    /// The positions of some workloads, given in the order of the problem, as they stood here; those that are
+    /// new come last.
+    fn positions(&self, workloads: &[usize]) -> Vec<usize> {
+        const NOWHERE: usize = usize::MAX;
+        let end = workloads.last().map_or(0, |last| last + 1);
+        let mut position = vec![NOWHERE; end];
+        for (i, &l) in workloads.iter().enumerate() {
+            position[l] = i;
+        }
+        let mut take = |l: usize| {
+            let found = position.get_mut(l).map(|i| std::mem::replace(i, NOWHERE));
+            found.filter(|&i| i != NOWHERE)
+        };
+        let mut order: Vec<usize> = self.0.iter().filter_map(|&l| take(l)).collect();
+        order.extend(workloads.iter().filter_map(|&l| take(l)));
+        order
+    }
+}
+
 /// What makes workloads alike, as integers, and an order of them.
 struct Keys<'a> {
     problem: &'a Problem,
@@ -293,6 +327,7 @@ impl<'a> Keys<'a> {
         instance: &Instance,
         cap: Option<f64>,
         workloads: Vec<usize>,
+        last: &mut LastOrder,
     ) -> Self {
         let width = instance.width();
         let everything: f64 = instance.capacity.iter().sum();
@@ -312,19 +347,21 @@ impl<'a> Keys<'a> {
             });
         }
         let mut keys = Keys { problem, width, workloads, profile, limited, order: Vec::new() };
-        keys.sort();
+        keys.sort(last.positions(&keys.workloads));
+        last.0 = keys.order.iter().map(|&(_, i)| keys.workloads[i]).collect();
         keys
     }
 
-    /// Sorts by profile, then by limit, then by name. The first type on which profiles differ decides
-    /// nearly always, so it is kept beside the position.
-    fn sort(&mut self) {
+    /// Sorts by profile, then by limit, then by name, beginning with an order that is perhaps nearly right. The
+    /// first type on which profiles differ decides nearly always, so it is kept beside the position.
+    fn sort(&mut self, begin: Vec<usize>) {
         let (n, k) = (self.workloads.len(), self.width);
         let differs = |j: &usize| (1..n).any(|i| self.profile[i * k + j] != self.profile[*j]);
         let first = (0..k).find(differs).unwrap_or(0);
         let mut order: Vec<(u64, usize)> =
-            (0..n).map(|i| (self.profile[i * k + first], i)).collect();
-        order.sort_unstable_by(|a, b| {
+            begin.into_iter().map(|i| (self.profile[i * k + first], i)).collect();
+        // The stable sort makes use of runs that are in order already.
+        order.sort_by(|a, b| {
             (a.0.cmp(&b.0))
                 .then_with(|| self.key(a.1).cmp(&self.key(b.1)))
                 .then_with(|| self.name(a.1).cmp(&self.name(b.1)))
@@ -354,4 +391,28 @@ impl<'a> Keys<'a> {
 fn quantise(x: f64) -> u64 {
     const DROPPED: u32 = 10;
     (x.to_bits() + (1 << (DROPPED - 1))) >> DROPPED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ProblemSpec;
+
+    #[test]
+    fn the_last_order_is_only_a_hint() {
+        let rows: [&[f64]; 6] =
+            [&[1.0, 3.0], &[1.0, 2.0], &[1.0, 5.0], &[1.0, 2.0], &[1.0, 4.0], &[1.0, 1.0]];
+        let problem = ProblemSpec::from_matrix(&[2.0, 1.0], &rows).validate().unwrap();
+        let mut last = LastOrder::default();
+        let fresh = Instance::new(&problem, None, &mut last);
+        assert_eq!(last.0, [5, 1, 3, 0, 4, 2]);
+        let hints = [vec![], vec![5, 1, 3, 0, 4, 2], vec![2, 4, 0], vec![9, 1, 1, 70, 3, 5, 5]];
+        for hint in hints {
+            let again = Instance::new(&problem, None, &mut LastOrder(hint.clone()));
+            assert_eq!(again.speedup, fresh.speedup, "{hint:?}");
+            assert_eq!(again.members, fresh.members, "{hint:?}");
+        }
+        last.remove(&(1..3));
+        assert_eq!(last.0, [3, 1, 0, 2]);
+    }
 }

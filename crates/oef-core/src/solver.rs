@@ -84,7 +84,9 @@ impl Solver {
                 Ok(self.problem.add_tenant(tenant)?)
             }
             Change::RemoveTenant { tenant } if self.problem.tenants().len() > 1 => {
-                self.problem.remove_tenant(self.tenant(change, tenant)?);
+                let tenant = self.tenant(change, tenant)?;
+                self.memory.remove(&self.problem.tenants()[tenant.0].workloads);
+                self.problem.remove_tenant(tenant);
                 Ok(())
             }
             Change::SetWeight { tenant, weight } if ORDINARY.contains(weight) => {

@@ -161,7 +161,7 @@ mod tests {
     use super::super::{State, interior, solve};
     use super::*;
     use crate::ProblemSpec;
-    use crate::instance::Instance;
+    use crate::instance::{Instance, LastOrder};
     use crate::scaled::Scaled;
     use std::cell::Cell;
 
@@ -176,7 +176,7 @@ mod tests {
         let rows: Vec<Vec<f64>> = (0..40).map(|l| (0..5).map(|j| entry(l, j)).collect()).collect();
         let rows: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
         let spec = ProblemSpec::from_matrix(&[9.0, 7.0, 5.0, 3.0, 2.0], &rows);
-        Instance::new(&spec.validate().unwrap(), None)
+        Instance::new(&spec.validate().unwrap(), None, &mut LastOrder::default())
     }
 
     #[test]

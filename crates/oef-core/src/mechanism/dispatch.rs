@@ -5,7 +5,7 @@ use super::{
 };
 use crate::OPTIMALITY_TOLERANCE;
 use crate::ids::{TypeId, WorkloadId};
-use crate::instance::{Division, Instance};
+use crate::instance::{Division, Instance, LastOrder};
 use crate::lp::LpError;
 use crate::market::{Allocation, Levelling, MarketState};
 use crate::problem::{MAX_COOPERATIVE_PROFILES, Problem};
@@ -33,6 +33,14 @@ pub fn solve(
 pub(crate) struct Memory {
     market: MarketState,
     cooperative: cooperative::State,
+    order: LastOrder,
+}
+
+impl Memory {
+    /// These workloads have left the problem.
+    pub fn remove(&mut self, gone: &std::ops::Range<usize>) {
+        self.order.remove(gone);
+    }
 }
 
 /// Like [`solve`], starting from what an earlier solve left.
@@ -54,7 +62,7 @@ pub(crate) fn solve_again(
         _ => {}
     }
     let cap = if mechanism == Mechanism::Gavel { options.gavel_cap } else { None };
-    let instance = Instance::new(problem, cap);
+    let instance = Instance::new(problem, cap, &mut memory.order);
     check_size(&instance, mechanism)?;
     let found = if instance.rows() == 0 {
         Ok(nothing(&instance))
