@@ -30,3 +30,4 @@ pub(crate) use command::{Command, Done};
 pub(crate) use message::Message;
 pub(crate) use recovery::start;
 pub(crate) use shared::Shared;
+pub(crate) use submission::check_alone;

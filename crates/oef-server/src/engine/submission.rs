@@ -144,11 +144,16 @@ fn fill(caller: &Caller, mut job: JobSubmit) -> Result<JobSubmit, Problem> {
 /// Everything about one job that can be told without starting it.
 fn check(world: &World, job: &JobSubmit) -> Result<(), Problem> {
     check_command(job)?;
+    check_alone(job)?;
+    check_gang(world, job)
+}
+
+/// What must be right about a job wherever it would run, also about one that is only asked about.
+pub(crate) fn check_alone(job: &JobSubmit) -> Result<(), Problem> {
     check_words(job)?;
     check_numbers(job)?;
     check_probe(job)?;
-    check_folders(job)?;
-    check_gang(world, job)
+    check_folders(job)
 }
 
 fn check_command(job: &JobSubmit) -> Result<(), Problem> {

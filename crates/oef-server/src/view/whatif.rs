@@ -61,7 +61,9 @@ impl WhatIfDraft {
             after: of(&after, name),
         });
         let tenants: Vec<TenantEffect> = tenants.collect();
-        let (total_before, total_after) = (before.values().sum(), after.values().sum());
+        // The sum of nothing is -0, which nobody wants to read.
+        let total = |of: &BTreeMap<String, f64>| of.values().sum::<f64>() + 0.0;
+        let (total_before, total_after) = (total(&before), total(&after));
         let mut sentences = sentences(&tenants, total_before, total_after);
         sentences.extend(starts.iter().map(start_sentence));
         sentences.extend(notes);

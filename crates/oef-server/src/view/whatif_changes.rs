@@ -2,6 +2,7 @@
 
 use super::access;
 use crate::caller::Caller;
+use crate::engine::check_alone;
 use crate::problem::{Kind, More as _};
 use crate::world::World;
 use oef_api::types::{JobSubmit, Problem as Trouble, Role, WhatIf, WhatIfChange};
@@ -119,9 +120,13 @@ fn new_job(world: &World, caller: &Caller, id: JobId, spec: &JobSubmit) -> Resul
     for gpu_type in &spec.types {
         known_type(world, gpu_type)?;
     }
-    let profile = world.for_scheduler(&world.estimate(world.sched.now()));
     let workload = spec.workload.clone().unwrap_or_else(|| "default".into());
-    Ok(NewJob { id, tenant: tenant.into(), workload, profile, spec: Box::new(spec.clone()) })
+    let mut filled = spec.clone();
+    (filled.tenant, filled.workload) = (Some(tenant.into()), Some(workload.clone()));
+    filled.name.get_or_insert_with(|| "asked".into());
+    check_alone(&filled)?;
+    let profile = world.for_scheduler(&world.estimate(world.sched.now()));
+    Ok(NewJob { id, tenant: tenant.into(), workload, profile, spec: Box::new(filled) })
 }
 
 /// Does a change to the copy. Returns the job that it adds, if it adds one.

@@ -136,6 +136,13 @@ fn what_makes_no_sense_is_refused_with_its_name() {
         (r#"{"change":"submit","job":{"command":["x"]}}"#, "bad_request", "tenant"),
         (r#"{"change":"submit","job":{"tenant":"alice","types":["odd"]}}"#, "unknown_type", "odd"),
         (r#"{"change":"submit","job":{"tenant":"alice","workers":0}}"#, "bad_request", "worker"),
+        (r#"{"change":"submit","job":{"tenant":"alice","grace_s":-1}}"#, "bad_request", "grace"),
+        (r#"{"change":"submit","job":{"tenant":"alice","workdir":"here"}}"#, "bad_request", "here"),
+        (
+            r#"{"change":"submit","job":{"tenant":"alice","types":["slow"],"probe":{"warmup":1001}}}"#,
+            "bad_request",
+            "warm-up",
+        ),
     ] {
         let problem = ask(&scene, vec![change(text)]).expect_err(text);
         assert_eq!(problem.kind, kind, "{text}: {problem:?}");
