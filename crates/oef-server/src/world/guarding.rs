@@ -162,11 +162,22 @@ impl World {
         let Some(before) = self.workloads.get(&key).map(|entry| entry.profile.clone()) else {
             return Ok(());
         };
+        let told = Mark {
+            provenance: before.provenance,
+            since_ms: before.since_ms,
+            spread: None,
+            batches: None,
+            cost_s: None,
+            detail: Some(before.source.clone()),
+            was: None,
+        };
         let (provenance, since_ms) = (Provenance::Measured, at.0);
         let mut profile = ProfileEntry { provenance, since_ms, source: SEEN.into(), ..before };
         for (index, gpu) in self.sched.cluster().types().iter().enumerate() {
             let on = seen.throughput.get(index).copied().unwrap_or(0.0);
             if on <= 0.0 {
+                // That it cannot run there was told, and stays so.
+                profile.marks.entry(gpu.clone()).or_insert_with(|| told.clone());
                 continue;
             }
             let is_seen = seen.seen.get(index).copied().unwrap_or(false);
