@@ -41,6 +41,10 @@ EMULATED_SMALL = "small=1,mid=1,big=1"
 END_SECONDS = 35.0
 
 
+#: The names of the mechanisms, which are also those of the folders with their results.
+MECHANISMS = ("noncooperative", "cooperative", "nash", "incentive", "max-min", "efficiency", "gavel", "gandiva-fair")
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=(__doc__ or "").split("\n\n", 1)[0],
@@ -50,12 +54,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--emulate", action="store_true", help="without MPS: emulated types that share one GPU by turns"
     )
-    parser.add_argument("--minutes", type=float, help="under each mechanism [10; with --cpu 1, without PyTorch 0.5]")
+    parser.add_argument("--minutes", type=_positive, help="under each mechanism [10; with --cpu 1, without PyTorch 0.5]")
     parser.add_argument(
-        "--round", type=float, metavar="S", help="length of a round in seconds [40; with --cpu 10, without PyTorch 3]"
+        "--round", type=_positive, metavar="S", help="length of a round in seconds [40; with --cpu 10, without PyTorch 3]"
     )
-    parser.add_argument("--mechanisms", default="noncooperative,cooperative", help="one after the other [both]")
-    parser.add_argument("--jobs", type=int, help="jobs of each tenant [5; with --cpu 2]")
+    parser.add_argument("--mechanisms", type=_mechanisms, default="noncooperative,cooperative", help="one after the other [both]")
+    parser.add_argument("--jobs", type=_count, help="jobs of each tenant [5; with --cpu 2]")
     parser.add_argument("--out", type=Path, default=Path("h200-results"), help="where results go [h200-results]")
     parser.add_argument("--oef", type=Path, help="the binary [built with cargo, or the one in PATH]")
     parser.add_argument("--mps", default=MPS, help=f"the parts of the GPU [{MPS}]".replace("%", "%%"))
@@ -67,11 +71,33 @@ def arguments() -> argparse.Namespace:
         "--warm", action="store_true", help="fork jobs from a process that has imported PyTorch already"
     )
     parser.add_argument(
-        "--limit", type=float, metavar="S", help="be done after so many seconds, with less time for training"
+        "--limit", type=_positive, metavar="S", help="be done after so many seconds, with less time for training"
     )
     parser.add_argument("--check", action="store_true", help="only try one short job on each gpu type")
     parser.add_argument("--report-only", action="store_true", help="only write the report again")
     return parser.parse_args()
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number above 0")
+    return number
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a whole number above 0")
+    return number
+
+
+def _mechanisms(text: str) -> List[str]:
+    names = text.split(",")
+    for name in names:
+        if name not in MECHANISMS:
+            raise argparse.ArgumentTypeError(f"`{name}` is no mechanism; there are {', '.join(MECHANISMS)}")
+    return names
 
 
 def main() -> int:
@@ -86,7 +112,7 @@ def main() -> int:
     except KeyboardInterrupt:
         say("stopped; everything was ended, and what there is was kept")
         return 130
-    except ClusterError as error:
+    except (ClusterError, OSError) as error:
         say(f"error: {error}")
         return 1
 
@@ -100,12 +126,15 @@ def measure(options: argparse.Namespace, began: float) -> None:
     minutes, seconds_of_round = ((1.0, 10.0) if _has("torch") else (0.5, 3.0)) if options.cpu else (10.0, 40.0)
     seconds = 60 * (options.minutes or minutes)
     round_seconds = options.round or seconds_of_round
-    mechanisms = options.mechanisms.split(",")
+    mechanisms: List[str] = options.mechanisms
+    # Before anything of an earlier call is touched.
+    lie, known = _lie(options.lie), _known_profiles(options.profiles)
     # Paths are this machine's own.
     given = {name: value for name, value in vars(options).items() if value not in (None, False)}
+    given["mechanisms"] = ",".join(mechanisms)
     given = {name: value for name, value in given.items() if not isinstance(value, Path)}
     for number, mechanism in enumerate(mechanisms):
-        folder = options.out / mechanism
+        folder = options.out / ("check" if options.check else mechanism)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         facts = conditions(
@@ -118,12 +147,15 @@ def measure(options: argparse.Namespace, began: float) -> None:
                 check(cluster, form, options.out)
                 return
             experiment.prepare(cluster)
-            profiles = _profiles(options, cluster, form)
+            # The other mechanisms of this call use the same.
+            profiles = known = _profiles(options, known, cluster, form)
             if options.limit is not None:
                 left = options.limit - END_SECONDS - (time.monotonic() - began)
+                if left <= 0:
+                    raise ClusterError(f"--limit {options.limit:g} leaves no time for training: allow more")
                 seconds = min(seconds, left / (len(mechanisms) - number))
             jobs = options.jobs or (2 if options.cpu else 5)
-            plan = experiment.Plan(mechanism, seconds, jobs, form, options.out, _lie(options.lie))
+            plan = experiment.Plan(mechanism, seconds, jobs, form, options.out, lie)
             experiment.run(cluster, plan, profiles)
 
 
@@ -174,21 +206,32 @@ def _binary(given: Optional[Path]) -> Path:
     return Path(found).resolve()
 
 
-def _profiles(options: argparse.Namespace, cluster: Cluster, form: Form) -> experiment.Profiles:
-    if options.profiles is not None:
-        known: experiment.Profiles = json.loads(options.profiles.read_text(encoding="utf-8"))
-        missing = [work.path for work in WORKLOADS if work.path not in known]
-        if missing:
-            raise ClusterError(f"{options.profiles} has no profile of {', '.join(missing)}")
-        if options.profiles.resolve() != (options.out / "profiles.json").resolve():
-            write(options.out / "profiles.json", known)
+def _known_profiles(path: Optional[Path]) -> Optional[experiment.Profiles]:
+    """Profiles from a file of an earlier call, checked."""
+    if path is None:
+        return None
+    try:
+        known: experiment.Profiles = json.loads(path.read_text(encoding="utf-8"))
+        missing = [work.path for work in WORKLOADS if not known[work.path]["throughput"]]
+    except KeyError as error:
+        raise ClusterError(f"{path} has no profile of {error.args[0]}: measure them again, without --profiles") from None
+    except (ValueError, TypeError) as error:
+        raise ClusterError(f"{path} is no file of profiles ({error}): measure them again, without --profiles") from None
+    if missing:
+        raise ClusterError(f"{path} has no profile of {', '.join(missing)}: measure them again, without --profiles")
+    return known
+
+
+def _profiles(
+    options: argparse.Namespace, known: Optional[experiment.Profiles], cluster: Cluster, form: Form
+) -> experiment.Profiles:
+    if known is not None:
+        write(options.out / "profiles.json", known)
         experiment.declare(cluster, known)
         return known
     say("measuring every workload on every gpu type")
     profiles = experiment.profile(cluster, form, options.out)
     write(options.out / "profiles.json", profiles)
-    # The other mechanisms of this call use the same.
-    options.profiles = options.out / "profiles.json"
     return profiles
 
 

@@ -287,9 +287,6 @@ class Runs(unittest.TestCase):
         self.assertEqual((self.folder / "out" / "report.html").read_text(encoding="utf-8"), page)
 
     def test_measured_profiles_are_those_of_the_types(self) -> None:
-        known = subprocess.run([str(OEF), "profile", "--help"], capture_output=True, text=True, check=True).stdout
-        if "JOBFILE" not in known:
-            self.skipTest("not run: this `oef` does not profile job files")
         self.run_it("--mechanisms", "cooperative", "--minutes", "0.1")
         measured = json.loads((self.folder / "out" / "profiles.json").read_text(encoding="utf-8"))
         for work in WORKLOADS:
@@ -316,17 +313,35 @@ class Runs(unittest.TestCase):
                 # What there was by then is there.
                 self.assertTrue((self.folder / "out" / "noncooperative" / "jobs.json").exists())
 
-    def test_mistakes_are_told(self) -> None:
-        for more, words in (
-            (["--lie", "nobody=2", "--profiles", str(self.profiles)], "write TENANT=FACTOR"),
-            (["--report-only"], "there are no results"),
-        ):
+    def test_mistakes_are_told_and_cost_nothing(self) -> None:
+        kept = self.folder / "out" / "noncooperative" / "jobs.json"
+        kept.parent.mkdir(parents=True)
+        kept.write_text("[]")
+        bad = {"empty": "", "cut": '{"a":', "none": "{}", "list": "[]"}
+        for name, text in bad.items():
+            (self.folder / name).write_text(text)
+        cases = [
+            (["--lie", "nobody=2"], 1, "write TENANT=FACTOR"),
+            (["--lie", "vision-vgg=nan"], 1, "write TENANT=FACTOR"),
+            (["--profiles", str(self.folder / "nowhere")], 1, "No such file"),
+            *((["--profiles", str(self.folder / name)], 1, "measure them again") for name in bad),
+            *(([f"--minutes={text}"], 2, "--minutes") for text in ("nan", "-1", "0", "inf", "soon")),
+            (["--round", "0"], 2, "not a number above 0"),
+            (["--jobs=-3"], 2, "not a whole number above 0"),
+            # It is a folder that is emptied: nothing but a mechanism may be named.
+            (["--mechanisms", ".."], 2, "is no mechanism"),
+            (["--report-only", "--out", str(self.folder / "other")], 1, "there are no results"),
+            (["--out", "/proc/here"], 1, "/proc/here"),
+        ]
+        for more, code, words in cases:
             done = subprocess.run(
                 self.command(*more), env=self.env(), capture_output=True, text=True, timeout=120, check=False
             )
-            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.returncode, code, f"{more}: {done.stderr}")
             self.assertIn(words, done.stderr)
+            self.assertNotIn("Traceback", done.stderr)
             self.nothing_is_left()
+            self.assertTrue(kept.exists(), f"{more}")
 
 
 def _environment(process: Path) -> bytes:
