@@ -27,10 +27,12 @@ const TOUR: &str = "\
 Start here, with a cluster of real processes:
   oef up --demo                                  all of it on this machine; then, elsewhere:
   oef submit -- python train.py                  a job; prints its number
+  oef profile job.toml                           how fast it is on each gpu type, measured
   oef jobs --watch                               what all jobs do, and why
   oef why 12                                     why it waits, and when it can start
   oef top                                        the cluster live in the terminal
   oef fairness                                   who was promised what, and who got it
+  oef settings --set guard=report                false profiles are named, not corrected
 
 And without one:
   oef compare lab.toml                           all mechanisms side by side on one problem

@@ -3,16 +3,16 @@
 mod common;
 #[path = "common/daemon.rs"]
 mod daemon;
+#[path = "common/up.rs"]
+mod up;
 
 use common::{Dir, Ran};
 use serde_json::Value;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-
-/// Far longer than anything here takes: a test that waits so long has failed.
-const PATIENCE: Duration = Duration::from_secs(120);
+use up::PATIENCE;
 
 /// A daemon in a folder of its own, stopped when dropped with all its jobs.
 struct Up {
@@ -23,12 +23,10 @@ struct Up {
 impl Up {
     /// `oef up` with two hosts of one GPU each.
     fn start() -> Up {
-        Up::begin(Dir::new(), |home, command| {
-            command
-                .args(["up", "--gpus", "a=1,b=1", "--round", "500ms", "--checkpoints", "node"])
-                .args(["--listen", "127.0.0.1:0", "--state"])
-                .arg(home.join("state"));
-        })
+        need_rsync();
+        let home = Dir::new();
+        let child = up::spawn(&home, up::up(&home, "a=1,b=1", &["--checkpoints", "node"]));
+        Up { home, child }
     }
 
     /// `oef serve` with the same hosts and these lines in `[checkpoints]`.
@@ -39,26 +37,9 @@ impl Up {
             home.join("state")
         );
         let file = home.file("oef.toml", settings);
-        Up::begin(home, |_, command| {
-            command.args(["serve", "--config", &file]);
-        })
-    }
-
-    fn begin(home: Dir, arguments: impl Fn(&Dir, &mut Command)) -> Up {
         need_rsync();
-        let log = File::create(home.join("log")).expect("a log");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_oef"));
-        arguments(&home, &mut command);
-        command.env("XDG_STATE_HOME", home.path()).stdin(Stdio::null());
-        let child = command.stdout(Stdio::null()).stderr(log).spawn().expect("a daemon");
-        let mut up = Up { home, child };
-        let began = Instant::now();
-        while up.oef(&["jobs"]).code != 0 {
-            let is_gone = up.child.try_wait().expect("a status").is_some();
-            assert!(!is_gone && began.elapsed() < PATIENCE, "not ready: {}", up.log());
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        up
+        let child = up::spawn(&home, ["serve", "--config", &file]);
+        Up { home, child }
     }
 
     fn log(&self) -> String {
@@ -66,7 +47,7 @@ impl Up {
     }
 
     fn oef(&self, args: &[&str]) -> Ran {
-        daemon::run(args, "", &[("XDG_STATE_HOME", &self.home.path().display().to_string())])
+        up::ask(&self.home, args)
     }
 
     fn job(&self, id: &str) -> Value {

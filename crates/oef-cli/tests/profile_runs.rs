@@ -3,16 +3,15 @@
 mod common;
 #[path = "common/daemon.rs"]
 mod daemon;
+#[path = "common/up.rs"]
+mod up;
 
 use common::{Dir, Ran};
 use serde_json::Value;
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
-
-/// Far longer than anything here takes: a test that waits so long has failed.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How far a measured ratio may lie from what was slept: a busy machine sleeps longer than it is told.
 const TOLERANCE: f64 = 0.25;
@@ -26,29 +25,12 @@ struct Up {
 impl Up {
     fn start(gpus: &str) -> Up {
         let home = Dir::new();
-        let log = File::create(home.join("log")).expect("a log");
-        let args = ["up", "--gpus", gpus, "--round", "500ms", "--listen", "127.0.0.1:0", "--state"];
-        let child = Command::new(env!("CARGO_BIN_EXE_oef"))
-            .args(args)
-            .arg(home.join("state"))
-            .env("XDG_STATE_HOME", home.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn();
-        let up = Up { child: child.expect("a daemon"), home };
-        let began = Instant::now();
-        while up.oef(&["jobs"]).code != 0 {
-            let log = fs::read_to_string(up.home.join("log")).unwrap_or_default();
-            assert!(began.elapsed() < PATIENCE, "it is not ready: {log}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        up
+        let child = up::spawn(&home, up::up(&home, gpus, &[]));
+        Up { home, child }
     }
 
     fn oef(&self, args: &[&str]) -> Ran {
-        let home = self.home.path().display().to_string();
-        daemon::run(args, "", &[("XDG_STATE_HOME", &home)])
+        up::ask(&self.home, args)
     }
 
     /// A job file of workload `me/w`.

@@ -3,15 +3,14 @@
 mod common;
 #[path = "common/daemon.rs"]
 mod daemon;
+#[path = "common/up.rs"]
+mod up;
 
 use common::{Dir, Ran};
 use serde_json::Value;
-use std::fs::File;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant};
-
-/// Far longer than anything here takes: a test that waits so long has failed.
-const PATIENCE: Duration = Duration::from_secs(120);
+use up::PATIENCE;
 
 /// `oef up` on emulated GPUs in a folder of its own, stopped when dropped.
 struct Up {
@@ -27,42 +26,11 @@ impl Up {
     }
 
     fn spawn(home: &Dir) -> Child {
-        let log = File::options().create(true).append(true).open(home.join("log")).expect("a log");
-        let state = home.join("state");
-        let child = Command::new(env!("CARGO_BIN_EXE_oef"))
-            .args([
-                "up",
-                "--gpus",
-                "slow=2,fast=2",
-                "--round",
-                "500ms",
-                "--listen",
-                "127.0.0.1:0",
-                "--state",
-            ])
-            .arg(&state)
-            .env("XDG_STATE_HOME", home.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn();
-        let mut child = child.expect("a daemon");
-        let began = Instant::now();
-        while Up::ask(home, &["jobs"]).code != 0 {
-            let log = || std::fs::read_to_string(home.join("log")).unwrap_or_default();
-            assert!(child.try_wait().expect("a status").is_none(), "it ended: {}", log());
-            assert!(began.elapsed() < PATIENCE, "it is not ready: {}", log());
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        child
-    }
-
-    fn ask(home: &Dir, args: &[&str]) -> Ran {
-        daemon::run(args, "", &[("XDG_STATE_HOME", &home.path().display().to_string())])
+        up::spawn(home, up::up(home, "slow=2,fast=2", &[]))
     }
 
     fn oef(&self, args: &[&str]) -> Ran {
-        Up::ask(&self.home, args)
+        up::ask(&self.home, args)
     }
 
     /// Submits this shell script and gives its number.
