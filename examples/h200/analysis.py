@@ -30,6 +30,8 @@ class Point:
     """What its share is worth."""
     held: float
     """What the GPUs that its jobs held are worth, by the daemon's accounts."""
+    trained: float
+    """What those GPUs are worth while jobs really trained on them: held, less what switches cost."""
     done: float
     """Steps that its jobs did, over what one reference GPU does by the measured profile."""
 
@@ -46,10 +48,14 @@ def points(results: Results, profiles: Profiles) -> Dict[str, List[Point]]:
             account = accounts.get(tenant, {}).get(number)
             if account is None:
                 continue
-            steps = steps_between(results, tenant, begin, begin + entry["length_s"])
-            unit = _unit(profiles, tenant, entry["reference"])
-            done = steps / entry["length_s"] / unit if unit else float("nan")
-            line.append(Point(number, account["promised"], account["delivered"], done))
+            span = (begin, begin + entry["length_s"])
+            # Both in steps by the profile: what training GPUs should do, and what was done.
+            whole = entry["length_s"] * _throughput(profiles, tenant).get(entry["reference"], 0.0)
+            trained, done = (
+                steps / whole if whole else float("nan")
+                for steps in (steps_expected(results, profiles, tenant, *span), steps_between(results, tenant, *span))
+            )
+            line.append(Point(number, account["promised"], account["delivered"], trained, done))
     return found
 
 
@@ -58,12 +64,36 @@ def tenants(results: Results) -> List[str]:
     return list(dict.fromkeys(job["tenant"] for job in results.jobs))
 
 
-def _unit(profiles: Profiles, tenant: str, reference: Optional[str]) -> float:
-    """Steps a second of the tenant's one workload on one GPU of the reference type."""
+def _throughput(profiles: Profiles, tenant: str) -> Dict[str, float]:
+    """Steps a second of the tenant's one workload on each gpu type."""
     for path, profile in profiles.items():
         if path.split("/")[0] == tenant:
-            return float(profile["throughput"].get(reference, 0.0))
-    return 0.0
+            return dict(profile["throughput"])
+    return {}
+
+
+def steps_expected(results: Results, profiles: Profiles, tenant: str, begin: float, end: float) -> float:
+    """Steps that the tenant's jobs would have done while they trained in that time, at the speed of the profile."""
+    throughput, total = _throughput(profiles, tenant), 0.0
+    for job, runs in results.runs.items():
+        if results.tenant_of(job) == tenant:
+            for run in runs:
+                first, last = run.training()
+                total += max(0.0, min(last, end) - max(first, begin)) * throughput.get(run.gpu_type, 0.0)
+    return total
+
+
+def speeds(results: Results) -> Dict[Tuple[str, str], float]:
+    """Steps a second of each tenant on each gpu type, from the first to the last word of each run."""
+    steps: Dict[Tuple[str, str], float] = {}
+    time: Dict[Tuple[str, str], float] = {}
+    for job, runs in results.runs.items():
+        for run in (run for run in runs if len(run.points) > 1):
+            place = (results.tenant_of(job), run.gpu_type)
+            (began, low, _), (ended, high, _) = run.points[0], run.points[-1]
+            steps[place] = steps.get(place, 0.0) + high - low
+            time[place] = time.get(place, 0.0) + ended - began
+    return {place: done / time[place] for place, done in steps.items() if time[place] > 0}
 
 
 def steps_between(results: Results, tenant: str, begin: float, end: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 import analysis
 from charts import Chart, number
@@ -16,6 +16,8 @@ from results import Results, read
 #: The order in which mechanisms are shown; others come after them.
 MECHANISMS = ("noncooperative", "cooperative")
 #: The lines of charts, by what they show.
+#: What is compared of a tenant, in the order in which something is lost on the way.
+FIGURES = ("promised", "held", "trained", "done")
 CLASSES = {"small": "c", "mid": "b", "big": "a"}
 
 
@@ -48,7 +50,7 @@ def summarise(results: Results, profiles: analysis.Profiles) -> Dict[str, Any]:
     there = {tenant: analysis.everybody_there(results, line) for tenant, line in lines.items()}
     total = {
         name: sum(analysis.average(line, name) for line in there.values() if line)
-        for name in ("promised", "held", "done")
+        for name in FIGURES
     }
     return {
         "rounds": len(results.whole_rounds()),
@@ -74,7 +76,7 @@ def build(everything: List[Results], profiles: analysis.Profiles, summary: Dict[
     document = Document("Four tenants on parts of one GPU")
     _short(document.section("In short"), everything, summary)
     _conditions(document.section("Conditions"), everything)
-    _profiles(document.section("Measured profiles"), profiles)
+    _profiles(document.section("Measured profiles"), profiles, everything)
     _promises(document, everything, profiles)
     _costs(document.section("What a switch costs"), everything)
     _preemptions(document.section("Preemptions, and whether training went on"), everything, summary)
@@ -93,7 +95,8 @@ def _short(section: Section, everything: List[Results], summary: Dict[str, Any])
         lines.append(
             f"**{results.mechanism}**: {entry['rounds']} whole rounds. In the {entry['rounds_with_everybody']} with all "
             f"tenants and true profiles, {promised:.2f} reference GPUs were promised in total, jobs held GPUs worth "
-            f"{total['held']:.2f}, and did the steps of {total['done']:.2f}{ratio}. {entry['preempted']} preemptions; of "
+            f"{total['held']:.2f}, trained on them for {total['trained']:.2f}, and did the steps of "
+            f"{total['done']:.2f}{ratio}. {entry['preempted']} preemptions; of "
             f"{entry['restarts_judged']} restarts that were traced on both sides {entry['steps_exact']} went on at "
             f"exactly the saved step, {entry['steps_lost']} did not."
         )
@@ -149,8 +152,8 @@ def _after(results: Results, mark: str) -> str:
     return "never" if at is None else f"after {at - results.times['began']:.0f} s"
 
 
-def _profiles(section: Section, profiles: analysis.Profiles) -> None:
-    rows = []
+def _profiles(section: Section, profiles: analysis.Profiles, everything: List[Results]) -> None:
+    rows, seen = [], {results.mechanism: analysis.speeds(results) for results in everything}
     for path, profile in profiles.items():
         slowest = min((value for value in profile["throughput"].values() if value > 0), default=1.0)
         for gpu_type, value in sorted(profile["throughput"].items(), key=lambda item: item[1]):
@@ -166,16 +169,25 @@ def _profiles(section: Section, profiles: analysis.Profiles) -> None:
                     spread,
                     str(batches or "·"),
                     f"{cost:.1f}" if cost is not None else "·",
-                    mark.get("detail") or "",
+                    *(_seen(speeds.get((path.split("/")[0], gpu_type)), value) for speeds in seen.values()),
                 )
             )
-    section.add(Table(("workload", "type", "steps/s", "speedup", "spread", "batches", "cost, GPU-s", ""), rows))
+    head = ("workload", "type", "steps/s", "speedup", "spread", "batches", "cost, GPU-s")
+    section.add(Table((*head, *(f"seen, {name}" for name in seen)), rows))
     section.add(
         Text(
             "The spread is the middle half of the batches' times over their median. A dot: it was not measured in this "
-            "run, but given."
+            "run, but given. Seen are the steps a second of all jobs while they trained, and what that is of the "
+            "profile: parts of one GPU share its memory, its clock and the machine's cores, and who the neighbours "
+            "are is not the same in the second in which a profile is measured and in ten minutes of training."
         )
     )
+
+
+def _seen(speed: Optional[float], profile: float) -> str:
+    if speed is None or profile <= 0:
+        return "·"
+    return f"{number(speed)} ({100 * speed / profile:.0f} %)"
 
 
 def _promises(document: Document, everything: List[Results], profiles: analysis.Profiles) -> None:
@@ -183,8 +195,9 @@ def _promises(document: Document, everything: List[Results], profiles: analysis.
     section.add(
         Text(
             "Promised is the worth of a tenant's share; held the worth of the GPUs that its jobs held, by the daemon's "
-            "accounts; done the steps that its jobs really did, restarts and all. Whole GPUs go round by turns: single "
-            "rounds are above or below "
+            "accounts; trained that of the time in which jobs really trained on them; done the steps that they did. "
+            "So restarts lie between held and trained, and between trained and done lies how much slower or faster "
+            "jobs were than their profile (see above). Whole GPUs go round by turns: single rounds are above or below "
             "the promise, and the mean is what counts."
         )
     )
@@ -195,15 +208,15 @@ def _promises(document: Document, everything: List[Results], profiles: analysis.
         top = 1.05 * max((max(p.promised, p.held, p.done) for line in lines.values() for p in line), default=1.0)
         for tenant, line in lines.items():
             there = analysis.everybody_there(results, line)
-            means = [analysis.average(there, name) for name in ("promised", "held", "done")]
-            ratio = means[2] / means[0] if there and means[0] else float("nan")
+            means = [analysis.average(there, name) for name in FIGURES]
+            ratio = means[-1] / means[0] if there and means[0] else float("nan")
             rows.append((tenant, str(len(there)), *(number(value) for value in means), number(ratio)))
             if line:
                 pictures.append(_promise_chart(tenant, line, top))
-        part.add(Table(("tenant", "rounds", "promised", "held", "done", "done / promised"), rows))
+        part.add(Table(("tenant", "rounds", *FIGURES, "done / promised"), rows))
         part.add(Key("done", "promised", "held"), Charts(pictures))
         part.add(Table(("round", *lines), _by_round(lines)))
-        part.add(Text("Each cell: promised / held / done."))
+        part.add(Text(f"Each cell: {' / '.join(FIGURES)}."))
 
 
 def _promise_chart(tenant: str, line: List[analysis.Point], top: float) -> str:
@@ -215,7 +228,7 @@ def _promise_chart(tenant: str, line: List[analysis.Point], top: float) -> str:
 
 def _by_round(lines: Dict[str, List[analysis.Point]]) -> List[List[str]]:
     cells = {
-        (tenant, p.round): f"{number(p.promised)} / {number(p.held)} / {number(p.done)}"
+        (tenant, p.round): " / ".join(number(getattr(p, name)) for name in FIGURES)
         for tenant, line in lines.items()
         for p in line
     }

@@ -32,6 +32,11 @@ class Run:
         """Where it began."""
         return int(self.start["step"])
 
+    def training(self) -> Tuple[float, float]:
+        """From when to when it trained; nothing of a time when it did no step."""
+        told = self.progress()
+        return (told[0][0] if self.first is not None else told[-1][0], told[-1][0])
+
     def progress(self) -> List[Tuple[float, int]]:
         """When it had done how many steps."""
         told = [(self.start["times"]["restored"], self.from_step)]

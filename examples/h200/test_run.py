@@ -123,6 +123,23 @@ class Figures(unittest.TestCase):
         self.assertAlmostEqual(analysis.steps_between(results, "vision-vgg", -5.0, 100.0), 200.0)
         self.assertEqual(analysis.steps_between(results, "somebody else", 0.0, 100.0), 0.0)
 
+    def test_speed_and_restarts_are_told_apart(self) -> None:
+        # 20 s of training after 3 s of start, at 10 steps/s where the profile says 16.
+        results = traced(
+            start(0, 0, 0.0),
+            first(1, 3.5),
+            {"at": 8.0, "step": 50, "loss": 1.0},
+            {"at": 18.0, "step": 150, "loss": 1.0},
+            end(200, 23.5, [1.0] * 9),
+            start(1, 200, 30.0),
+        )
+        profiles = {"vision-vgg/vgg16": {"throughput": {"small": 16.0}}}
+        for begin, finish, seconds_trained in ((0.0, 40.0, 20.0), (0.0, 13.0, 10.0), (23.0, 40.0, 0.0)):
+            expected = analysis.steps_expected(results, profiles, "vision-vgg", begin, finish)
+            self.assertAlmostEqual(expected, 16 * seconds_trained)
+        self.assertEqual(analysis.steps_expected(results, profiles, "somebody", 0.0, 40.0), 0.0)
+        self.assertEqual(analysis.speeds(results), {("vision-vgg", "small"): 10.0})
+
     def test_the_parts_of_a_switch_are_its_whole(self) -> None:
         results = traced(
             start(0, 0, 0.0),
