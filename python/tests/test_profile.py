@@ -13,7 +13,7 @@ from oef._progress import Progress
 
 from .harness import Case, FakeRun
 
-PROFILE = {"OEF_PROFILE": "1", "OEF_PROFILE_BATCHES": "8", "OEF_PROFILE_WARMUP": "3"}
+PROFILE = {"OEF_PROFILE": "1", "OEF_PROFILE_BATCHES": "8", "OEF_PROFILE_WARMUP": "3", "OEF_PROFILE_SECONDS": "0"}
 
 
 class Profiles(Case):
@@ -42,6 +42,15 @@ class Profiles(Case):
         found = self.told(run)
         self.assertEqual((found["lots"], run.progress()[0]["step"]), (3, 27))
         self.assertGreater(found["spread"], 0.05)
+
+    def test_short_batches_are_measured_for_longer(self) -> None:
+        for workers in (1, 2):
+            run = self.profiled("0.02", workers=workers, OEF_PROFILE_SECONDS="0.8")
+            self.assertEqual(run.life(), [0] * workers, run.errors)
+            found = self.told(run)
+            self.assertTrue(found["batches"] > 8 and found["batches"] % 8 == 0, found)
+            # The time is that of the worker that tells, and nobody stops before all have had theirs.
+            self.assertGreaterEqual(found["batches"] * found["batch_seconds"], 0.5, found)
 
     def test_waiting_for_data_is_told(self) -> None:
         run = self.profiled("0.03", "0.03")
@@ -103,7 +112,7 @@ class Profiles(Case):
                 is_available=lambda: True, is_initialized=lambda used=used: used, synchronize=lambda: waits.append(1)
             )
             with patch.dict("sys.modules", {"torch": SimpleNamespace(cuda=cuda)}):
-                profiler = Profiler(Plan(batches=5, warmup=1), Progress(None), first=True)
+                profiler = Profiler(Plan(batches=5, warmup=1, seconds=0.0), Progress(None), first=True)
                 profiler.start()
                 profiler.step_done(1, Alone())
             self.assertEqual(len(waits), expected)
@@ -125,4 +134,7 @@ class Profiles(Case):
         self.assertIsNone(Environment.read({"OEF_PROFILE": "0"}).profile)
         plan = Environment.read({"OEF_PROFILE": "1"}).profile
         assert plan is not None
-        self.assertEqual((plan.batches, plan.warmup), (20, 5))
+        self.assertEqual((plan.batches, plan.warmup, plan.seconds), (20, 5, 5.0))
+        plan = Environment.read({"OEF_PROFILE": "1", "OEF_PROFILE_SECONDS": "0"}).profile
+        assert plan is not None
+        self.assertEqual(plan.seconds, 0.0)

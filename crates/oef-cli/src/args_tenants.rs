@@ -267,6 +267,9 @@ pub struct ProfileRunArgs {
     /// Batches before, which do not count [default: 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub warmup: Option<u32>,
+    /// Measure more batches where those take less time than this [default: 5s]
+    #[arg(long, value_name = "TIME", value_parser = crate::args_jobs::seconds)]
+    pub least: Option<f64>,
     /// It has to be measured within this time, once it runs [default: 2min]
     #[arg(long, value_name = "TIME", value_parser = crate::args_jobs::seconds)]
     pub limit: Option<f64>,

@@ -72,6 +72,9 @@ pub struct Probe {
     pub batches: u32,
     /// Batches before, which do not count.
     pub warmup: u32,
+    /// More batches are measured where they take less time than this.
+    #[serde(default, with = "wire::span")]
+    pub least: Span,
     /// It has to be measured within this time.
     #[serde(with = "wire::span")]
     pub limit: Span,

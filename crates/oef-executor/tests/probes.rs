@@ -8,7 +8,7 @@ use oef_sched::Span;
 use std::fs;
 
 fn probe(world: &World, id: u64, script: &str, limit_ms: u64) -> Launch {
-    let probe = Probe { batches: 6, warmup: 2, limit: Span(limit_ms) };
+    let probe = Probe { batches: 6, warmup: 2, least: Span(0), limit: Span(limit_ms) };
     Launch { probe: Some(probe), grace: Span(500), ..world.script(id, script) }
 }
 

@@ -27,6 +27,8 @@ class Plan:
 
     batches: int
     warmup: int
+    seconds: float
+    """More batches are measured where those take less time than this."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,12 @@ class Environment:
 def _plan(env: Mapping[str, str]) -> Optional[Plan]:
     if env.get("OEF_PROFILE", "") in ("", "0"):
         return None
-    return Plan(batches=max(1, _whole(env, "OEF_PROFILE_BATCHES", 20)), warmup=_whole(env, "OEF_PROFILE_WARMUP", 5))
+    seconds = _seconds(env, "OEF_PROFILE_SECONDS")
+    return Plan(
+        batches=max(1, _whole(env, "OEF_PROFILE_BATCHES", 20)),
+        warmup=_whole(env, "OEF_PROFILE_WARMUP", 5),
+        seconds=5.0 if seconds is None else seconds,
+    )
 
 
 def _worker(env: Mapping[str, str]) -> "tuple[int, int]":

@@ -61,14 +61,16 @@ class Profiler:
             self._warmup_left -= 1
             return
         self._lot.append((now - since, waited))
-        if len(self._lot) < self._plan.batches:
+        if len(self._lot) % self._plan.batches:
             return
-        self._close_lot()
-        assert self._best is not None
-        again = self._best["spread"] > SPREAD_WANTED and self._lots < LOTS_MAX
         # All workers have done as many steps, so that all come here together; one that wants more keeps the others.
-        if not agreement.ask_now(Vote(save=int(again), running=1)).save:
-            self._tell_and_leave(step)
+        lasted = sum(seconds for seconds, _ in self._lot)
+        if not agreement.ask_now(Vote(save=int(lasted < self._plan.seconds), running=1)).save:
+            self._close_lot()
+            assert self._best is not None
+            again = self._best["spread"] > SPREAD_WANTED and self._lots < LOTS_MAX
+            if not agreement.ask_now(Vote(save=int(again), running=1)).save:
+                self._tell_and_leave(step)
         self.start()
 
     def finish(self, step: int, agreement: Agreement) -> None:

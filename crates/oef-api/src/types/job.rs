@@ -92,7 +92,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 /// How a profile run is measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(examples(json!({"batches": 20, "warmup": 5, "limit_s": 120.0})))]
+#[schema(examples(json!({"batches": 20, "warmup": 5, "least_s": 5.0, "limit_s": 120.0})))]
 pub struct Probe {
     /// Batches of which the median counts; they are repeated where they lie far apart.
     #[serde(default = "probe_batches")]
@@ -102,6 +102,11 @@ pub struct Probe {
     #[serde(default = "probe_warmup")]
     #[schema(maximum = 1000)]
     pub warmup: u32,
+    /// Where the batches take less than so many seconds, more of them are measured: neighbours that only start, and
+    /// clocks that are still high, would make a profile of one second too good.
+    #[serde(default = "probe_least")]
+    #[schema(minimum = 0.0, maximum = 3600.0)]
+    pub least_s: f64,
     /// It has to be measured within so many seconds.
     #[serde(default = "probe_limit")]
     #[schema(exclusive_minimum = 0.0, maximum = 3600.0)]
@@ -119,13 +124,23 @@ impl Probe {
 
 impl Default for Probe {
     fn default() -> Self {
-        Probe { batches: probe_batches(), warmup: probe_warmup(), limit_s: probe_limit() }
+        Probe {
+            batches: probe_batches(),
+            warmup: probe_warmup(),
+            least_s: probe_least(),
+            limit_s: probe_limit(),
+        }
     }
 }
 
 /// Enough that the middle half is ten batches.
 fn probe_batches() -> u32 {
     20
+}
+
+/// Jobs that are started together begin to train within a few seconds of one another.
+fn probe_least() -> f64 {
+    5.0
 }
 
 /// The first batches build kernels and fill caches.

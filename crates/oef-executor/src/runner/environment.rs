@@ -60,6 +60,7 @@ pub(super) fn protocol(
         env.set("OEF_PROFILE", 1);
         env.set("OEF_PROFILE_BATCHES", probe.batches);
         env.set("OEF_PROFILE_WARMUP", probe.warmup);
+        env.set("OEF_PROFILE_SECONDS", probe.least.seconds());
     }
     gpu(&mut env, launch, device);
     env.0
@@ -187,11 +188,13 @@ mod tests {
 
     #[test]
     fn only_profile_runs_are_told_to_measure() {
-        let names = ["OEF_PROFILE", "OEF_PROFILE_BATCHES", "OEF_PROFILE_WARMUP"];
+        let names =
+            ["OEF_PROFILE", "OEF_PROFILE_BATCHES", "OEF_PROFILE_WARMUP", "OEF_PROFILE_SECONDS"];
         let mut launch = launch(vec![device("a", 0, DeviceKind::Emulated)]);
-        assert_eq!(values(&launch, 0, &names), ["", "", ""]);
-        launch.probe = Some(crate::Probe { batches: 20, warmup: 5, limit: Span(1000) });
-        assert_eq!(values(&launch, 0, &names), ["1", "20", "5"]);
+        assert_eq!(values(&launch, 0, &names), ["", "", "", ""]);
+        launch.probe =
+            Some(crate::Probe { batches: 20, warmup: 5, least: Span(2500), limit: Span(10_000) });
+        assert_eq!(values(&launch, 0, &names), ["1", "20", "5", "2.5"]);
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub(super) struct Measure {
     from: Option<(Duration, f64)>,
     /// Seconds a batch of the current lot.
     lot: Vec<f64>,
+    /// How long that lot took so far.
+    lot_time: Duration,
     best: Option<Measured>,
     lots: u32,
     lines: u64,
@@ -42,6 +44,7 @@ impl Measure {
             last: None,
             from: None,
             lot: Vec::new(),
+            lot_time: Duration::ZERO,
             best: None,
             lots: 0,
             lines: 0,
@@ -73,7 +76,9 @@ impl Measure {
         // The time in which the warm-up ends is still a part of it.
         if before - first >= f64::from(self.probe.warmup) {
             self.lot.push(took.as_secs_f64() / (step - before));
-            if self.lot.len() >= self.probe.batches as usize {
+            self.lot_time += took;
+            let least = Duration::from_millis(self.probe.least.0);
+            if self.lot.len() >= self.probe.batches as usize && self.lot_time >= least {
                 self.close_lot();
             }
         }
@@ -81,6 +86,7 @@ impl Measure {
 
     fn close_lot(&mut self) {
         let lot = std::mem::take(&mut self.lot);
+        self.lot_time = Duration::ZERO;
         self.lots += 1;
         let found = figures(lot).map(|(batch_seconds, spread, batches)| Measured {
             batch_seconds,
@@ -137,7 +143,17 @@ mod tests {
     use proptest::prelude::*;
 
     fn measure(batches: u32, warmup: u32, lines: &[(f64, f64)]) -> (bool, Option<Measured>) {
-        let mut measure = Measure::new(Probe { batches, warmup, limit: Span(1000) });
+        measure_for(0, batches, warmup, lines)
+    }
+
+    fn measure_for(
+        least: u64,
+        batches: u32,
+        warmup: u32,
+        lines: &[(f64, f64)],
+    ) -> (bool, Option<Measured>) {
+        let (least, limit) = (Span(least), Span(1000));
+        let mut measure = Measure::new(Probe { batches, warmup, least, limit });
         for (at, step) in lines {
             measure.line(Duration::from_secs_f64(*at), *step);
         }
@@ -166,6 +182,19 @@ mod tests {
         assert_eq!(found.map(|m| (m.batches, m.lots, m.spread < 1e-9)), Some((10, 1, true)));
         let (done, _) = measure(10, 4, &every(&times));
         assert!(!done, "one batch is missing");
+    }
+
+    #[test]
+    fn short_batches_are_measured_for_longer() {
+        // Fast for one second, while the neighbours start, and then as it will be.
+        let times = [&[0.0][..], &[0.125; 8], &[0.25; 40]].concat();
+        let (done, found) = measure_for(5000, 10, 0, &every(&times));
+        assert!(done && near(found, 0.25), "{found:?}");
+        assert_eq!(found.map(|m| (m.batches, m.lots)), Some((24, 1)));
+        let (done, found) = measure_for(5000, 10, 0, &every(&times[..24]));
+        assert!(!done && near(found, 0.25), "what there is at the end does: {found:?}");
+        let (done, found) = measure_for(5000, 10, 0, &every(&[0.75; 11]));
+        assert!(done && near(found, 0.75), "long ones are as many as asked for: {found:?}");
     }
 
     #[test]
@@ -250,7 +279,8 @@ mod tests {
 
         #[test]
         fn no_lines_make_a_figure_that_is_none(lines in prop::collection::vec((any::<u32>(), any::<f64>()), 0..80)) {
-            let mut measure = Measure::new(Probe { batches: 5, warmup: 1, limit: Span(1000) });
+            let (least, limit) = (Span(0), Span(1000));
+            let mut measure = Measure::new(Probe { batches: 5, warmup: 1, least, limit });
             for (at, step) in lines {
                 measure.line(Duration::from_millis(u64::from(at)), step);
             }

@@ -88,7 +88,7 @@ mod tests {
     use crate::launch::Probe;
 
     fn run() -> ProbeRun {
-        let probe = Probe { batches: 5, warmup: 1, limit: Span(60_000) };
+        let probe = Probe { batches: 5, warmup: 1, least: Span(0), limit: Span(60_000) };
         ProbeRun { measure: Measure::new(probe), limit: probe.limit, own: None, skipped_lines: 0 }
     }
 

@@ -1,7 +1,8 @@
 //! A profile with what was seen in it.
 //!
-//! The type with the most evidence keeps its figure, so that the unit stays; every other type that was seen
-//! gets what was seen relative to it. A type that was not seen keeps what was said about it relative to the
+//! Only ratios are seen, so that the unit is free. It is chosen such that the type in the middle keeps its figure:
+//! where one type of several was told falsely, the others stay as they were and that one is put right. Every
+//! other type that was seen gets what was seen relative to it. A type that was not seen keeps what was said about it relative to the
 //! nearest type that was, but in the measure in which the rest was true: whoever made four of two on the
 //! types that were seen gets two for four elsewhere, too. So no part of a lie is left where nobody
 //! could look; whoever said the truth there is measured as soon as a job of it runs there.
@@ -28,7 +29,7 @@ pub(super) fn corrected(links: &[Link], profile: &[f64]) -> Option<Corrected> {
     let said = |gpu: usize| profile.get(gpu).copied().filter(|on| on.is_finite() && *on > 0.0);
     let anchor = anchor(links, &said)?;
     let seen = reach(links, anchor, types);
-    let unit = said(anchor)?.ln();
+    let unit = unit(&seen, &said, anchor)?;
     let measure = measure(&seen, &said);
     let entry = |gpu: usize| match (seen[gpu], said(gpu)) {
         (Some(relative), _) => (unit + relative).exp(),
@@ -56,6 +57,18 @@ fn anchor(links: &[Link], said: &impl Fn(usize) -> Option<f64>) -> Option<usize>
     };
     let ends = links.iter().flat_map(|l| [l.low, l.high]).filter(|&gpu| said(gpu).is_some());
     ends.max_by(|&a, &b| weight(a).total_cmp(&weight(b)).then(b.cmp(&a)))
+}
+
+/// The logarithm of the figure of the anchor, such that the type in the middle, by what was said over what was seen,
+/// keeps its own. Of two in the middle it is the one that is nearer to the anchor, which has the most evidence.
+fn unit(seen: &[Option<f64>], said: &impl Fn(usize) -> Option<f64>, anchor: usize) -> Option<f64> {
+    let own = said(anchor)?.ln();
+    let both =
+        seen.iter().enumerate().filter_map(|(gpu, relative)| Some(said(gpu)?.ln() - (*relative)?));
+    let mut units: Vec<f64> = both.collect();
+    units.sort_by(f64::total_cmp);
+    let (below, above) = (*units.get((units.len() - 1) / 2)?, *units.get(units.len() / 2)?);
+    Some(own.clamp(below, above))
 }
 
 /// The logarithm of what was seen on each type over that on the first, along the links with the most
@@ -117,7 +130,24 @@ mod tests {
         check(&[link(0, 1, 2.0, 1.0)], &[1.0, 4.0, 0.0], &[1.0, 2.0, 0.0]);
         check(&[link(0, 1, 2.0, 1.0)], &[3.0], &[3.0, 6.0]);
         let chain = [link(0, 1, 2.0, 1.0), link(1, 2, 2.0, 3.0), link(0, 2, 9.0, 0.5)];
-        check(&chain, &[1.0, 8.0, 8.0], &[4.0, 8.0, 16.0]);
+        check(&chain, &[1.0, 8.0, 8.0], &[2.0, 4.0, 8.0]);
+    }
+
+    /// Three types in turn told falsely, whichever has the most evidence: only that one changes.
+    #[test]
+    fn one_false_figure_is_put_right_and_the_others_stay() {
+        let truth = [24.0, 26.0, 32.0];
+        for (false_one, by, heavy) in
+            (0..3).flat_map(|g| (0..3).flat_map(move |h| [(g, 0.4, h), (g, 3.0, h)]))
+        {
+            let weight = |a: usize, b: usize| if a == heavy || b == heavy { 5.0 } else { 1.0 };
+            let links: Vec<Link> = [(0, 1), (0, 2), (1, 2)]
+                .map(|(a, b)| link(a, b, truth[b] / truth[a], weight(a, b)))
+                .into();
+            let mut told = truth;
+            told[false_one] *= by;
+            check(&links, &told, &truth);
+        }
     }
 
     #[test]

@@ -80,6 +80,7 @@ impl Site {
             probe: spec.probe.as_ref().map(|probe| oef_executor::Probe {
                 batches: probe.batches,
                 warmup: probe.warmup,
+                least: Span::from_seconds(probe.least_s),
                 limit: Span::from_seconds(probe.limit_s),
             }),
         })

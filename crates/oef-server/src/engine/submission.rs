@@ -245,6 +245,10 @@ fn check_probe(job: &JobSubmit) -> Result<(), Problem> {
         return bad(why, "probe.warmup");
     }
     let max = Probe::LIMIT_MAX_S;
+    if !(0.0..=max).contains(&probe.least_s) {
+        let why = format!("the least time of a profile run is 0 to {max} seconds");
+        return bad(why, "probe.least_s");
+    }
     if !(probe.limit_s > 0.0 && probe.limit_s <= max) {
         let why = format!("the limit of a profile run is above 0 and at most {max} seconds");
         return bad(why, "probe.limit_s");

@@ -82,7 +82,7 @@ fn kind(waits: &WaitReason) -> &'static str {
 fn estimate(world: &World, entry: &JobEntry) -> Option<String> {
     if let Some(probe) = &entry.spec.probe {
         return Some(format!(
-            "it is a profile run: it ends when {} batches are measured, and counts to its tenant",
+            "it is a profile run: it ends when {} batches or more are measured, and counts to its tenant",
             probe.batches
         ));
     }

@@ -222,6 +222,8 @@ fn profile_runs_that_make_no_sense() {
         (json!(["slow"]), json!({"batches": 4}), "probe.batches"),
         (json!(["slow"]), json!({"batches": 1001}), "probe.batches"),
         (json!(["slow"]), json!({"warmup": 5000}), "probe.warmup"),
+        (json!(["slow"]), json!({"least_s": -1}), "probe.least_s"),
+        (json!(["slow"]), json!({"least_s": 1e9}), "probe.least_s"),
         (json!(["slow"]), json!({"limit_s": 0}), "probe.limit_s"),
         (json!(["slow"]), json!({"limit_s": 1e9}), "probe.limit_s"),
     ] {
@@ -233,7 +235,8 @@ fn profile_runs_that_make_no_sense() {
         "checkpoint_dir": "/mine", "probe": {}});
     let id = server.admin("POST", "/jobs", Some(job)).json()["ids"][0].clone();
     let taken = server.admin("GET", &format!("/jobs/{id}"), None).json();
-    assert_eq!(taken["probe"], json!({"batches": 20, "warmup": 5, "limit_s": 120.0}));
+    let expected = json!({"batches": 20, "warmup": 5, "least_s": 5.0, "limit_s": 120.0});
+    assert_eq!(taken["probe"], expected);
     let spec = &taken["spec"];
     assert_eq!((&spec["retries"], &spec["checkpoint_dir"]), (&Value::Null, &Value::Null));
 }

@@ -110,8 +110,11 @@ fn facts(out: &mut String, job: &Job, now: Timestamp) {
     fact(out, "ended", &job.ended.map_or(String::new(), at));
     fact(out, "ran", &span(job.ran_s));
     if let Some(probe) = &job.probe {
-        let (batches, warmup, limit) = (probe.batches, probe.warmup, span(probe.limit_s));
-        let how = format!("{batches} batches after {warmup} of warm-up, within {limit}");
+        let (batches, warmup) = (probe.batches, probe.warmup);
+        let (least, limit) = (span(probe.least_s), span(probe.limit_s));
+        let how = format!(
+            "{batches} batches and {least} at least after {warmup} of warm-up, within {limit}"
+        );
         fact(out, "profile run", &how);
     }
     fact(out, "progress", &progress(job));

@@ -140,6 +140,7 @@ fn measure(
     let probe = Probe {
         batches: args.batches.unwrap_or(defaults.batches),
         warmup: args.warmup.unwrap_or(defaults.warmup),
+        least_s: args.least.unwrap_or(defaults.least_s),
         limit_s: args.limit.unwrap_or(defaults.limit_s),
     };
     let run = |point: &Point| JobSubmit {
