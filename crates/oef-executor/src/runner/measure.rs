@@ -186,12 +186,12 @@ mod tests {
 
     #[test]
     fn short_batches_are_measured_for_longer() {
-        // Fast for one second, while the neighbours start, and then as it will be.
-        let times = [&[0.0][..], &[0.125; 8], &[0.25; 40]].concat();
+        // Fast at first, while the neighbours start, and then as it will be.
+        let times = [&[0.0][..], &[0.125; 4], &[0.25; 40]].concat();
         let (done, found) = measure_for(5000, 10, 0, &every(&times));
         assert!(done && near(found, 0.25), "{found:?}");
-        assert_eq!(found.map(|m| (m.batches, m.lots)), Some((24, 1)));
-        let (done, found) = measure_for(5000, 10, 0, &every(&times[..24]));
+        assert_eq!(found.map(|m| (m.batches, m.lots)), Some((22, 1)));
+        let (done, found) = measure_for(5000, 10, 0, &every(&times[..20]));
         assert!(!done && near(found, 0.25), "what there is at the end does: {found:?}");
         let (done, found) = measure_for(5000, 10, 0, &every(&[0.75; 11]));
         assert!(done && near(found, 0.75), "long ones are as many as asked for: {found:?}");
