@@ -8,6 +8,7 @@ mod jobs;
 mod markup;
 mod round;
 mod tenants;
+mod workloads;
 
 use super::App;
 use super::auth::Looks;
@@ -21,7 +22,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use markup::Markup;
 use oef_api::types::{
-    Cluster, Fairness, Info, Job, JobState, JobsQuery, Problem, Round, Settings, Tenants,
+    Cluster, Fairness, Info, Job, JobState, JobsQuery, Problem, Round, Settings, Tenants, Workloads,
 };
 
 const STYLE: &str = include_str!("style.css");
@@ -30,8 +31,8 @@ const STYLE: &str = include_str!("style.css");
 const REFRESH_S: u32 = 5;
 /// Jobs in each list; the rest is counted.
 const JOBS_SHOWN: u32 = 50;
-/// Tenants in the table; the rest is counted.
-const TENANTS_SHOWN: u32 = 100;
+/// Tenants and workloads in their tables; the rest is counted.
+const ROWS_SHOWN: u32 = 100;
 
 pub(super) fn routes() -> Router<App> {
     Router::new().route("/", get(show))
@@ -75,6 +76,7 @@ struct Seen {
     settings: Settings,
     cluster: Cluster,
     tenants: Tenants,
+    workloads: Workloads,
     fairness: Option<Fairness>,
     round: Option<Round>,
     running: Vec<Job>,
@@ -99,12 +101,13 @@ impl Seen {
         let running = jobs(&[JobState::Starting, JobState::Running, JobState::Stopping])?;
         let queued = jobs(&[JobState::Queued])?;
         let ended = jobs(&[JobState::Finished, JobState::Failed, JobState::Cancelled])?;
-        let page = Page { limit: Some(TENANTS_SHOWN), after: None };
+        let page = Page { limit: Some(ROWS_SHOWN), after: None };
         Ok(Seen {
             info: daemon.info(caller)?,
             settings: daemon.settings(caller)?,
             cluster: daemon.cluster(caller)?,
             tenants: daemon.tenants(caller, &page)?,
+            workloads: daemon.workloads(caller, None, &page)?,
             // Before the first round there is neither.
             fairness: daemon.fairness(caller).ok(),
             round: daemon.round(caller, None).ok(),
@@ -128,6 +131,7 @@ impl Seen {
         page.raw("<main>");
         cluster::show(&mut page, self);
         tenants::show(&mut page, self);
+        workloads::show(&mut page, self);
         jobs::show(&mut page, self);
         round::show(&mut page, self);
         page.raw("</main>");

@@ -93,6 +93,7 @@ fn seen(name: &str) -> Seen {
             }],
             next: None,
         },
+        workloads: Workloads { workloads: vec![workload(name)], next: None },
         fairness: Some(Fairness {
             round: 7,
             mechanism: name.into(),
@@ -144,6 +145,42 @@ fn seen(name: &str) -> Seen {
     }
 }
 
+/// One that said too much, and whose figures on another type are a guess.
+fn workload(name: &str) -> Workload {
+    let since = Timestamp::UNIX_EPOCH;
+    let mark = |provenance| TypeMark {
+        provenance,
+        since,
+        spread: None,
+        batches: None,
+        cost_s: None,
+        detail: None,
+    };
+    Workload {
+        tenant: name.into(),
+        name: name.into(),
+        weight: 1.0,
+        profile: Profile {
+            throughput: BTreeMap::from([(name.to_string(), 3.0), ("other".into(), 2.0)]),
+            provenance: Provenance::Measured,
+            since,
+            source: name.into(),
+            marks: BTreeMap::from([(name.to_string(), mark(Provenance::Estimated))]),
+            scaling: BTreeMap::new(),
+        },
+        history: Vec::new(),
+        observed: BTreeMap::new(),
+        guard: Some(GuardNote {
+            sentences: vec![format!("{name} says that much")],
+            mismatch: None,
+            replaced: true,
+            host_bound: false,
+            compared: true,
+        }),
+        jobs: 5,
+    }
+}
+
 #[test]
 fn names_of_others_are_never_markup() {
     let page = seen(EVIL).page("nonce");
@@ -172,6 +209,8 @@ fn what_stands_is_shown() {
         "✗ nobody would rather have another&#39;s share",
         "✓ nobody is worse off",
         "kept from round 6",
+        "vision/vision</td><td class=\"n\">~1.5</td><td class=\"n\">5</td>",
+        "<li class=\"word\">vision says that much</li>",
         "<style nonce=\"n0\">",
         "width=device-width",
     ] {
@@ -186,6 +225,7 @@ fn an_empty_daemon_has_a_page_too() {
     let empty = Seen {
         cluster: Cluster { types: Vec::new(), nodes: Vec::new(), reference: None },
         tenants: Tenants::default(),
+        workloads: Workloads { workloads: Vec::new(), next: None },
         fairness: None,
         round: None,
         running: Vec::new(),
