@@ -174,7 +174,7 @@ fn workload(name: &str) -> Workload {
             sentences: vec![format!("{name} says that much")],
             mismatch: None,
             replaced: true,
-            host_bound: false,
+            host_bound: true,
             compared: true,
         }),
         jobs: 5,

@@ -48,10 +48,11 @@ fn estimate(workload: &Workload, gpu_type: &str) -> &'static str {
     if from == Provenance::Estimated { "~" } else { "" }
 }
 
-/// What jobs showed against their profiles, where that is worth a word.
+/// What jobs showed against their profiles, where somebody should do something about it: that there was nothing to
+/// compare yet is no news.
 fn said(page: &mut Markup, workloads: &[Workload]) {
     let notes = workloads.iter().filter_map(|workload| workload.guard.as_ref());
-    let mut notes = notes.filter(|note| !note.sentences.is_empty()).peekable();
+    let mut notes = notes.filter(|note| note.mismatch.is_some() || note.host_bound).peekable();
     if notes.peek().is_none() {
         return;
     }
