@@ -164,7 +164,8 @@ def _form(options: argparse.Namespace) -> Tuple[Form, List[str]]:
     if options.cpu:
         if not _has("torch") and not _has("numpy"):
             raise ClusterError(
-                "neither PyTorch nor NumPy is installed: install one, for instance with `pip install numpy`"
+                f"neither PyTorch nor NumPy is installed for {sys.executable}. This gives you one that has it: "
+                "`python3 -m venv venv && venv/bin/pip install numpy && venv/bin/python examples/h200/run.py --cpu`"
             )
         return Form(small=True, pace_ms=PACE_MS, device="cpu", gpu=None, memory_mib=None, warm=options.warm), [
             "--gpus",
