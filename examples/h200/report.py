@@ -177,9 +177,9 @@ def _profiles(section: Section, profiles: analysis.Profiles, everything: List[Re
     section.add(
         Text(
             "The spread is the middle half of the batches' times over their median. A dot: it was not measured in this "
-            "run, but given. Seen are the steps a second of all jobs while they trained, and what that is of the "
+            "run but given, or no job ran there. Seen are the steps a second of all jobs while they trained, and what that is of the "
             "profile: parts of one GPU share its memory, its clock and the machine's cores, and who the neighbours "
-            "are is not the same in the second in which a profile is measured and in ten minutes of training."
+            "are is not the same in the seconds in which a profile is measured and in minutes of training."
         )
     )
 
