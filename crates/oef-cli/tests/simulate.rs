@@ -209,6 +209,60 @@ fn a_lie_changes_what_is_told_and_not_what_is_true() {
 }
 
 #[test]
+fn what_the_guard_found_is_in_the_document() {
+    let run = |more: &[&str]| {
+        let args = ["simulate", "--json", "-m", "noncooperative", "--lie", "t3=rtx3090:3"];
+        let ran = oef(&args.iter().chain(more).copied().collect::<Vec<_>>());
+        (ran.json()["runs"][0]["guard"].clone(), ran.err)
+    };
+    assert_eq!(run(&[]).0, Value::Null, "nobody looked");
+    for (policy, replaced) in [("report", false), ("replace", true)] {
+        let (guard, said) = run(&["--guard", policy]);
+        assert_eq!(guard["policy"], policy);
+        let [found] = guard["found"].as_array().expect("a list").as_slice() else {
+            panic!("one lies, and one is found: {guard}")
+        };
+        let names = ["tenant", "fast", "slow", "direction"].map(|key| found[key].as_str());
+        assert_eq!(names, [Some("t3"), Some("rtx3090"), Some("rtx3070"), Some("over")]);
+        assert_eq!((&found["replaced"], &found["counted"]), (&replaced.into(), &true.into()));
+        let (told, seen) = (number(&found["declared"]), number(&found["seen"]));
+        assert!((told / seen - 3.0).abs() < 0.2, "{told} {seen}");
+        assert!(number(&found["seconds"]) >= 300.0 * (number(&found["round"]) - 1.0), "{found}");
+        assert!(number(&found["windows"]) > 0.0 && number(&found["tolerance"]) < told / seen);
+        assert_eq!(said.contains("which counts now"), replaced, "{said}");
+    }
+    let (honest, _) = run(&["--guard", "report", "--until", "1h"]);
+    assert_eq!(honest["found"], serde_json::json!([]), "an hour is too short to know");
+}
+
+#[test]
+fn what_may_have_been_told_in_good_faith_is_not_counted_as_false() {
+    let args = ["simulate", "--json", "-m", "cooperative", "--profile-error", "0.2"];
+    let json = oef(&[&args[..], &["--guard", "report"]].concat()).json();
+    let found = json["runs"][0]["guard"]["found"].as_array().expect("a list");
+    assert!(!found.is_empty(), "of the demonstration's profiles one is off by more than chance");
+    assert!(found.iter().all(|f| f["counted"] == false), "{found:?}");
+}
+
+#[test]
+fn the_report_says_what_the_guard_found() {
+    let dir = Dir::new();
+    let path = dir.join("out.html");
+    let file = path.display().to_string();
+    let report = |more: &[&str]| {
+        let ran = oef(&[&["simulate", "--report", &file, "-m", "noncooperative"], more].concat());
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        std::fs::read_to_string(&path).expect("a report")
+    };
+    let found = report(&["--lie", "t3=rtx3090:3", "--guard", "replace"]);
+    for part in ["Profiles and the guard", "rtx3090 over rtx3070", "corrected; counted as false"] {
+        assert!(found.contains(part), "{part}");
+    }
+    assert!(report(&["--guard", "report"]).contains("found nothing that does not fit"));
+    assert!(!report(&[]).contains("the guard"), "nobody looked");
+}
+
+#[test]
 fn the_table_marks_the_best() {
     let ran = oef(&["simulate"]);
     assert_eq!(ran.code, 0, "{}", ran.err);

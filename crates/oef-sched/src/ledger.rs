@@ -48,12 +48,12 @@ pub fn bound(state: &State, gpu: usize) -> f64 {
 }
 
 /// Sets an account, within its limits. One beyond them (its gangs became smaller) does not jump: it only
-/// cannot go further.
-fn set(workload: &mut Workload, gpu: usize, wanted: f64, settings: &Settings) -> f64 {
+/// cannot go further. What would go below them is a gift, also where it was used of another type.
+fn set(workload: &mut Workload, gpu: usize, wanted: f64, settings: &Settings) {
     let (before, limit) = (workload.deficit[gpu], limit(workload, gpu, settings));
     let after = wanted.clamp(before.min(-limit), before.max(limit));
     workload.deficit[gpu] = after;
-    after
+    workload.extra += (after - wanted).max(0.0);
 }
 
 /// Brings all accounts up to `now`.
@@ -102,8 +102,7 @@ fn accrue(workload: &mut Workload, gpu: usize, rounds: f64, contends: bool, sett
         return;
     }
     let wanted = workload.deficit[gpu] + (share - used) * rounds;
-    let after = set(workload, gpu, wanted, settings);
-    workload.extra += (after - wanted).max(0.0);
+    set(workload, gpu, wanted, settings);
 }
 
 /// Brings together what belongs together, at the workload's own speeds: what it is owed, or owes, of types on

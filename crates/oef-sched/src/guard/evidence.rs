@@ -19,6 +19,9 @@ pub(super) struct Evidence {
     pub ended: BTreeMap<usize, VecDeque<Run>>,
     /// What did not fit its profile.
     pub found: Option<Verdict>,
+    /// It was told that its profile is further off than good faith allows.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub told_false: bool,
     /// The weight of the evidence by which its profile was last written; `None`: somebody else wrote it.
     pub written: Option<f64>,
     /// It was said that its jobs wait for their data.

@@ -29,8 +29,11 @@ pub struct Judged {
 /// What is new about a workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum News {
-    /// Its profile is not what its jobs show.
+    /// Its profile is not what its jobs show. Told once of a profile, and once more where it turns out to be
+    /// further off than somebody could have told in good faith.
     Found(Verdict),
+    /// That was told before; now what was seen counts.
+    Replaced(Verdict),
     /// What its jobs show fits its profile again.
     Cleared,
     /// Its profile was an estimate, and now it is what was seen.
@@ -45,7 +48,7 @@ impl Guard {
         let Some(evidence) = self.seen.get_mut(&workload) else { return Judged::default() };
         evidence.fresh = false;
         if policy == Policy::Off {
-            evidence.found = None;
+            evidence.forget_verdict();
             return Judged::default();
         }
         let links = links(evidence);
@@ -71,7 +74,8 @@ impl Guard {
         let links = links(evidence);
         let verdict = Verdict::of(&links, profile);
         let counts = verdict.is_some() || evidence.written.is_some();
-        (evidence.found, evidence.written, evidence.fresh) = (None, None, true);
+        evidence.forget_verdict();
+        (evidence.written, evidence.fresh) = (None, true);
         if policy != Policy::Replace || !counts {
             return None;
         }
@@ -84,25 +88,38 @@ impl Guard {
     /// Somebody who may be believed gave a workload another profile: it is compared anew.
     pub fn trusted(&mut self, workload: WorkloadKey) {
         if let Some(evidence) = self.seen.get_mut(&workload) {
-            (evidence.found, evidence.written, evidence.fresh) = (None, None, true);
+            evidence.forget_verdict();
+            (evidence.written, evidence.fresh) = (None, true);
         }
     }
 }
 
 impl Evidence {
+    /// What was found says nothing about the profile from now on.
+    fn forget_verdict(&mut self) {
+        (self.found, self.told_false) = (None, false);
+    }
+
     fn compare(&mut self, links: &[Link], profile: &[f64], policy: Policy) -> Judged {
         let Some(verdict) = Verdict::of(links, profile) else {
             let cleared = self.found.is_some() && Verdict::has_fallen(links, profile);
             if cleared {
-                self.found = None;
+                self.forget_verdict();
             }
             return Judged { news: cleared.then_some(News::Cleared), profile: None };
         };
-        let is_known = self.found.is_some_and(|found| found.is_like(&verdict));
+        // Which pair of types sticks out most changes with every run; it is one profile that is not true.
+        let is_false = !verdict.may_be_honest();
+        let is_new = self.found.is_none() || (is_false && !self.told_false);
         self.found = Some(verdict);
-        let news = (!is_known).then_some(News::Found(verdict));
+        self.told_false |= is_false;
+        let news = is_new.then_some(News::Found(verdict));
         match policy {
-            Policy::Replace => Judged { news, ..self.write(links, profile) },
+            Policy::Replace => {
+                let written = self.write(links, profile);
+                let replaced = written.profile.is_some().then_some(News::Replaced(verdict));
+                Judged { news: news.or(replaced), ..written }
+            }
             Policy::Report | Policy::Off => Judged { news, profile: None },
         }
     }

@@ -50,11 +50,6 @@ impl Verdict {
         (1.0 / HONEST..=HONEST).contains(&off)
     }
 
-    /// Whether it says the same as another, with other figures perhaps.
-    pub fn is_like(&self, other: &Verdict) -> bool {
-        (self.fast, self.slow, self.direction) == (other.fast, other.slow, other.direction)
-    }
-
     /// What sticks out most of a profile.
     pub(super) fn of(links: &[Link], profile: &[f64]) -> Option<Verdict> {
         let excess = |link: &Link| {

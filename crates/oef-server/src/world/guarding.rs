@@ -106,6 +106,9 @@ impl World {
                     self.totals.false_profiles += u64::from(!verdict.may_be_honest());
                     format!("{}{counts}", self.sentence(&name, who, &verdict))
                 }
+                Some(News::Replaced(verdict)) => {
+                    format!("{}{counts}", self.sentence(&name, who, &verdict))
+                }
                 Some(News::Cleared) => {
                     format!("what the jobs of {name} show fits its profile again")
                 }
@@ -143,6 +146,7 @@ impl World {
         let (tenant, name) = (entry.tenant.clone(), format!("{}/{}", entry.tenant, entry.name));
         let message = match verdict {
             Some(verdict) => {
+                self.totals.false_profiles += u64::from(!verdict.may_be_honest());
                 format!("{}; what was seen counts", self.sentence(&name, "says", &verdict))
             }
             None => format!("of {name} what was seen counts, not what it says now"),

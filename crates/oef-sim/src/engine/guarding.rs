@@ -18,6 +18,8 @@ pub struct Found {
     pub at_s: f64,
     /// What did not fit.
     pub verdict: Verdict,
+    /// Whether what was seen counts from then on.
+    pub corrected: bool,
 }
 
 impl Run<'_> {
@@ -62,7 +64,8 @@ impl Run<'_> {
             let judged = self.guard.judge(workload, told, policy);
             if let Some(News::Found(verdict)) = judged.news {
                 let (round, at_s) = (self.state.round().0, self.now.seconds());
-                self.found.push(Found { workload: index, round, at_s, verdict });
+                let corrected = judged.profile.is_some();
+                self.found.push(Found { workload: index, round, at_s, verdict, corrected });
             }
             if let Some(seen) = judged.profile {
                 let provenance = Provenance::Measured;

@@ -1,5 +1,6 @@
 //! `oef simulate --json`. Nothing in it depends on the machine or the hour: the same seed gives the same bytes.
 
+use super::guard::GuardDocument;
 use super::run::Simulated;
 use crate::output::document::{Object, VERSION, finite};
 use oef_sim::engine::{Quantiles, RunResult, TenantRecord};
@@ -47,6 +48,7 @@ struct RunDocument<'a> {
     worst_promised_incentive: f64,
     solves: u64,
     trouble: Option<&'a str>,
+    guard: Option<GuardDocument<'a>>,
     tenants: Object<'a, TenantDocument>,
 }
 
@@ -103,13 +105,13 @@ impl<'a> SimulateDocument<'a> {
             tenants: gathered.trace.tenants().len(),
             skipped_rows: gathered.skipped,
             load: gathered.load.map(finite),
-            runs: simulated.runs.iter().map(run).collect(),
+            runs: simulated.runs.iter().map(|r| run(simulated, r)).collect(),
             remarks: &simulated.remarks,
         }
     }
 }
 
-fn run(run: &RunResult) -> RunDocument<'_> {
+fn run<'a>(simulated: &'a Simulated<'_>, run: &'a RunResult) -> RunDocument<'a> {
     RunDocument {
         mechanism: run.mechanism.name(),
         rounds: run.rounds,
@@ -132,6 +134,7 @@ fn run(run: &RunResult) -> RunDocument<'_> {
         worst_promised_incentive: finite(run.worst_promised_incentive),
         solves: run.solves,
         trouble: run.trouble.as_deref(),
+        guard: GuardDocument::new(simulated, run),
         tenants: Object(run.tenants.iter().map(|t| (t.name.as_str(), tenant(t))).collect()),
     }
 }

@@ -4,6 +4,7 @@ mod csv_files;
 mod document;
 mod drive;
 mod gather;
+mod guard;
 mod lies;
 mod made_up;
 mod report;

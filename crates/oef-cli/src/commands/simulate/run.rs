@@ -3,7 +3,7 @@
 use super::document::SimulateDocument;
 use super::drive::{Drive, drive};
 use super::gather::{Gathered, gather};
-use super::{csv_files, lies, report, table, unfinished};
+use super::{csv_files, guard, lies, report, table, unfinished};
 use crate::args_simulate::SimulateArgs;
 use crate::exit::Exit;
 use crate::failure::{Complaint, Failure};
@@ -15,7 +15,7 @@ use crate::printer::Printer;
 use oef_core::Mechanism;
 use oef_report::format::duration;
 use oef_sched::{Settings, Span};
-use oef_sim::engine::{Detail, Found, RunResult, Scenario};
+use oef_sim::engine::{Detail, RunResult, Scenario};
 use oef_sim::world::Failures;
 
 /// The paper's two, and what they are compared with.
@@ -26,9 +26,6 @@ const COMPARED: [Mechanism; 5] = [
     Mechanism::GandivaFair,
     Mechanism::MaxMin,
 ];
-
-/// False profiles that are named one by one.
-const FOUND_NAMED: usize = 10;
 
 /// Failures of nodes over the whole run: each is two events, and they are drawn before it begins.
 const OUTAGES_MAX: f64 = 1_000_000.0;
@@ -149,39 +146,11 @@ fn write_files(simulated: &Simulated<'_>, printer: &Printer) -> Result<(), Failu
     Ok(())
 }
 
-/// Whose profile was found not to be what jobs showed, and when; nothing where nobody looked.
-fn found(gathered: &Gathered, run: &RunResult) -> Option<String> {
-    let found = run.found.as_ref()?;
-    let name = |gpu: usize| gathered.profiles.types.get(gpu).map_or_else(String::new, |t| safe(t));
-    let one = |f: &Found| {
-        let workload = run.workloads.get(f.workload);
-        let tenant = workload.and_then(|w| run.tenants.get(w.tenant)).map_or("", |t| &t.name);
-        let v = &f.verdict;
-        format!(
-            "{}/{} in round {} ({} told {:.1} times {}, seen {:.1})",
-            safe(tenant),
-            safe(workload.map_or("", |w| &w.name)),
-            f.round,
-            name(v.fast),
-            v.said,
-            name(v.slow),
-            v.seen
-        )
-    };
-    let named: Vec<String> = found.iter().take(FOUND_NAMED).map(one).collect();
-    let more = match found.len() {
-        0 => "that all profiles are what jobs showed".into(),
-        n => format!("{} not to be what jobs showed: {}", counted(n, "profile"), named.join("; ")),
-    };
-    let rest = if found.len() > FOUND_NAMED { "; and more" } else { "" };
-    Some(format!("{}: the guard found {more}{rest}", run.mechanism))
-}
-
 /// What went otherwise than one might think, over all runs.
 fn remarks(gathered: &Gathered, scenario: &Scenario, runs: &[RunResult]) -> Vec<String> {
     let mut remarks = unfinished::remarks(gathered, scenario, runs);
     for run in runs {
-        remarks.extend(found(gathered, run));
+        remarks.extend(guard::remark(gathered, run));
         if let Some(trouble) = &run.trouble {
             remarks.push(format!(
                 "{}: shares were divided by weight for a while, since {trouble}",

@@ -95,6 +95,51 @@ fn a_verdict_falls_when_the_profile_becomes_true() {
     assert_eq!(lab.round(Policy::Report).news, None);
 }
 
+/// Which two of three types stick out most changes from round to round, and it is one lie.
+#[test]
+fn a_lie_about_three_types_is_said_once() {
+    for seed in 0..20 {
+        let (truth, said) = (vec![1.0, 1.6, 2.1], vec![1.0, 1.6, 6.3]);
+        let noise = (Noise::Uniform, Noise::Uniform);
+        let mut lab =
+            Lab::new(Setup { truth, said, jobs: 6, differ: false, moves: 3, noise, seed });
+        let news: Vec<News> = (0..60).filter_map(|_| lab.round(Policy::Report).news).collect();
+        assert!(matches!(news[..], [News::Found(_)]), "{seed}: {news:?}");
+    }
+}
+
+#[test]
+fn what_seemed_a_mistake_and_is_a_lie_is_said_once_more() {
+    let quiet = (Noise::None, Noise::None);
+    let mut lab = Lab::new(liar([1.0, 2.9], quiet, 1));
+    while lab.guard.found(super::lab::WORKLOAD).is_none() {
+        lab.round(Policy::Report);
+        assert!(lab.round < 60);
+    }
+    lab.profile.throughput = vec![1.0, 4.0];
+    let news = |lab: &mut Lab| lab.round(Policy::Report).news;
+    assert!(matches!(news(&mut lab), Some(News::Found(v)) if !v.may_be_honest()));
+    lab.profile.throughput = vec![1.0, 2.9];
+    assert_eq!(news(&mut lab), None);
+    lab.profile.throughput = vec![1.0, 4.0];
+    assert_eq!(news(&mut lab), None, "no to and fro");
+}
+
+#[test]
+fn what_was_only_said_counts_from_when_the_operator_wants_it_and_that_is_said() {
+    let quiet = (Noise::None, Noise::None);
+    let mut lab = Lab::new(liar([1.0, 4.0], quiet, 1));
+    while lab.guard.found(super::lab::WORKLOAD).is_none() {
+        lab.round(Policy::Report);
+        assert!(lab.round < 20);
+    }
+    let judged = lab.round(Policy::Replace);
+    assert!(matches!(judged.news, Some(News::Replaced(_))), "{judged:?}");
+    assert!(judged.profile.is_some());
+    let next = lab.round(Policy::Replace).news;
+    assert!(matches!(next, None | Some(News::Refined)), "{next:?}");
+}
+
 #[test]
 fn an_estimate_gives_way_without_an_accusation() {
     let quiet = (Noise::None, Noise::None);

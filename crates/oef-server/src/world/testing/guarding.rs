@@ -128,6 +128,21 @@ fn a_false_profile_is_said_once_and_what_was_seen_counts() {
     lab.declare(8.0);
     assert!((lab.ratio() - TRUE_RATIO).abs() < 1e-9, "{}", lab.ratio());
     assert!(lab.said()[1].ends_with("what was seen counts"), "{:?}", lab.said());
+    assert_eq!(lab.world.totals.false_profiles, 2, "every event is counted");
+}
+
+#[test]
+fn what_was_only_reported_counts_when_that_is_set_and_is_not_counted_again() {
+    let mut lab = Lab::new("report", Some(8.0));
+    lab.rounds(3, None);
+    assert_eq!((lab.ratio(), lab.said().len()), (8.0, 1), "{:?}", lab.said());
+    let guard = Some("replace".to_string());
+    lab.then(Change::Settings(SettingsPatch { guard, ..SettingsPatch::default() }));
+    lab.rounds(1, None);
+    assert!((lab.ratio() - TRUE_RATIO).abs() < 1e-9, "{}", lab.ratio());
+    let said = lab.said();
+    assert!(said.len() == 2 && said[1].ends_with("what was seen counts now"), "{said:?}");
+    assert_eq!(lab.world.totals.false_profiles, 1);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! One mechanism: who trained how much, where, and what was promised.
 
+use super::super::guard;
 use super::super::run::Simulated;
 use super::cast::Cast;
 use super::favour::ratio;
@@ -32,11 +33,9 @@ pub fn section(simulated: &Simulated<'_>, run: &RunResult, cast: &Cast) -> Secti
             "Jobs that run and jobs that wait, at the begin of each round.",
         ))
         .section(ledger::section(run, cast, round));
-    let section = match envy::section(run) {
-        Some(envy) => section.section(envy),
-        None => section,
-    };
-    section.section(Section::new("Every tenant").table(tenants(run, cast)))
+    let more = envy::section(run).into_iter().chain(guard::section(simulated, run));
+    more.fold(section, Section::section)
+        .section(Section::new("Every tenant").table(tenants(run, cast)))
 }
 
 fn sentence(run: &RunResult) -> String {

@@ -4,6 +4,7 @@ use super::super::run::Simulated;
 use crate::args_simulate::{PlacementName, RoundingName};
 use oef_report::format::{clock, number, percent};
 use oef_report::html::{Prose, Section};
+use oef_sched::guard::Policy;
 use oef_sim::world::{SCALING_PER_DOUBLING, SPREAD_LOSS_PER_DOUBLING};
 
 /// The words of the report, one sentence each.
@@ -71,6 +72,16 @@ pub fn making(simulated: &Simulated<'_>) -> Section {
             .map(|(name, factor)| format!("{} times its speed on {name}", number(*factor)))
             .collect();
         world.push(format!("{} lies: it reports {}.", lie.tenant, told.join(" and ")));
+    }
+    match scenario.guard {
+        Policy::Off => {}
+        Policy::Report => world.push(
+            "The guard compares what jobs show with their profiles and says what does not fit.".into(),
+        ),
+        Policy::Replace => world.push(
+            "The guard compares what jobs show with their profiles; where these do not fit, what was seen counts."
+                .into(),
+        ),
     }
     if let Some(failures) = scenario.failures {
         world.push(format!(
