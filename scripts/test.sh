@@ -7,7 +7,8 @@
 #   scripts/test.sh --rust       without what needs Python (and installs packages on its first run)
 #
 # It needs Rust, a C compiler and Python 3 with the venv module; rsync, ssh with its server and iproute2 are installed
-# on Debian if they are missing. OEF_CRASH_SECONDS sets how long the crash test goes on (60).
+# on Debian if they are missing. Tests of broken cables and full disks make namespaces, as root or as anybody whom the
+# system lets; OEF_TEST_WITHOUT_NAMESPACES=1 leaves them out, and says so. OEF_CRASH_SECONDS sets how long the crash test goes on (60).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

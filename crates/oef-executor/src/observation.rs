@@ -1,5 +1,6 @@
 //! What an executor saw.
 
+use crate::checkpoints::Transfer;
 use crate::ending::Ending;
 use crate::measured::Measured;
 use crate::wire;
@@ -20,6 +21,17 @@ pub enum Observation {
         generation: Generation,
         /// In a sentence without a subject, as in `brings its checkpoint from rtx3090-0`.
         detail: String,
+    },
+    /// The transfer of its checkpoint is over, well or not. For figures: what follows from it is told as well.
+    Transferred {
+        /// The job.
+        #[serde(with = "wire::job_id")]
+        job: JobId,
+        /// Of its lease.
+        #[serde(with = "wire::generation")]
+        generation: Generation,
+        /// What it took.
+        transfer: Transfer,
     },
     /// Its workers run.
     Started {
@@ -83,6 +95,7 @@ impl Observation {
     pub fn about(&self) -> (JobId, Generation) {
         match self {
             Observation::Preparing { job, generation, .. }
+            | Observation::Transferred { job, generation, .. }
             | Observation::Started { job, generation, .. }
             | Observation::Progress { job, generation, .. }
             | Observation::Ended { job, generation, .. } => (*job, *generation),

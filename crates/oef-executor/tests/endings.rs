@@ -22,6 +22,7 @@ fn a_job_finishes() {
         .iter()
         .map(|seen| match seen {
             Observation::Preparing { .. } => "preparing",
+            Observation::Transferred { .. } => "transferred",
             Observation::Started { .. } => "started",
             Observation::Progress { .. } => "progress",
             Observation::Ended { .. } => "ended",

@@ -1,5 +1,6 @@
 //! Why a daemon does not start, with the way out.
 
+use crate::checkpoints::ToolsMissing;
 use crate::daemon::StartError;
 use crate::http::TlsError;
 use oef_api::types::Problem;
@@ -50,11 +51,8 @@ pub enum RunError {
     )]
     NoGpus,
     /// Checkpoints could not be moved.
-    #[error(
-        "checkpoints stay on their hosts (`place = \"node\"`) and are moved with rsync, which is not here; install \
-         it, or keep them in a shared folder (`place = \"shared\"`)"
-    )]
-    NoRsync,
+    #[error(transparent)]
+    Checkpoints(#[from] ToolsMissing),
     /// The executor does not start.
     #[error(transparent)]
     Executor(#[from] ExecutorError),

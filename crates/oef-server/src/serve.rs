@@ -2,6 +2,7 @@
 
 use crate::access::{self, AccessFiles};
 use crate::caller::Caller;
+use crate::checkpoints::check_tools;
 use crate::config::{Config, StopPolicy, is_loopback};
 use crate::daemon::{Daemon, Options, StopJobs};
 use crate::demo;
@@ -60,7 +61,7 @@ impl Started {
             (Some(certificate), Some(key)) => Some(tls_config(certificate, key)?),
             _ => None,
         };
-        up::check_rsync(config)?;
+        check_tools(&config.checkpoints)?;
         let devices = up::devices(config, mode, talk)?;
         let listener = listen(config.listen)?;
         let address = listener

@@ -1,6 +1,5 @@
 //! What a start decides before the daemon works: folders, GPUs, first settings, and what people are told.
 
-use crate::checkpoints::Keeping;
 use crate::config::{Config, Length, StopPolicy};
 use crate::daemon::Daemon;
 use crate::run_error::RunError;
@@ -12,7 +11,6 @@ use oef_sched::Span;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// What `oef up` has where there is no GPU: three generations, as in the examples.
@@ -60,19 +58,6 @@ pub(crate) fn access_paths(state_dir: &Path) -> Vec<PathBuf> {
 /// The one in the state folder, which no other daemon writes.
 pub(crate) fn own_access_file(state_dir: &Path) -> PathBuf {
     state_dir.join("access.json")
-}
-
-/// Checkpoints that move need rsync: better said now than when the first job moves.
-pub(crate) fn check_rsync(config: &Config) -> Result<(), RunError> {
-    if config.checkpoints.place == Keeping::Shared {
-        return Ok(());
-    }
-    let quiet = || Stdio::null();
-    let asked = Command::new("rsync").arg("--version").stdout(quiet()).stderr(quiet()).status();
-    match asked {
-        Ok(status) if status.success() => Ok(()),
-        _ => Err(RunError::NoRsync),
-    }
 }
 
 /// The GPUs: emulated, slices, or those of the machine.

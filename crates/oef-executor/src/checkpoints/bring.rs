@@ -1,8 +1,9 @@
 //! Bringing a checkpoint: tries, waits, and what comes of it.
 
 use super::carry::{Carried, Halt, carry};
-use super::command::arguments;
+use super::command::{Here, arguments};
 use super::fetch::Fetch;
+use super::files::bytes;
 use super::outcome::{BringError, Report, Size};
 use super::place::Place;
 use oef_sched::Span;
@@ -17,6 +18,14 @@ use thiserror::Error;
 const WAIT_FIRST: Duration = Duration::from_secs(1);
 /// ... up to this: a line that is mended is soon used.
 const WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// Where sums are compared, a line is silent until all files were read there. A slow disk reads so many bytes in a
+/// millisecond.
+const READ_BYTES_PER_MS: u64 = 100_000;
+
+/// Silence that ended a try is allowed twice as long in the next, so often at most: what is here may be much less
+/// than what is read there.
+const PATIENCE_DOUBLED: u32 = 5;
 
 /// How often the orders are looked at meanwhile.
 const POLL: Duration = Duration::from_millis(50);
@@ -105,7 +114,7 @@ pub fn bring(
         return Err(NotBrought::Failed { from: fetch.from.clone(), error, tries: 0 });
     };
     let progress = Progress { from: fetch.from.clone(), ..Progress::default() };
-    Bringing { fetch, place, run, look, began: Instant::now(), progress }.until_done()
+    Bringing { fetch, place, run, look, began: Instant::now(), progress, silent: 0 }.until_done()
 }
 
 struct Bringing<'a> {
@@ -115,6 +124,8 @@ struct Bringing<'a> {
     look: &'a mut dyn FnMut(&Progress) -> Look,
     began: Instant,
     progress: Progress,
+    /// Tries that ended in silence.
+    silent: u32,
 }
 
 impl Bringing<'_> {
@@ -127,6 +138,12 @@ impl Bringing<'_> {
                 Carried::Stopped => return Err(NotBrought::Stopped),
                 Carried::Failed(error) => error,
             };
+            match error {
+                BringError::Silence(_) => self.silent += 1,
+                // Others need the room, and this one could not go on without more.
+                BringError::NoRoom(_) => drop(self.place.clear()),
+                _ => {}
+            }
             let is_nothing = matches!(error, BringError::SourceMissing | BringError::SourceEmpty);
             if is_nothing && !self.fetch.is_known {
                 return Ok(Brought::Nothing);
@@ -150,17 +167,21 @@ impl Bringing<'_> {
         if let Err(error) = self.place.make_ready() {
             return not_written(error);
         }
-        let basis = Some(self.place.live.as_path()).filter(|live| live.is_dir());
-        let args = arguments(self.fetch, basis, &self.place.incoming);
+        let (live, staging) = (self.place.live.as_path(), self.place.incoming.as_path());
+        let basis = Some(live).filter(|live| live.is_dir());
+        let here = bytes(live).max(bytes(staging));
+        let silence = silence(self.fetch.limits.silence, here, self.silent);
+        let here = Here { basis, staging, has_files: here > 0 };
+        let args = arguments(self.fetch, &here, silence);
         let (began, limit) = (self.began, self.fetch.limits.time);
         let (progress, look) = (&mut self.progress, &mut self.look);
-        let carried = carry(&args, self.run, &mut |bytes, percent| {
+        let carried = carry(&args, silence, self.run, &mut |bytes, percent| {
             (progress.bytes, progress.percent) = (bytes, percent);
             if look(progress) == Look::Stop {
                 return Some(Halt::Stop);
             }
             let is_over = began.elapsed() >= duration(limit);
-            is_over.then_some(Halt::Time(BringError::OverTime(limit)))
+            is_over.then_some(Halt::Over(BringError::OverTime(limit)))
         });
         match carried {
             Carried::All(report) => self.accept(report),
@@ -203,6 +224,12 @@ impl Drop for Bringing<'_> {
     }
 }
 
+/// How long nothing may come, with so many bytes on this host and so many tries that ended in silence.
+fn silence(limit: Span, here: u64, silent: u32) -> Span {
+    let patient = limit.0.saturating_mul(1 << silent.min(PATIENCE_DOUBLED));
+    Span(patient.saturating_add(here / READ_BYTES_PER_MS))
+}
+
 fn duration(span: Span) -> Duration {
     Duration::from_millis(span.0)
 }
@@ -210,6 +237,22 @@ fn duration(span: Span) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_may_be_silent_while_files_are_read() {
+        let cases = [
+            (0, 0, 120_000),
+            (0, 1, 240_000),
+            (0, 99, 32 * 120_000),
+            // 50 GB: eight minutes and twenty seconds.
+            (50_000_000_000, 0, 620_000),
+            (u64::MAX, 99, 32 * 120_000 + u64::MAX / READ_BYTES_PER_MS),
+        ];
+        for (here, silent, allowed) in cases {
+            assert_eq!(silence(Span(120_000), here, silent), Span(allowed), "{here} {silent}");
+        }
+        assert_eq!(silence(Span(u64::MAX), 1 << 40, 3), Span(u64::MAX));
+    }
 
     #[test]
     fn progress_is_a_sentence() {

@@ -1,7 +1,10 @@
 //! One run of rsync, watched.
 
 use super::outcome::{BringError, Report, progress};
+use super::pulse::Pulse;
+use crate::ending::length;
 use crate::processes::RUN_DIR;
+use oef_sched::Span;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -39,13 +42,14 @@ pub(super) enum Carried {
 pub(super) enum Halt {
     /// It is not wanted any more.
     Stop,
-    /// Its time is over.
-    Time(BringError),
+    /// It would go on for too long.
+    Over(BringError),
 }
 
-/// Runs rsync to its end. `look` is told how far it is, and may end it.
+/// Runs rsync to its end, or until nothing came for `silence`. `look` is told how far it is, and may end it.
 pub(super) fn carry(
     args: &[OsString],
+    silence: Span,
     run: Option<&Path>,
     look: &mut dyn FnMut(u64, Option<u8>) -> Option<Halt>,
 ) -> Carried {
@@ -57,6 +61,7 @@ pub(super) fn carry(
         Err(error) => return Carried::Failed(BringError::NotRun(error.to_string())),
     };
     let ears = Ears::new(&mut child);
+    let mut pulse = Pulse::new(child.id(), Duration::from_millis(silence.0));
     let halted = loop {
         match child.try_wait() {
             Ok(Some(status)) => return judge(status, &ears),
@@ -67,12 +72,16 @@ pub(super) fn carry(
         if let Some(halt) = look(bytes, percent) {
             break halt;
         }
+        if pulse.is_gone(bytes) {
+            let said = format!("not a byte for {}", length(silence));
+            break Halt::Over(BringError::Silence(said));
+        }
         sleep(POLL);
     };
     end(&mut child);
     match halted {
         Halt::Stop => Carried::Stopped,
-        Halt::Time(error) => Carried::Failed(error),
+        Halt::Over(error) => Carried::Failed(error),
     }
 }
 
@@ -201,9 +210,14 @@ impl Heard {
     fn take_out(&mut self, line: &str) {
         if let Some((bytes, percent)) = progress(line) {
             (self.bytes, self.percent) = (bytes, Some(percent));
-        } else if self.out.len() + line.len() < HEARD_MAX {
-            self.out.push_str(line);
-            self.out.push('\n');
+            return;
+        }
+        self.out.push_str(line);
+        self.out.push('\n');
+        // A word about every socket of the job comes before the figures.
+        if self.out.len() > 2 * HEARD_MAX {
+            let cut = (self.out.len() - HEARD_MAX..).find(|at| self.out.is_char_boundary(*at));
+            self.out.drain(..cut.unwrap_or(0));
         }
     }
 

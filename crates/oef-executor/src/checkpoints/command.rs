@@ -1,6 +1,7 @@
 //! The command line of rsync. Pure.
 
 use super::fetch::{Fetch, Source};
+use oef_sched::Span;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -14,14 +15,15 @@ const CONNECT_SECONDS: u32 = 30;
 /// process may stay behind to share the connection with others.
 const SSH_DEFAULTS: [&str; 3] = ["BatchMode=yes", "ControlMaster=no", "ConnectTimeout=30"];
 
-/// Every file is compared by its checksum and not by its time: a copy with a damaged byte is mended. What
-/// the last good copy has already is linked, not sent. What is too much is removed when all has arrived.
-const ALWAYS: [&str; 11] = [
+/// What holds for every transfer. What is too much is removed when all has arrived.
+const ALWAYS: [&str; 12] = [
     "--recursive",
     "--links",
+    // A file with two names stays one file, and holes stay holes: a copy takes no more room than what it is of.
+    "--hard-links",
+    "--sparse",
     "--perms",
     "--times",
-    "--checksum",
     "--delete-delay",
     // The sum of all sizes is known from the beginning: for the percentage.
     "--no-inc-recursive",
@@ -31,11 +33,27 @@ const ALWAYS: [&str; 11] = [
     "--outbuf=L",
 ];
 
-/// The arguments that bring a folder to `staging`. `basis` is the last good copy, if there is one.
-pub(super) fn arguments(fetch: &Fetch, basis: Option<&Path>, staging: &Path) -> Vec<OsString> {
+/// What is on this host before a try.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Here<'a> {
+    /// The last good copy, if there is one: what it has already is linked, not sent.
+    pub(super) basis: Option<&'a Path>,
+    /// Where the files arrive.
+    pub(super) staging: &'a Path,
+    /// Whether either has a file. Then every file is compared by its checksum and not by its time: a damaged
+    /// byte is mended. If not, there is nothing to compare, and nobody has to read all files twice.
+    pub(super) has_files: bool,
+}
+
+/// The arguments that bring a folder here. A line on which nothing comes for `silence` is given up.
+pub(super) fn arguments(fetch: &Fetch, here: &Here<'_>, silence: Span) -> Vec<OsString> {
+    let Here { basis, staging, has_files } = here;
     let mut args: Vec<OsString> = ALWAYS.iter().map(OsString::from).collect();
+    if *has_files {
+        args.push("--checksum".into());
+    }
     args.push(format!("--partial-dir={PARTIAL}").into());
-    args.push(format!("--timeout={}", fetch.limits.silence.0.div_ceil(1000).max(1)).into());
+    args.push(format!("--timeout={}", silence.0.div_ceil(1000).max(1)).into());
     if let Some(limit) = fetch.limits.kib_per_second {
         args.push(format!("--bwlimit={}", limit.max(1)).into());
     }
@@ -59,7 +77,7 @@ pub(super) fn arguments(fetch: &Fetch, basis: Option<&Path>, staging: &Path) -> 
             args.push(folder(url.into()));
         }
     }
-    args.push(folder(staging.into()));
+    args.push(folder(staging.as_os_str().into()));
     args
 }
 
@@ -99,11 +117,12 @@ fn quoted(word: &str) -> String {
 mod tests {
     use super::super::fetch::FetchLimits;
     use super::*;
-    use oef_sched::Span;
 
     fn line(source: Source, limits: FetchLimits, basis: Option<&str>) -> String {
         let fetch = Fetch { from: "a-0".into(), source, is_known: true, limits };
-        let args = arguments(&fetch, basis.map(Path::new), Path::new("/n/b/.7.oef-incoming"));
+        let staging = Path::new("/n/b/.7.oef-incoming");
+        let here = Here { basis: basis.map(Path::new), staging, has_files: basis.is_some() };
+        let args = arguments(&fetch, &here, limits.silence);
         let words: Vec<String> =
             args.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let (always, rest) = words.split_at(ALWAYS.len());
@@ -118,7 +137,9 @@ mod tests {
         let end = "/n/b/.7.oef-incoming/";
         assert_eq!(
             line(Source::Folder { path: "/n/a/7".into() }, plain, Some("/n/b/7")),
-            format!("--partial-dir=.oef-partial --timeout=2 --link-dest=/n/b/7 -- /n/a/7/ {end}")
+            format!(
+                "--checksum --partial-dir=.oef-partial --timeout=2 --link-dest=/n/b/7 -- /n/a/7/ {end}"
+            )
         );
         let ssh = Source::Ssh {
             destination: "oef@a-0".into(),

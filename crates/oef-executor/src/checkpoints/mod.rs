@@ -14,10 +14,15 @@ mod bring;
 mod carry;
 mod command;
 mod fetch;
+mod files;
 mod outcome;
 mod place;
+mod pulse;
+mod transfer;
 
 pub use bring::{Brought, Look, NotBrought, Progress, bring};
 pub use fetch::{Fetch, FetchLimits, Source};
+pub use files::remove_folder;
 pub use outcome::{BringError, Report};
 pub use place::{is_leftover, recover, remove};
+pub use transfer::{Transfer, TransferResult};

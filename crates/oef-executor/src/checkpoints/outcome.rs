@@ -25,8 +25,8 @@ pub struct Report {
     pub sent_bytes: u64,
     /// ... and of the same files, those that were here already.
     pub matched_bytes: u64,
-    /// Bytes that came over the line.
-    pub received_bytes: u64,
+    /// Bytes that came over the line. Of a copy within one machine rsync calls them sent, and not received.
+    pub line_bytes: u64,
     /// Bytes a second, both ways.
     pub rate: f64,
 }
@@ -52,7 +52,9 @@ impl Report {
                 "Total file size" => report.total_bytes = number,
                 "Literal data" => report.sent_bytes = number,
                 "Matched data" => report.matched_bytes = number,
-                "Total bytes received" => report.received_bytes = number,
+                "Total bytes received" | "Total bytes sent" => {
+                    report.line_bytes = report.line_bytes.max(number);
+                }
                 _ => {}
             }
         }
@@ -62,8 +64,8 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (total, received) = (Size(self.total_bytes), Size(self.received_bytes));
-        write!(f, "{total}, of which {received} had to be sent")
+        let (total, line) = (Size(self.total_bytes), Size(self.line_bytes));
+        write!(f, "{total}, of which {line} had to be sent")
     }
 }
 
@@ -106,6 +108,9 @@ pub enum BringError {
     /// The other side does not let this one in.
     #[error("the other side refused: {0}")]
     Refused(String),
+    /// The password that is to be shown cannot be read, or others can read it.
+    #[error("the password file (`password_file` in [checkpoints]) is of no use: {0}")]
+    Password(String),
     /// There is no room here.
     #[error("there is no room for it on this host: {0}")]
     NoRoom(String),
@@ -151,6 +156,7 @@ impl BringError {
             }
             // rsync may see the end of the line before it hears how ssh ended.
             12 if NOT_LET_IN.iter().any(|said| has(said)) => BringError::Refused(words),
+            1 if has("password file") => BringError::Password(words),
             1 | 2 | 4 | 6 => BringError::Versions(words),
             3 | 11 => BringError::NotWritten(words),
             5 => BringError::Refused(words),
@@ -166,8 +172,15 @@ impl BringError {
 
     /// Whether another try at once would end the same.
     pub fn is_lasting(&self) -> bool {
-        use BringError::{NoRsync, OverTime, SourceEmpty, SourceMissing, Versions};
-        matches!(self, NoRsync | SourceMissing | SourceEmpty | Versions(_) | OverTime(_))
+        use BringError::{
+            NoRoom, NoRsync, OverTime, Password, SourceEmpty, SourceMissing, Versions,
+        };
+        match self {
+            NoRsync | SourceMissing | SourceEmpty | Versions(_) | OverTime(_) => true,
+            // Its GPUs would be held, and others of this host kept from writing.
+            NoRoom(_) | Password(_) => true,
+            _ => false,
+        }
     }
 }
 
@@ -231,10 +244,12 @@ total size is 8000012  speedup is 1.80
             total_bytes: 8_000_012,
             sent_bytes: 4_429_795,
             matched_bytes: 3_570_208,
-            received_bytes: 4_438_690,
+            line_bytes: 4_438_690,
             rate: 8_900_240.0,
         };
         assert_eq!(Report::read(STATS), expected);
+        let local = "Total bytes sent: 1126445766\nTotal bytes received: 70";
+        assert_eq!(Report::read(local).line_bytes, 1_126_445_766, "the sender is on this machine");
         assert_eq!(Report::read("Number of files: 1 (dir: 1)").files, 0);
         assert_eq!(Report::read("garbage: \u{20ac}\n: \n bytes/sec"), Report::default());
     }
@@ -250,6 +265,12 @@ total size is 8000012  speedup is 1.80
     #[test]
     fn every_exit_code_has_its_sentence() {
         let cases: &[(Option<i32>, &str, &str, bool)] = &[
+            (
+                Some(1),
+                "ERROR: password file must not be other-accessible\nrsync error: syntax (code 1)",
+                "is of no use: ERROR: password file must not be other-accessible",
+                true,
+            ),
             (Some(1), "unknown option", "do not understand each other: unknown option", true),
             (
                 Some(5),
@@ -258,7 +279,7 @@ total size is 8000012  speedup is 1.80
                 false,
             ),
             (Some(10), "Connection refused (111)", "the connection broke: Connection", false),
-            (Some(11), "write failed on \"x\": No space left on device (28)", "no room", false),
+            (Some(11), "write failed on \"x\": No space left on device (28)", "no room", true),
             (Some(12), "connection unexpectedly closed", "the connection broke", false),
             (
                 Some(12),

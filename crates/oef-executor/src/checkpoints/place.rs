@@ -1,6 +1,6 @@
 //! Where checkpoints arrive, and how they take their place.
 
-use super::command::PARTIAL;
+use super::files::{clear_partial, remove_folder, salvage, sync_all};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -9,9 +9,6 @@ use std::path::{Path, PathBuf};
 
 const INCOMING: &str = ".oef-incoming";
 const PREVIOUS: &str = ".oef-previous";
-
-/// How rsync calls a file that is on its way: `.NAME.` and so many letters and digits.
-const RANDOM_LETTERS: usize = 6;
 
 /// The three folders of a job's checkpoints on one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,8 +81,14 @@ impl Place {
         salvage(&self.incoming)
     }
 
+    /// Nothing of what has arrived stays.
+    pub(super) fn clear(&self) -> io::Result<()> {
+        remove_folder(&self.incoming)
+    }
+
     /// What has arrived becomes what the job uses, in one step, and on disk.
     pub(super) fn settle(&self) -> io::Result<()> {
+        clear_partial(&self.incoming)?;
         sync_all(&self.incoming)?;
         if !self.live.try_exists()? {
             fs::rename(&self.incoming, &self.live)?;
@@ -115,60 +118,6 @@ impl Place {
     fn sync_parent(&self) -> io::Result<()> {
         File::open(self.live.parent().unwrap_or(Path::new("/")))?.sync_all()
     }
-}
-
-/// A folder and all that is in it; that it is not there is well.
-fn remove_folder(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// Every file and folder is on disk when this returns.
-fn sync_all(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            sync_all(&entry.path())?;
-        } else if kind.is_file() {
-            File::open(entry.path())?.sync_all()?;
-        }
-    }
-    File::open(folder)?.sync_all()
-}
-
-/// rsync names a file on its way at random, and finds it again only where it would have put it itself. A
-/// file of the job's own that has such a name is sent again, and nothing is lost.
-fn salvage(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let (kind, name) = (entry.file_type()?, entry.file_name());
-        if kind.is_dir() && name != PARTIAL {
-            salvage(&entry.path())?;
-        }
-        let Some(own) = name.to_str().and_then(on_its_way).filter(|_| kind.is_file()) else {
-            continue;
-        };
-        let partial = folder.join(PARTIAL).join(own);
-        let has = fs::metadata(&partial).map_or(0, |metadata| metadata.len());
-        if entry.metadata()?.len() > has {
-            fs::create_dir_all(folder.join(PARTIAL))?;
-            fs::rename(entry.path(), &partial)?;
-        } else {
-            fs::remove_file(entry.path())?;
-        }
-    }
-    Ok(())
-}
-
-/// The name that a file will have that has this one on its way.
-fn on_its_way(name: &str) -> Option<&str> {
-    let (own, random) = name.strip_prefix('.')?.rsplit_once('.')?;
-    let is_random = random.len() == RANDOM_LETTERS;
-    let is_random = is_random && random.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    (is_random && !own.is_empty()).then_some(own)
 }
 
 #[cfg(test)]
@@ -239,23 +188,6 @@ mod tests {
                 assert_eq!(place.incoming.exists(), will_fetch && incoming.is_some());
             }
         }
-    }
-
-    #[test]
-    fn what_a_killed_rsync_left_is_found_again() {
-        let home = tempfile::tempdir().expect("a folder");
-        let place = Place::of(&home.path().join("7")).expect("a place");
-        let at = |name: &str| place.incoming.join(name);
-        write(&at(".model.bin.a1B2c3"), "more of it");
-        write(&at(".oef-partial/model.bin"), "some");
-        write(&at("sub/.x.AAAAAA"), "less");
-        write(&at("sub/.oef-partial/x"), "the longer one");
-        write(&at(".hidden"), "stays");
-        place.make_ready().expect("ready");
-        assert_eq!(files(&at(".oef-partial")), only("model.bin", "more of it"));
-        assert_eq!(files(&at("sub/.oef-partial")), only("x", "the longer one"));
-        assert_eq!(files(&at("sub")).len(), 1);
-        assert_eq!(files(&place.incoming).get(".hidden").map(String::as_str), Some("stays"));
     }
 
     #[test]

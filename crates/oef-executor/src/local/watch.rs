@@ -29,6 +29,7 @@ pub(super) struct Watched {
     seen: Option<(u64, SystemTime)>,
     status: Option<Status>,
     detail_told: Option<String>,
+    is_transfer_told: bool,
     is_started_told: bool,
     progress_told: Option<ProgressRecord>,
     is_ended_told: bool,
@@ -44,6 +45,7 @@ impl Watched {
             seen: None,
             status: None,
             detail_told: None,
+            is_transfer_told: false,
             is_started_told: false,
             progress_told: None,
             is_ended_told: false,
@@ -169,6 +171,12 @@ impl Watched {
             self.detail_told.clone_from(&status.detail);
             let told_now = status.detail.clone();
             told.extend(told_now.map(|detail| Observation::Preparing { job, generation, detail }));
+        }
+        if let Some(transfer) = status.transfer
+            && !self.is_transfer_told
+        {
+            self.is_transfer_told = true;
+            told.push(Observation::Transferred { job, generation, transfer });
         }
         if let Some(at_ms) = status.started_ms
             && !self.is_started_told

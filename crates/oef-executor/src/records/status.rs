@@ -2,6 +2,7 @@
 
 use super::files::{Durability, read_json, write_json};
 use super::folders::RunFolder;
+use crate::checkpoints::Transfer;
 use crate::ending::Ending;
 use crate::measured::Measured;
 use crate::wire;
@@ -26,6 +27,9 @@ pub(crate) struct Status {
     /// What it waits for, before its workers are started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) detail: Option<String>,
+    /// What bringing its checkpoint took, once that is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) transfer: Option<Transfer>,
     /// When its workers were started, if they were.
     pub(crate) started_ms: Option<u64>,
     /// The workers' process ids, by rank.
@@ -84,6 +88,7 @@ impl Status {
             runner: None,
             phase: Phase::Preparing,
             detail: None,
+            transfer: None,
             started_ms: None,
             pids: Vec::new(),
             progress: None,

@@ -2,9 +2,10 @@
 
 use super::stage::note;
 use super::verdict::Told;
-use crate::checkpoints::{Brought, Fetch, Look, NotBrought, bring};
-use crate::ending::Ending;
+use crate::checkpoints::{Brought, Fetch, Look, NotBrought, Transfer, bring};
+use crate::ending::{Ending, length};
 use crate::records::RunFolder;
+use oef_sched::Span;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -19,44 +20,63 @@ pub(super) struct Fetching<'a> {
 
 impl Fetching<'_> {
     /// Brings it; an ending if the job is not to be started. `told` says whether it still is, `tell` passes
-    /// on how far it is.
+    /// on how far it is if that is news, and in the end what it took.
     pub(super) fn run(
         &self,
         told: &dyn Fn() -> Option<Told>,
-        tell: &mut dyn FnMut(String),
+        tell: &mut dyn FnMut(Option<String>, Option<Transfer>),
     ) -> Option<Ending> {
+        let began = Instant::now();
         let mut last: Option<Instant> = None;
         let mut stopped = None;
         let brought = bring(self.fetch, self.live, Some(self.run.path()), &mut |progress| {
             stopped = told();
             if last.is_none_or(|last| last.elapsed() >= TELL_EVERY) {
                 last = Some(Instant::now());
-                tell(progress.to_string());
+                tell(Some(progress.to_string()), None);
             }
             if stopped.is_some() { Look::Stop } else { Look::GoOn }
         });
+        let took = Span(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX));
+        let transfer = Some(Transfer::of(&brought, took));
         let from = &self.fetch.from;
         match brought {
             Ok(Brought::All(report)) => {
                 note(&format!("{report:?}"));
-                tell(format!("has its checkpoint from {from}: {report}"));
+                let took = length(tenths(took));
+                let said = format!("has its checkpoint from {from}: {report}, in {took}");
+                tell(Some(said), transfer);
                 None
             }
             Ok(Brought::Nothing) => {
-                tell(format!("found no checkpoint at {from}: starts with what is here"));
+                let said = format!("found no checkpoint at {from}: starts with what is here");
+                tell(Some(said), transfer);
                 None
             }
-            Err(NotBrought::Stopped) => Some(match stopped {
-                Some(told @ Told::Superseded(_)) => Ending::Refused { why: told.why() },
-                told => {
-                    let why = told.map_or_else(String::new, |told| told.why());
-                    Ending::Stopped { detail: format!("{why}; it had not begun") }
-                }
-            }),
+            Err(NotBrought::Stopped) => {
+                tell(None, transfer);
+                Some(ending_of(stopped))
+            }
             Err(failed) => {
                 note(&failed.to_string());
+                tell(None, transfer);
                 Some(Ending::Refused { why: failed.to_string() })
             }
         }
     }
+}
+
+fn ending_of(stopped: Option<Told>) -> Ending {
+    match stopped {
+        Some(told @ Told::Superseded(_)) => Ending::Refused { why: told.why() },
+        told => {
+            let why = told.map_or_else(String::new, |told| told.why());
+            Ending::Stopped { detail: format!("{why}; it had not begun") }
+        }
+    }
+}
+
+/// Nobody needs to know the milliseconds of a transfer.
+fn tenths(span: Span) -> Span {
+    Span(span.0.div_ceil(100) * 100)
 }

@@ -99,8 +99,13 @@ impl Session<'_> {
         if let Some(ending) = self.take_job(&launch) {
             return ending;
         }
-        if let Err(reason) = prepare(&launch, self.run) {
-            return Ending::failed(reason);
+        match prepare(&launch, self.run) {
+            Ok(()) => {}
+            // What it has is on another host: that this one cannot take it is no failure of the job.
+            Err(reason @ FailReason::CheckpointDir { .. }) if launch.fetch.is_some() => {
+                return Ending::Refused { why: Ending::failed(reason).to_string() };
+            }
+            Err(reason) => return Ending::failed(reason),
         }
         if let Some(ending) = self.fetch(&launch) {
             return ending;
@@ -141,8 +146,9 @@ impl Session<'_> {
         let fetch = launch.fetch.as_ref()?;
         let (run, orders, status) = (self.run, &self.orders, &mut self.status);
         let fetching = Fetching { run, fetch, live: &launch.checkpoint_dir };
-        fetching.run(&|| orders.look(), &mut |detail| {
-            status.detail = Some(detail);
+        fetching.run(&|| orders.look(), &mut |detail, transfer| {
+            status.detail = detail.or_else(|| status.detail.take());
+            status.transfer = transfer;
             // A full disk: it is said again soon.
             let _ = status.write(run);
         })

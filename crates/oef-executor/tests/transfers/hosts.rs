@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::Once;
@@ -36,12 +36,6 @@ pub fn need(program: &str, package: &str) {
     assert!(found(program), "these tests need `{program}`: install the package {package}");
 }
 
-/// What this user may not try is not shown.
-#[expect(clippy::print_stderr, reason = "a test that shows nothing has to say so")]
-pub fn not_run(why: &str) {
-    eprintln!("not run: {why}");
-}
-
 /// A port on which nobody listens now.
 pub fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).and_then(|l| l.local_addr()).expect("a port").port()
@@ -67,7 +61,7 @@ pub fn rsync_daemon(module: &Path, more: &str) -> Service {
 }
 
 /// The same behind a command, such as one that enters a network namespace.
-pub fn rsync_daemon_in(before: &[&str], address: &str, module: &Path, more: &str) -> Service {
+pub fn rsync_daemon_in(before: &[String], address: &str, module: &Path, more: &str) -> Service {
     need("rsync", "rsync");
     let folder = tempfile::tempdir().expect("a folder");
     let (port, config) = (free_port(), folder.path().join("rsyncd.conf"));
@@ -78,11 +72,11 @@ pub fn rsync_daemon_in(before: &[&str], address: &str, module: &Path, more: &str
     );
     fs::write(&config, settings).expect("written");
     let config = format!("--config={}", config.display());
-    let words: Vec<&str> =
-        before.iter().copied().chain(["rsync", "--daemon", "--no-detach", &config]).collect();
-    let child = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).spawn();
+    let words = ["rsync", "--daemon", "--no-detach", &config].map(str::to_string);
+    let words = [before, &words].concat();
+    let child = Command::new(&words[0]).args(&words[1..]).stdin(Stdio::null()).spawn();
     let service = Service { child: child.expect("a daemon"), port, _folder: folder };
-    if before.is_empty() {
+    if address == "127.0.0.1" {
         listens(port);
     }
     service
@@ -259,107 +253,5 @@ impl LineState {
         }
         let _ = client.shutdown(Shutdown::Both);
         let _ = server.shutdown(Shutdown::Both);
-    }
-}
-
-/// Two hosts with a cable between them, as network namespaces. `None`: this user may not make any.
-pub struct Cable {
-    names: [String; 2],
-}
-
-/// Addresses for documentation: nobody else has them.
-pub const HOST_A: &str = "192.0.2.1";
-const HOST_B: &str = "192.0.2.2";
-
-impl Cable {
-    pub fn new() -> Option<Cable> {
-        need("ip", "iproute2");
-        let names = ["a", "b"].map(|side| format!("oef{}{side}", std::process::id()));
-        let cable = Cable { names };
-        let [a, b] = &cable.names;
-        if !ip(&["netns", "add", a]) || !ip(&["netns", "add", b]) {
-            return None;
-        }
-        let made =
-            ip(&["-n", a, "link", "add", "eth", "type", "veth", "peer", "name", "eth", "netns", b]);
-        if !made {
-            return None;
-        }
-        for (name, address) in [(a, HOST_A), (b, HOST_B)] {
-            let address = format!("{address}/24");
-            for args in [
-                &["-n", name, "address", "add", &address, "dev", "eth"][..],
-                &["-n", name, "link", "set", "eth", "up"],
-                &["-n", name, "link", "set", "lo", "up"],
-            ] {
-                assert!(ip(args), "{args:?}");
-            }
-        }
-        Some(cable)
-    }
-
-    /// The words that enter the first host.
-    pub fn enter_a(&self) -> [&str; 4] {
-        ["ip", "netns", "exec", &self.names[0]]
-    }
-
-    /// The words that enter the second host.
-    pub fn enter_b(&self) -> [&str; 4] {
-        ["ip", "netns", "exec", &self.names[1]]
-    }
-
-    pub fn cut(&self) {
-        assert!(ip(&["-n", &self.names[0], "link", "set", "eth", "down"]));
-    }
-
-    pub fn mend(&self) {
-        assert!(ip(&["-n", &self.names[0], "link", "set", "eth", "up"]));
-    }
-
-    /// Waits until somebody answers on the first host, as seen from the second.
-    pub fn until_answered(&self, port: u16) {
-        let began = Instant::now();
-        let url = format!("rsync://{HOST_A}:{port}/");
-        let words = self.enter_b();
-        let ask = || Command::new(words[0]).args(&words[1..]).args(["rsync", &url]).output();
-        while !ask().is_ok_and(|output| output.status.success()) {
-            assert!(began.elapsed() < PATIENCE, "nobody answers");
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
-
-impl Drop for Cable {
-    fn drop(&mut self) {
-        for name in &self.names {
-            ip(&["netns", "del", name]);
-        }
-    }
-}
-
-fn ip(args: &[&str]) -> bool {
-    let done = Command::new("ip").args(args).stderr(Stdio::null()).status();
-    done.is_ok_and(|status| status.success())
-}
-
-/// A small disk; `None`: this user may not mount one.
-pub struct SmallDisk(pub PathBuf);
-
-impl SmallDisk {
-    pub fn new(at: PathBuf, bytes: usize) -> Option<SmallDisk> {
-        fs::create_dir_all(&at).expect("made");
-        let size = format!("size={bytes}");
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &size, "none"])
-            .arg(&at)
-            .stderr(Stdio::null())
-            .status();
-        mounted.is_ok_and(|status| status.success()).then_some(SmallDisk(at))
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::common::{PROGRAM, World, devices, is_alive, kill, next, wait_for, with_variable};
 use crate::files::{MODEL_BYTES, Pair, noise, tree};
-use crate::hosts::{Cable, HOST_A, at, free_port, not_run, rsync_daemon, rsync_daemon_in};
-use oef_executor::checkpoints::{FetchLimits, Source};
+use crate::hosts::{at, free_port, rsync_daemon, rsync_daemon_in};
+use crate::namespaces::{Cable, HOST_A, SmallDisk, inside};
+use oef_executor::checkpoints::{FetchLimits, Source, Transfer, TransferResult};
 use oef_executor::local::{LocalConfig, LocalExecutor};
 use oef_executor::{Ending, Launch, Observation, Stream};
 use oef_sched::Span;
@@ -37,6 +38,14 @@ fn details(world: &World) -> Vec<&str> {
     found
 }
 
+fn transfers(world: &World) -> Vec<Transfer> {
+    let transfer = |seen: &Observation| match seen {
+        Observation::Transferred { transfer, .. } => Some(*transfer),
+        _ => None,
+    };
+    world.seen.iter().filter_map(transfer).collect()
+}
+
 #[test]
 fn a_job_starts_when_its_checkpoint_is_there() {
     let (mut world, pair) = (World::new(), Pair::new().with_last_good());
@@ -46,7 +55,53 @@ fn a_job_starts_when_its_checkpoint_is_there() {
     assert_eq!(world.output(&launch, 0, Stream::Out).trim(), MODEL_BYTES.to_string());
     pair.is_whole();
     let said = details(&world).last().copied().unwrap_or_default().to_string();
-    assert!(said.starts_with("has its checkpoint from a-0: 6.0 MiB, of which 6.0 MiB"), "{said}");
+    let begins = "has its checkpoint from a-0: 6.0 MiB, of which 6.0 MiB had to be sent, in ";
+    assert!(said.starts_with(begins), "{said}");
+    let transfers = transfers(&world);
+    let [Transfer { result: TransferResult::Brought, bytes, .. }] = transfers[..] else {
+        panic!("{transfers:?}")
+    };
+    assert!(bytes > MODEL_BYTES as u64, "{transfers:?}");
+}
+
+/// The disk of the host is full before anything comes: that is no failure of the job.
+#[test]
+fn a_job_is_given_back_by_a_host_that_cannot_take_its_checkpoint() {
+    if !inside("jobs::a_job_is_given_back_by_a_host_that_cannot_take_its_checkpoint") {
+        return;
+    }
+    let (mut world, pair) = (World::new(), Pair::new());
+    let _disk = SmallDisk::new(&pair.home.path().join("b"), 64 << 10);
+    let pair = pair.with_last_good();
+    fs::write(pair.home.path().join("b/full"), vec![0; 1 << 20]).expect_err("full");
+    let launch = job(&world, &pair, Source::Folder { path: pair.source() });
+    let ending = world.run(&launch);
+    let Ending::Refused { why } = &ending else { panic!("{ending:?}") };
+    assert!(why.contains("No space left"), "{why}");
+    pair.has_last_good();
+}
+
+#[test]
+fn two_jobs_fetch_at_once() {
+    let mut world = World::new();
+    let pairs = [Pair::new().with_last_good(), Pair::new().with_last_good()];
+    let module = |pair: &Pair| rsync_daemon(&pair.home.path().join("a"), "");
+    let daemons = pairs.each_ref().map(module);
+    let mut launches = Vec::new();
+    for (id, (pair, daemon)) in (1..).zip(pairs.iter().zip(&daemons)) {
+        let mut launch = slowly(job(&world, pair, at(daemon.port)));
+        launch.job = oef_sched::JobId(id);
+        world.start(&launch);
+        launches.push(launch);
+    }
+    wait_for("bytes of both", || pairs.iter().all(|pair| pair.half() > 0));
+    world.stop(&launches[0], "others are owed more");
+    assert!(matches!(world.ending(&launches[0]), Ending::Stopped { .. }));
+    pairs[0].has_last_good();
+    assert_eq!(world.ending(&launches[1]), Ending::Finished);
+    pairs[1].is_whole();
+    let results: Vec<_> = transfers(&world).iter().map(|transfer| transfer.result).collect();
+    assert_eq!(results, [TransferResult::Stopped, TransferResult::Brought]);
 }
 
 #[test]
@@ -57,6 +112,8 @@ fn a_job_is_not_started_from_nothing() {
     let Ending::Refused { why } = &ending else { panic!("{ending:?}") };
     assert!(why.contains("could not be brought from a-0: the connection broke"), "{why}");
     assert!(!world.seen.iter().any(|seen| matches!(seen, Observation::Started { .. })));
+    let results: Vec<_> = transfers(&world).iter().map(|transfer| transfer.result).collect();
+    assert_eq!(results, [TransferResult::Failed]);
     pair.has_last_good();
 }
 
@@ -181,13 +238,13 @@ fn wherever_a_runner_is_killed_the_old_or_the_new_one_is_there() {
 /// Two hosts with a cable between them: the runner is on one, the checkpoint on the other.
 #[test]
 fn between_two_hosts_whose_cable_is_pulled() {
-    let Some(cable) = Cable::new() else {
-        not_run("this user may not make network namespaces");
+    if !inside("jobs::between_two_hosts_whose_cable_is_pulled") {
         return;
-    };
+    }
+    let cable = Cable::new();
     let pair = Pair::new().with_last_good();
     let module = pair.home.path().join("a");
-    let daemon = rsync_daemon_in(&cable.enter_a(), HOST_A, &module, "");
+    let daemon = rsync_daemon_in(&cable.service(), HOST_A, &module, "");
     cable.until_answered(daemon.port);
     let mut world = World::new();
     let mut runner: Vec<_> = cable.enter_b().iter().map(|word| word.into()).collect();
@@ -198,7 +255,7 @@ fn between_two_hosts_whose_cable_is_pulled() {
 
     let url = format!("rsync://{HOST_A}:{}/oef/7", daemon.port);
     let mut launch = slowly(job(&world, &pair, Source::Daemon { url, password_file: None }));
-    let limits = FetchLimits { silence: Span(1000), ..FetchLimits::default() };
+    let limits = FetchLimits { silence: Span(3000), ..FetchLimits::default() };
     launch.fetch.as_mut().expect("a fetch").limits =
         FetchLimits { kib_per_second: Some(1000), ..limits };
     world.start(&launch);

@@ -1,5 +1,5 @@
 //! Checkpoints that are brought from other hosts, with real rsync: over a daemon, over ssh, and over lines
-//! that break. Hosts are daemons on loopback, or network namespaces where this user may make them.
+//! that break. Hosts are daemons on loopback, or network namespaces of the kernel.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -8,3 +8,6 @@ mod files;
 mod hosts;
 mod jobs;
 mod links;
+mod namespaces;
+mod odd;
+mod refusals;

@@ -7,9 +7,12 @@ mod bandwidth;
 mod places;
 mod settings;
 mod sweep;
+mod tools;
 
 pub use bandwidth::Bandwidth;
 pub use settings::{CheckpointSettings, Keeping, Transport};
+pub use tools::ToolsMissing;
 
 pub(crate) use places::{Place, Places};
 pub(crate) use sweep::{Sweeper, host_of_gone};
+pub(crate) use tools::check as check_tools;

@@ -111,6 +111,14 @@ impl CheckpointSettings {
                 ));
             }
         }
+        if let (Transport::Ssh, Some(dir)) = (self.transport, &node_dir)
+            && let Some(odd) = dir.chars().find(|c| !is_plain(*c))
+        {
+            let what = format!(
+                "`{dir}` has a {odd:?} in it, which the shell of the other host would not leave alone"
+            );
+            found.push(("node_dir", what));
+        }
         found.extend(self.address_problem().map(|what| ("address", what)));
         for (key, length) in [("time_limit", self.time_limit), ("silence", self.silence)] {
             if length.0 < Duration::from_secs(1) {
@@ -141,4 +149,9 @@ impl CheckpointSettings {
             _ => None,
         }
     }
+}
+
+/// What every shell takes as it is, and what stands for a host's name.
+fn is_plain(c: char) -> bool {
+    c.is_alphanumeric() || "/._-+,=@:%{}".contains(c)
 }

@@ -6,7 +6,7 @@
 use super::places::Places;
 use crate::engine::Shared;
 use crate::world::World;
-use oef_executor::checkpoints::is_leftover;
+use oef_executor::checkpoints::{is_leftover, remove_folder};
 use oef_sched::{JobId, Time};
 use std::collections::BTreeSet;
 use std::fs;
@@ -177,7 +177,7 @@ fn renamed(copy: &Copy) -> Option<PathBuf> {
 }
 
 fn remove(path: &Path) {
-    if let Err(error) = fs::remove_dir_all(path) {
+    if let Err(error) = remove_folder(path) {
         tracing::warn!(path = %path.display(), %error, "a copy of a checkpoint could not be removed");
     }
 }

@@ -101,6 +101,8 @@ fn what_is_wrong_is_said_with_its_line() {
         ("[checkpoints]\naddress = \"{host}\"\n", 2, "says nothing without"),
         ("[checkpoints]\ntransport = \"ssh\"\naddress = \"gpu-box\"\n", 3, "whom would it reach"),
         ("[checkpoints]\ntransport = \"ssh\"\naddress = \"-oX{host}\"\n", 3, "none of ssh's"),
+        ("[checkpoints]\ntransport = \"ssh\"\nnode_dir = \"/a b/{host}\"\n", 3, "has a ' ' in it"),
+        ("[checkpoints]\ntransport = \"ssh\"\nnode_dir = \"/$(x)/{host}\"\n", 3, "has a '$' in it"),
         ("[checkpoints]\ntransport = \"rsync\"\naddress = \"{host}\"\n", 3, "begin with rsync://"),
         ("[checkpoints]\nbandwidth = \"100\"\n", 2, "`100` is no bandwidth"),
         ("[checkpoints]\ntime_limit = \"1ms\"\n", 2, "less than 1s"),

@@ -1,6 +1,7 @@
 //! What the daemon measures while it works, for whoever keeps the figures.
 
 use oef_api::types::JobState;
+use oef_executor::checkpoints::Transfer;
 use std::time::Duration;
 
 /// Something that was measured.
@@ -18,6 +19,8 @@ pub enum Measure {
     FalseProfile,
     /// Work was lost since the last checkpoint, as running time of all workers.
     Wasted(Duration),
+    /// A job's checkpoint was brought from another host, or was not.
+    Transferred(Transfer),
     /// Shares were computed.
     Solved(Duration),
     /// A round was planned (without its shares); `kept`: with the shares of before.

@@ -7,6 +7,7 @@ use super::batch::Batch;
 use super::launch::Site;
 use crate::world::{Change, RunEnding, Telemetry, World};
 use oef_api::types::Measured;
+use oef_executor::checkpoints::Transfer;
 use oef_executor::{Ending, FailReason, Observation};
 use oef_sched::{Generation, JobId, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -53,6 +54,8 @@ impl Observations {
                 self.waits.insert(job, (generation, detail));
                 return;
             }
+            // A figure, which was taken before.
+            Observation::Transferred { .. } => return,
             Observation::Started { at_ms, .. } => {
                 // Where its checkpoints are is filled in on the way.
                 Change::Started { job, generation, at_ms: Some(at_ms), host: None }
@@ -188,6 +191,15 @@ impl Observations {
 /// Whether something that was told then may be told again.
 fn is_due(told: Option<&Instant>) -> bool {
     told.is_none_or(|told| told.elapsed() >= PROGRESS_EVERY)
+}
+
+/// What a transfer took that the world has not heard the end of. After a restart of the daemon all of them are told
+/// again.
+pub(super) fn transfer(world: &World, observation: &Observation) -> Option<Transfer> {
+    let Observation::Transferred { job, generation, transfer } = observation else { return None };
+    let run = world.jobs.get(job).and_then(|entry| entry.run());
+    let run = run.filter(|run| run.generation == *generation && run.started.is_none());
+    run.map(|_| *transfer)
 }
 
 /// Whether a run is the one that the world knows of. Another one was over before: nobody needs to hear of it.
@@ -360,5 +372,24 @@ mod tests {
         seen.add(Observation::Started { job: JOB, generation, at_ms: 5 });
         let expected = Change::Started { job: JOB, generation, at_ms: Some(5), host: None };
         assert_eq!(changes(&mut seen, &world, &site("")), [expected]);
+    }
+
+    #[test]
+    fn a_transfer_is_counted_once_however_often_it_is_told() {
+        use oef_executor::checkpoints::TransferResult;
+        let mut world = world();
+        let Some(generation) = world.jobs[&JOB].run().map(|run| run.generation) else {
+            panic!("it starts")
+        };
+        let told = Transfer { result: TransferResult::Brought, bytes: 7, took: oef_sched::Span(5) };
+        let seen = |generation| Observation::Transferred { job: JOB, generation, transfer: told };
+        assert_eq!(transfer(&world, &seen(generation)), Some(told));
+        assert_eq!(transfer(&world, &seen(Generation(99))), None, "of another start");
+        let started = Change::Started { job: JOB, generation, at_ms: Some(5), host: None };
+        world.apply(&Record { at: Time(2), change: started }).expect("taken");
+        assert_eq!(transfer(&world, &seen(generation)), None, "told again after a restart");
+        let mut observations = Observations::default();
+        observations.add(seen(generation));
+        assert!(observations.queue.is_empty(), "a figure is not journalled");
     }
 }

@@ -5,16 +5,18 @@ use super::clock::Clock;
 use super::hands::Task;
 use super::launch::Site;
 use super::message::Message;
-use super::observations::Observations;
+use super::observations::{Observations, transfer};
 use super::prepare::{Numbers, Prepared, prepare};
 use super::rounds::Rounds;
 use super::scribe::{Page, Scribe};
 use super::shared::Shared;
-use crate::daemon::{Metrics, StopJobs};
+use crate::daemon::{Measure, Metrics, StopJobs};
 use crate::problem::Kind;
 use crate::store::Store;
 use crate::world::Change;
 use oef_api::types::JobState;
+use oef_executor::Observation;
+use oef_executor::checkpoints::{Transfer, TransferResult};
 use oef_sched::{Question, Span, Time};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -154,6 +156,7 @@ impl Engine {
             }
             Message::Observed(seen) => {
                 for observation in seen {
+                    self.transferred(&observation);
                     self.observations.add(observation);
                 }
             }
@@ -166,6 +169,23 @@ impl Engine {
             }
             Message::Stop { jobs, done } => self.stop(now, jobs, done, batch),
         }
+    }
+
+    /// Counts a transfer, and tells the operator of one that failed: the job waits for another start.
+    fn transferred(&self, seen: &Observation) {
+        let Some(transfer) = transfer(&self.shared.world(), seen) else { return };
+        let (job, took) = (seen.about().0, transfer.took.seconds());
+        let Transfer { result, bytes, .. } = transfer;
+        match result {
+            TransferResult::Failed => {
+                tracing::warn!(%job, took, "a checkpoint could not be brought to its job's host");
+            }
+            _ => {
+                let result = result.name();
+                tracing::info!(%job, result, bytes, took, "a checkpoint was to be brought");
+            }
+        }
+        self.metrics.measure(Measure::Transferred(transfer));
     }
 
     fn next_wake(&self) -> Time {

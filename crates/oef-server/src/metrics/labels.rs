@@ -1,6 +1,7 @@
 //! Labels as types, so that no two places spell one in two ways.
 
 use oef_api::types::JobState;
+use oef_executor::checkpoints::TransferResult;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use std::fmt::{self, Write};
 
@@ -17,6 +18,21 @@ impl EncodeLabelValue for StateName {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct EndLabels {
     pub state: StateName,
+}
+
+/// How a transfer ended, by its word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ResultName(pub TransferResult);
+
+impl EncodeLabelValue for ResultName {
+    fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
+        encoder.write_str(self.0.name())
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct TransferLabels {
+    pub result: ResultName,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

@@ -5,6 +5,7 @@
 
 mod gauges;
 mod labels;
+mod transfers;
 
 use crate::daemon::{Gauges, Measure, Metrics};
 use gauges::GaugeFamilies;
@@ -20,6 +21,7 @@ use prometheus_client::registry::{Registry, Unit};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use transfers::TransferFigures;
 
 /// What a scraper is told about the form.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -42,6 +44,7 @@ struct Inner {
     false_profiles: Counter,
     commits_failed: Counter,
     wasted: Counter<f64, AtomicU64>,
+    transfers: TransferFigures,
     rounds: Counter,
     rounds_kept: Counter,
     queue_wait: Histogram,
@@ -84,6 +87,7 @@ impl Exporter {
                 "Batches that could not be written to the journal",
             ),
             wasted: wasted(r),
+            transfers: TransferFigures::register(r),
             rounds: counter(r, "rounds", "Rounds that were planned"),
             rounds_kept: counter(
                 r,
@@ -150,6 +154,7 @@ impl Metrics for Exporter {
             Measure::FalseProfile => _ = inner.false_profiles.inc(),
             Measure::Restarted => _ = inner.restarts.inc(),
             Measure::Wasted(work) => _ = inner.wasted.inc_by(work.as_secs_f64()),
+            Measure::Transferred(transfer) => inner.transfers.count(&transfer),
             Measure::Solved(time) => inner.solve.observe(time.as_secs_f64()),
             Measure::Round { took, kept } => {
                 inner.rounds.inc();

@@ -3,6 +3,8 @@
 use super::gauges::{OTHERS, TENANTS_MAX};
 use super::*;
 use crate::daemon::{GpuGauges, TenantGauges};
+use oef_executor::checkpoints::{Transfer, TransferResult};
+use oef_sched::Span;
 use std::collections::BTreeMap;
 
 fn value(text: &str, series: &str) -> Option<f64> {
@@ -22,6 +24,16 @@ fn what_happened_is_counted() {
         Measure::FalseProfile,
         Measure::Ended(JobState::Finished),
         Measure::Wasted(ms(1500)),
+        Measure::Transferred(Transfer {
+            result: TransferResult::Brought,
+            bytes: 5000,
+            took: Span(1500),
+        }),
+        Measure::Transferred(Transfer {
+            result: TransferResult::Failed,
+            bytes: 0,
+            took: Span(500),
+        }),
         Measure::Solved(ms(10)),
         Measure::Round { took: ms(1), kept: false },
         Measure::Round { took: ms(1), kept: true },
@@ -46,6 +58,13 @@ fn what_happened_is_counted() {
         ("oef_ended_total{state=\"finished\"}", 1.0),
         ("oef_ended_total{state=\"failed\"}", 0.0),
         ("oef_wasted_seconds_total", 1.5),
+        ("oef_checkpoint_transfers_total{result=\"brought\"}", 1.0),
+        ("oef_checkpoint_transfers_total{result=\"failed\"}", 1.0),
+        ("oef_checkpoint_transfers_total{result=\"stopped\"}", 0.0),
+        ("oef_checkpoint_transfers_total{result=\"nothing\"}", 0.0),
+        ("oef_checkpoint_transfer_bytes_total", 5000.0),
+        ("oef_checkpoint_transfer_seconds_sum", 2.0),
+        ("oef_checkpoint_transfer_seconds_count", 2.0),
         ("oef_solve_seconds_count", 1.0),
         ("oef_rounds_total", 2.0),
         ("oef_rounds_kept_total", 1.0),
