@@ -6,7 +6,8 @@
 #   OEF_TEST_PYTHON=~/venv/bin/python scripts/python-test.sh    with what is installed there, for instance PyTorch
 #   OEF_LONG=1 scripts/python-test.sh                           with many more preemptions, at other points
 #
-# Tests of packages that are not installed are not run, and that is printed.
+# Tests of packages that are not installed are not run, and that is printed. One test becomes another user, as root or
+# with `newuidmap`; OEF_TEST_WITHOUT_USERS=1 leaves it out, and says so.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -8,12 +8,16 @@ import socket
 import subprocess
 import sys
 import time
-import unittest
 from pathlib import Path
 from typing import List
 
+from oef import warm
+
 from .harness import SCRIPTS, SOURCE
 from .warm_case import CLIENT, WarmCase, found_by, is_alive, kill
+
+#: Whoever cannot become another user says so with this variable.
+WITHOUT_USERS = "OEF_TEST_WITHOUT_USERS"
 
 SLEEPER = "import os, time\nprint(os.getpid(), os.getppid(), flush=True)\ntime.sleep(300)\n"
 
@@ -119,15 +123,34 @@ class Sharing(WarmCase):
         self.assertEqual(done.stdout, "1 ['error']\n")
         self.assertIn("another interpreter", done.stderr)
 
-    @unittest.skipUnless(os.geteuid() == 0, "not run: only root can be another user")
+    def as_another(self) -> List[str]:
+        """Begins a command that may become another user: as root, or where this user has other ids at hand."""
+        if os.geteuid() == 0:
+            return []
+        words = ["unshare", "--user", "--map-auto", "--map-root-user"]
+        try:
+            tried = subprocess.run([*words, "true"], capture_output=True, text=True)
+        except OSError as error:
+            tried = subprocess.CompletedProcess(words, 1, "", str(error))
+        if tried.returncode == 0:
+            return words
+        if os.environ.get(WITHOUT_USERS):
+            print(f"left out, as {WITHOUT_USERS} asks for: a test that needs another user", file=sys.stderr)
+            self.skipTest(f"{WITHOUT_USERS} is set")
+        self.fail(
+            f"this test needs another user, and this one cannot become one: {tried.stderr.strip()}\n"
+            f"Run it as root, install `uidmap` and give this user ids (/etc/subuid), or leave it out with {WITHOUT_USERS}=1"
+        )
+
     def test_another_user_is_turned_away(self) -> None:
+        begin = self.as_another()
         self.launcher()
         # Even where the folder would let them in.
         for path in (self.folder, self.socket.parent):
             path.chmod(0o755)
         self.socket.chmod(0o777)
-        ask = "import os, socket, sys; os.setuid(65534); s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); print(s.recv(9))"
-        done = self.plain("-c", ask, str(self.socket))
+        ask = "import os, socket, sys; os.setuid(1); s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); print(s.recv(9))"
+        done = self.run_both([*begin, sys.executable, "-c", ask, str(self.socket)])
         self.assertEqual(done.stdout, "b''\n", done.stderr)
         self.assertIn("turned away: process", self.log())
 
@@ -173,6 +196,51 @@ class Unfit(WarmCase):
     def test_an_import_that_fails(self) -> None:
         self.check("raise RuntimeError('no')", "`import heavy` failed in the launcher: RuntimeError: no")
         self.check("import sys; sys.exit(3)", "SystemExit: 3")
+
+    def test_an_import_that_crashes_is_not_tried_at_every_start(self) -> None:
+        self.script("import os; os.abort()", "heavy.py")
+        self.variables["PYTHONPATH"] = f"{SOURCE}:{self.folder}"
+        self.assertEqual(self.launcher("json,heavy").wait(60), -signal.SIGABRT)
+        why = "the launcher did not survive its imports (json,heavy)"
+        # That is what the executor looks at before it starts another.
+        self.assertIn(why, (self.socket.parent / "refused").read_text())
+        done = self.warm(self.script("print(5)"))
+        self.assertEqual((done.returncode, done.stdout), (0, "5\n"))
+        self.assertIn(why, done.stderr)
+
+    def test_an_import_that_hangs(self) -> None:
+        # In C, where no handler of Python's would run.
+        self.script("import threading\nLOCK = threading.Lock()\nLOCK.acquire()\nLOCK.acquire()\n", "heavy.py")
+        self.variables["PYTHONPATH"] = f"{SOURCE}:{self.folder}"
+        self.assertEqual(self.launcher("heavy", "--import-limit", "0.5").wait(60), 1)
+        self.assertIn('heavy.py", line 4', self.log(), "where it was")
+        done = self.warm(self.script("print(5)"))
+        self.assertEqual((done.returncode, done.stdout), (0, "5\n"))
+        self.assertIn("hung for 0.5 s", done.stderr)
+
+    def test_an_import_that_is_slow_and_ends_leaves_no_trace(self) -> None:
+        self.script("import time; time.sleep(0.5)", "heavy.py")
+        self.variables["PYTHONPATH"] = f"{SOURCE}:{self.folder}"
+        self.launcher("heavy", "--import-limit", "60")
+        self.wait_for((self.socket.parent / warm.READY).exists)
+        self.assertEqual(sorted(path.name for path in self.socket.parent.iterdir()), ["client", "lock", "ready", "socket"])
+        self.assertEqual(self.warm(self.script("import threading; print(threading.active_count())")).stdout, "1\n")
+
+    def test_a_launcher_that_hangs_holds_up_one_start_only(self) -> None:
+        launcher = self.launcher()
+        self.wait_for((self.socket.parent / warm.READY).exists)
+        launcher.send_signal(signal.SIGSTOP)
+        self.addCleanup(setattr, warm, "ANSWER_SECONDS", warm.ANSWER_SECONDS)
+        # One that is asked for less has not been given its time.
+        with self.assertRaisesRegex(warm.Unanswered, "did not answer within 0.1 s"):
+            warm._connect(str(self.socket), 0.1)
+        self.assertTrue(self.socket.exists())
+        warm.ANSWER_SECONDS = 0.5
+        with self.assertRaisesRegex(warm.Unanswered, "did not answer within 0.5 s"):
+            warm._connect(str(self.socket), 60)
+        self.assertIn("no launcher answers", self.warm(self.script("print(5)")).stderr)
+        launcher.send_signal(signal.SIGCONT)
+        self.assertEqual(launcher.wait(60), 0, "the next start gets another")
 
     def test_a_module_that_has_changed(self) -> None:
         self.script("VALUE = 1\n", "heavy.py")

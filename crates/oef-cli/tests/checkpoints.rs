@@ -9,6 +9,7 @@ mod up;
 use common::{Dir, Ran};
 use serde_json::Value;
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -154,6 +155,24 @@ fn first_step(folder: &Path) -> f64 {
     starts.last().and_then(|start| start["step"].as_f64()).expect("a start")
 }
 
+impl Up {
+    /// One figure of `/metrics`.
+    fn figure(&self, series: &str) -> f64 {
+        let access =
+            fs::read_to_string(self.home.join("state/access.json")).expect("an access file");
+        let access: Value = serde_json::from_str(&access).expect("JSON");
+        let address = access["server"].as_str().and_then(|url| url.strip_prefix("http://"));
+        let address = address.expect("an address").trim_end_matches('/');
+        let mut line = std::net::TcpStream::connect(address).expect("the daemon");
+        let ask = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        line.write_all(ask.as_bytes()).expect("asked");
+        let mut text = String::new();
+        line.read_to_string(&mut text).expect("answered");
+        let value = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+        value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{series}: {text}"))
+    }
+}
+
 fn history(job: &Value) -> String {
     let reasons = job["history"].as_array().into_iter().flatten();
     reasons.filter_map(|change| change["reason"].as_str()).collect::<Vec<_>>().join("\n")
@@ -170,6 +189,9 @@ fn a_job_moves_to_another_host_and_back_and_goes_on_from_its_checkpoint() {
     assert_ne!(first, second);
     let told = history(&up.job(&id));
     assert!(told.contains(&format!("has its checkpoint from {first}: ")), "{told}");
+    assert_eq!(up.figure("oef_checkpoint_transfers_total{result=\"brought\"}"), 1.0);
+    assert_eq!(up.figure("oef_checkpoint_transfer_seconds_count"), 1.0);
+    assert!(up.figure("oef_checkpoint_transfer_bytes_total") > 0.0);
 
     up.runs_with(&id, saved + 5.0);
     let (later, third) = up.move_away(&id, &second);
@@ -208,6 +230,7 @@ fn a_host_that_cannot_be_reached_loses_nothing() {
             .contains("waits again: it was not started: its checkpoint could not be brought")
     });
     assert!(history(&job).contains(&format!("from {first}: the connection broke")), "{job:#}");
+    assert!(up.figure("oef_checkpoint_transfers_total{result=\"failed\"}") > 0.0);
 
     let settings = up.home.file(
         "rsyncd.conf",

@@ -257,3 +257,58 @@ fn where_no_launcher_can_be_a_job_runs_the_plain_way_and_says_why() {
     assert_eq!(world.ending(&again), Ending::Finished);
     assert!(world.output(&again, 0, Stream::Err).contains("no_such_module"));
 }
+
+#[test]
+fn imports_that_crash_are_not_tried_at_every_start() {
+    let Some(mut world) = world() else { return };
+    let crashes = "import os\nwith open(__file__ + '.count', 'a') as file:\n    file.write('x')\nos.abort()\n";
+    fs::write(world.path("modules/crashes.py"), crashes).expect("written");
+    let mut launch = Launch { warm: vec!["crashes".into()], ..job(&world, 1, &["sleeper.py"]) };
+    fs::create_dir_all(&launch.checkpoint_dir).expect("made");
+    enough(&launch);
+    for _ in 0..3 {
+        world.start(&launch);
+        assert_eq!(world.ending(&launch), Ending::Finished);
+        let err = world.output(&launch, 0, Stream::Err);
+        assert!(err.contains("the launcher did not survive its imports (crashes)"), "{err}");
+        launch = next(&launch);
+    }
+    let count = fs::read_to_string(world.path("modules/crashes.py.count")).expect("it was tried");
+    assert_eq!(count, "x");
+}
+
+#[test]
+fn a_launcher_that_nobody_needs_makes_room_for_another_tenant() {
+    let Some(mut world) = world() else { return };
+    let start = |world: &mut World, id: u64, tenant: &str| {
+        let launch = Launch { tenant: tenant.into(), ..job(world, id, &["sleeper.py"]) };
+        fs::create_dir_all(&launch.checkpoint_dir).expect("made");
+        enough(&launch);
+        world.start(&launch);
+        let launcher = up(world, &launch).0;
+        assert_eq!(world.ending(&launch), Ending::Finished);
+        (launcher, world.output(&launch, 0, Stream::Err))
+    };
+    let tenants: Vec<String> = (0..8).map(|i| format!("tenant-{i}")).collect();
+    let launchers: Vec<i32> =
+        (1..).zip(&tenants).map(|(id, tenant)| start(&mut world, id, tenant).0).collect();
+    let (_, err) = start(&mut world, 20, "late");
+    assert!(err.contains("8 launchers run already"), "{err}");
+    // One was needed last an hour ago, another a little later.
+    let used = |pid: i32| {
+        let folders = fs::read_dir(world.path("state/warm")).expect("launchers").flatten();
+        let ready = |path: &Path| fs::read_to_string(path.join("ready")).unwrap_or_default();
+        let own =
+            folders.map(|entry| entry.path()).find(|path| ready(path).trim() == pid.to_string());
+        own.expect("its folder").join("used")
+    };
+    for (launcher, seconds) in [(launchers[2], 3600), (launchers[5], 1000)] {
+        let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(seconds);
+        let file = fs::File::options().write(true).open(used(launcher)).expect("there");
+        file.set_modified(long_ago).expect("set");
+    }
+    let (_, err) = start(&mut world, 21, "late");
+    assert_eq!(err, "");
+    wait_for("end of the launcher", || !is_alive(launchers[2]));
+    assert!(launchers.iter().filter(|pid| is_alive(**pid)).count() == 7);
+}

@@ -9,6 +9,7 @@ ends, and scripts run the plain way. A worker that runs needs it no more.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import fcntl
 import gc
 import importlib
@@ -24,12 +25,16 @@ from typing import Any, Dict, List, NoReturn, Optional
 from . import _launch_worker as worker
 from ._launch_checks import Unsafe, check_before_forking, close_all_but, resident_megabytes, stamps
 from ._launch_keeper import Launcher, Order, keep
-from .warm import SocketPath, default_socket, identity, is_safe_path, search_path
+from .warm import READY, SocketPath, default_socket, identity, is_safe_path, search_path
 
 #: How often it is looked whether the launcher is still wanted.
 _LOOK_SECONDS = 1.0
 #: Without a request for so long it makes room. Restarts come within minutes.
 _IDLE_SECONDS = 1800.0
+#: Imports that take longer hang. The slowest network disks need minutes.
+_IMPORT_SECONDS = 600.0
+#: A thread that has nothing more to do is gone in a moment.
+_THREAD_ENDS_SECONDS = 5.0
 #: Clients that ask at the same moment, before one is turned away.
 _BACKLOG = 1024
 
@@ -43,14 +48,20 @@ def main(arguments: Optional[List[str]] = None) -> Order:
     lock = _lock(folder)
     _write(folder, "client", os.path.join(os.path.dirname(os.path.abspath(__file__)), "warm.py"))
     _forget(folder, "refused")
+    _forget(folder, READY)
     listener, inode = _listen(options.socket)
     if options.detach:
         _detach()
     modules = [name for name in options.preload.split(",") if name]
+    # Should this process not live to say more, then that is why.
+    limit = options.import_limit
+    _write(folder, "refused", f"the launcher did not survive its imports ({options.preload}): they crashed, hung for {limit:g} s, or it was killed")
     try:
-        launcher = _prepare(modules, options.tenant, [lock, listener.fileno()])
+        launcher = _prepare(modules, options.tenant, [lock, listener.fileno()], limit)
     except Unsafe as error:
         _refuse(folder, options.socket, str(error))
+    _forget(folder, "refused")
+    _write(folder, READY, str(os.getpid()))
     last = time.monotonic()
     while True:
         ready, _, _ = select.select([listener], [], [], _LOOK_SECONDS)
@@ -72,6 +83,9 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--socket", default=default_socket(), metavar="PATH", help="where it listens [%(default)s]")
     parser.add_argument("--tenant", metavar="NAME", help="whose jobs it may start; without it, only what is no job of OEF")
     parser.add_argument("--idle", type=float, default=_IDLE_SECONDS, metavar="SECONDS", help="end after so long without a request [%(default)g]")
+    parser.add_argument(
+        "--import-limit", type=float, default=_IMPORT_SECONDS, metavar="SECONDS", help="give up imports that take longer [%(default)g]"
+    )
     parser.add_argument("--detach", action="store_true", help="go on in the background")
     return parser
 
@@ -135,18 +149,20 @@ def _inode(path: str) -> Optional[int]:
         return None
 
 
-def _prepare(modules: List[str], tenant: Optional[str], own: List[int]) -> Launcher:
+def _prepare(modules: List[str], tenant: Optional[str], own: List[int], limit: float) -> Launcher:
     """Imports everything, and makes sure that forking is safe after it."""
     known = identity(search_path())
     if not is_safe_path():
         # The folder that this was started in is nobody's script folder.
         del sys.path[0]
     before = time.monotonic()
+    watchdog = _watch_imports(limit)
     for name in modules:
         try:
             importlib.import_module(name)
         except BaseException as error:  # An import may call sys.exit.
             raise Unsafe(f"`import {name}` failed in the launcher: {type(error).__name__}: {error}") from error
+    _imports_are_done(watchdog)
     kept = check_before_forking(own)
     # What is there now stays: not looking at it keeps its memory shared.
     gc.collect()
@@ -161,6 +177,21 @@ def _prepare(modules: List[str], tenant: Optional[str], own: List[int]) -> Launc
     return Launcher(tenant, known, kept, stamps(), handlers)
 
 
+def _watch_imports(limit: float) -> List[str]:
+    """An import that hangs may hang in C, where no handler of Python's runs: a thread ends the process then, and says where it was."""
+    before = set(os.listdir("/proc/self/task"))
+    faulthandler.dump_traceback_later(limit, exit=True, file=2)
+    return [f"/proc/self/task/{task}" for task in os.listdir("/proc/self/task") if task not in before]
+
+
+def _imports_are_done(watchdog: List[str]) -> None:
+    faulthandler.cancel_dump_traceback_later()
+    # It has ended for Python; the system needs a moment more.
+    until = time.monotonic() + _THREAD_ENDS_SECONDS
+    while any(map(os.path.exists, watchdog)) and time.monotonic() < until:
+        time.sleep(0.001)
+
+
 def _answer(listener: socket.socket, launcher: Launcher) -> Optional[Order]:
     try:
         connection, _ = listener.accept()
@@ -169,12 +200,15 @@ def _answer(listener: socket.socket, launcher: Launcher) -> Optional[Order]:
     pid, uid, gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
     # Process 0 is one that cannot be seen from here: it lives in another container.
     if (uid, gid) == (os.getuid(), os.getgid()) and pid != 0:
+        launcher_pid = os.getpid()
         try:
             child = os.fork()
         except OSError as error:
             _say(f"cannot fork: {error.strerror}")
             child = -1
         if child == 0:
+            if os.getppid() != launcher_pid:
+                os._exit(0)  # It was killed just now, and its number may soon be another's.
             listener.close()
             return keep(connection, launcher)
     else:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:  # Importing it takes longer than all the rest.
 HELLO = b"oef-warm 1"
 #: A launcher that still imports is waited for so long: about what the imports would take here.
 WAIT_SECONDS = 60.0
+#: A launcher that has its imports done answers at once; one that does not for so long hangs.
+ANSWER_SECONDS = 20.0
+#: The file beside the socket that says that the imports are done.
+READY = "ready"
 #: More than arguments and variables can have on Linux together.
 FRAME_MAX_BYTES = 16 << 20
 
@@ -151,12 +155,18 @@ class SocketPath:
 def _connect(path: str, wait_seconds: float) -> socket.socket:
     """A connection to a launcher that has said hello."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    is_ready = os.path.exists(os.path.join(os.path.dirname(path), READY))
+    if is_ready:
+        wait_seconds = min(wait_seconds, ANSWER_SECONDS)
     try:
         connection.settimeout(wait_seconds)
         with SocketPath(path) as short:
             connection.connect(short)
         hello = receive(connection)
     except socket.timeout:
+        connection.close()
+        if is_ready and wait_seconds >= ANSWER_SECONDS:
+            _give_up(path)
         raise Unanswered(f"the launcher at `{path}` did not answer within {wait_seconds:g} s") from None
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
@@ -164,6 +174,14 @@ def _connect(path: str, wait_seconds: float) -> socket.socket:
     if hello != HELLO:
         raise Unanswered(_refusal(path) or f"the launcher at `{path}` ended or is of another version")
     return connection
+
+
+def _give_up(path: str) -> None:
+    """Lets nobody else wait for a launcher that hangs. It ends when it finds its socket gone, and the next start has another."""
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
 
 
 def _refusal(path: str) -> Optional[str]:

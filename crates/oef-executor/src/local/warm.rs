@@ -21,8 +21,12 @@ use tracing::{info, warn};
 /// Launchers at the same time. Each holds what its modules take, half a gigabyte for a large one.
 const LAUNCHERS_MAX: usize = 8;
 
-/// A launcher that nobody asks for so long makes room.
+/// A launcher that nobody asks for so long ends.
 const IDLE_SECONDS: u32 = 3600;
+
+/// And after so long it makes room for another, if there are as many as may be: otherwise the first tenants would
+/// keep the others out.
+const YIELDS_AFTER: Duration = Duration::from_secs(300);
 
 /// After that long it is tried again whether a list of modules can be forked after all.
 const REFUSED_FOR: Duration = Duration::from_secs(3600);
@@ -116,26 +120,34 @@ impl LocalExecutor {
             info!(%tenant, %modules, folder = %folder.display(), "a launcher was started");
         }
         let client = fs::read_to_string(folder.join("client")).map_err(unusable)?;
+        mark_used(&folder).map_err(unusable)?;
         Ok(Warm::Launcher { socket: folder.join("socket"), client: client.trim_end().into() })
     }
 
-    /// Removes what ended launchers left, and counts the living.
+    /// Removes what ended launchers left, and lets one end that nobody needs, if there are too many.
     fn make_room(&self, own: &Path) -> Result<(), String> {
-        let mut living = 0;
+        let mut living = Vec::new();
         for folder in folders(&self.warm_dir()).into_iter().filter(|folder| folder != own) {
             match Lock::try_take(&folder.join("lock")) {
                 Ok(Some(_lock)) if age(&folder).is_some_and(|age| age > KEPT_FOR) => {
                     let _ = fs::remove_dir_all(&folder);
                 }
-                Ok(None) => living += 1,
+                // Without its socket it is about to end.
+                Ok(None) if folder.join("socket").exists() => living.push(folder),
                 _ => {}
             }
         }
-        match living < LAUNCHERS_MAX {
-            true => Ok(()),
-            false => {
-                Err(format!("{living} launchers run already, and there may be {LAUNCHERS_MAX}"))
+        if living.len() < LAUNCHERS_MAX {
+            return Ok(());
+        }
+        let count = living.len();
+        let idle = |folder: &PathBuf| age(&folder.join(USED)).unwrap_or(Duration::ZERO);
+        match living.into_iter().max_by_key(idle).filter(|folder| idle(folder) > YIELDS_AFTER) {
+            Some(folder) => {
+                info!(folder = %folder.display(), "a launcher that nobody needs makes room");
+                fs::remove_file(folder.join("socket")).map_err(|error| error.to_string())
             }
+            None => Err(format!("{count} launchers run already, and there may be {LAUNCHERS_MAX}")),
         }
     }
 }
@@ -207,6 +219,13 @@ impl Wanted<'_> {
             None => Err("its launcher did not start in time".to_string()),
         }
     }
+}
+
+/// By the time of this file it is known when a launcher was last needed.
+const USED: &str = "used";
+
+fn mark_used(folder: &Path) -> io::Result<()> {
+    File::create(folder.join(USED))?.set_modified(SystemTime::now())
 }
 
 /// Why a launcher with these modules gave up lately.

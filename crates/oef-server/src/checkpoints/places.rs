@@ -106,12 +106,14 @@ impl Places {
     }
 }
 
-/// `HOST:PORT` in its parts. An address with more colons is one of version 6.
+/// `HOST:PORT` in its parts. One of version 6 has colons of its own, and stands in brackets.
 fn with_port(address: &str) -> (String, Option<u16>) {
-    let parts = address.split_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+    let parts = address.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
     match parts {
-        Some((host, port)) => (host.into(), Some(port)),
-        None => (address.into(), None),
+        Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
+            (host.into(), Some(port))
+        }
+        _ => (address.into(), None),
     }
 }
 
@@ -224,6 +226,20 @@ mod tests {
             let rsync = places(&format!("place = \"node\"\ntransport = \"rsync\"\n{address}"));
             let expected = Source::Daemon { url: url.into(), password_file: None };
             assert_eq!(source(&rsync, &moved, "b-0").map(|found| found.1), Some(expected));
+        }
+    }
+
+    #[test]
+    fn addresses_with_and_without_a_port() {
+        let cases = [
+            ("a-0", "a-0", None),
+            ("oef@a-0:2222", "oef@a-0", Some(2222)),
+            ("oef@[fe80::1]:2222", "oef@[fe80::1]", Some(2222)),
+            ("[fe80::1]", "[fe80::1]", None),
+            ("a-0:ssh", "a-0:ssh", None),
+        ];
+        for (address, host, port) in cases {
+            assert_eq!(with_port(address), (host.to_string(), port), "{address}");
         }
     }
 
