@@ -175,6 +175,8 @@ fn a_python_script_with_a_type_on_which_it_crashes() {
     assert_eq!(again["skipped"][0]["why"], "fresh");
     let shown = up.oef(&["profile", "show", "me/w"]).out;
     assert!(shown.contains("measured") && shown.contains("Scaling"), "{shown}");
+    let bad = shown.lines().find(|line| line.starts_with("bad")).unwrap_or_default();
+    assert!(bad.contains("failed") && !bad.contains("measured"), "{shown}");
     let events = up.oef(&["events"]).out;
     assert!(events.contains("cannot run on bad"), "{events}");
 }

@@ -97,6 +97,11 @@ pub enum WaitReason {
     },
     /// Its workload runs on no gpu type of the cluster.
     CannotRun,
+    /// Of the types that it may use no GPU is up.
+    NoneUp {
+        /// The first of them.
+        gpu: TypeId,
+    },
     /// Its tenant may not have so many GPUs more.
     AtLimit {
         /// GPUs that the tenant may have at once.
@@ -158,6 +163,9 @@ pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[
             );
         }
         WaitReason::CannotRun => return "runs on no gpu type of this cluster".into(),
+        WaitReason::NoneUp { gpu } => {
+            return format!("no GPU of type {} is up: it waits for one", name(gpu));
+        }
         WaitReason::Behind { next, ahead: 1 } => {
             format!("job {next} of its workload goes first")
         }

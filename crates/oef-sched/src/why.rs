@@ -70,7 +70,9 @@ fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
     let usable = |j: &usize| capacity[*j] > 0 && state.may_use(job, *j);
     let types: Vec<usize> = (0..capacity.len()).filter(usable).collect();
     if types.is_empty() {
-        return (WaitReason::CannotRun, None);
+        let down = (0..capacity.len()).find(|&j| state.may_use(job, j));
+        let reason = down.map_or(WaitReason::CannotRun, |j| WaitReason::NoneUp { gpu: TypeId(j) });
+        return (reason, None);
     }
     let most: u32 = types.iter().map(|&j| capacity[j]).sum();
     let workers = job.spec.workers;

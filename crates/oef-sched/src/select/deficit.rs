@@ -22,7 +22,7 @@ use crate::reason::StartReason;
 use crate::state::State;
 use crate::time::Time;
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
 /// Chooses the jobs that run until the end of the round, which is `rounds` rounds away. In mid-round only
 /// the jobs that start are listed.
@@ -55,8 +55,8 @@ pub(super) struct Selection<'a> {
     pub free: Vec<u32>,
     /// GPUs that each tenant may still be given.
     pub room: Vec<u32>,
-    /// Types for which an owed gang waits behind jobs that stay.
-    pub reserved: Vec<bool>,
+    /// The owed gangs that wait behind jobs that stay, by type.
+    reserved: Vec<BTreeSet<Slot>>,
     pub picks: Vec<Pick>,
 }
 
@@ -122,7 +122,7 @@ impl<'a> Selection<'a> {
             queues: Queues::new(state),
             free: free.to_vec(),
             room: room(state, reach),
-            reserved: vec![false; free.len()],
+            reserved: vec![BTreeSet::new(); free.len()],
             picks: Vec::new(),
         };
         let (mut held, mut stays) = (Vec::new(), vec![0; free.len()]);
@@ -330,7 +330,7 @@ impl<'a> Selection<'a> {
         if !self.fits(slot, &types) {
             // The gang waits for jobs that stay: nobody may settle down on this type meanwhile.
             if !stays {
-                self.reserved[gpu] = true;
+                self.reserved[gpu].insert(slot);
             }
             return false;
         }
@@ -341,10 +341,17 @@ impl<'a> Selection<'a> {
         true
     }
 
+    /// Whether an owed gang waits for a type behind jobs that stay.
+    pub(super) fn is_reserved(&self, gpu: usize) -> bool {
+        !self.reserved[gpu].is_empty()
+    }
+
     fn reserve_all(&mut self, slot: Slot) {
         let job = self.state.at(slot);
         for gpu in 0..self.free.len() {
-            self.reserved[gpu] |= self.state.may_use(job, gpu);
+            if self.state.may_use(job, gpu) {
+                self.reserved[gpu].insert(slot);
+            }
         }
     }
 
@@ -370,7 +377,8 @@ impl<'a> Selection<'a> {
     /// Whether a start on a type is allowed: a reserved one takes only jobs that can afford to be stopped.
     pub fn may_start(&self, slot: Slot, gpu: usize) -> bool {
         let job = self.state.at(slot);
-        let kept = self.reserved[gpu] || self.is_kept_for_a_gang(job.spec.tenant, job.spec.workers);
+        let kept =
+            self.is_reserved(gpu) || self.is_kept_for_a_gang(job.spec.tenant, job.spec.workers);
         !kept || self.state.may_be_stopped_again(job)
     }
 
@@ -398,9 +406,13 @@ impl<'a> Selection<'a> {
         let mut borrowed = self.is_kept_for_a_gang(spec.tenant, spec.workers);
         let room = &mut self.room[spec.tenant.0];
         *room = room.saturating_sub(spec.workers);
-        let (free, queues) = (&mut self.free, &mut self.queues);
+        // What it waited for is no longer kept for it.
+        self.reserved.iter_mut().for_each(|gangs| {
+            gangs.remove(&slot);
+        });
+        let (free, queues, reserved) = (&mut self.free, &mut self.queues, &self.reserved);
         types.each(self.state.at(slot).spec.workers, |gpu, count| {
-            borrowed |= self.reserved[gpu];
+            borrowed |= !reserved[gpu].is_empty();
             free[gpu] = free[gpu].saturating_sub(count);
             queues.charge(queue, gpu, count);
         });

@@ -209,11 +209,12 @@ impl Selection<'_> {
             let free = &mut self.free;
             self.picks[index].types.each(workers, |j, n| free[j] += n);
             free[gpu] -= workers;
+            let is_reserved = self.is_reserved(gpu);
             let pick = &mut self.picks[index];
             pick.types = Types::One(gpu);
             if stays {
                 (pick.stays, pick.why) = (false, StartReason::Better);
-            } else if self.reserved[gpu] {
+            } else if is_reserved {
                 pick.why = StartReason::Borrowed;
             }
             moved = true;
@@ -238,7 +239,7 @@ impl Selection<'_> {
         // A place that a gang waits for is not worth a restart.
         (0..self.free.len())
             .filter(|&j| self.free[j] >= job.spec.workers && gains(profile.on(j)))
-            .filter(|&j| !begun || !self.reserved[j])
+            .filter(|&j| !begun || !self.is_reserved(j))
             .filter(|&j| state.may_use(job, j) && self.may_start(pick.slot, j))
             .max_by(|&a, &b| profile.on(a).total_cmp(&profile.on(b)).then(b.cmp(&a)))
     }

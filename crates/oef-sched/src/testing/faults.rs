@@ -2,7 +2,7 @@
 
 use super::world::{Answers, World};
 use crate::*;
-use oef_core::Mechanism;
+use oef_core::{Mechanism, TypeId};
 
 fn max_min() -> Settings {
     Settings { mechanism: Mechanism::MaxMin, ..Settings::default() }
@@ -144,6 +144,20 @@ fn a_job_may_name_a_type_before_there_is_one() {
     let node = NodeSpec { name: "new".into(), gpu_type: "h200".into(), gpus: 1 };
     world.happen(EventKind::NodeUp(node));
     assert_eq!(world.runs_on(job), "h200");
+}
+
+#[test]
+fn a_job_for_a_type_whose_nodes_are_down_waits_for_one() {
+    let mut world = World::new(max_min(), &[("k80", 1, 1), ("v100", 1, 1)]);
+    let workload = world.tenant("a", 1.0, &[1.0, 2.0]);
+    world.happen(EventKind::NodeDown { node: "v100-0".into() });
+    let mut spec = world.spec(workload, 1);
+    spec.types = Some(vec!["v100".into()]);
+    let job = world.submit_spec(spec);
+    world.tick();
+    let forecast = why(&world.state, job).expect("a job");
+    assert_eq!(forecast.waits, Some(WaitReason::NoneUp { gpu: TypeId(1) }));
+    assert_eq!(forecast.sentence, "no GPU of type v100 is up: it waits for one");
 }
 
 #[test]

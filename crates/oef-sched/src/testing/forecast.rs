@@ -34,8 +34,11 @@ proptest! {
                 continue;
             }
             let waits = forecast.waits.expect("it waits for something");
-            use WaitReason::{AtLimit, CannotRun, NoShare, TooLarge};
-            let never = matches!(waits, AtLimit { .. } | CannotRun | TooLarge { .. } | NoShare);
+            use WaitReason::{AtLimit, CannotRun, NoShare, NoneUp, TooLarge};
+            let never = matches!(
+                waits,
+                AtLimit { .. } | CannotRun | NoneUp { .. } | TooLarge { .. } | NoShare
+            );
             prop_assert_eq!(forecast.expected.is_none(), never, "{}", forecast.sentence);
             if let Some(round) = forecast.expected {
                 prop_assert!(round > world.state.round(), "{}", forecast.sentence);

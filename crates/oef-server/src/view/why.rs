@@ -70,6 +70,7 @@ fn kind(waits: &WaitReason) -> &'static str {
         WaitReason::Suspended => "suspended",
         WaitReason::TooLarge { .. } => "too_large",
         WaitReason::CannotRun => "cannot_run",
+        WaitReason::NoneUp { .. } => "none_up",
         WaitReason::AtLimit { .. } => "at_limit",
         WaitReason::Behind { .. } => "behind",
         WaitReason::NextRound => "next_round",

@@ -214,7 +214,7 @@ impl World {
         let gpu = |index: usize| types.get(index).map_or("?", String::as_str);
         let Verdict { fast, slow, said, seen, windows, runs, .. } = *verdict;
         let waits = match verdict.host_bound {
-            true => ", which wait for their data most of the time",
+            true => ", which wait for their data most of the time,",
             false => "",
         };
         let good_faith = match verdict.may_be_honest() {

@@ -210,6 +210,16 @@ fn jobs_that_wait_for_their_data_are_named() {
 }
 
 #[test]
+fn jobs_that_wait_for_their_data_are_named_in_the_sentence_about_their_profile() {
+    let mut lab = Lab::new("replace", Some(8.0));
+    lab.rounds(3, Some(0.8));
+    let said = lab.said();
+    let words =
+        "8.0 times slow; its jobs, which wait for their data most of the time, showed 2.0 (";
+    assert!(said.iter().any(|m| m.contains(words)), "{said:?}");
+}
+
+#[test]
 fn the_same_records_and_a_snapshot_in_between_give_the_same_world() {
     let mut lab = Lab::new("replace", Some(8.0));
     lab.rounds(3, None);

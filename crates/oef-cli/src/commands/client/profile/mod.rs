@@ -117,12 +117,21 @@ fn known(profile: &Profile, gpu: &str) -> [Cell; 3] {
         let word = provenance(profile.provenance);
         return [Cell::number("·"), Cell::text(word), Cell::text(safe(&profile.source))];
     };
+    let on = profile.throughput.get(gpu).copied().unwrap_or(0.0);
     let detail = mark.detail.as_deref().and_then(|detail| detail.lines().next());
     [
         Cell::number(mark.spread.map_or("·".into(), percent)),
-        Cell::text(provenance(mark.provenance)),
+        Cell::text(known_word(mark.provenance, mark.batches, on)),
         Cell::text(detail.map(safe).unwrap_or_default()),
     ]
+}
+
+/// A word for how a figure is known: a profile run that crashed has measured that it cannot run there.
+fn known_word(known: Provenance, batches: Option<u32>, throughput: f64) -> &'static str {
+    match (known, batches, throughput > 0.0) {
+        (Provenance::Measured, None, false) => "failed",
+        (known, ..) => provenance(known),
+    }
 }
 
 /// How it scales, a line for each type: `fast: 2 workers 0.97, 4 workers 0.91`.

@@ -2,7 +2,7 @@
 
 use super::measure::skipped_words;
 use super::plan::{Point, Skipped};
-use super::{provenance, scaling};
+use super::{known_word, scaling};
 use crate::output::names::{safe, short};
 use crate::output::numbers::{counted, figure, fixed, percent};
 use crate::output::table::{Cell, Table};
@@ -47,10 +47,7 @@ struct Row {
 impl Row {
     /// A word for how the figure is known.
     fn known(&self) -> &'static str {
-        match (self.provenance, self.batches, self.throughput > 0.0) {
-            (Provenance::Measured, None, false) => "failed",
-            (known, ..) => provenance(known),
-        }
+        known_word(self.provenance, self.batches, self.throughput)
     }
 }
 
