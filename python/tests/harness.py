@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -65,6 +66,7 @@ class FakeRun:
         self.extra = extra or {}
         self.lives = 0
         self.errors = ""
+        self.port = free_port()
         folder.mkdir(parents=True, exist_ok=True)
 
     def environment(self, rank: int, **more: str) -> Dict[str, str]:
@@ -84,7 +86,7 @@ class FakeRun:
             "WORLD_SIZE": str(self.workers),
             "LOCAL_RANK": str(rank),
             "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": self.extra.get("MASTER_PORT", "29999"),
+            "MASTER_PORT": self.port,
             **self.extra,
             **more,
         }
@@ -92,6 +94,7 @@ class FakeRun:
     def start(self, **more: str) -> List["subprocess.Popen[str]"]:
         """Starts all workers, each in a process group of its own."""
         started = []
+        self.port = free_port()  # Another at every start: the last one may be held for a while.
         for rank in range(self.workers):
             started.append(
                 subprocess.Popen(
@@ -127,6 +130,12 @@ class FakeRun:
 
     def files(self) -> List[str]:
         return sorted(name for name in os.listdir(self.checkpoints) if name.endswith(".ckpt"))
+
+
+def free_port() -> str:
+    """A port that nobody has right now."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return str(server.getsockname()[1])
 
 
 def plain_environment() -> Dict[str, str]:

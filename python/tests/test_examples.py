@@ -69,8 +69,41 @@ class Examples(Case):
     def test_torch_ddp(self) -> None:
         self.assertIn("640 steps", self.preempted(str(TRAIN / "torch_ddp.py"), "--epochs", "20", workers=2))
 
-    def test_the_first_example_of_the_book(self) -> None:
+    def from_the_book(self, marker: str, before: str = "", after: str = "") -> str:
+        """A script that has the example with these words as it is printed, and around it what the reader has."""
         page = (ROOT / "docs" / "src" / "python.md").read_text()
+        [found] = [each for each in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if marker in each]
         script = self.folder / "script.py"
-        script.write_text(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0])
-        self.check(str(script))
+        script.write_text(before + found + after)
+        return str(script)
+
+    def test_the_first_example_of_the_book(self) -> None:
+        self.check(self.from_the_book("# three"))
+
+    def test_the_book_on_epochs(self) -> None:
+        before = (
+            "import types, oef\njob, loader, done = oef.job(), range(5), []\njob.restore(done=done)\n"
+            "scheduler = types.SimpleNamespace(step=lambda: None)\nevaluate = lambda: done.append(job.step)\n"
+        )
+        script = self.from_the_book("job.epochs", before, "print(f'{job.step} steps, weights {done}')")
+        self.check(script)
+
+    @unittest.skipUnless(have("lightning") and have("torch"), "not run: Lightning is not installed")
+    def test_the_book_on_lightning(self) -> None:
+        before = (
+            "import torch\nfrom lightning.pytorch.demos.boring_classes import BoringModel, RandomDataset\n"
+            "model, loader = BoringModel(), torch.utils.data.DataLoader(RandomDataset(32, 2), batch_size=2)\n"
+        )
+        after = "print(trainer.global_step, 'steps')"
+        self.assertIn("90 steps", self.preempted(self.from_the_book("oef.lightning", before, after)))
+
+    @unittest.skipUnless(have("transformers") and have("accelerate"), "not run: Hugging Face's transformers is not installed")
+    def test_the_book_on_hugging_face(self) -> None:
+        before = (
+            "import torch\nclass Model(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+            "        self.layer = torch.nn.Linear(2, 1)\n    def forward(self, x, labels=None):\n"
+            "        return {'loss': self.layer(x).pow(2).mean()}\n"
+            "model, data = Model(), [{'x': torch.ones(2), 'labels': torch.ones(1)}] * 80\n"
+        )
+        after = "print(trainer.state.global_step, 'steps')"
+        self.assertIn("30 steps", self.preempted(self.from_the_book("oef.huggingface", before, after)))

@@ -103,6 +103,16 @@ class Gang(Case):
         self.assertIn("has no file of worker 1", errors)
         self.assertLess(int(outputs[0][0]), 15)
 
+    def test_workers_that_find_different_checkpoints_do_not_go_on(self) -> None:
+        for blind in (0, 1):
+            with self.subTest(blind=blind):
+                run = self.gang(f"job-{blind}", "30", 2)
+                codes, _, errors = self.life(run, TEST_STOP="0:5")
+                self.assertEqual(codes, [75, 75], errors)
+                codes, _, errors = self.life(run, TEST_BLIND=str(blind))
+                self.assertEqual(codes, [1, 1], errors)
+                self.assertIn(f"checkpoint number 1, and worker {blind} can use none", errors)
+
     def test_workers_meet_at_a_name_or_an_address(self) -> None:
         for address in ("localhost", socket.gethostname(), "::1"):
             with self.subTest(address):

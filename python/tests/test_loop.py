@@ -203,6 +203,11 @@ class Signals(Case):
         done = run_without_oef("small.py", "never_steps", folder=self.folder)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    def test_a_script_that_fails_before_steps_is_not_blamed_for_it(self) -> None:
+        run = self.job("small.py", "fails_before_steps")
+        self.assertEqual(run.life(), [1])
+        self.assertNotIn("never called steps()", run.errors)
+
     def test_outside_of_the_loop_a_stop_ends_the_process_as_ever(self) -> None:
         for name in ("stopped_before_steps", "stopped_after_steps"):
             with self.subTest(name):

@@ -150,6 +150,13 @@ class Lines(Case):
         progress.tell(120, 3.25)
         self.assertEqual(self.lines(), [{"step": 120, "throughput": 3.25, "checkpoint": 100, "loss": 0.5, "epoch": 2}])
 
+    def test_a_script_cannot_spoil_the_line(self) -> None:
+        progress = Progress(self.folder / "p")
+        progress.log({"checkpoint": "best.pt", "wait": "long", "profile": {"a": 1}, "message": 3, "loss": "small", "n": 1 << 80})
+        progress.log({"throughput": True, "phase": "warmup"})
+        progress.tell(3, 2.0)
+        self.assertEqual(self.lines(), [{"step": 3, "throughput": 2.0, "phase": "warmup"}])
+
     def test_a_loss_is_detached_at_once_and_looked_at_late(self) -> None:
         looks: List[str] = []
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import socket
 import unittest
-from typing import List
+from typing import List, Optional
 
 from .harness import Case, FakeRun, have, seeded
 
@@ -14,14 +13,15 @@ STEPS = 36
 
 @unittest.skipUnless(TORCH, "not run: PyTorch is not installed")
 class Torch(Case):
-    def check(self, kind: str, workers: int = 1, device: str = "cpu", lives_min: int = 2) -> None:
+    def check(self, kind: str, workers: int = 1, device: str = "cpu", stops: Optional[List[int]] = None) -> None:
         expected = self.finish(kind, "whole", workers, device, [])
-        chance = seeded("torch", kind, device)
-        stops, at = [], chance.randint(0, 6)
-        while at < STEPS - 2:
-            stops.append(at)
-            at += chance.randint(9, 16)
-        self.assertGreaterEqual(len(stops), lives_min)
+        if stops is None:
+            chance = seeded("torch", kind, device)
+            stops, at = [], chance.randint(0, 6)
+            while at < STEPS - 2:
+                stops.append(at)
+                at += chance.randint(9, 16)
+            self.assertGreaterEqual(len(stops), 2)
         self.assertEqual(self.finish(kind, "stopped", workers, device, stops), expected, f"{kind} {device} {stops}")
 
     def finish(self, kind: str, name: str, workers: int, device: str, stops: List[int]) -> str:
@@ -29,9 +29,7 @@ class Torch(Case):
         extra = {"TEST_DEVICE": device, "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
         run = FakeRun(self, self.folder / f"job-{name}-{kind}", "train_torch.py", [kind, str(out)], workers=workers, extra=extra)
         for at in stops:
-            run.extra["MASTER_PORT"] = free_port()
             self.assertEqual(run.life(TEST_STOP_STEP=str(at)), [75] * workers, run.errors)
-        run.extra["MASTER_PORT"] = free_port()
         self.assertEqual(run.life(), [0] * workers, run.errors)
         return out.read_text()
 
@@ -51,8 +49,46 @@ class Torch(Case):
     def test_stateful_data_loader(self) -> None:
         self.check("stateful")
 
+    def test_gradients_that_were_gathered_and_not_used_yet(self) -> None:
+        self.check("gathered", stops=[0, 4, 5, 18])
+
+    def test_a_validation_whose_workers_get_the_signal_too(self) -> None:
+        self.check("validated", stops=[3, 15])
+
     def test_distributed_data_parallel(self) -> None:
         self.check("ddp", workers=2)
+
+    def test_distributed_data_parallel_that_gathers_gradients(self) -> None:
+        self.check("ddp-gathered", workers=2, stops=[3, 16])
+
+    def test_join_is_refused(self) -> None:
+        run = self.job("train_torch.py", "ddp-join", str(self.folder / "out"), workers=2)
+        self.assertEqual(run.life(), [1, 1], run.errors)
+        self.assertIn("steps() is used inside of Join with network", run.errors)
+
+    def test_gradients_that_were_used_are_not_saved(self) -> None:
+        import torch
+
+        from oef._gradients import Gradients
+
+        layer = torch.nn.Linear(2, 1)
+        optimizer, gradients = torch.optim.SGD(layer.parameters(), 0.1), Gradients()
+        gradients.watch("optimizer", optimizer)
+
+        def backward() -> None:
+            layer(torch.ones(1, 2)).sum().backward()
+
+        for name, calls, pending in [
+            ("nothing yet", [], False), ("one step", [backward, optimizer.step], False), ("gathered", [backward], True),
+            ("cleared", [optimizer.zero_grad], False), ("used, then more", [backward, optimizer.step, backward], True),
+            ("used and cleared, then more", [optimizer.step, optimizer.zero_grad, backward], True),
+            ("once more", [optimizer.step, optimizer.zero_grad, backward], True),
+        ]:
+            with self.subTest(name):
+                gradients.step_begins()
+                for call in calls:
+                    call()
+                self.assertEqual(bool(gradients.pending()), pending)
 
     def test_what_becomes_of_tensors_in_a_checkpoint(self) -> None:
         import torch
@@ -78,8 +114,3 @@ class Torch(Case):
         if not torch.cuda.is_available():
             self.skipTest("not run: there is no GPU")
         self.check("plain", device="cuda")
-
-
-def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return str(server.getsockname()[1])

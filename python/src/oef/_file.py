@@ -65,16 +65,18 @@ def verify(path: Path) -> Dict[str, Any]:
 
 def read(path: Path) -> Any:
     """The contents of a file that was verified."""
-    with open(path, "rb", buffering=_CHUNK_BYTES) as file:
-        file.seek(len(_MAGIC))
-        file.readline(_HEADER_BYTES_MAX)
-        try:
+    try:
+        with open(path, "rb", buffering=_CHUNK_BYTES) as file:
+            file.seek(len(_MAGIC))
+            file.readline(_HEADER_BYTES_MAX)
             return pickle.load(file)
-        except Exception as error:
-            raise OefError(
-                f"the checkpoint {path} is whole but cannot be loaded ({reason(error)}): "
-                "import what it uses before restore(), or use the script that made it"
-            ) from error
+    except OSError as error:
+        raise OefError(f"the checkpoint {path} was whole and cannot be read any more: {reason(error)}") from error
+    except Exception as error:
+        raise OefError(
+            f"the checkpoint {path} is whole but cannot be loaded ({reason(error)}): "
+            "import what it uses before restore(), or use the script that made it"
+        ) from error
 
 
 def remove(path: Path) -> None:

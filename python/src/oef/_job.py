@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, Optional, Tuple, TypeVar, Union
 
@@ -148,5 +149,6 @@ class Job:
         return self._session.environment.world_size
 
     def _at_exit(self, process: int) -> None:
-        if not self._used and self.rank == 0 and os.getpid() == process:
+        failed = getattr(sys, "last_type", None) is not None  # Then its own message says why.
+        if not self._used and not failed and self.rank == 0 and os.getpid() == process:
             say("this job never called steps(): it cannot be preempted without loss")

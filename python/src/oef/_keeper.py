@@ -60,6 +60,11 @@ class Keeper:
             self.complaints.append(f"{wrong}; training goes on without them")
         return found.newest is not None
 
+    @property
+    def resumes_from(self) -> int:
+        """The serial number of the checkpoint that `search` found; 0 when there was none."""
+        return 0 if self._newest is None else self._newest.serial
+
     def load(self) -> Optional[Loaded]:
         """Reads the checkpoint that `search` found, each time anew."""
         newest, rank = self._newest, self._environment.rank

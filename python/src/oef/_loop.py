@@ -33,6 +33,7 @@ class Loops:
         """Checks the arguments now, and walks when it is asked to."""
         _check_count("epochs", epochs)
         _check_count("total", total)
+        self._session.check_join()
         if self._in_epoch:
             if epochs is not None:
                 raise OefError("steps(epochs=...) inside of epochs() would count twice: leave epochs= out")
@@ -123,6 +124,7 @@ class Loops:
                     break
                 if profiler is not None:
                     profiler.batch_begins()
+                session.gradients.step_begins()
                 yield position.step, batch
                 session.step_done()
                 if _more(position.loop_step, until):
@@ -162,9 +164,12 @@ class Loops:
                 return False
         try:
             session.watch.begin()
+            session.check_together()
         except GivenUp as why:
             say(f"{why}: nothing was done since the last checkpoint")
             session.leave(CHECKPOINTED)
+        except PeerGone as gone:
+            session.peer_gone(gone)
         return True
 
     def _leave(self) -> None:

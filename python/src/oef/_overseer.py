@@ -33,18 +33,31 @@ class Overseer:
         self.watch = Watch(environment, checkpoint_dir, save_seconds, sync_every)
         self.progress = Progress(environment.progress_file if environment.rank == 0 else None)
         self.speed = Speed()
+        self.progress.fetching = self.speed
         self.profiler = None if plan is None else Profiler(plan, self.progress, environment.rank == 0)
 
     def begin(self) -> None:
         """Training begins. The framework has installed its own signal handlers by now; ours replace them."""
         self.watch.begin()
         self.watch.stop.reinstall()
+        self.go_on()
+
+    def pause(self) -> None:
+        """Something begins that is no training: validation, or what is done between two epochs. Its time does not count."""
+        self.speed.stop()
+        if self.profiler is not None:
+            self.profiler.stop()
+
+    def go_on(self) -> None:
+        """Training goes on. The next thing is a batch, which has to be waited for."""
         self.speed.start()
+        self.speed.waiting()
         if self.profiler is not None:
             self.profiler.start()
 
     def batch_begins(self) -> None:
         """The data of a batch are there."""
+        self.speed.batch_begins()
         if self.profiler is not None:
             self.profiler.batch_begins()
 
@@ -56,7 +69,9 @@ class Overseer:
         self.speed.step_done()
         if self.progress.due():
             self.progress.tell(step, self.speed.steps_per_second)
-        return self.watch.look() or Vote()
+        wish = self.watch.look() or Vote()
+        self.speed.waiting()  # Only now: the line may have waited for the loss, and the vote for other workers.
+        return wish
 
     def _profiled(self, profiler: Profiler, step: int) -> None:
         try:
@@ -80,7 +95,7 @@ class Overseer:
             self.progress.checkpoint = step
         message = None if good else "the checkpoint could not be saved"
         self.progress.tell(step, self.speed.steps_per_second, message)
-        self.speed.start()
+        self.go_on()
 
     def leave(self, step: int, good: bool) -> NoReturn:
         """Ends the process after a stop."""

@@ -18,6 +18,12 @@ _LINES_PER_SECOND_MAX = 2.0
 _WINDOW_SECONDS = 30.0
 #: Very fast loops fill the window with many steps; this many say the same.
 _WINDOW_STEPS_MAX = 1000
+#: What a line says by itself; a script may use the same words for something else.
+_RESERVED = frozenset({"step", "checkpoint", "wait", "message", "profile"})
+#: OEF reads these as numbers: anything else would make it skip the line.
+_NUMBERS = frozenset({"throughput", "loss"})
+#: Larger ones are no numbers to most readers of JSON.
+_WHOLE_MAX = 1 << 63
 
 
 class Speed:
@@ -29,6 +35,7 @@ class Speed:
         self._sum = 0.0
         self._waited = 0.0
         self._fetching = 0.0
+        self._waiting_since: Optional[float] = None
         self._since: Optional[float] = None
         self._warm = False
 
@@ -43,6 +50,16 @@ class Speed:
     def fetched(self, seconds: float) -> None:
         """The batch of the next step was waited for so long."""
         self._fetching += seconds
+
+    def waiting(self) -> None:
+        """From now on it is waited for a batch, until `batch_begins`."""
+        self._waiting_since = time.monotonic()
+
+    def batch_begins(self) -> None:
+        """The batch is there."""
+        if self._waiting_since is not None:
+            self.fetched(time.monotonic() - self._waiting_since)
+            self._waiting_since = None
 
     def step_done(self) -> None:
         """A step ended now."""
@@ -103,9 +120,10 @@ class Progress:
         line: Dict[str, Any] = {"step": step}
         wait = None if self.fetching is None else self.fetching.wait
         own = [("throughput", throughput), ("checkpoint", self.checkpoint), ("wait", _rounded(wait))]
-        for name, value in [*own, *self._values.items()]:
+        given = [(name, value) for name, value in self._values.items() if name not in _RESERVED]
+        for name, value in [*own, *given]:
             number = _finite(value)
-            if number is not None and name != "step":
+            if number is not None and not (name in _NUMBERS and isinstance(number, (bool, str))):
                 line[name] = number
         if message is not None:
             line["message"] = message
@@ -143,7 +161,7 @@ def _finite(value: Any) -> Any:
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, int):
-        return value
+        return value if abs(value) < _WHOLE_MAX else None
     try:
         number = float(value)
     except (TypeError, ValueError, RuntimeError):

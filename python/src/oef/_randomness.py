@@ -50,6 +50,14 @@ def capture_cpu() -> RandomStates:
     return states
 
 
+def in_plain_values(states: RandomStates) -> RandomStates:
+    """The same states without arrays of NumPy, which `torch.load` refuses where it reads nothing but weights."""
+    if "numpy" not in states:
+        return states
+    kind, keys, *others = states["numpy"]
+    return {**states, "numpy": (kind, [int(key) for key in keys], *others)}
+
+
 def offspring(states: RandomStates) -> RandomStates:
     """States that follow from the given ones and have nothing in common with them. The global generators keep theirs."""
     # Each from its own library's alone: a script may have seeded one of them and not another.

@@ -11,6 +11,7 @@ from ._agreement import PeerGone, Vote
 from ._environment import CHECKPOINTED, NOT_SAVED, Environment
 from ._errors import OefError, say, say_once
 from ._feed import Feed
+from ._gradients import Gradients
 from ._keeper import Keeper, Loaded
 from ._position import Position
 from ._profile import Profiler
@@ -35,6 +36,7 @@ class Session:
         self.progress.fetching = self.speed
         self.position = Position()
         self.feed: Optional[Feed[Any]] = None
+        self.gradients = Gradients()
         self.state: Dict[str, Any] = {}
         self.sources: Dict[str, Any] = {}
         self.resumed = False
@@ -46,6 +48,7 @@ class Session:
         self._loaded: Optional[Loaded] = None
         self._searched = False
         self._started = False
+        self._together = False
         self._saved_at: Optional[Position] = None
 
     # Restoring
@@ -64,6 +67,7 @@ class Session:
             _objects.check(name, value)
             (self._own if own else self._shared)[name] = value
             self._put_back(name, value, own)
+            self.gradients.watch(name, value)
 
     def look_for_checkpoint(self) -> None:
         """Finds and reads the newest checkpoint, once."""
@@ -123,6 +127,8 @@ class Session:
         if loaded.own is None:
             return None
         _randomness.put_back(loaded.own["random"], self.sources)
+        # Not before: many a script clears the gradients after restore().
+        self.gradients.put_back(loaded.own.get("gradients", {}))
         feed: Optional[Dict[str, Any]] = loaded.own["feed"]
         return feed
 
@@ -141,6 +147,29 @@ class Session:
             _objects.put_back(name, value, states[name])
         else:
             say_once(f"the checkpoint has no `{name}`: it starts as the script made it")
+
+    def check_join(self) -> None:
+        """Refuses `Join` of PyTorch: who is done waits in it for the others' gradients, and they wait here for its vote."""
+        joined = [name for name, value in {**self._shared, **self._own}.items() if _is_joined(value)]
+        if joined and self.environment.world_size > 1:
+            raise OefError(
+                f"steps() is used inside of Join with {', '.join(joined)}, where the workers would wait for each other for "
+                "ever: give all workers as many batches, as a DistributedSampler does, or use steps(total=...) without Join"
+            )
+
+    def check_together(self) -> None:
+        """Refuses to go on from an older checkpoint than another worker, when the workers have met."""
+        if self._keeper is None or self._together:
+            return
+        self._together = True
+        own = self._keeper.resumes_from
+        newest = self.watch.agreement.ask_now(Vote(serial=own)).serial
+        if own < newest:
+            found = f"only number {own}" if own > 0 else "none"
+            raise OefError(
+                f"another worker goes on from checkpoint number {newest}, and worker {self.environment.rank} can use {found}: "
+                f"all workers have to see the same files in {self.checkpoint_dir}"
+            )
 
     # Between two steps
 
@@ -213,6 +242,7 @@ class Session:
                 "random": _randomness.capture(self.sources),
                 "feed": None if self.feed is None else self.feed.state(),
                 "objects": {name: _objects.capture(value) for name, value in self._own.items()},
+                "gradients": self.gradients.pending(),
             }
         }
         if self.environment.rank == 0:
@@ -250,3 +280,7 @@ class Session:
         # Another stop signal on the way out must not change how the process ends.
         self.watch.keep_stop_signal = True
         raise SystemExit(code) from None
+
+
+def _is_joined(value: Any) -> bool:
+    return bool(getattr(getattr(value, "_join_config", None), "enable", False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing.util
 import signal
 import threading
 from contextlib import contextmanager
@@ -9,6 +10,9 @@ from types import FrameType
 from typing import Any, Iterator, Optional
 
 from ._errors import say_once
+
+#: Where the processes begin that a DataLoader starts.
+_LOADER_MODULES = ("torch.utils.data.", "torchdata.")
 
 
 class StopFlag:
@@ -19,6 +23,8 @@ class StopFlag:
         self._before: Any = None
         self._installed = False
         self.requested = False
+        if stop_signal is not None:
+            multiprocessing.util.register_after_fork(self, StopFlag._in_forked_process)
 
     def install(self) -> None:
         """Takes the signal over. Before this a stop simply ends the process: nothing would be lost."""
@@ -60,6 +66,15 @@ class StopFlag:
             yield
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def _in_forked_process(self) -> None:
+        """Holds the signal back in the workers of every DataLoader, also of one that `steps` does not know.
+
+        Those of a validation, or of a framework. Other processes of the script keep the signal: they may be ended by it.
+        """
+        target = getattr(multiprocessing.current_process(), "_target", None)
+        if self._signal is not None and str(getattr(target, "__module__", "")).startswith(_LOADER_MODULES):
+            signal.pthread_sigmask(signal.SIG_BLOCK, {self._signal})
 
     def _on_signal(self, _number: int, _frame: Optional[FrameType]) -> None:
         self.requested = True

@@ -1,7 +1,7 @@
 """A callback for the Trainer of Hugging Face.
 
-    args = TrainingArguments(output_dir=oef.huggingface.output_dir("out"), save_total_limit=2, ...)
-    trainer = Trainer(..., args=args, callbacks=[oef.huggingface.OEFCallback()])
+    args = TrainingArguments(output_dir=oef.huggingface.output_dir("out"), save_total_limit=2)
+    trainer = Trainer(model=model, args=args, train_dataset=data, callbacks=[oef.huggingface.OEFCallback()])
     trainer.train(resume_from_checkpoint=oef.huggingface.last_checkpoint("out"))
 
 Checkpoints are the Trainer's own folders. A list of their files and checksums is put beside them when they are complete, so
@@ -101,6 +101,18 @@ class OEFCallback(importlib.import_module("transformers").TrainerCallback):  # t
             )
         self._overseer.begin()
 
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+        """Called by the Trainer."""
+        self._overseer.go_on()
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+        """Called by the Trainer."""
+        self._overseer.pause()
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+        """Called by the Trainer when it has evaluated: the time since the last step was spent on that."""
+        self._overseer.go_on()
+
     def on_step_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
         """Called by the Trainer."""
         self._overseer.batch_begins()
@@ -111,7 +123,8 @@ class OEFCallback(importlib.import_module("transformers").TrainerCallback):  # t
         if wish.stop:
             self._stopping = True
             control.should_training_stop = True
-        if wish.stop or wish.save:
+        ends = self._overseer.environment.checkpoint_dir is not None and int(state.global_step) >= int(state.max_steps)
+        if wish.stop or wish.save or ends and self._overseer.profiler is None:
             control.should_save = True
         return control
 
@@ -119,6 +132,7 @@ class OEFCallback(importlib.import_module("transformers").TrainerCallback):  # t
         """Called by the Trainer."""
         if logs and "loss" in logs:
             self._overseer.progress.log({"loss": logs["loss"]})
+        self._overseer.speed.waiting()  # Before it logs, the Trainer waits for the loss, and not for data.
 
     def on_save(self, args: Any, state: Any, control: Any, **others: Any) -> None:
         """Called by the Trainer when it has saved."""

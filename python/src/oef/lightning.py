@@ -14,9 +14,9 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Any, List, Optional, Union
+from typing import Any, Dict, List, Optional, Union
 
-from . import _file
+from . import _file, _randomness
 from ._environment import Environment
 from ._errors import reason, say
 from ._overseer import Overseer, checksum, loss_of
@@ -53,6 +53,8 @@ class OEFCallback(_callback_class()):  # type: ignore[misc]  # The base is known
         environment = Environment.read()
         self._folder = environment.checkpoint_dir or (None if checkpoint_dir is None else Path(checkpoint_dir))
         self._overseer = Overseer(environment, self._folder, checkpoint_every, sync_every)
+        self._random: Optional[_randomness.RandomStates] = None
+        """Of the checkpoint, until training begins."""
 
     @property
     def ckpt_path(self) -> Optional[str]:
@@ -67,9 +69,45 @@ class OEFCallback(_callback_class()):  # type: ignore[misc]  # The base is known
                 say(f"{path.name} cannot be used: {reason(error)}")
         return None
 
+    def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
+        """Called by Lightning. Makes this callback the last, so that a checkpoint has what the others do after a batch."""
+        trainer.callbacks = [each for each in trainer.callbacks if each is not self] + [self]
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Called by Lightning for every checkpoint, which has no random states of its own."""
+        environment = self._overseer.environment
+        # Only the first worker writes. Its random numbers must not become those of all.
+        if self._folder is None or environment.world_size > 1 or environment.profile is not None:
+            return {}
+        return {"random": _randomness.in_plain_values(_randomness.capture({}))}
+
+    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
+        """Called by Lightning."""
+        if self._folder is not None and self._overseer.environment.world_size == 1:
+            self._random = state_dict.get("random")
+
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Called by Lightning."""
         self._overseer.begin()
+        if self._random is not None:  # Not before: Lightning draws while it gets the loaders ready.
+            _randomness.put_back(self._random, {})
+            self._random = None
+
+    def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        """Called by Lightning."""
+        self._overseer.go_on()
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Called by Lightning."""
+        self._overseer.pause()
+
+    def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
+        """Called by Lightning."""
+        self._overseer.pause()
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        """Called by Lightning."""
+        self._overseer.go_on()
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
         """Called by Lightning."""
@@ -80,6 +118,9 @@ class OEFCallback(_callback_class()):  # type: ignore[misc]  # The base is known
         loss = loss_of(outputs)
         if loss is not None:
             self._overseer.progress.log({"loss": loss})
+        if _is_accumulating(trainer, batch_idx):
+            self._overseer.speed.waiting()
+            return
         step = int(trainer.global_step)
         wish = self._overseer.step_done(step)
         if wish.stop:
@@ -131,6 +172,11 @@ class OEFCallback(_callback_class()):  # type: ignore[misc]  # The base is known
         found = [(int(match[1]), self._folder / name) for name in names for match in [_NAME.fullmatch(name)] if match]
         # Of the same step the one that was written last.
         return [path for _, path in sorted(found, key=lambda each: (each[0], _modified(each[1])), reverse=True)]
+
+
+def _is_accumulating(trainer: Any, batch_idx: int) -> bool:
+    """Whether gradients were gathered that no step has used yet. A checkpoint of Lightning does not hold them."""
+    return (batch_idx + 1) % trainer.accumulate_grad_batches != 0 and not trainer.is_last_batch
 
 
 def _modified(path: Path) -> int:

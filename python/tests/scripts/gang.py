@@ -1,7 +1,7 @@
 """One worker of a gang that trains without any framework: gang.py LENGTH[,LENGTH...] (batches of each rank, two epochs).
 
 TEST_STOP: "RANK:STEP", that worker sends itself the stop signal in that step. TEST_DIE: the same with kill -9.
-TEST_UNSAVABLE: the rank whose state cannot be pickled. TEST_LATE: all but the first worker wait for a file `go`.
+TEST_UNSAVABLE: the rank whose state cannot be pickled. TEST_BLIND: the rank that sees another folder. TEST_LATE: all but the first worker wait for a file `go`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ die_rank, _, die_step = os.environ.get("TEST_DIE", "-1:0").partition(":")
 random.seed(rank)
 while "TEST_LATE" in os.environ and rank > 0 and not os.path.exists("go"):
     time.sleep(0.005)
+if os.environ.get("TEST_BLIND") == str(rank):
+    os.environ["OEF_CHECKPOINT_DIR"] += "-elsewhere"
 job = oef.job(sync_every=int(os.environ.get("TEST_SYNC", "1")))
 weights = [0.0]
 own = [float(rank)]

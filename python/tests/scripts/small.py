@@ -13,6 +13,10 @@ def never_steps() -> None:
     oef.job()
 
 
+def fails_before_steps() -> None:
+    oef.job().restore(number=1)
+
+
 def stopped_before_steps() -> None:
     oef.job()
     os.kill(os.getpid(), signal.SIGTERM)

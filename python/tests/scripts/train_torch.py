@@ -1,5 +1,6 @@
 """Trains a small network with PyTorch: train_torch.py LOADER OUT, with LOADER one of
-plain, workers, generator, stateful, cycle, ddp.
+plain, workers, generator, stateful, cycle, gathered (gradients of three batches for a step), validated (after each epoch,
+with workers; the signal comes meanwhile), ddp, ddp-gathered, ddp-join (inside of PyTorch's Join).
 
 TEST_STOP_STEP: sends the stop signal to its whole process group in that step, as OEF does.
 TEST_DEVICE: where to train.
@@ -7,6 +8,7 @@ TEST_DEVICE: where to train.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import signal
@@ -43,7 +45,8 @@ torch.manual_seed(0)
 torch.use_deterministic_algorithms(True)
 torch.set_num_threads(1)
 data = Noisy()
-distributed = kind == "ddp"
+distributed = kind.startswith("ddp")
+gathered = 3 if kind.endswith("gathered") else 1
 if distributed:
     torch.distributed.init_process_group("gloo")
 network: nn.Module = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.Tanh(), nn.Dropout(0.3), nn.Linear(16, 1))
@@ -79,18 +82,50 @@ def cycle():  # type: ignore[no-untyped-def]
         yield from loader
 
 
-steps = job.steps(cycle(), total=TOTAL) if kind == "cycle" else job.steps(loader, epochs=EPOCHS)
-for step, (x, y) in steps:
+def stop() -> None:
+    if job.rank == 0:
+        os.killpg(os.getpgid(0), signal.SIGTERM)
+
+
+def train(step: int, x: torch.Tensor, y: torch.Tensor) -> None:
     x, y = x.to(device), y.to(device)
-    loss = nn.functional.binary_cross_entropy_with_logits(network(x), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-    scheduler.step()
+    ends = (step + 1) % gathered == 0
+    with network.no_sync() if distributed and not ends else contextlib.nullcontext():  # type: ignore[operator]
+        loss = nn.functional.binary_cross_entropy_with_logits(network(x), y)
+        if gathered == 1:
+            optimizer.zero_grad()
+        loss.backward()
+    if ends:
+        optimizer.step()
+        scheduler.step()
+        if gathered > 1:
+            optimizer.zero_grad()
     job.log(loss=loss)
     seen.append(float(x.sum()))
-    if step == stop_at and job.rank == 0:
-        os.killpg(os.getpgid(0), signal.SIGTERM)
+    if step == stop_at and kind != "validated":
+        stop()
+
+
+def validate() -> None:
+    told = 0 <= stop_at < job.step <= stop_at + len(loader)
+    network.eval()
+    for number, (x, _) in enumerate(DataLoader(data, batch_size=4, num_workers=2)):
+        seen.append(float(network(x).sum().detach()))
+        if told and number == 2:
+            stop()
+    network.train()
+
+
+optimizer.zero_grad()
+if kind == "validated":
+    for _ in job.epochs(EPOCHS):
+        for step, (x, y) in job.steps(loader):
+            train(step, x, y)
+        validate()
+else:
+    with torch.distributed.algorithms.Join([network]) if kind == "ddp-join" else contextlib.nullcontext():
+        for step, (x, y) in job.steps(cycle(), total=TOTAL) if kind == "cycle" else job.steps(loader, epochs=EPOCHS):
+            train(step, x, y)
 
 flat = [tensor.detach().cpu().double() for tensor in network.state_dict().values()]
 text = " ".join(float(v).hex() for v in itertools.chain.from_iterable(t.flatten().tolist() for t in flat))
