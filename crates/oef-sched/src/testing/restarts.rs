@@ -48,6 +48,24 @@ fn nothing_is_kept_for_a_gang_that_was_served_elsewhere() {
     assert!(result.is_ok(), "{result:?}");
 }
 
+/// A gang of one workload was told to stop, and others had GPUs that were kept for it until it has stopped; planned
+/// again before that, they are not kept, and a job more is to start there. (In the last world a borrowed place is held by
+/// then, which uses up what a waiting gang was owed.)
+#[test]
+fn planned_again_before_jobs_have_stopped_more_may_start_and_nobody_loses_its_place() {
+    let seeds = [
+        2_002_718_663_431_261_349,
+        18_341_226_638_498_664_715,
+        11_134_770_004_072_802_541,
+        5_136_354_114_592_187_608,
+    ];
+    for seed in seeds {
+        let result = planned_again(seed, true);
+        assert!(result.is_ok(), "{seed}: {result:?}");
+    }
+}
+
+/// Nobody is stopped or moved, and nobody loses its place. While jobs are still stopping, somebody may come in addition.
 fn planned_again(seed: u64, late: bool) -> Result<(), TestCaseError> {
     let dice = &mut Dice(seed);
     let settings = settings(dice);
@@ -61,6 +79,10 @@ fn planned_again(seed: u64, late: bool) -> Result<(), TestCaseError> {
     let actions = world.happen(EventKind::Tick);
     let keeps = actions.iter().all(|action| matches!(action, Action::Keep { .. }));
     prop_assert!(keeps, "{actions:?}");
-    prop_assert_eq!(placements, world.state.placements());
+    let mut again = world.state.placements();
+    if late {
+        again.retain(|now| placements.iter().any(|before| before.job == now.job));
+    }
+    prop_assert_eq!(placements, again);
     Ok(())
 }
