@@ -14,6 +14,8 @@ from workloads import WORKLOADS, Form, Workload
 
 #: Profiling is a minute on a GPU. Where one device of each type serves all workloads in turn, it is several.
 PROFILE_SECONDS = 400.0
+#: Profile runs that share a GPU begin and end within a few seconds of one another. Most of each must have all neighbours.
+LEAST_SHARED = ("--least", "15s")
 #: How often somebody who watches hears something.
 SAY_SECONDS = 5.0
 #: The last tenant comes when so much of the time is over: the others have to make room.
@@ -48,7 +50,9 @@ def profile(cluster: Cluster, form: Form, out: Path) -> Profiles:
         file = form.job_file(work, 0, (out / "probes").resolve(), cluster.folder / "files")
         document = None
         try:
-            document = cluster.ask("profile", str(file), "--types", "all", "--workers", "1", seconds=PROFILE_SECONDS)
+            least = LEAST_SHARED if form.device == "cuda" else ()
+            words = ("profile", str(file), "--types", "all", "--workers", "1", *least)
+            document = cluster.ask(*words, seconds=PROFILE_SECONDS)
         except ClusterError as error:
             # One type may have failed, and the others are known: that is enough to go on.
             say(f"warning: {error}")

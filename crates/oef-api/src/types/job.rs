@@ -102,8 +102,8 @@ pub struct Probe {
     #[serde(default = "probe_warmup")]
     #[schema(maximum = 1000)]
     pub warmup: u32,
-    /// Where the batches take less than so many seconds, more of them are measured: neighbours that only start, and
-    /// clocks that are still high, would make a profile of one second too good.
+    /// Where the batches take less than so many seconds, more of them are measured: what is beside a job changes within
+    /// seconds, and so do the clocks of a GPU.
     #[serde(default = "probe_least")]
     #[schema(minimum = 0.0, maximum = 3600.0)]
     pub least_s: f64,
@@ -138,7 +138,7 @@ fn probe_batches() -> u32 {
     20
 }
 
-/// Jobs that are started together begin to train within a few seconds of one another.
+/// Enough that one busy second is not taken for the speed of a GPU.
 fn probe_least() -> f64 {
     5.0
 }
