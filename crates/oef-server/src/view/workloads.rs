@@ -24,7 +24,7 @@ pub fn workload(
     let (key, entry) = found.ok_or_else(|| {
         Kind::UnknownWorkload
             .problem(format!("tenant `{tenant}` has no workload `{name}`"))
-            .hint("`oef profile` lists those there are")
+            .hint("`oef workloads` lists those there are")
     })?;
     Ok(shown(world, caller, key, entry, live(world).get(&key).copied().unwrap_or(0)))
 }

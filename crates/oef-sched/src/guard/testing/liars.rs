@@ -85,10 +85,7 @@ fn the_same_lie_told_again_is_not_believed() {
 fn a_verdict_falls_when_the_profile_becomes_true() {
     let quiet = (Noise::None, Noise::None);
     let mut lab = Lab::new(liar([1.0, 4.0], quiet, 1));
-    while lab.guard.found(super::lab::WORKLOAD).is_none() {
-        lab.round(Policy::Report);
-        assert!(lab.round < 20);
-    }
+    lab.until_found(20);
     assert_eq!(lab.round(Policy::Report).news, None, "it is said once");
     lab.profile.throughput = vec![3.0, 6.0];
     assert_eq!(lab.round(Policy::Report).news, Some(News::Cleared));
@@ -112,10 +109,7 @@ fn a_lie_about_three_types_is_said_once() {
 fn what_seemed_a_mistake_and_is_a_lie_is_said_once_more() {
     let quiet = (Noise::None, Noise::None);
     let mut lab = Lab::new(liar([1.0, 2.9], quiet, 1));
-    while lab.guard.found(super::lab::WORKLOAD).is_none() {
-        lab.round(Policy::Report);
-        assert!(lab.round < 60);
-    }
+    lab.until_found(60);
     lab.profile.throughput = vec![1.0, 4.0];
     let news = |lab: &mut Lab| lab.round(Policy::Report).news;
     assert!(matches!(news(&mut lab), Some(News::Found(v)) if !v.may_be_honest()));
@@ -129,10 +123,7 @@ fn what_seemed_a_mistake_and_is_a_lie_is_said_once_more() {
 fn what_was_only_said_counts_from_when_the_operator_wants_it_and_that_is_said() {
     let quiet = (Noise::None, Noise::None);
     let mut lab = Lab::new(liar([1.0, 4.0], quiet, 1));
-    while lab.guard.found(super::lab::WORKLOAD).is_none() {
-        lab.round(Policy::Report);
-        assert!(lab.round < 20);
-    }
+    lab.until_found(20);
     let judged = lab.round(Policy::Replace);
     assert!(matches!(judged.news, Some(News::Replaced(_))), "{judged:?}");
     assert!(judged.profile.is_some());
