@@ -186,6 +186,7 @@ class FakeCluster:
 
     def __init__(self, provenance: str, fails: bool) -> None:
         self._provenance, self._fails = provenance, fails
+        self.asked: List[str] = []
 
     def ask(self, *words: str, **_: object) -> Any:
         if words[:2] == ("profile", "show"):
@@ -193,16 +194,17 @@ class FakeCluster:
             return {
                 "profile": {"throughput": {"big": 2.0, "small": 1.0}, "provenance": self._provenance, "marks": marks}
             }
+        self.asked.append(" ".join(words))
         if self._fails:
             raise ClusterError("a type failed")
         return {"types": []}
 
 
 class Profiling(unittest.TestCase):
-    def profiles(self, cluster: FakeCluster) -> experiment.Profiles:
+    def profiles(self, cluster: FakeCluster, device: str = "cpu") -> experiment.Profiles:
         with tempfile.TemporaryDirectory() as folder, redirect_stderr(io.StringIO()):
             cluster.folder = Path(folder)
-            form = Form(small=True, pace_ms=None, device="cpu", gpu=None, memory_mib=None)
+            form = Form(small=True, pace_ms=None, device=device, gpu=None, memory_mib=None)
             return experiment.profile(cast(Cluster, cluster), form, Path(folder))
 
     def test_what_was_measured_is_kept_with_its_spread(self) -> None:
@@ -210,6 +212,12 @@ class Profiling(unittest.TestCase):
             found = self.profiles(FakeCluster("measured", fails))
             self.assertEqual(list(found), [work.path for work in WORKLOADS])
             self.assertEqual(found[WORKLOADS[0].path]["marks"]["big"]["spread"], 0.02)
+
+    def test_on_parts_of_one_gpu_it_takes_longer(self) -> None:
+        for device, longer in (("cpu", False), ("cuda", True)):
+            cluster = FakeCluster("measured", False)
+            self.profiles(cluster, device)
+            self.assertEqual(["--least" in words for words in cluster.asked], [longer] * len(WORKLOADS))
 
     def test_nothing_is_made_up_where_nothing_was_measured(self) -> None:
         with self.assertRaisesRegex(ClusterError, "nothing of it was measured"):
