@@ -52,6 +52,10 @@ pub struct SolverReport {
     /// Proven relative distance to the optimum of the program (0 for a closed form).
     #[cfg_attr(feature = "serde", serde(with = "gap"))]
     pub gap: f64,
+    /// Whether ties between optima were broken to the end: no other answer is as good. (Written down by versions
+    /// that broke every tie or failed.)
+    #[cfg_attr(feature = "serde", serde(default = "is_canonical"))]
+    pub canonical: bool,
     /// Iterations or pivots.
     pub iterations: usize,
 }
@@ -96,6 +100,11 @@ pub enum SolveError {
         /// What went wrong.
         detail: String,
     },
+}
+
+#[cfg(feature = "serde")]
+fn is_canonical() -> bool {
+    true
 }
 
 /// A gap may be without bound, which JSON has no number for.
