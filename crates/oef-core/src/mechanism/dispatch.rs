@@ -9,6 +9,7 @@ use crate::instance::{Division, Instance, LastOrder};
 use crate::lp::LpError;
 use crate::market::{Levelling, MarketState};
 use crate::problem::{MAX_COOPERATIVE_PROFILES, Problem};
+use crate::shares::dot;
 use crate::{cooperative, limited, market, nash};
 
 /// Computes the shares of `problem` under `mechanism`.
@@ -55,7 +56,10 @@ pub(crate) fn solve_again(
         0 => Ok(Allocation::closed_form(Vec::new(), Vec::new(), "nobody can use anything")),
         _ => allocate(&instance, mechanism, memory, &mut trades, &stop),
     };
-    let allocation = found.map_err(|error| explain(mechanism, error))?;
+    let allocation = found.or_else(|error| match error {
+        LpError::Stopped => Ok(unfinished(&instance, mechanism)),
+        other => Err(SolveError::Numerical { mechanism, detail: other.to_string() }),
+    })?;
     let division = match mechanism {
         Mechanism::Cooperative | Mechanism::MaxMin | Mechanism::GandivaFair => {
             Division::Proportional
@@ -145,9 +149,29 @@ fn check_size(instance: &Instance, mechanism: Mechanism) -> Result<(), SolveErro
     Ok(())
 }
 
-fn explain(mechanism: Mechanism, error: LpError) -> SolveError {
-    match error {
-        LpError::Stopped => SolveError::Stopped { mechanism },
-        other => SolveError::Numerical { mechanism, detail: other.to_string() },
-    }
+/// Where a solve was stopped before its first answer: the plain division, which is within all capacities and
+/// demands, with what it may be below the optimum.
+fn unfinished(instance: &Instance, mechanism: Mechanism) -> Allocation {
+    let (n, k) = (instance.rows(), instance.width());
+    let x = max_min::divide(instance);
+    let price = average_use(instance, &x);
+    let throughput = |l: usize| dot(instance.profile(l), &x[l * k..][..k]);
+    // Nobody does better than with the whole cluster for itself, and no type than with its fastest user.
+    let level = |target: &[f64]| {
+        let least = |of: &dyn Fn(usize) -> f64| (0..n).map(of).fold(f64::INFINITY, f64::min);
+        let whole = |l: usize| dot(instance.profile(l), &instance.capacity);
+        1.0 - least(&|l| throughput(l) / target[l]) / least(&|l| whole(l) / target[l])
+    };
+    let gap = match mechanism {
+        Mechanism::Noncooperative => level(&instance.weight),
+        Mechanism::Gavel => level(&instance.equal_splits()),
+        Mechanism::Nash => f64::INFINITY,
+        _ => {
+            let fastest = |j: usize| (0..n).map(|l| instance.profile(l)[j]).fold(0.0, f64::max);
+            let bound: f64 = (0..k).map(|j| fastest(j) * instance.capacity[j]).sum();
+            1.0 - (0..n).map(throughput).sum::<f64>() / bound
+        }
+    };
+    let method = "division by weight (stopped before a first answer)";
+    Allocation { gap, canonical: false, ..Allocation::closed_form(x, price, method) }
 }

@@ -86,12 +86,6 @@ pub enum SolveError {
         /// What the problem has.
         found: usize,
     },
-    /// The stop condition came true before there was any answer to give.
-    #[error("{mechanism}: stopped before a first answer was found")]
-    Stopped {
-        /// The mechanism asked.
-        mechanism: Mechanism,
-    },
     /// The arithmetic did not reach an answer whose residuals are small.
     #[error("{mechanism}: no answer with small residuals was found ({detail})")]
     Numerical {
