@@ -126,6 +126,12 @@ impl Instance {
         &self.members[self.first_member[row]..self.first_member[row + 1]]
     }
 
+    /// Whether no row has more GPUs than it can use.
+    pub fn is_within_demands(&self, x: &[f64]) -> bool {
+        let bundles = x.chunks_exact(self.width().max(1)).zip(&self.demand);
+        bundles.into_iter().all(|(own, demand)| own.iter().sum::<f64>() <= *demand)
+    }
+
     /// Takes back what rounding has handed out above capacities and caps.
     pub fn fit(&self, x: &mut [f64]) {
         let k = self.width();
