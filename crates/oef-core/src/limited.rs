@@ -7,7 +7,8 @@
 
 use crate::allocation::Allocation;
 use crate::instance::{Cap, Instance};
-use crate::lp::{Level, LpError, Program, Simplex, leximin, leximin_watched};
+use crate::lp::{Guess, Level, LpError, Program, Simplex, leximin, leximin_watched};
+use crate::shares::dot;
 
 /// In the report.
 const METHOD: &str = "simplex, lexicographic levels";
@@ -16,10 +17,12 @@ const INF: f64 = f64::INFINITY;
 /// The lexicographic max-min of `w_l.x_l / target_l`.
 ///
 /// The price of a type comes from the first round in which it is scarce: one more GPU lifts the rows
-/// that are stopped there, and a unit of level is worth the sum of their targets.
+/// that are stopped there, and a unit of level is worth the sum of their targets. `free` is the answer without
+/// demands, from which the walk starts.
 pub(crate) fn lexicographic(
     instance: &Instance,
     target: &[f64],
+    free: &[f64],
     stop: &dyn Fn() -> bool,
 ) -> Result<Allocation, LpError> {
     let polytope = Polytope::new(instance);
@@ -34,8 +37,18 @@ pub(crate) fn lexicographic(
             *price = duals[j].max(0.0) * polytope.scale / instance.capacity[j] * worth;
         }
     };
-    let simplex = Simplex::scaling(polytope.program.clone());
-    let (simplex, gap) = leximin_watched(simplex, &levels, stop, &mut watch)?;
+    let (k, program) = (instance.width(), polytope.program.clone());
+    let reached = |&l: &usize| dot(instance.profile(l), &free[l * k..][..k]) / (target[l] * unit);
+    let guess = Guess {
+        level: rows.iter().map(reached).fold(INF, f64::min),
+        support: (0..free.len())
+            .filter(|&e| free[e] > 0.0)
+            .flat_map(|e| polytope.column[e])
+            .collect(),
+        slack: (k..program.rows()).collect(),
+    };
+    let simplex = Simplex::scaling(program);
+    let (simplex, gap) = leximin_watched(simplex, &levels, &guess, stop, &mut watch)?;
     let x = polytope.shares(&simplex);
     let pivots = simplex.pivots;
     Ok(Allocation { x, price, gap, pivots, method: METHOD, canonical: true })
@@ -142,7 +155,9 @@ impl<'a> Polytope<'a> {
     }
 
     fn level(&self, l: usize, target: f64) -> Level {
-        Level { terms: self.terms(l).collect(), target }
+        let fastest = self.instance.profile(l).iter().copied().fold(0.0, f64::max);
+        let most = self.instance.demand[l] * fastest / target;
+        Level { terms: self.terms(l).collect(), target, most }
     }
 
     /// The total of the equal split: a unit of the objective.

@@ -336,7 +336,7 @@ impl<'a> EnvyProgram<'a> {
         let b = self.bundle_of[l];
         let terms =
             (0..k).filter_map(|j| Some((self.column[b * k + j]?, self.scaled.value[l * k + j])));
-        Level { terms: terms.collect(), target: 1.0 }
+        Level { terms: terms.collect(), target: 1.0, most: f64::INFINITY }
     }
 
     fn add(&mut self, p: usize, b: usize) {

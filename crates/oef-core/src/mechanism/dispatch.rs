@@ -108,7 +108,7 @@ fn allocate(
         // Demands that do not bind in the answer without them do not bind.
         match instance.is_within_demands(&free.x) {
             true => Ok(free),
-            false => limited::lexicographic(instance, target, stop),
+            false => limited::lexicographic(instance, target, &free.x, stop),
         }
     };
     match mechanism {
