@@ -109,30 +109,6 @@ workload = [{ throughput = { a = 1, b = 2.5, c = 4.5 } }]
 }
 
 #[test]
-fn pareto_efficiency_is_between_workloads_and_tenants_as_a_whole_are_an_extra() {
-    // Half of the weight of one tenant for each of two workloads: no workload gains at no cost, but the
-    // tenant as a whole would do more with another split.
-    let one = "\
-gpu = [{ type = \"a\", count = 1 }, { type = \"b\", count = 1 }]
-[[tenant]]
-name = \"x\"
-workload = [
-  { name = \"slow\", throughput = { a = 1, b = 2 } },
-  { name = \"fast\", throughput = { a = 1, b = 5 } },
-]
-";
-    let args = ["share", "-", "-m", "noncooperative", "--require", "pe"];
-    let ran = oef_with(&args, one);
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.out.contains("✗   across workloads"), "{}", ran.out);
-    let json = oef_with(&["share", "-", "-m", "noncooperative", "--json"], one).json();
-    assert_eq!(json["audit"]["pareto_efficient"]["holds"], true);
-    assert_eq!(json["audit"]["pareto_efficient_across_workloads"]["holds"], false);
-    let plain = oef_with(&["share", "-", "--json"], TWO).json();
-    assert!(plain["audit"]["pareto_efficient_across_workloads"].is_null());
-}
-
-#[test]
 fn people_get_a_table_and_a_certificate() {
     let ran = oef_with(&["share", "-"], TWO);
     assert_eq!(ran.code, 0, "{}", ran.err);

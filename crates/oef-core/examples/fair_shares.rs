@@ -30,6 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn lab() -> ProblemSpec {
     let gpu = |name: &str, count: f64| GpuSpec { name: name.into(), count };
     let job = |name: &str, throughput: &[(&str, f64)]| WorkloadSpec {
+        demand: None,
         name: name.into(),
         weight: 1.0,
         throughput: throughput.iter().map(|&(gpu, value)| (gpu.to_string(), value)).collect(),

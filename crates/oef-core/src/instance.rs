@@ -2,14 +2,13 @@
 //!
 //! Types come in the order of their names and rows in the order of their profiles, so nothing that a
 //! solver does can depend on the order of the file. Types without GPUs, workloads that can run on
-//! none of the others, and those of tenants with a demand of 0 are left out. Workloads with equal profiles become one row with the sum of
-//! their weights: that is exact for every mechanism, and the reason why ten thousand tenants with a
+//! none of the others, and those with a demand of 0 are left out. Workloads with equal profiles and equal demands per weight
+//! become one row with the sum of their weights: that is exact for every mechanism, and the reason why ten thousand tenants with a
 //! hundred profiles are a small problem.
 
-use crate::ids::{TenantId, TypeId, WorkloadId};
+use crate::ids::{TypeId, WorkloadId};
 use crate::problem::Problem;
-use crate::shares::Shares;
-use std::collections::BTreeMap;
+use crate::shares::{Shares, usable_value};
 
 /// Rows (classes of equal workloads) against gpu types.
 #[derive(Clone, Debug)]
@@ -26,7 +25,9 @@ pub(crate) struct Instance {
     members: Vec<Member>,
     /// Where the members of each row begin.
     first_member: Vec<usize>,
-    /// Limits on the GPUs of some rows together.
+    /// GPUs that each row can use; infinite where that could not bind.
+    pub demand: Vec<f64>,
+    /// The same as a list of limits.
     pub caps: Vec<Cap>,
     /// The weight of everybody, also of workloads that are left out.
     pub total_weight: f64,
@@ -39,7 +40,7 @@ pub(crate) struct Member {
     pub weight: f64,
 }
 
-/// At most `limit` GPUs for these rows together: a tenant's demand.
+/// At most `limit` GPUs for a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cap {
     pub rows: Vec<usize>,
@@ -60,8 +61,9 @@ impl Instance {
     /// The canonical form of a problem; `cap` is one more limit on every tenant's GPUs. It is found more quickly
     /// where the order of the workloads is nearly that of the `last` problem.
     pub fn new(problem: &Problem, cap: Option<f64>, last: &mut LastOrder) -> Self {
-        let active = |l: usize| demand_of(problem, cap, problem.workloads()[l].tenant) > 0.0;
-        let active: Vec<usize> = (0..problem.workloads().len()).filter(|&l| active(l)).collect();
+        let demands = problem.demands_within(cap);
+        let active = |l: &usize| demands[*l].is_none_or(|d| d > 0.0);
+        let active: Vec<usize> = (0..problem.workloads().len()).filter(active).collect();
         let workload = |l: usize| &problem.workloads()[l];
         let mut types: Vec<TypeId> = (0..problem.types().len())
             .map(TypeId)
@@ -74,6 +76,7 @@ impl Instance {
             types,
             weight: Vec::new(),
             speedup: Vec::new(),
+            demand: Vec::new(),
             members: Vec::new(),
             first_member: vec![0],
             caps: Vec::new(),
@@ -81,40 +84,30 @@ impl Instance {
         };
         let runs = |l: &usize| instance.types.iter().any(|j| workload(*l).speedup[j.0] > 0.0);
         let active: Vec<usize> = active.into_iter().filter(runs).collect();
-        let keys = Keys::new(problem, &instance, cap, active, last);
-        let mut cap_of_tenant: BTreeMap<usize, usize> = BTreeMap::new();
+        let keys = Keys::new(problem, &instance, &demands, active, last);
         for class in keys.classes() {
-            let limited = keys.limited[class[0].1] != UNLIMITED;
             let members = class.iter().map(|&(_, i)| WorkloadId(keys.workloads[i]));
             let members = members.map(|id| Member { workload: id, weight: workload(id.0).weight });
             instance.members.extend(members);
-            instance.add_row(problem, limited.then_some(cap), &mut cap_of_tenant);
+            let limited = keys.limited[class[0].1] != UNLIMITED;
+            instance.add_row(problem, limited.then_some(&demands));
         }
         instance
     }
 
     /// Makes a row of the members that are in no row yet.
-    fn add_row(
-        &mut self,
-        problem: &Problem,
-        limited: Option<Option<f64>>,
-        cap_of_tenant: &mut BTreeMap<usize, usize>,
-    ) {
-        let tenant = |m: &Member| problem.workloads()[m.workload.0].tenant;
+    fn add_row(&mut self, problem: &Problem, demands: Option<&Vec<Option<f64>>>) {
         let row = self.weight.len();
         let members = &self.members[self.first_member[row]..];
         self.weight.push(members.iter().map(|m| m.weight).sum());
         let profile = &problem.workloads()[members[0].workload.0].speedup;
         self.speedup.extend(self.types.iter().map(|j| profile[j.0]));
-        if let Some(cap) = limited {
-            let limit = members.iter().map(|m| demand_of(problem, cap, tenant(m))).sum();
-            match cap_of_tenant.get(&tenant(&members[0]).0) {
-                Some(&cap) => self.caps[cap].rows.push(row),
-                None => {
-                    cap_of_tenant.insert(tenant(&members[0]).0, self.caps.len());
-                    self.caps.push(Cap { rows: vec![row], limit });
-                }
-            }
+        let demand =
+            |demands: &Vec<Option<f64>>| members.iter().flat_map(|m| demands[m.workload.0]).sum();
+        let demand = demands.map_or(f64::INFINITY, demand);
+        self.demand.push(demand);
+        if demand.is_finite() {
+            self.caps.push(Cap { rows: vec![row], limit: demand });
         }
         self.first_member.push(self.members.len());
     }
@@ -173,6 +166,13 @@ impl Instance {
     pub fn equal_split(&self, row: usize) -> f64 {
         let part = self.weight[row] / self.total_weight;
         self.profile(row).iter().zip(&self.capacity).map(|(w, m)| w * m * part).sum()
+    }
+
+    /// What a row can use of its equal split.
+    pub fn usable_equal_split(&self, row: usize) -> f64 {
+        let part = self.weight[row] / self.total_weight;
+        let bundle: Vec<f64> = self.capacity.iter().map(|m| m * part).collect();
+        usable_value(self.profile(row), &bundle, Some(self.demand[row]))
     }
 
     /// Throughput of the equal split of every row.
@@ -264,16 +264,8 @@ impl Instance {
     }
 }
 
-/// GPUs that a tenant may hold at most.
-fn demand_of(problem: &Problem, cap: Option<f64>, tenant: TenantId) -> f64 {
-    let own = problem.tenants()[tenant.0].demand.unwrap_or(f64::INFINITY);
-    own.min(cap.unwrap_or(f64::INFINITY))
-}
-
 /// A workload without a limit that could bind.
 const UNLIMITED: u64 = 0;
-/// A workload whose tenant's limit ties it to others: a row of its own.
-const ALONE: u64 = u64::MAX;
 
 /// The workloads of a problem in canonical order, for the next problem that differs little from it. Only a hint:
 /// the order of an instance is the same with any.
@@ -325,7 +317,7 @@ impl<'a> Keys<'a> {
     fn new(
         problem: &'a Problem,
         instance: &Instance,
-        cap: Option<f64>,
+        demands: &[Option<f64>],
         workloads: Vec<usize>,
         last: &mut LastOrder,
     ) -> Self {
@@ -336,15 +328,9 @@ impl<'a> Keys<'a> {
         for &l in &workloads {
             let workload = &problem.workloads()[l];
             profile.extend(instance.types.iter().map(|j| quantise(workload.speedup[j.0])));
-            let demand = demand_of(problem, cap, workload.tenant);
-            limited.push(if demand >= everything {
-                UNLIMITED
-            } else if problem.workloads_of(workload.tenant).len() == 1 {
-                // Zero is taken, and a demand here is positive.
-                quantise(demand / workload.weight).max(1)
-            } else {
-                ALONE
-            });
+            let demand = demands[l].filter(|demand| *demand < everything);
+            // Zero is taken, and a demand here is positive.
+            limited.push(demand.map_or(UNLIMITED, |d| quantise(d / workload.weight).max(1)));
         }
         let mut keys = Keys { problem, width, workloads, profile, limited, order: Vec::new() };
         keys.sort(last.positions(&keys.workloads));
@@ -380,9 +366,7 @@ impl<'a> Keys<'a> {
 
     /// Runs of workloads that are alike, in order.
     fn classes(&self) -> impl Iterator<Item = &[(u64, usize)]> {
-        self.order.chunk_by(|a, b| {
-            a.0 == b.0 && self.key(a.1) == self.key(b.1) && self.limited[a.1] != ALONE
-        })
+        self.order.chunk_by(|a, b| a.0 == b.0 && self.key(a.1) == self.key(b.1))
     }
 }
 

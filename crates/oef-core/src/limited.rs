@@ -84,15 +84,9 @@ pub(crate) fn vertex(
     Ok(polytope.shares(&simplex))
 }
 
-/// What a capped party can use at most of its equal split: its fastest GPUs.
+/// What a capped row can use at most of its equal split: its fastest GPUs.
 pub(crate) fn usable_equal_split(instance: &Instance, cap: &Cap) -> f64 {
-    let bundles: Vec<(&[f64], Vec<f64>)> = (cap.rows.iter())
-        .map(|&l| {
-            let part = instance.weight[l] / instance.total_weight;
-            (instance.profile(l), instance.capacity.iter().map(|m| m * part).collect())
-        })
-        .collect();
-    crate::shares::usable_value(&bundles, Some(cap.limit))
+    cap.rows.iter().map(|&l| instance.usable_equal_split(l)).sum()
 }
 
 /// Rows: the types' capacities in units of `1 / n`, then the caps. Columns: parts of a type.

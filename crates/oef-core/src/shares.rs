@@ -72,42 +72,29 @@ impl Shares {
     }
 }
 
-/// The throughput of a tenant if every type were divided by weight, each workload using what it can:
-/// the yardstick of the sharing incentive. A demand below the equal split counts only the best GPUs
-/// that the tenant can use of it.
+/// The throughput of a tenant if every type were divided by weight, each workload using what it can: the yardstick
+/// of the sharing incentive.
 pub fn equal_split(problem: &Problem, tenant: TenantId) -> f64 {
-    let total = problem.total_weight();
-    let bundles = problem.workload_ids_of(tenant).map(|id| {
-        let workload = &problem.workloads()[id.0];
-        let part = workload.weight / total;
-        (
-            workload.speedup.as_slice(),
-            problem.types().iter().map(move |t| t.capacity * part).collect(),
-        )
-    });
-    let bundles: Vec<(&[f64], Vec<f64>)> = bundles.collect();
-    usable_value(&bundles, problem.tenants()[tenant.0].demand)
+    problem.workload_ids_of(tenant).map(|id| workload_equal_split(problem, id)).sum()
 }
 
-/// The throughput of one workload if every type were divided by weight, without a look at the demand of its
-/// tenant, which counts for all of the tenant's workloads together.
+/// The throughput of one workload if every type were divided by weight. A demand below the equal split counts only
+/// the best GPUs that the workload can use of it.
 pub fn workload_equal_split(problem: &Problem, workload: WorkloadId) -> f64 {
     let Some(of) = problem.workloads().get(workload.0) else { return 0.0 };
     let part = of.weight / problem.total_weight();
-    of.speedup.iter().zip(problem.types()).map(|(speed, t)| speed * t.capacity * part).sum()
+    let bundle: Vec<f64> = problem.types().iter().map(|t| t.capacity * part).collect();
+    usable_value(&of.speedup, &bundle, of.demand)
 }
 
-/// What the best part of some bundles is worth to a tenant that can use at most `demand` GPUs: each
-/// workload values its own bundle by its own speedups; the fastest GPUs are taken first.
-pub fn usable_value<B: AsRef<[f64]>>(bundles: &[(&[f64], B)], demand: Option<f64>) -> f64 {
-    let Some(demand) = demand else {
-        return bundles.iter().map(|(speedup, bundle)| dot(speedup, bundle.as_ref())).sum();
+/// What a bundle is worth to a workload that can use at most `demand` GPUs: the value of the fastest `demand` GPUs
+/// in it, `min over a >= 0 of a D + sum_j max(w_j - a, 0) z_j`.
+pub fn usable_value(speedup: &[f64], bundle: &[f64], demand: Option<f64>) -> f64 {
+    let Some(demand) = demand.filter(|&demand| demand < bundle.iter().sum()) else {
+        return dot(speedup, bundle);
     };
-    let mut offers: Vec<(f64, f64)> = bundles
-        .iter()
-        .flat_map(|(speedup, bundle)| speedup.iter().copied().zip(bundle.as_ref().iter().copied()))
-        .filter(|&(speed, gpus)| speed > 0.0 && gpus > 0.0)
-        .collect();
+    let offers = speedup.iter().copied().zip(bundle.iter().copied());
+    let mut offers: Vec<(f64, f64)> = offers.filter(|&(w, z)| w > 0.0 && z > 0.0).collect();
     offers.sort_by(|a, b| b.0.total_cmp(&a.0));
     let (mut value, mut room) = (0.0, demand);
     for (speed, gpus) in offers {

@@ -190,7 +190,12 @@ fn two_workloads() -> ProblemSpec {
     let mut spec = matrix(&[1.0, 1.0], &TWO);
     spec.tenants.iter_mut().for_each(|t| t.weight = 2.0);
     let throughput = vec![("g1".into(), 1.0), ("g2".into(), 3.0)];
-    spec.tenants[0].workloads.push(WorkloadSpec { name: "second".into(), weight: 1.0, throughput });
+    spec.tenants[0].workloads.push(WorkloadSpec {
+        demand: None,
+        name: "second".into(),
+        weight: 1.0,
+        throughput,
+    });
     spec
 }
 

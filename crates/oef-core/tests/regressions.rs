@@ -22,6 +22,7 @@ fn problem(text: &str) -> ProblemSpec {
     for (t, tenant) in parts.enumerate() {
         let (weight, rows) = tenant.split_once(':').unwrap_or(("1", tenant));
         let workload = |(w, row): (usize, &str)| WorkloadSpec {
+            demand: None,
             name: format!("w{}", w + 1),
             weight: 1.0,
             throughput: spec.gpus.iter().map(|gpu| gpu.name.clone()).zip(numbers(row)).collect(),

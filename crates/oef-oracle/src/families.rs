@@ -222,6 +222,7 @@ fn assemble(family: Family, rows: Vec<Vec<f64>>, random: &mut Random) -> Problem
             .map(|(w, row)| WorkloadSpec {
                 name: format!("w{}", w + 1),
                 weight: 1.0,
+                demand: None,
                 throughput: row
                     .into_iter()
                     .enumerate()

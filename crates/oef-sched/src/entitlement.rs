@@ -230,6 +230,7 @@ fn profile(state: &State, key: WorkloadKey, weight: f64) -> WorkloadSpec {
     let speed = |j: usize| if usable[j] { workload.profile.on(j) } else { 0.0 };
     let types = state.cluster.types().iter().enumerate();
     WorkloadSpec {
+        demand: None,
         name: workload.name.clone(),
         weight,
         throughput: types.map(|(j, name)| (name.clone(), speed(j))).collect(),

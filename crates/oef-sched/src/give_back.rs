@@ -170,6 +170,7 @@ mod tests {
     fn a_workload_gets_no_more_than_its_own_jobs_can_use() {
         let mut spec = ProblemSpec::from_matrix(&[8.0, 8.0], &[&[1.0, 2.0], &[1.0, 2.0]]);
         let quick = WorkloadSpec {
+            demand: None,
             name: "quick".into(),
             weight: 1.0,
             throughput: vec![("g1".into(), 1.0), ("g2".into(), 9.0)],

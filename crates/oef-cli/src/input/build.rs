@@ -9,7 +9,7 @@ use oef_core::{Field, GpuSpec, ProblemSpec, TenantSpec, WorkloadSpec};
 const TOP_FIELDS: [&str; 3] = ["reference", "gpu", "tenant"];
 const GPU_FIELDS: [&str; 2] = ["type", "count"];
 const TENANT_FIELDS: [&str; 4] = ["name", "weight", "demand", "workload"];
-const WORKLOAD_FIELDS: [&str; 3] = ["name", "weight", "throughput"];
+const WORKLOAD_FIELDS: [&str; 4] = ["name", "weight", "demand", "throughput"];
 
 /// A description with the places of its fields and what is wrong with its structure.
 #[derive(Debug, Default)]
@@ -125,9 +125,19 @@ impl Built {
         (at, table): (usize, &Table),
     ) -> (WorkloadSpec, WorkloadPlaces) {
         let unknown = self.unknown(table, "tenant.workload", &WORKLOAD_FIELDS);
-        let mut spec = WorkloadSpec { name: "default".into(), weight: 1.0, throughput: Vec::new() };
-        let mut places =
-            WorkloadPlaces { name: at, weight: at, throughput: at, entries: Vec::new() };
+        let mut spec = WorkloadSpec {
+            name: "default".into(),
+            weight: 1.0,
+            demand: None,
+            throughput: Vec::new(),
+        };
+        let mut places = WorkloadPlaces {
+            name: at,
+            weight: at,
+            demand: at,
+            throughput: at,
+            entries: Vec::new(),
+        };
         if let Some(node) = table.get("name") {
             places.name = node.at;
             match self.text(node, "tenant.workload.name") {
@@ -138,6 +148,10 @@ impl Built {
         if let Some(node) = table.get("weight") {
             places.weight = node.at;
             spec.weight = self.number(node, "tenant.workload.weight").unwrap_or(1.0);
+        }
+        if let Some(node) = table.get("demand") {
+            places.demand = node.at;
+            spec.demand = self.number(node, "tenant.workload.demand");
         }
         match table.get("throughput") {
             None if unknown.is_some() => self.silenced.push(Field::WorkloadThroughput(t, w)),

@@ -46,6 +46,8 @@ pub struct WorkloadPlaces {
     pub name: usize,
     /// Its weight.
     pub weight: usize,
+    /// Its demand.
+    pub demand: usize,
     /// Its throughputs as a whole.
     pub throughput: usize,
     /// Each throughput: the place and the name it goes by in the file.
@@ -83,6 +85,9 @@ impl Places {
             Field::WorkloadName(t, w) => (workload(t, w)?.name, "tenant.workload.name".into()),
             Field::WorkloadWeight(t, w) => {
                 (workload(t, w)?.weight, "tenant.workload.weight".into())
+            }
+            Field::WorkloadDemand(t, w) => {
+                (workload(t, w)?.demand, "tenant.workload.demand".into())
             }
             Field::WorkloadThroughput(t, w) => {
                 (workload(t, w)?.throughput, name("tenant.workload.throughput", "thr_*"))

@@ -17,8 +17,6 @@ pub struct AuditDocument<'a> {
     sharing_incentive: FindingDocument<ShortfallDocument<'a>>,
     pareto_efficient: ParetoDocument<'a>,
     /// Between tenants as a whole; left out where every tenant has one workload, since it says the same.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pareto_efficient_across_workloads: Option<ParetoDocument<'a>>,
     adjacent: FindingDocument<SkippedDocument<'a>>,
     optimality: OptimalityDocument,
 }
@@ -121,8 +119,6 @@ impl<'a> AuditDocument<'a> {
                 equal_split: finite(w.equal_split),
             }),
             pareto_efficient: pareto(problem, &c.pareto_efficient),
-            pareto_efficient_across_workloads: has_several_workloads(problem)
-                .then(|| pareto(problem, &c.pareto_efficient_across_workloads)),
             adjacent: finding(&c.adjacent, |w: &SkippedType| skipped(problem, w)),
             optimality: OptimalityDocument {
                 holds: c.optimality.holds,
@@ -130,11 +126,6 @@ impl<'a> AuditDocument<'a> {
             },
         }
     }
-}
-
-/// Whether some tenant has more than one workload, so that workloads and tenants are not the same.
-pub fn has_several_workloads(problem: &Problem) -> bool {
-    problem.workloads().len() > problem.tenants().len()
 }
 
 /// The word for how Pareto efficiency was decided.

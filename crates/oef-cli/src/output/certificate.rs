@@ -1,6 +1,5 @@
 //! The certificate for people: one line per property, with a witness that can be checked by hand.
 
-use super::audit_document::has_several_workloads;
 use super::names::short;
 use super::numbers::{figure, percent};
 use crate::args::Property;
@@ -64,16 +63,12 @@ impl Mark {
 pub fn render(problem: &Problem, outcome: &Outcome, certificate: &Certificate) -> String {
     let c = certificate;
     let mut lines = vec![(Mark::of(c.capacity.holds), "capacity", capacity(problem, c))];
-    if problem.tenants().iter().any(|t| t.demand.is_some()) {
+    if problem.workloads().iter().any(|w| w.demand.is_some()) {
         lines.push((Mark::of(c.demand.holds), "demand", demand(problem, c)));
     }
     for property in [Property::EnvyFree, Property::SharingIncentive, Property::ParetoEfficient] {
         let (mark, text) = judge(problem, &outcome.shares, c, property);
         lines.push((mark, title(property), text));
-    }
-    if has_several_workloads(problem) {
-        let finding = &c.pareto_efficient_across_workloads;
-        lines.push((Mark::of_pareto(finding), "  across workloads", across(problem, finding)));
     }
     lines.push((Mark::of(c.adjacent.holds), "adjacent types", adjacent(problem, c)));
     lines.push((Mark::of(c.optimality.holds), "optimal", optimality(outcome, c)));
@@ -167,7 +162,7 @@ fn envy(problem: &Problem, shares: &Shares, w: &EnvyWitness) -> String {
 /// The envied bundle at the envious tenant's speedups, written out where that is one line.
 fn by_hand(problem: &Problem, shares: &Shares, w: &EnvyWitness, scale: f64) -> Option<String> {
     let [workload] = problem.workloads_of(w.envious) else { return None };
-    if problem.tenants()[w.envious.0].demand.is_some() {
+    if problem.workloads_of(w.envious).iter().any(|w| w.demand.is_some()) {
         return None;
     }
     let bundle = shares.of_tenant(problem, w.envied);
@@ -188,21 +183,6 @@ fn pareto(problem: &Problem, shares: &Shares, finding: &ParetoFinding) -> String
     match &finding.witness {
         Some(better) => improvement(problem, shares, finding, better),
         None if finding.holds => "nobody can gain without another's loss".into(),
-        None => pareto_open(finding),
-    }
-}
-
-/// The same for tenants as a whole, in short: what they could gain also by moving GPUs from one of
-/// their workloads to another.
-fn across(problem: &Problem, finding: &ParetoFinding) -> String {
-    match &finding.witness {
-        Some(better) => {
-            let gains = gains(problem, better, finding);
-            format!("counting tenants as a whole, {gains}; --json has the better shares")
-        }
-        None if finding.holds => {
-            "nor can a tenant as a whole, by changing its workloads' parts".into()
-        }
         None => pareto_open(finding),
     }
 }

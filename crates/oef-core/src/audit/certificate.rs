@@ -15,19 +15,11 @@ pub fn audit(problem: &Problem, outcome: &Outcome) -> Certificate {
     let demand = checks::demand(problem, shares);
     let feasible = capacity.holds && demand.holds;
     let gap = checks::finite(outcome.solver.gap, f64::MAX);
-    let pareto = |level| pareto::decide(problem, shares, &outcome.prices, feasible, level);
-    let pareto_efficient = pareto(ParetoLevel::Workloads);
-    let pareto_efficient_across_workloads = if problem.workloads().len() == problem.tenants().len()
-    {
-        pareto_efficient.clone()
-    } else {
-        pareto(ParetoLevel::Tenants)
-    };
+    let pareto_efficient = pareto::decide(problem, shares, &outcome.prices, feasible);
     Certificate {
         envy_free: envy::worst(problem, shares, &figures),
         sharing_incentive: checks::sharing_incentive(&figures),
         pareto_efficient,
-        pareto_efficient_across_workloads,
         adjacent: adjacency::adjacent(problem, shares),
         optimality: OptimalityFinding { holds: gap <= OPTIMALITY_TOLERANCE, gap },
         capacity,
@@ -56,10 +48,6 @@ pub struct Certificate {
     /// No workload can gain without another's loss: the sense in which the mechanisms, which treat
     /// each workload as a virtual tenant, are Pareto efficient.
     pub pareto_efficient: ParetoFinding,
-    /// The same between tenants as a whole: what one workload of a tenant loses, another of the same
-    /// tenant may win. No mechanism promises it, since each keeps to the tenants' own split of their
-    /// weights. Equal to `pareto_efficient` where every tenant has one workload.
-    pub pareto_efficient_across_workloads: ParetoFinding,
     /// No workload skips a type between two that it holds.
     /// `worst`: the part of the tenants for which one does.
     pub adjacent: Finding<SkippedType>,
@@ -137,17 +125,6 @@ pub struct ParetoFinding {
     pub proof: ParetoProof,
     /// Better shares, feasible and at nobody's cost; present exactly where the property surely fails.
     pub witness: Option<Improvement>,
-}
-
-/// Whose loss counts against an improvement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParetoLevel {
-    /// No workload may lose: the sense in which a mechanism that treats each workload as a virtual
-    /// tenant is Pareto efficient.
-    Workloads,
-    /// No tenant may lose throughput, summed over its workloads; what one of its workloads loses,
-    /// another may win.
-    Tenants,
 }
 
 /// How Pareto efficiency was decided.

@@ -3,7 +3,7 @@
 use super::certificate::{AUDIT_TOLERANCE, Finding, OverDemand, Overuse, Shortfall};
 use crate::ids::{TenantId, TypeId, WorkloadId};
 use crate::problem::Problem;
-use crate::shares::{Shares, dot, usable_value};
+use crate::shares::{Shares, equal_split};
 
 /// What every tenant has, and what it would have in an equal split.
 pub(super) struct Figures {
@@ -18,28 +18,9 @@ impl Figures {
     }
 }
 
-/// The throughput of every tenant if every type were divided by weight, in the problem's order: what
-/// [`equal_split`](crate::equal_split) gives for one tenant, in one pass for all.
+/// The [`equal_split`] of every tenant, in the problem's order.
 pub fn equal_splits(problem: &Problem) -> Vec<f64> {
-    let total = problem.total_weight();
-    let capacity: Vec<f64> = problem.types().iter().map(|t| t.capacity).collect();
-    let of_tenant = |t: TenantId| {
-        let workloads = problem.workloads_of(t);
-        match problem.tenants()[t.0].demand {
-            None => workloads.iter().map(|w| w.weight / total * dot(&w.speedup, &capacity)).sum(),
-            demand => {
-                let bundles: Vec<(&[f64], Vec<f64>)> = workloads
-                    .iter()
-                    .map(|w| {
-                        let part = w.weight / total;
-                        (w.speedup.as_slice(), capacity.iter().map(|m| m * part).collect())
-                    })
-                    .collect();
-                usable_value(&bundles, demand)
-            }
-        }
-    };
-    problem.tenant_ids().map(of_tenant).collect()
+    problem.tenant_ids().map(|t| equal_split(problem, t)).collect()
 }
 
 /// No type beyond its capacity, and nobody below zero. The excess is relative to the capacity, or to
@@ -64,14 +45,11 @@ pub(super) fn capacity(problem: &Problem, shares: &Shares) -> Finding<Overuse> {
     largest_excess(excesses)
 }
 
-/// No tenant beyond its demand; a demand of 0 is measured against one GPU.
+/// No workload beyond its demand; a demand of 0 is measured against one GPU.
 pub(super) fn demand(problem: &Problem, shares: &Shares) -> Finding<OverDemand> {
-    let excesses = problem.tenant_ids().filter_map(|tenant| {
-        let demand = problem.tenants()[tenant.0].demand?;
-        let used = problem
-            .workload_ids_of(tenant)
-            .map(|w| shares.of_workload(w).iter().sum::<f64>())
-            .sum();
+    let excesses = problem.workloads().iter().enumerate().filter_map(|(l, workload)| {
+        let (tenant, demand) = (workload.tenant, workload.demand?);
+        let used = shares.of_workload(WorkloadId(l)).iter().sum();
         let scale = if demand > 0.0 { demand } else { 1.0 };
         Some(((used - demand) / scale, OverDemand { tenant, used, demand }))
     });

@@ -2,7 +2,7 @@
 //!
 //! Tenant t values the bundle B of tenant s, per unit of weight b = B / pi_s, at what it can use of
 //! pi_t b, each of its workloads taking its weight's part of it. Without a demand this is v_t . b
-//! with v_t = sum over its workloads of pi_l w_l; with one, the fastest GPUs are taken first.
+//! with v_t = sum over its workloads of pi_l w_l; a workload with one takes the fastest GPUs of its part first.
 //!
 //! The worst pair is found without looking at all pairs: equal bundles are looked at once, of the
 //! bundles of a single type only the largest, and the others stand in a tree of boxes that is left
@@ -11,7 +11,7 @@
 use super::certificate::{AUDIT_TOLERANCE, EnvyWitness, Finding};
 use super::checks::{Figures, finite};
 use crate::ids::TenantId;
-use crate::problem::Problem;
+use crate::problem::{Problem, Workload};
 use crate::shares::{Shares, dot, usable_value};
 use std::cmp::Ordering;
 
@@ -119,39 +119,34 @@ fn bundles_per_weight(problem: &Problem, shares: &Shares) -> Vec<Vec<f64>> {
 
 /// One tenant's eye on bundles.
 struct Judge<'a> {
-    /// Weight times speedups, summed over the workloads.
+    /// Weight times speedups, summed over the workloads that can use any number of GPUs.
     linear: Vec<f64>,
-    /// Weight and speedups of each workload, for a tenant with a demand.
-    workloads: Vec<(f64, &'a [f64])>,
-    demand: Option<f64>,
+    /// The others.
+    limited: Vec<&'a Workload>,
 }
 
 impl<'a> Judge<'a> {
     fn new(problem: &'a Problem, tenant: TenantId) -> Self {
-        let mut linear = vec![0.0; problem.types().len()];
-        let workloads = problem.workloads_of(tenant);
-        for workload in workloads {
-            for (v, w) in linear.iter_mut().zip(&workload.speedup) {
+        let mut judge = Judge { linear: vec![0.0; problem.types().len()], limited: Vec::new() };
+        for workload in problem.workloads_of(tenant) {
+            if workload.demand.is_some() {
+                judge.limited.push(workload);
+                continue;
+            }
+            for (v, w) in judge.linear.iter_mut().zip(&workload.speedup) {
                 *v += workload.weight * w;
             }
         }
-        let demand = problem.tenants()[tenant.0].demand;
-        let workloads = match demand {
-            None => Vec::new(),
-            Some(_) => workloads.iter().map(|w| (w.weight, w.speedup.as_slice())).collect(),
-        };
-        Judge { linear, workloads, demand }
+        judge
     }
 
     /// The throughput with a bundle given per unit of weight; no less for a larger bundle.
     fn value(&self, bundle: &[f64]) -> f64 {
-        if self.demand.is_none() {
-            return dot(&self.linear, bundle);
-        }
-        let part = |weight: f64| bundle.iter().map(|gpus| gpus * weight).collect();
-        let parts: Vec<(&[f64], Vec<f64>)> =
-            self.workloads.iter().map(|&(weight, speedup)| (speedup, part(weight))).collect();
-        usable_value(&parts, self.demand)
+        let limited = self.limited.iter().map(|w| {
+            let part: Vec<f64> = bundle.iter().map(|gpus| gpus * w.weight).collect();
+            usable_value(&w.speedup, &part, w.demand)
+        });
+        dot(&self.linear, bundle) + limited.sum::<f64>()
     }
 }
 

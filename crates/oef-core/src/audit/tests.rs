@@ -104,7 +104,6 @@ fn cooperative_is_not_pareto_efficient_and_the_certificate_says_so() {
     assert!(found.envy_free.holds && found.sharing_incentive.holds, "{found:?}");
     assert!(!found.pareto_efficient.holds && found.optimality.holds, "{found:?}");
     assert!((found.pareto_efficient.worst - 0.003401).abs() < 1e-5, "{found:?}");
-    assert_eq!(found.pareto_efficient_across_workloads, found.pareto_efficient);
 }
 
 #[test]
@@ -184,25 +183,6 @@ fn a_skipped_type_is_named() {
     assert_eq!(witness.held, [TypeId(0), TypeId(2)]);
 }
 
-#[test]
-fn only_within_a_tenant_is_told_from_between_tenants() {
-    // One tenant with two workloads that get the same: the tenant as a whole could do more by
-    // starving its slower one, but no workload gains without the other's loss.
-    let mut spec = ProblemSpec::from_matrix(&[1.0, 1.0], &[&[1.0, 2.0], &[1.0, 3.0]]);
-    let mut second = spec.tenants.remove(1).workloads.remove(0);
-    second.name = "second".into();
-    spec.tenants[0].workloads.push(second);
-    let problem = spec.validate().unwrap();
-    let result = outcome(&problem, &[&[1.0, 0.0], &[0.0, 1.0]]);
-    let check = |level| pareto_efficiency(&problem, &result.shares, &[], level);
-    assert!(check(ParetoLevel::Tenants).holds);
-    assert!(check(ParetoLevel::Workloads).holds);
-    let result = outcome(&problem, &[&[1.0, 0.2], &[0.0, 0.8]]);
-    let check = |level| pareto_efficiency(&problem, &result.shares, &[], level);
-    assert!(!check(ParetoLevel::Tenants).holds);
-    assert!(check(ParetoLevel::Workloads).holds);
-}
-
 /// Problems with everything in them: weights, demands, several workloads, types that some cannot use,
 /// and speedups over `decades` powers of ten.
 fn any_problem(decades: f64) -> impl Strategy<Value = Problem> {
@@ -229,6 +209,7 @@ fn any_problem(decades: f64) -> impl Strategy<Value = Problem> {
                     .map(|(l, row)| crate::WorkloadSpec {
                         name: format!("w{l}"),
                         weight: 1.0,
+                        demand: None,
                         throughput: names.iter().cloned().zip(row).collect(),
                     })
                     .collect();
@@ -251,14 +232,11 @@ fn with_shares(decades: f64) -> impl Strategy<Value = (Problem, Outcome)> {
                 let capacity = problem.types()[j].capacity;
                 rows.iter_mut().for_each(|r| r[j] *= capacity / sum.max(1.0));
             }
-            for t in problem.tenant_ids() {
-                let used: f64 =
-                    problem.workload_ids_of(t).map(|w| rows[w.0].iter().sum::<f64>()).sum();
-                let demand = problem.tenants()[t.0].demand.unwrap_or(f64::INFINITY);
+            for (row, workload) in rows.iter_mut().zip(problem.workloads()) {
+                let used: f64 = row.iter().sum();
+                let demand = workload.demand.unwrap_or(f64::INFINITY);
                 if used > demand {
-                    for w in problem.workload_ids_of(t) {
-                        rows[w.0].iter_mut().for_each(|x| *x *= demand / used);
-                    }
+                    row.iter_mut().for_each(|x| *x *= demand / used);
                 }
             }
             let rows: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
@@ -270,12 +248,8 @@ fn with_shares(decades: f64) -> impl Strategy<Value = (Problem, Outcome)> {
 
 /// The verdict on Pareto efficiency stands on what anybody can check: the witness by counting, and the
 /// figure by the bound that meets it.
-fn pareto_is_sound(
-    problem: &Problem,
-    result: &Outcome,
-    level: ParetoLevel,
-) -> Result<(), TestCaseError> {
-    let found = pareto_efficiency(problem, &result.shares, &result.prices, level);
+fn pareto_is_sound(problem: &Problem, result: &Outcome) -> Result<(), TestCaseError> {
+    let found = pareto_efficiency(problem, &result.shares, &result.prices);
     let decided = found.proof != ParetoProof::BoundOnly;
     prop_assert!(found.worst <= found.bound && found.bound.is_finite(), "{:?}", found);
     prop_assert!(!decided || found.holds == found.witness.is_none(), "{:?}", found);
@@ -285,12 +259,12 @@ fn pareto_is_sound(
     for (j, gpu) in problem.types().iter().enumerate() {
         prop_assert!(witness.shares.used(TypeId(j)) <= gpu.capacity * (1.0 + 1e-9));
     }
-    for t in problem.tenant_ids() {
-        let (now, then) =
-            (result.shares.throughput(problem, t), witness.shares.throughput(problem, t));
-        prop_assert!(then >= now * (1.0 - 1e-9), "{t:?} loses: {now} {then}");
-        let used: f64 = witness.shares.of_tenant(problem, t).iter().sum();
-        prop_assert!(used <= problem.tenants()[t.0].demand.unwrap_or(f64::MAX) * (1.0 + 1e-9));
+    for (l, workload) in problem.workloads().iter().enumerate() {
+        let throughput = |shares: &Shares| shares.workload_throughput(problem, WorkloadId(l));
+        let (now, then) = (throughput(&result.shares), throughput(&witness.shares));
+        prop_assert!(then >= now * (1.0 - 1e-9), "{} loses: {now} {then}", workload.name);
+        let used: f64 = witness.shares.of_workload(WorkloadId(l)).iter().sum();
+        prop_assert!(used <= workload.demand.unwrap_or(f64::MAX) * (1.0 + 1e-9));
     }
     Ok(())
 }
@@ -303,7 +277,7 @@ fn pareto_efficiency_is_nearly_always_decided() {
         let mut open = 0;
         for _ in 0..1000 {
             let (problem, result) = with_shares(decades).new_tree(&mut runner).unwrap().current();
-            let found = pareto_efficiency(&problem, &result.shares, &[], ParetoLevel::Tenants);
+            let found = pareto_efficiency(&problem, &result.shares, &[]);
             open += usize::from(found.proof == ParetoProof::BoundOnly);
         }
         assert!(open <= open_max, "{open} of 1000 over {decades} decades");
@@ -315,13 +289,12 @@ proptest! {
 
     #[test]
     fn pareto_verdicts_can_be_checked_by_hand((problem, result) in with_shares(1.0)) {
-        pareto_is_sound(&problem, &result, ParetoLevel::Tenants)?;
-        pareto_is_sound(&problem, &result, ParetoLevel::Workloads)?;
+        pareto_is_sound(&problem, &result)?;
     }
 
     #[test]
     fn pareto_verdicts_can_be_checked_over_a_huge_range((problem, result) in with_shares(4.4)) {
-        pareto_is_sound(&problem, &result, ParetoLevel::Tenants)?;
+        pareto_is_sound(&problem, &result)?;
     }
 
     #[test]

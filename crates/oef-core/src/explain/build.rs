@@ -97,14 +97,16 @@ fn tenant_reasons(
         .tenant_ids()
         .zip(equal_splits(problem))
         .map(|(tenant, equal_split)| {
-            let demand = problem.tenants()[tenant.0].demand;
-            let used: f64 = outcome.shares.of_tenant(problem, tenant).iter().sum();
+            let at_demand = problem.workload_ids_of(tenant).all(|l| {
+                let used: f64 = outcome.shares.of_workload(l).iter().sum();
+                problem.workloads()[l.0].demand.is_some_and(|d| used >= d * (1.0 - BINDING))
+            });
             TenantReason {
                 tenant,
                 throughput: throughput[tenant.0],
                 equal_split,
                 at_floor: throughput[tenant.0] <= equal_split * (1.0 + BINDING),
-                at_demand: demand.is_some_and(|d| used >= d * (1.0 - BINDING)),
+                at_demand,
                 holdings: holdings(problem, outcome, tenant),
                 would_envy: Vec::new(),
                 envied_by: Vec::new(),

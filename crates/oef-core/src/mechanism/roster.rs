@@ -6,7 +6,7 @@
 //! so equal tenants get equal shares by construction.
 
 use crate::ids::{TypeId, WorkloadId};
-use crate::problem::Problem;
+use crate::problem::{Problem, Workload};
 use crate::shares::Shares;
 use std::collections::BTreeMap;
 
@@ -51,8 +51,7 @@ impl Roster {
         let capacity = types.iter().map(|t| problem.types()[t.0].capacity).collect();
         let mut roster = Roster { types, capacity, traders: Vec::new(), parties: Vec::new() };
         let profile = roster.profiles(problem);
-        roster.add_unlimited(problem, &profile);
-        roster.add_limited(problem, &profile);
+        roster.add_traders(problem, &profile);
         let total = sum_in_order(roster.traders.iter().map(|t| t.weight).collect());
         for trader in &mut roster.traders {
             trader.weight /= total;
@@ -84,70 +83,22 @@ impl Roster {
         class
     }
 
-    /// Tenants without a demand: one trader per profile.
-    fn add_unlimited(&mut self, problem: &Problem, profile: &[usize]) {
-        let mut by_profile: BTreeMap<usize, Vec<WorkloadId>> = BTreeMap::new();
-        for (l, workload) in problem.workloads().iter().enumerate() {
-            if problem.tenants()[workload.tenant.0].demand.is_none() {
-                by_profile.entry(profile[l]).or_default().push(WorkloadId(l));
-            }
+    /// One trader for all workloads with the same profile and the same demand per weight.
+    fn add_traders(&mut self, problem: &Problem, profile: &[usize]) {
+        let workloads = problem.workloads();
+        let mut class = profile.to_vec();
+        let per_weight = |w: &Workload| w.demand.map_or(f64::MAX, |demand| demand / w.weight);
+        refine(&mut class, &workloads.iter().map(per_weight).collect::<Vec<f64>>());
+        let mut alike: BTreeMap<usize, Vec<WorkloadId>> = BTreeMap::new();
+        for l in 0..workloads.len() {
+            alike.entry(class[l]).or_default().push(WorkloadId(l));
         }
-        for members in by_profile.into_values() {
+        for members in alike.into_values() {
             let first = self.traders.len();
+            let demands: Vec<f64> = members.iter().flat_map(|l| workloads[l.0].demand).collect();
+            let demand = (!demands.is_empty()).then(|| sum_in_order(demands));
             self.add_trader(problem, members);
-            self.parties.push(Party { demand: None, traders: first..first + 1 });
-        }
-    }
-
-    /// Tenants with a demand: merged when demand per weight and the parts of all profiles agree.
-    fn add_limited(&mut self, problem: &Problem, profile: &[usize]) {
-        let limited = problem.tenant_ids().filter_map(|t| {
-            let tenant = &problem.tenants()[t.0];
-            Some((t, tenant, tenant.demand?))
-        });
-        let limited: Vec<_> = limited.collect();
-        let per_weight: Vec<f64> = limited.iter().map(|(_, t, demand)| demand / t.weight).collect();
-        let mut demand_class = vec![0; limited.len()];
-        refine(&mut demand_class, &per_weight);
-
-        // The profiles of every tenant with the part of its weight that each has.
-        let (mut owner, mut profiles, mut parts) = (Vec::new(), Vec::new(), Vec::new());
-        for (i, (t, tenant, _)) in limited.iter().enumerate() {
-            let mut own: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-            for l in problem.workload_ids_of(*t) {
-                own.entry(profile[l.0]).or_default().push(problem.workloads()[l.0].weight);
-            }
-            for (class, weights) in own {
-                owner.push(i);
-                profiles.push(class);
-                parts.push(sum_in_order(weights) / tenant.weight);
-            }
-        }
-        let mut part_class = vec![0; parts.len()];
-        refine(&mut part_class, &parts);
-        let mut keys: Vec<PartyKey> =
-            demand_class.iter().map(|&class| (class, Vec::new())).collect();
-        for (row, &i) in owner.iter().enumerate() {
-            keys[i].1.push((profiles[row], part_class[row]));
-        }
-        let mut alike: BTreeMap<&PartyKey, Vec<usize>> = BTreeMap::new();
-        for (i, key) in keys.iter().enumerate() {
-            alike.entry(key).or_default().push(i);
-        }
-        for ((_, lines), tenants) in alike {
-            let first = self.traders.len();
-            let mut members: BTreeMap<usize, Vec<WorkloadId>> = BTreeMap::new();
-            for &i in &tenants {
-                for l in problem.workload_ids_of(limited[i].0) {
-                    members.entry(profile[l.0]).or_default().push(l);
-                }
-            }
-            for (_, members) in members {
-                self.add_trader(problem, members);
-            }
-            debug_assert_eq!(self.traders.len() - first, lines.len());
-            let demand = sum_in_order(tenants.iter().map(|&i| limited[i].2).collect());
-            self.parties.push(Party { demand: Some(demand), traders: first..self.traders.len() });
+            self.parties.push(Party { demand, traders: first..first + 1 });
         }
     }
 
@@ -176,7 +127,6 @@ impl Roster {
 
 /// What makes tenants with a demand alike: the class of their demand per weight, and for each profile
 /// the class of its part of the weight.
-type PartyKey = (usize, Vec<(usize, usize)>);
 
 /// Splits classes by a value: members of one class stay together while their values agree.
 fn refine(class: &mut [usize], value: &[f64]) {

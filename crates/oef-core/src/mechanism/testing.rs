@@ -25,6 +25,7 @@ pub(super) fn problem(text: &str) -> Problem {
             }
         }
         let rows = rows.split(',').enumerate().map(|(w, row)| WorkloadSpec {
+            demand: None,
             name: format!("job{w}"),
             weight: 1.0,
             throughput: numbers(row)
@@ -96,6 +97,7 @@ pub(super) fn random_problem(seed: u64) -> Problem {
                     row[dice.below(k)] = 1.0;
                 }
                 WorkloadSpec {
+                    demand: None,
                     name: format!("w{w}"),
                     weight: 1.0 + dice.below(2) as f64,
                     throughput: row

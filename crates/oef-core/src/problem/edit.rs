@@ -27,7 +27,10 @@ impl Problem {
             if own.is_empty() {
                 continue;
             }
-            own.iter_mut().for_each(|w| w.tenant = TenantId(part.tenants.len()));
+            for workload in own.iter_mut() {
+                workload.tenant = TenantId(part.tenants.len());
+                (workload.declared_demand, workload.demand) = (None, None);
+            }
             part.tenants.push(Tenant {
                 name: tenant.name.clone(),
                 weight: own.iter().map(|w| w.weight).sum(),

@@ -1,5 +1,6 @@
 //! What is to be shared among whom: gpu types with capacities, tenants with weights and workloads.
 
+mod demand;
 mod edit;
 mod limits;
 mod reference;
@@ -8,6 +9,7 @@ mod serial;
 mod spec;
 mod validate;
 
+pub use demand::water_fill;
 pub use limits::{MAX_COOPERATIVE_PROFILES, MAX_GPU_TYPES, MAX_WORKLOADS};
 pub use spec::{GpuSpec, ProblemSpec, TenantSpec, WorkloadSpec};
 pub(crate) use validate::edit_distance;
@@ -65,6 +67,12 @@ pub struct Workload {
     pub tenant: TenantId,
     /// Its part of the tenant's weight (the parts of one tenant add up to the tenant's weight).
     pub weight: f64,
+    /// GPUs that it says it can use at most; `None`: any number.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub declared_demand: Option<f64>,
+    /// GPUs that it can use at most, with its part of the tenant's demand; `None`: any number.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub demand: Option<f64>,
     /// As declared: throughput on each gpu type, in any unit; 0: cannot run there.
     pub throughput: Vec<f64>,
     /// The same, normalised so that the reference type counts 1 (see [`Problem::reference`]).

@@ -1,6 +1,6 @@
 //! A problem that was written down and is read again: looked at before it counts as valid.
 
-use super::{GpuType, Problem, Tenant, Workload};
+use super::{GpuType, Problem, Tenant, Workload, demand};
 use crate::ids::TypeId;
 use serde::Deserialize;
 use thiserror::Error;
@@ -25,8 +25,14 @@ impl TryFrom<Unchecked> for Problem {
     type Error = NotAProblem;
 
     fn try_from(read: Unchecked) -> Result<Self, NotAProblem> {
-        let Unchecked { types, tenants, workloads, reference, reference_declared, total_weight } =
-            read;
+        let Unchecked {
+            types,
+            tenants,
+            mut workloads,
+            reference,
+            reference_declared,
+            total_weight,
+        } = read;
         let wrong = |what: &'static str| Err(NotAProblem(what));
         let amount = |x: f64| x.is_finite() && x >= 0.0;
         if reference.0 >= types.len() || !types.iter().all(|t| amount(t.capacity)) {
@@ -48,6 +54,13 @@ impl TryFrom<Unchecked> for Problem {
         let weights = tenants.iter().map(|t| t.weight).chain(workloads.iter().map(|w| w.weight));
         if next != workloads.len() || !weights.chain([total_weight]).all(amount) {
             return wrong("a weight makes no sense, or a workload has no tenant");
+        }
+        let demands = tenants.iter().map(|t| t.demand);
+        if !demands.chain(workloads.iter().map(|w| w.declared_demand)).flatten().all(amount) {
+            return wrong("a demand makes no sense");
+        }
+        for tenant in &tenants {
+            demand::divide(tenant.demand, &mut workloads[tenant.workloads.clone()]);
         }
         Ok(Problem { types, tenants, workloads, reference, reference_declared, total_weight })
     }

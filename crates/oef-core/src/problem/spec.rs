@@ -47,6 +47,9 @@ pub struct WorkloadSpec {
     pub name: String,
     /// Its part in the tenant's weight, relative to the tenant's other workloads.
     pub weight: f64,
+    /// GPUs it can use at most.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub demand: Option<f64>,
     /// Throughput per gpu type name, in any unit; a missing type or 0: cannot run there.
     pub throughput: Vec<(String, f64)>,
 }
@@ -58,7 +61,12 @@ impl TenantSpec {
             name: name.into(),
             weight: 1.0,
             demand: None,
-            workloads: vec![WorkloadSpec { name: "default".into(), weight: 1.0, throughput }],
+            workloads: vec![WorkloadSpec {
+                name: "default".into(),
+                weight: 1.0,
+                demand: None,
+                throughput,
+            }],
         }
     }
 }
@@ -106,6 +114,7 @@ impl From<&Problem> for ProblemSpec {
                 .map(|w| WorkloadSpec {
                     name: w.name.clone(),
                     weight: w.weight,
+                    demand: w.declared_demand,
                     throughput: (problem.types.iter().zip(&w.throughput))
                         .map(|(t, &thr)| (t.name.clone(), thr))
                         .collect(),

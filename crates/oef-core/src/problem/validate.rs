@@ -1,6 +1,8 @@
 //! From a description to a problem, or to the list of everything that is wrong with it.
 
-use super::{GpuType, Problem, ProblemSpec, Tenant, Workload, limits, reference, total_weight};
+use super::{
+    GpuType, Problem, ProblemSpec, Tenant, Workload, demand, limits, reference, total_weight,
+};
 use crate::ids::{TenantId, TypeId};
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -28,6 +30,8 @@ pub enum Field {
     WorkloadName(usize, usize),
     /// The weight of a workload (tenant, workload).
     WorkloadWeight(usize, usize),
+    /// The demand of a workload (tenant, workload).
+    WorkloadDemand(usize, usize),
     /// The throughputs of a workload (tenant, workload).
     WorkloadThroughput(usize, usize),
     /// One throughput of a workload (tenant, workload, position in its list).
@@ -161,14 +165,7 @@ impl Checker<'_> {
             );
             let who = format!("tenant `{}`", tenant.name);
             self.check_weight(Field::TenantWeight(t), &who, tenant.weight);
-            if let Some(demand) = tenant.demand
-                && !(0.0..=MAX_NUMBER).contains(&demand)
-            {
-                let message = format!("{who} has demand {demand}");
-                let hint =
-                    "a demand is a finite number of GPUs, 0 or more; leave it out for no limit";
-                self.wrong(Field::TenantDemand(t), message, hint);
-            }
+            self.check_demand(Field::TenantDemand(t), &who, tenant.demand);
             if tenant.workloads.is_empty() {
                 let message = format!("{who} has no workload");
                 let hint = "give it at least one workload with throughputs";
@@ -176,6 +173,7 @@ impl Checker<'_> {
             }
             let first = workloads.len();
             self.workloads(t, by_name, &mut workloads);
+            demand::divide(tenant.demand, &mut workloads[first..]);
             tenants.push(Tenant {
                 name: tenant.name.clone(),
                 weight: tenant.weight,
@@ -195,11 +193,14 @@ impl Checker<'_> {
             let before = seen.insert(&workload.name, w);
             self.check_name(Field::WorkloadName(t, w), "workload", &workload.name, before);
             self.check_weight(Field::WorkloadWeight(t, w), &who, workload.weight);
+            self.check_demand(Field::WorkloadDemand(t, w), &who, workload.demand);
             let throughput = self.throughput(t, w, &who, by_name);
             all.push(Workload {
                 name: workload.name.clone(),
                 tenant: TenantId(t),
                 weight: tenant.weight * (workload.weight / total),
+                declared_demand: workload.demand,
+                demand: workload.demand,
                 throughput,
                 speedup: Vec::new(),
             });
@@ -264,6 +265,16 @@ impl Checker<'_> {
         if !(MIN_WEIGHT..=MAX_NUMBER).contains(&weight) {
             let message = format!("{who} has weight {weight}");
             self.wrong(field, message, "a weight is a finite number above 0 (leave it out for 1)");
+        }
+    }
+
+    fn check_demand(&mut self, field: Field, who: &str, demand: Option<f64>) {
+        if let Some(demand) = demand
+            && !(0.0..=MAX_NUMBER).contains(&demand)
+        {
+            let message = format!("{who} has demand {demand}");
+            let hint = "a demand is a finite number of GPUs, 0 or more; leave it out for no limit";
+            self.wrong(field, message, hint);
         }
     }
 

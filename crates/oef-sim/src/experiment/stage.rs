@@ -85,6 +85,7 @@ pub(super) fn problem(types: &[String], parties: &[Party]) -> Result<Problem, Ex
         weight: 1.0,
         demand: None,
         workloads: vec![WorkloadSpec {
+            demand: None,
             name: party.workload(),
             weight: 1.0,
             throughput: types.iter().cloned().zip(party.speedup.iter().copied()).collect(),

@@ -136,7 +136,7 @@ fn trade(exchange: &Exchange, ring: &[Edge], amounts: &mut [f64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::exchange::Exchange;
-    use crate::audit::{ParetoLevel, pareto_efficiency};
+    use crate::audit::pareto_efficiency;
     use crate::ids::WorkloadId;
     use crate::{Mechanism, Options, Problem, ProblemSpec, Shares, solve};
 
@@ -153,7 +153,7 @@ mod tests {
 
     /// The better shares, after checking that nobody loses and nothing is handed out twice.
     fn better(problem: &Problem, shares: &Shares) -> Option<f64> {
-        let exchange = Exchange::new(problem, shares, ParetoLevel::Workloads);
+        let exchange = Exchange::new(problem, shares);
         let amounts = super::gain(&exchange)?;
         let better = exchange.shares(problem, &amounts);
         for (j, gpu) in problem.types().iter().enumerate() {
@@ -175,8 +175,7 @@ mod tests {
             let problem = problem(seed);
             for mechanism in mechanisms {
                 let shares = solve(&problem, mechanism, &Options::default()).unwrap().shares;
-                let level = ParetoLevel::Workloads;
-                let efficient = pareto_efficiency(&problem, &shares, &[], level).holds;
+                let efficient = pareto_efficiency(&problem, &shares, &[]).holds;
                 let gain = better(&problem, &shares);
                 assert_eq!(gain.is_none(), efficient, "{mechanism} of {seed}: {gain:?}");
                 assert!(gain.is_none_or(|gain| gain > 0.0), "{mechanism} of {seed}: {gain:?}");

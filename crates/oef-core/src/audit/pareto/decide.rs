@@ -5,22 +5,17 @@ use super::cycle;
 use super::exchange::Exchange;
 use super::program;
 use super::repair::repair;
-use crate::audit::{AUDIT_TOLERANCE, Improvement, ParetoFinding, ParetoLevel, ParetoProof};
+use crate::audit::{AUDIT_TOLERANCE, Improvement, ParetoFinding, ParetoProof};
 use crate::ids::TenantId;
 use crate::problem::Problem;
 use crate::shares::Shares;
 
 /// Decides whether anybody can gain without another's loss. `prices` per type may help the proof;
 /// any or none will do.
-pub fn pareto_efficiency(
-    problem: &Problem,
-    shares: &Shares,
-    prices: &[f64],
-    level: ParetoLevel,
-) -> ParetoFinding {
+pub fn pareto_efficiency(problem: &Problem, shares: &Shares, prices: &[f64]) -> ParetoFinding {
     let feasible = super::super::checks::capacity(problem, shares).holds
         && super::super::checks::demand(problem, shares).holds;
-    decide(problem, shares, prices, feasible, level)
+    decide(problem, shares, prices, feasible)
 }
 
 pub(in crate::audit) fn decide(
@@ -28,9 +23,8 @@ pub(in crate::audit) fn decide(
     shares: &Shares,
     prices: &[f64],
     feasible: bool,
-    level: ParetoLevel,
 ) -> ParetoFinding {
-    let exchange = Exchange::new(problem, shares, level);
+    let exchange = Exchange::new(problem, shares);
     let total = exchange.total();
     let scale = if total > 0.0 { total } else { exchange.ceiling() };
     let relative = |gain: f64| if scale > 0.0 { (gain / scale).min(f64::MAX) } else { 0.0 };
@@ -62,7 +56,7 @@ pub(in crate::audit) fn decide(
         if relative(least) <= AUDIT_TOLERANCE {
             return holds(relative(least), ParetoProof::Program);
         }
-        let better = improvement(problem, shares, &exchange, &answer.amounts, level);
+        let better = improvement(problem, shares, &exchange, &answer.amounts);
         if gain(&better) > gain(&found) {
             found = better;
         }
@@ -73,7 +67,7 @@ pub(in crate::audit) fn decide(
     }
     if feasible && relative(gain(&found)) <= AUDIT_TOLERANCE {
         let amounts = cycle::gain(&exchange);
-        found = amounts.and_then(|x| improvement(problem, shares, &exchange, &x, level));
+        found = amounts.and_then(|x| improvement(problem, shares, &exchange, &x));
     }
     match found {
         Some((gain, witness)) if relative(gain) > AUDIT_TOLERANCE => {
@@ -105,7 +99,6 @@ fn improvement(
     shares: &Shares,
     exchange: &Exchange,
     amounts: &[f64],
-    level: ParetoLevel,
 ) -> Option<(f64, Improvement)> {
     let amounts = repair(exchange, amounts);
     let better = exchange.shares(problem, &amounts);
@@ -114,13 +107,10 @@ fn improvement(
     for tenant in problem.tenant_ids() {
         let difference = better.throughput(problem, tenant) - shares.throughput(problem, tenant);
         gain += difference;
-        let lost = match level {
-            ParetoLevel::Tenants => difference < -ROUNDING * shares.throughput(problem, tenant),
-            ParetoLevel::Workloads => problem.workload_ids_of(tenant).any(|w| {
-                let now = shares.workload_throughput(problem, w);
-                better.workload_throughput(problem, w) < now * (1.0 - ROUNDING)
-            }),
-        };
+        let lost = problem.workload_ids_of(tenant).any(|w| {
+            let now = shares.workload_throughput(problem, w);
+            better.workload_throughput(problem, w) < now * (1.0 - ROUNDING)
+        });
         if lost {
             return None;
         }

@@ -1,9 +1,8 @@
 //! The exchange: the parties, what they value and what they have.
 
-use crate::audit::ParetoLevel;
 use crate::ids::{TypeId, WorkloadId};
-use crate::problem::Problem;
-use crate::shares::Shares;
+use crate::problem::{Problem, Workload};
+use crate::shares::{Shares, dot};
 use std::ops::Range;
 
 /// The data of the exchange program. Types without GPUs or without
@@ -14,7 +13,7 @@ pub(super) struct Exchange {
     pub capacity: Vec<f64>,
     /// W: what each party makes of one GPU of each type, party after party.
     pub value: Vec<f64>,
-    /// The workload that makes it.
+    /// The workload that each party is.
     runner: Vec<WorkloadId>,
     /// What each party holds now.
     pub held: Vec<f64>,
@@ -24,19 +23,18 @@ pub(super) struct Exchange {
     pub groups: Vec<Group>,
 }
 
-/// The parties of one tenant.
+/// The parties under one demand.
 pub(super) struct Group {
     pub parties: Range<usize>,
     pub demand: Option<f64>,
 }
 
 impl Exchange {
-    pub fn new(problem: &Problem, shares: &Shares, level: ParetoLevel) -> Self {
+    pub fn new(problem: &Problem, shares: &Shares) -> Self {
+        let takes_part = |w: &&Workload| w.demand.is_none_or(|d| d > 0.0);
         let mut usable = vec![false; problem.types().len()];
-        for workload in problem.workloads() {
-            if problem.tenants()[workload.tenant.0].demand.is_none_or(|d| d > 0.0) {
-                usable.iter_mut().zip(&workload.speedup).for_each(|(u, &w)| *u |= w > 0.0);
-            }
+        for workload in problem.workloads().iter().filter(takes_part) {
+            usable.iter_mut().zip(&workload.speedup).for_each(|(u, &w)| *u |= w > 0.0);
         }
         let present = |&j: &usize| problem.types()[j].capacity > 0.0 && usable[j];
         let types: Vec<TypeId> = (0..problem.types().len()).filter(present).map(TypeId).collect();
@@ -50,43 +48,24 @@ impl Exchange {
             floor: Vec::new(),
             groups: Vec::new(),
         };
-        for tenant in problem.tenant_ids() {
-            let demand = problem.tenants()[tenant.0].demand;
-            let first = exchange.parties();
-            let all: Vec<WorkloadId> = problem.workload_ids_of(tenant).collect();
-            let chunk = if level == ParetoLevel::Tenants { all.len() } else { 1 };
-            if demand.is_none_or(|d| d > 0.0) {
-                for workloads in all.chunks(chunk.max(1)) {
-                    exchange.add(problem, shares, workloads);
-                }
+        for (l, workload) in problem.workloads().iter().enumerate() {
+            if takes_part(&workload) {
+                exchange.add(workload, shares, WorkloadId(l));
             }
-            exchange.groups.push(Group { parties: first..exchange.parties(), demand });
         }
         exchange
     }
 
-    fn add(&mut self, problem: &Problem, shares: &Shares, workloads: &[WorkloadId]) {
-        let first = self.value.len();
-        for &gpu in &self.types {
-            let speedup = |w: &WorkloadId| problem.workloads()[w.0].speedup[gpu.0];
-            let mut best = workloads[0];
-            for w in workloads {
-                if speedup(w) > speedup(&best) {
-                    best = *w;
-                }
-            }
-            self.value.push(speedup(&best));
-            self.runner.push(best);
-            self.held.push(workloads.iter().map(|&w| shares.get(w, gpu)).sum());
+    fn add(&mut self, workload: &Workload, shares: &Shares, id: WorkloadId) {
+        if !self.types.iter().any(|j| workload.speedup[j.0] > 0.0) {
+            return;
         }
-        if self.value[first..].iter().any(|&v| v > 0.0) {
-            self.floor
-                .push(workloads.iter().map(|&w| shares.workload_throughput(problem, w)).sum());
-        } else {
-            self.value.truncate(first);
-            self.runner.truncate(first);
-            self.held.truncate(first);
-        }
+        let first = self.parties();
+        self.value.extend(self.types.iter().map(|j| workload.speedup[j.0]));
+        self.held.extend(self.types.iter().map(|&j| shares.get(id, j)));
+        self.runner.push(id);
+        self.floor.push(dot(&workload.speedup, shares.of_workload(id)));
+        self.groups.push(Group { parties: first..first + 1, demand: workload.demand });
     }
 
     pub fn parties(&self) -> usize {
@@ -118,12 +97,12 @@ impl Exchange {
         greatest
     }
 
-    /// Amounts per party and type as shares: each type goes to the party's best workload for it.
+    /// Amounts per party and type as shares.
     pub fn shares(&self, problem: &Problem, amounts: &[f64]) -> Shares {
         let mut shares = Shares::zero(problem);
         let types = self.types.len().max(1);
         for (at, &amount) in amounts.iter().enumerate() {
-            let (gpu, workload) = (self.types[at % types], self.runner[at]);
+            let (gpu, workload) = (self.types[at % types], self.runner[at / types]);
             shares.set(workload, gpu, shares.get(workload, gpu) + amount);
         }
         shares
