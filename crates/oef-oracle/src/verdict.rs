@@ -39,6 +39,9 @@ const EQUAL: f64 = oef_core::OPTIMALITY_TOLERANCE;
 /// Sums of throughputs by the other solver are right to this, relative to their terms.
 const PLAIN: f64 = 1e-7;
 
+/// Levels that are looked at, the least among them; each takes programs of its own.
+const LEVELS_MAX: usize = 6;
+
 /// Capacity and demand may be exceeded by no more than this: rounding, not GPUs.
 const FEASIBLE: f64 = 1e-9;
 
@@ -177,12 +180,13 @@ fn cooperative_plainly(problem: &Problem, shares: &Shares) -> Verdict {
     Verdict::Right
 }
 
-/// The verdict on ratios of throughputs to equal splits, level by level.
+/// The verdict on ratios of throughputs to equal splits, level by level; of many levels only some.
 fn evenly_plainly(program: &plain::EnvyFree, ratios: &[f64]) -> Verdict {
     let mut levels: Vec<f64> = ratios.to_vec();
     levels.sort_by(f64::total_cmp);
     levels.dedup_by(|a, b| *a <= *b * (1.0 + TOLERANCE));
-    for level in levels {
+    let step = levels.len().div_ceil(LEVELS_MAX);
+    for level in levels.into_iter().step_by(step) {
         let top = level * (1.0 + TOLERANCE);
         let floors: Vec<Option<f64>> = ratios.iter().map(|r| (*r <= top).then_some(*r)).collect();
         let is_here = |r: f64| r >= level && r <= top;
