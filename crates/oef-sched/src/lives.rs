@@ -88,7 +88,7 @@ fn join(state: &mut State, spec: &JobSpec) -> usize {
     workload.wanted += u64::from(spec.workers);
     workload.gang_max = workload.gang_max.max(spec.workers);
     if before.is_some_and(|before| before != workload.usable_types(cluster.capacity())) {
-        entitlement.forget();
+        entitlement.invalidate();
     }
     if state.active.insert(spec.workload) {
         ledger::enter(state, spec.workload);
@@ -108,7 +108,7 @@ fn leave(state: &mut State, spec: &JobSpec, class: usize) {
         let live = workload.classes.iter().filter(|class| class.live > 0);
         workload.gang_max = live.map(|class| class.workers).max().unwrap_or(0);
         if before != workload.usable_types(cluster.capacity()) {
-            entitlement.forget();
+            entitlement.invalidate();
         }
     }
     if !workload.is_active() {

@@ -74,7 +74,7 @@ pub(crate) fn weight_changed(
     sensible(weight)?;
     advance(state, at);
     state.tenants[tenant.0].weight = weight;
-    state.entitlement.forget();
+    state.entitlement.invalidate();
     Ok(Vec::new())
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn limit(
     for workload in state.tenants[tenant.0].workloads.clone() {
         state.workloads[workload.0].cap = gpus.unwrap_or(u32::MAX);
     }
-    state.entitlement.forget();
+    state.entitlement.invalidate();
     actions.extend(fill(state));
     Ok(actions)
 }
@@ -111,7 +111,7 @@ pub(crate) fn workload_weight(
     sensible(weight)?;
     advance(state, at);
     state.workloads[workload.0].weight = weight;
-    state.entitlement.forget();
+    state.entitlement.invalidate();
     Ok(Vec::new())
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn profiled(
     }
     advance(state, at);
     state.workloads[workload.0].profile = profile;
-    state.entitlement.forget();
+    state.entitlement.invalidate();
     Ok(fill(state))
 }
 
@@ -163,7 +163,7 @@ pub(crate) fn group_weight(
     sensible(weight)?;
     advance(state, at);
     state.groups[group.0].weight = weight;
-    state.entitlement.forget();
+    state.entitlement.invalidate();
     Ok(Vec::new())
 }
 
@@ -181,7 +181,7 @@ pub(crate) fn group_parent(
     }
     advance(state, at);
     state.groups[group.0].parent = parent;
-    state.entitlement.forget();
+    state.entitlement.invalidate();
     Ok(Vec::new())
 }
 
@@ -195,7 +195,7 @@ pub(crate) fn tenant_group(
     known_group(state, group)?;
     advance(state, at);
     state.tenants[tenant.0].group = group;
-    state.entitlement.forget();
+    state.entitlement.invalidate();
     Ok(Vec::new())
 }
 

@@ -1,10 +1,8 @@
 //! One round's plan, and the way from what runs to what should run.
 
 use crate::action::Action;
-use crate::entitlement;
 use crate::ids::{Generation, GpuId, JobId, RoundId, Slot, WorkloadKey};
 use crate::job::{Lease, Next, Phase};
-use crate::ledger;
 use crate::place::place;
 use crate::reason::{StartReason, StopReason};
 use crate::select::{Pick, Reach, paper_grants, select, select_paper};
@@ -91,13 +89,6 @@ pub(crate) fn fill(state: &mut State) -> Vec<Action> {
     let gone = state.now.since(state.round_began).0 as f64 / state.settings.round.0.max(1) as f64;
     let picks = select(state, Reach::Fill, (1.0 - gone).clamp(0.0, 1.0));
     carry_out(state, picks, Reach::Fill)
-}
-
-/// Computes the shares now if they have changed, as the next round would: for measuring one without the other.
-pub fn refresh_shares(state: &mut State) {
-    if entitlement::refresh(state) {
-        ledger::follow_shares(state);
-    }
 }
 
 impl State {

@@ -151,7 +151,7 @@ impl State {
             ledger::clear(self);
         }
         self.settings = settings;
-        self.entitlement.forget();
+        self.entitlement.invalidate();
     }
 
     /// The machines.

@@ -1,18 +1,18 @@
 //! One event in, actions out.
 
 use crate::action::{Action, Refusal};
+use crate::answer::Answer;
 use crate::cluster::{GPUS_PER_NODE_MAX, Health, NodeSpec};
-use crate::entitlement::take as take_shares;
 use crate::event::{Event, EventKind};
 use crate::ids::{Generation, JobId, RoundId, Slot};
 use crate::job::{JobSpec, Next, Phase};
 use crate::ledger;
 use crate::lives::{admit, forget, go_back, start_heirs, vacate};
 use crate::orders;
-use crate::plan::{begin_round, fill, refresh_shares, start_if_free, stop, unplace};
-use crate::question::Answer;
+use crate::plan::{begin_round, fill, start_if_free, stop, unplace};
 use crate::reason::StopReason;
 use crate::settings::RoundingRule;
+use crate::shares::{self, refresh_shares};
 use crate::state::State;
 use crate::time::Time;
 
@@ -38,7 +38,7 @@ fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
     match event.kind {
         EventKind::Tick => tick(state, at, true),
         EventKind::TickKept => tick(state, at, false),
-        EventKind::Shares(answer) => shares(state, at, *answer),
+        EventKind::Shares(answer) => take_shares(state, at, *answer),
         EventKind::Submitted(spec) => submitted(state, at, spec),
         EventKind::Cancelled { job } => cancelled(state, at, job),
         EventKind::Progress { job, generation, steps } => {
@@ -88,11 +88,10 @@ fn tick(state: &mut State, at: Time, refresh: bool) -> Result<Vec<Action>, Refus
 }
 
 /// New shares count from now on. What they change is done when the next round begins.
-fn shares(state: &mut State, at: Time, answer: Answer) -> Result<Vec<Action>, Refusal> {
-    answer.check(state)?;
+fn take_shares(state: &mut State, at: Time, answer: Answer) -> Result<Vec<Action>, Refusal> {
+    shares::check(state, &answer)?;
     advance(state, at);
-    take_shares(state, answer);
-    ledger::follow_shares(state);
+    shares::take(state, answer);
     Ok(Vec::new())
 }
 
@@ -239,7 +238,7 @@ fn node_up(state: &mut State, at: Time, spec: &NodeSpec) -> Result<Vec<Action>, 
             state.cluster.set_health(id, Health::Up);
         }
     }
-    state.entitlement.forget();
+    state.entitlement.invalidate();
     Ok(fill(state))
 }
 
@@ -258,7 +257,7 @@ fn node_down(state: &mut State, at: Time, name: &str) -> Result<Vec<Action>, Ref
     let id = state.cluster.node_named(name).ok_or_else(|| Refusal::UnknownNode(name.into()))?;
     advance(state, at);
     state.cluster.set_health(id, Health::Down);
-    state.entitlement.forget();
+    state.entitlement.invalidate();
     let mut hit: Vec<Slot> = Vec::new();
     hit.extend(state.cluster.gpus_of(id).filter_map(|gpu| state.cluster.owner(gpu)));
     hit.sort();
