@@ -4,7 +4,7 @@ use crate::answer::Answer;
 use crate::cluster::NodeSpec;
 use crate::ids::{Generation, GroupKey, JobId, TenantKey, WorkloadKey};
 use crate::job::JobSpec;
-use crate::tenant::Profile;
+use crate::profile::Profile;
 use crate::time::Time;
 
 /// Something that happened, and when. Times never go back.

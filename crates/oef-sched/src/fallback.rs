@@ -1,13 +1,17 @@
 //! Shares where the mechanism gives none: the last ones, or a division by weight.
 //!
-//! Who had a part in the last shares keeps it. Newcomers get their part of everything by weight, and the others that
-//! much less. What is above the GPUs that there are is cut type by type, what is above a demand workload by workload
+//! Who had a part in the last shares keeps it. Newcomers, and those who lost most of their share because GPUs went, get
+//! their part of everything by weight, and the others that much less. What is above the GPUs that there are is cut type by type, what is above a demand workload by workload
 //! (the fastest GPUs are kept), and what is left goes to whoever can use it, by weight.
 
 use oef_core::problem::water_fill;
 use oef_core::{
     Mechanism, Options, Outcome, Problem, Shares, SolverReport, Status, TypeId, WorkloadId, solve,
+    workload_equal_split,
 };
+
+/// A last share that is worth less than this part of an equal split now is not kept.
+const KEPT_MIN: f64 = 0.5;
 
 /// The shares of a problem from the last share of each workload (`None`: a newcomer).
 pub(crate) fn without_mechanism(
@@ -31,7 +35,22 @@ fn by_weight(problem: &Problem) -> Shares {
 }
 
 fn continued(problem: &Problem, last: &[Option<Vec<f64>>]) -> Shares {
-    let of = |l: usize| last.get(l).and_then(Option::as_ref);
+    let scale: Vec<f64> = problem
+        .types()
+        .iter()
+        .enumerate()
+        .map(|(j, gpu)| {
+            let used: f64 = last.iter().flatten().filter_map(|share| share.get(j)).sum();
+            if used > gpu.capacity { gpu.capacity / used } else { 1.0 }
+        })
+        .collect();
+    let is_worth_keeping = |l: usize, share: &Vec<f64>| {
+        let speedup = &problem.workloads()[l].speedup;
+        let left = share.iter().zip(&scale).map(|(x, s)| x * s);
+        let worth: f64 = left.zip(speedup).map(|(x, w)| x * w).sum();
+        worth >= KEPT_MIN * workload_equal_split(problem, WorkloadId(l))
+    };
+    let of = |l: usize| last.get(l)?.as_ref().filter(|share| is_worth_keeping(l, share));
     let weights = problem.workloads().iter().enumerate();
     let known: f64 = weights.filter(|(l, _)| of(*l).is_some()).map(|(_, w)| w.weight).sum();
     let total = problem.total_weight();

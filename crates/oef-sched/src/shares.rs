@@ -105,6 +105,12 @@ fn demands(state: &State) -> Vec<u32> {
     state.active.iter().map(demand).collect()
 }
 
+/// The question of this moment, whether the shares are up to date or not.
+#[cfg(test)]
+pub(crate) fn ask_now(state: &State) -> Question {
+    ask(state, demands(state), WarmStart::default())
+}
+
 /// One workload of the problem.
 struct Row {
     tenant: TenantKey,

@@ -8,18 +8,6 @@ use crate::ids::{GroupKey, TenantKey};
 use crate::state::State;
 use oef_core::problem::water_fill;
 
-/// Tenants that share one weight, or groups of them.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Group {
-    /// Unique name.
-    pub name: String,
-    /// What it counts beside its siblings, `> 0`.
-    pub weight: f64,
-    /// The group that it stands in.
-    pub parent: Option<GroupKey>,
-}
-
 /// What a party in the tree counts, and the GPUs of an equal split that this is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Portion {

@@ -1,15 +1,29 @@
 //! What owners and operators order.
 
-use crate::action::{Action, Refusal};
+use crate::action::{Action, Refusal, bad, wrong};
 use crate::ids::{GroupKey, JobId, Slot, TenantKey, WorkloadKey};
 use crate::job::{Next, Phase};
-use crate::lives::{set_aside, start_within_limit, unpark};
-use crate::plan::fill;
+use crate::ledger::{self, advance};
+use crate::lifecycle::{find, set_aside, start_within_limit, unpark};
+use crate::profile::Profile;
 use crate::reason::StopReason;
+use crate::rounds::fill;
+use crate::settings::Settings;
 use crate::state::State;
-use crate::step::{advance, bad, find, wrong};
-use crate::tenant::Profile;
 use crate::time::Time;
+
+impl State {
+    /// Changes the settings; they count from the next round on. Another rounding begins with empty
+    /// accounts: the two do not count the same thing.
+    pub fn set_settings(&mut self, settings: Settings) {
+        ledger::settle(self, self.now);
+        if settings.rounding != self.settings.rounding {
+            ledger::clear(self);
+        }
+        self.settings = settings;
+        self.entitlement.invalidate();
+    }
+}
 
 pub(crate) fn hold(state: &mut State, at: Time, id: JobId) -> Result<Vec<Action>, Refusal> {
     let slot = find(state, id)?;
