@@ -19,7 +19,7 @@
 //! The limits lose nothing where shares can be had: a gang waits no longer than until its deficit per worker
 //! exceeds that of a running job by the stickiness, `(1 + s) g_l` is that much for a running job that is
 //! owed nothing, and then until that job may be stopped. What is observed is nearer to one gang. Tests count `cut`:
-//! it is 0 for jobs of one GPU, and with gangs it is no more than what was left over or others had.
+//! with some stickiness it is 0 for jobs of one GPU, and always no more than what was left over or others had.
 //!
 //! An account is kept while its workload has no jobs, and counts again when it comes back. Whoever leaves in
 //! debt takes nothing from those who are owed: they keep their claims.

@@ -89,14 +89,14 @@ fn entitled(state: &State, tenant: TenantKey, of: &TenantForecast) -> String {
         let own = state.tenants[tenant.0].workloads.iter();
         let left_out = own.filter_map(|&w| {
             let reason = state.entitlement.why_left_out(w)?;
-            Some(format!("workload {} has no share: {reason}", state.workloads[w.0].name))
+            Some(format!("has no share for workload {}: {reason}", state.workloads[w.0].name))
         });
         let left_out: Vec<String> = left_out.collect();
         if !left_out.is_empty() {
             return left_out.join("; ");
         }
         return match of.wanted {
-            0 => "its jobs can run nowhere as things are".into(),
+            0 => "has no share: its jobs can run nowhere as things are".into(),
             _ => "has its first share in the next round".into(),
         };
     };

@@ -253,7 +253,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn limits_cut_nothing_from_single_gpu_jobs(seed: u64, stickiness in 0..3, min_run in 0..3u64) {
+    fn limits_cut_nothing_from_single_gpu_jobs(seed: u64, stickiness in 1..3, min_run in 0..3u64) {
         let stickiness = f64::from(stickiness) / 2.0;
         let kind = Kind { gangs: &[1], stickiness, min_run, budget: true };
         let mut fixed = Fixed::new(seed, &kind);
@@ -264,8 +264,15 @@ proptest! {
     }
 
     #[test]
-    fn what_limits_cut_from_gangs_is_left_over_or_another_has_it(seed: u64) {
-        let mut fixed = Fixed::new(seed, &GANGS);
+    fn what_limits_cut_is_left_over_or_another_has_it(
+        seed: u64,
+        gangs: bool,
+        stickiness in 0..3,
+        min_run in 0..4u64,
+    ) {
+        let gangs = if gangs { GANGS.gangs } else { &[1] };
+        let stickiness = f64::from(stickiness) / 2.0;
+        let mut fixed = Fixed::new(seed, &Kind { gangs, stickiness, min_run, budget: true });
         let left_over = left_over(&mut fixed, ROUNDS);
         let state = &fixed.world.state;
         // Gangs exchange GPUs of one type for those of another at their own speeds.

@@ -175,7 +175,7 @@ fn a_profile_that_cannot_be_used_is_left_out_alone() {
     let reason = "its profile cannot be used: its throughputs range from 1e-12 to 1e0; they may differ by a factor of 1e9 at most";
     assert_eq!(world.state.entitlement().left_out(), [(bad, reason.to_string())]);
     let told = why_tenant(&world.state, TenantKey(1)).map(|f| f.sentence).unwrap_or_default();
-    assert!(told.starts_with("workload w has no share: its profile cannot be used"), "{told}");
+    assert!(told.starts_with("has no share for workload w: its profile cannot be used"), "{told}");
     // It runs on what nobody else can use.
     assert!(world.runs(job));
     let waits = world.state.jobs().find(|job| job.state() == JobState::Queued).expect("ten of it");
