@@ -24,7 +24,7 @@ pub(crate) fn without_mechanism(
         false => (by_weight(problem), "division by weight"),
     };
     let (status, method) = (Status::Feasible, method.into());
-    let solver = SolverReport { status, method, gap: 1.0, iterations: 0 };
+    let solver = SolverReport { status, method, gap: 1.0, canonical: false, iterations: 0 };
     Outcome { mechanism, shares, prices: Vec::new(), trades: Vec::new(), solver }
 }
 
