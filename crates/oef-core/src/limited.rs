@@ -35,7 +35,7 @@ pub(crate) fn lexicographic(
     let simplex = Simplex::scaling(polytope.program.clone());
     let (simplex, gap) = leximin_watched(simplex, &levels, stop, &mut watch)?;
     let x = polytope.shares(&simplex);
-    Ok(Allocation { x, price, gap, pivots: simplex.pivots })
+    Ok(Allocation { x, price, gap, pivots: simplex.pivots, canonical: true })
 }
 
 /// The most total throughput; with `floors`, no tenant below what it can use of its equal split.
@@ -64,7 +64,7 @@ pub(crate) fn total(
         simplex = leximin(simplex, &levels, stop)?.0;
     }
     let x = polytope.shares(&simplex);
-    Ok(Allocation { x, price, gap, pivots: simplex.pivots })
+    Ok(Allocation { x, price, gap, pivots: simplex.pivots, canonical: true })
 }
 
 /// A vertex among the shares that give every row at least the wanted throughput, with the most total

@@ -42,6 +42,7 @@ pub(crate) fn lexicographic(
         price: vec![0.0; k],
         gap: 0.0,
         pivots: 0,
+        canonical: true,
     };
     let mut types: Vec<usize> = (0..k).collect();
     let mut rows: Vec<usize> =

@@ -27,4 +27,6 @@ pub(crate) struct Allocation {
     pub gap: f64,
     /// Simplex pivots.
     pub pivots: usize,
+    /// Whether ties between optima are broken as they should be, as far as that was proven.
+    pub canonical: bool,
 }

@@ -13,7 +13,7 @@ use crate::shares::Shares;
 use crate::{cooperative, limited, market, nash};
 
 /// The method of `cooperative` where it starts from its last answer.
-const GOING_ON: &str = "parametric simplex from the last vertex, proven group by group";
+const WARM_START: &str = "parametric simplex from the last vertex, proven group by group";
 
 /// Computes the shares of `problem` under `mechanism`.
 ///
@@ -66,19 +66,19 @@ pub(crate) fn solve_again(
     check_size(&instance, mechanism)?;
     let found = if instance.rows() == 0 {
         Ok(nothing(&instance))
+    } else if mechanism == Mechanism::Cooperative {
+        Ok(cooperate(problem, &instance, memory, &stop))
     } else if instance.caps.is_empty() {
         unlimited(&instance, mechanism, memory, &stop)
     } else {
-        capped(problem, &instance, mechanism, &stop)
+        capped(&instance, mechanism, &stop)
     };
     let allocation = found.map_err(|error| explain(mechanism, error))?;
     let division = match mechanism {
         Mechanism::Cooperative => Division::Proportional,
         _ => Division::Sequential,
     };
-    let went_on = mechanism == Mechanism::Cooperative
-        && instance.caps.is_empty()
-        && memory.cooperative.went_on();
+    let is_warm = mechanism == Mechanism::Cooperative && memory.cooperative.is_warm();
     let optimal = allocation.gap <= OPTIMALITY_TOLERANCE;
     Ok(Outcome {
         mechanism,
@@ -87,7 +87,7 @@ pub(crate) fn solve_again(
         trades: Vec::new(),
         solver: SolverReport {
             status: if optimal { Status::Optimal } else { Status::Feasible },
-            method: if went_on { GOING_ON } else { method(mechanism) }.into(),
+            method: if is_warm { WARM_START } else { method(mechanism) }.into(),
             gap: allocation.gap,
             iterations: allocation.pivots,
         },
@@ -96,7 +96,13 @@ pub(crate) fn solve_again(
 
 /// Nobody can use anything.
 fn nothing(instance: &Instance) -> Allocation {
-    Allocation { x: Vec::new(), price: vec![0.0; instance.width()], gap: 0.0, pivots: 0 }
+    Allocation {
+        x: Vec::new(),
+        price: vec![0.0; instance.width()],
+        gap: 0.0,
+        pivots: 0,
+        canonical: true,
+    }
 }
 
 fn closed_form(
@@ -146,6 +152,18 @@ fn check_size(instance: &Instance, mechanism: Mechanism) -> Result<(), SolveErro
     Ok(())
 }
 
+fn cooperate(
+    problem: &Problem,
+    instance: &Instance,
+    memory: &mut Memory,
+    stop: &dyn Fn() -> bool,
+) -> Allocation {
+    let is_limited = instance.demand.iter().any(|demand| demand.is_finite());
+    let division =
+        if is_limited { instance.collect(&max_min::shares(problem)) } else { Vec::new() };
+    cooperative::solve(instance, &division, &mut memory.cooperative, stop)
+}
+
 fn unlimited(
     instance: &Instance,
     mechanism: Mechanism,
@@ -160,14 +178,12 @@ fn unlimited(
         Mechanism::Noncooperative => level(&instance.weight),
         Mechanism::Efficiency => market::efficiency(instance, stop),
         Mechanism::Incentive => market::incentive(instance, stop),
-        Mechanism::Cooperative => cooperative::solve(instance, &mut memory.cooperative, stop),
         Mechanism::Nash => nash::solve(instance, stop),
         _ => level(&instance.equal_splits()),
     }
 }
 
 fn capped(
-    problem: &Problem,
     instance: &Instance,
     mechanism: Mechanism,
     stop: &dyn Fn() -> bool,
@@ -176,10 +192,6 @@ fn capped(
         Mechanism::Noncooperative => limited::lexicographic(instance, &instance.weight, stop),
         Mechanism::Efficiency => limited::total(instance, false, stop),
         Mechanism::Incentive => limited::total(instance, true, stop),
-        Mechanism::Cooperative => {
-            let division = instance.collect(&max_min::shares(problem));
-            cooperative::solve_limited(instance, &division, stop)
-        }
         Mechanism::Nash => nash::solve(instance, stop),
         _ => limited::lexicographic(instance, &instance.equal_splits(), stop),
     }

@@ -174,7 +174,10 @@ fn best_of(
         let total: f64 = instance.speedup.iter().zip(&candidate.x).map(|(w, x)| w * x).sum();
         let prices = candidate.price.iter().zip(&instance.capacity);
         let price = prices.map(|(p, m)| p * total / m).collect();
-        best = Some((fault, Allocation { x: candidate.x, price, gap, pivots: steps }));
+        best = Some((
+            fault,
+            Allocation { x: candidate.x, price, gap, pivots: steps, canonical: true },
+        ));
         if fault <= crate::OPTIMALITY_TOLERANCE {
             break;
         }
