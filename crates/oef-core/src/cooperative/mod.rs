@@ -32,8 +32,8 @@ mod vertex;
 mod warm_start;
 
 use crate::OPTIMALITY_TOLERANCE;
+use crate::allocation::Allocation;
 use crate::instance::Instance;
-use crate::market::Allocation;
 use data::Data;
 use envy_program::EnvyProgram;
 use interior::Run;
@@ -43,6 +43,11 @@ use rows::Rows;
 use vertex::Vertex;
 use warm_start::Kept;
 
+/// In the report: what was done.
+const WARM_START: &str = "parametric simplex from the last vertex, proven group by group";
+const FROM_PATH: &str = "interior point, then simplex with envy rows on demand";
+const SIMPLEX: &str = "simplex with envy rows on demand";
+const UNFINISHED: &str = "interior point, not finished";
 /// Up to here the simplex method alone is faster.
 const SIMPLEX_MAX: usize = 8;
 /// Complementarity at which the interior path ends: the bundles are then good to ten digits.
@@ -68,14 +73,6 @@ const NEIGHBOURS: usize = 8;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
     kept: Option<Kept>,
-    is_warm: bool,
-}
-
-impl State {
-    /// Whether the last solve started from the answer of the one before it.
-    pub fn is_warm(&self) -> bool {
-        self.is_warm
-    }
 }
 
 /// A feasible answer in scaled units.
@@ -84,6 +81,7 @@ struct Answer {
     price: Vec<f64>,
     gap: f64,
     pivots: usize,
+    method: &'static str,
     /// Whether ties between optima are proven to be broken as they should be.
     canonical: bool,
     /// What it leaves for the next solve.
@@ -122,16 +120,12 @@ pub(crate) fn solve(
     let data = Data::new(&rows);
     let search = Search { instance, rows: &rows, data: &data, division, stop };
     let kept = state.kept.take();
-    state.is_warm = false;
     let keeps_floors = |answer: &Answer| rows.keeps_floors(&answer.y);
     let answer = if rows.n <= SIMPLEX_MAX {
         search.from_scratch(usize::MAX).unwrap_or_else(|| search.unfinished(None))
-    } else if let Some(answer) = kept.and_then(|kept| search.from_last(&kept)).filter(keeps_floors)
-    {
-        state.is_warm = true;
-        answer
     } else {
-        search.from_path()
+        let warm = kept.and_then(|kept| search.from_last(&kept)).filter(keeps_floors);
+        warm.unwrap_or_else(|| search.from_path())
     };
     let answer = Some(answer).filter(keeps_floors).unwrap_or_else(|| search.with_floors());
     state.kept = answer.kept;
@@ -144,6 +138,7 @@ pub(crate) fn solve(
         price: rows.to_prices(instance, &answer.price),
         gap: answer.gap,
         pivots: answer.pivots,
+        method: answer.method,
         canonical: answer.canonical,
     }
 }
@@ -160,7 +155,8 @@ struct Search<'a> {
 impl Search<'_> {
     /// From the answer of the last solve.
     fn from_last(&self, kept: &Kept) -> Option<Answer> {
-        warm_start::from_last(kept, self.instance, self.rows, self.stop)
+        let found = warm_start::from_last(kept, self.instance, self.rows, self.stop)?;
+        Some(Answer { method: WARM_START, ..found })
     }
 
     /// Along an interior path, and from its end to a vertex.
@@ -218,7 +214,7 @@ impl Search<'_> {
         let price = run.point.p.iter().map(|p| p.max(0.0)).collect();
         let gap = self.gap(&found.y, bound);
         let (y, pivots, kept) = (found.y, found.pivots, Some(kept));
-        Some(Answer { y, price, gap, pivots, canonical: true, kept })
+        Some(Answer { y, price, gap, pivots, method: FROM_PATH, canonical: true, kept })
     }
 
     /// The vertex with shared bundles near the end of the path.
@@ -287,7 +283,8 @@ impl Search<'_> {
         let canonical = program.make_canonical(self.stop).unwrap_or(false);
         let y = program.bundles();
         let gap = self.gap(&y, bound);
-        Some(Answer { y, price, gap, pivots: program.pivots(), canonical, kept })
+        let (pivots, method) = (program.pivots(), if path.is_some() { FROM_PATH } else { SIMPLEX });
+        Some(Answer { y, price, gap, pivots, method, canonical, kept })
     }
 
     /// A feasible answer from an unfinished path, or without one.
@@ -306,7 +303,7 @@ impl Search<'_> {
             menu::choose(rows, path.map_or(&vec![1.0; n * rows.k], |(run, _)| &run.point.y))
         };
         let gap = self.gap(&y, bound);
-        Answer { y, price, gap, pivots: 0, canonical: false, kept: None }
+        Answer { y, price, gap, pivots: 0, method: UNFINISHED, canonical: false, kept: None }
     }
 
     /// Relative distance of a total from a bound.

@@ -16,7 +16,7 @@ use super::multipliers::Multipliers;
 use super::point::Point;
 use super::rows::Rows;
 use super::vertex::Vertex;
-use super::{Answer, EXACT};
+use super::{Answer, EXACT, FROM_PATH};
 use crate::ids::TypeId;
 use crate::instance::Instance;
 use crate::linalg::dot;
@@ -266,8 +266,8 @@ fn settle(
                 let canonical = program.make_canonical(stop).ok()?;
                 let y = program.bundles();
                 let gap = ((bound - rows.total(&y)) / bound).abs();
-                let kept = Some(kept);
-                let answer = Answer { y, price, gap, pivots: pivots_max - left, canonical, kept };
+                let (pivots, method, kept) = (pivots_max - left, FROM_PATH, Some(kept));
+                let answer = Answer { y, price, gap, pivots, method, canonical, kept };
                 return (canonical && gap <= EXACT).then_some(answer);
             }
         }

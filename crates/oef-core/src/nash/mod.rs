@@ -19,14 +19,17 @@ mod newton;
 mod point;
 mod terms;
 
+use crate::allocation::Allocation;
 use crate::instance::Instance;
 use crate::limited;
 use crate::lp::LpError;
-use crate::market::{Allocation, Levelling, MarketState, lexicographic};
+use crate::market::{Levelling, MarketState, lexicographic};
 use crate::scaled::Scaled;
 use point::Point;
 use terms::{Floors, Terms};
 
+/// In the report.
+const METHOD: &str = "interior point in the prices, then a vertex";
 /// Types whose value for money is this near to the best are bought too.
 const TIED: f64 = 1e-9;
 /// Under caps: a gap that is nothing but the rounding of the vertex.
@@ -176,7 +179,14 @@ fn best_of(
         let price = prices.map(|(p, m)| p * total / m).collect();
         best = Some((
             fault,
-            Allocation { x: candidate.x, price, gap, pivots: steps, canonical: true },
+            Allocation {
+                x: candidate.x,
+                price,
+                gap,
+                pivots: steps,
+                method: METHOD,
+                canonical: true,
+            },
         ));
         if fault <= crate::OPTIMALITY_TOLERANCE {
             break;
