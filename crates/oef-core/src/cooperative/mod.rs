@@ -28,6 +28,8 @@ mod point;
 mod proof;
 mod rhs;
 mod rows;
+#[cfg(test)]
+mod tests;
 mod vertex;
 mod warm_start;
 
