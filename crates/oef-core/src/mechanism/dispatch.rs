@@ -129,11 +129,10 @@ fn allocate(
         Mechanism::Efficiency => limited::total(instance, false, stop),
         Mechanism::Incentive if instance.caps.is_empty() => market::incentive(instance, stop),
         Mechanism::Incentive => limited::total(instance, true, stop),
-        Mechanism::Cooperative if instance.caps.is_empty() => {
-            cooperative::solve(instance, &mut memory.cooperative, stop)
-        }
         Mechanism::Cooperative => {
-            cooperative::solve_limited(instance, &max_min::divide(instance), stop)
+            let is_limited = instance.demand.iter().any(|demand| demand.is_finite());
+            let division = if is_limited { max_min::divide(instance) } else { Vec::new() };
+            Ok(cooperative::solve(instance, &division, &mut memory.cooperative, stop))
         }
         Mechanism::Nash => nash::solve(instance, stop),
     }
