@@ -132,7 +132,7 @@ fn method(mechanism: Mechanism) -> &'static str {
             "column generation, levels on the optimal face"
         }
         Mechanism::Cooperative => "interior point, then simplex with envy rows on demand",
-        Mechanism::Nash => "interior point in the prices, then a vertex",
+        Mechanism::Nash => "central path of the market, then exact on its support",
         Mechanism::MaxMin => "division by weight",
         Mechanism::GandivaFair => "trading",
     }
