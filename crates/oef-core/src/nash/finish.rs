@@ -14,7 +14,7 @@
 //! condition outside the sets fails, the sets are changed. What comes out is checked by [`Market::gap`].
 
 use super::market::Market;
-use super::newton::{Equations, Goal, System};
+use super::newton::{Change, Goal, Origin, System};
 use super::point::Point;
 
 /// Newton steps between two looks at the sets, and looks; two of each are usual.
@@ -25,9 +25,13 @@ const SOLVED: f64 = 1e-15;
 const ACCEPTED: f64 = 1e-11;
 /// What is added to the diagonals, relative.
 const DELTA: f64 = 1e-8;
+/// The same for the prices of money and demand, which a single type does not tell apart.
+const SLOPE: f64 = 1e-2;
 /// The price of money of who has enough: which one does not matter, but that there is one makes it choose
 /// the cheaper of equally fast types.
 const THRIFT: f64 = 0.1;
+/// A small purchase that falls to less than this part of it in one step is none.
+const VANISHES: f64 = 0.05;
 /// A condition outside the sets that fails by more than this, relative, joins them.
 const FAILS: f64 = 1e-12;
 /// A purchase or a price that joins starts with this part of what is usual.
@@ -48,7 +52,7 @@ pub(super) struct Equilibrium<'a> {
 
 impl<'a> Equilibrium<'a> {
     /// The sets that a point of the path suggests.
-    pub fn near(market: &'a Market, units: &[f64], point: &Point) -> Self {
+    pub fn near(market: &'a Market, point: &Point) -> Self {
         let (n, k) = (market.n, market.k);
         let mut found = Equilibrium {
             market,
@@ -62,7 +66,7 @@ impl<'a> Equilibrium<'a> {
         };
         for j in 0..k {
             let supply = market.supply[j];
-            let priced = point.price[j] * supply / units[j] > point.z[j] / supply;
+            let priced = point.price[j] * supply / market.unit[j] > point.z[j] / supply;
             found.priced.push(priced);
             if !priced {
                 found.price[j] = 0.0;
@@ -86,8 +90,14 @@ impl<'a> Equilibrium<'a> {
                     found.y[l * k + j] = y[j];
                 }
             }
-            if found.y[l * k..][..k].iter().all(|y| *y == 0.0) {
-                found.seed_best(l);
+            let bought = (0..k).filter(|&j| found.y[l * k + j] > 0.0);
+            match bought.min_by(|&a, &b| found.price[a].total_cmp(&found.price[b])) {
+                None => found.choose(l),
+                // So that its prices are in order from the start: those of the types may not be unique.
+                Some(j) if !found.income_binds[l] => {
+                    found.lambda[l] = 1.0 - THRIFT * found.price[j]
+                }
+                Some(_) => {}
             }
         }
         found
@@ -130,30 +140,32 @@ impl<'a> Equilibrium<'a> {
             response[e] = self.y[e] / (DELTA * v);
             beta[e] -= response[e] * (kappa[l] * self.price[j] + self.lambda[l] - v);
         }
-        let slope = |binds: bool, slope: f64| if binds { DELTA * slope } else { f64::INFINITY };
-        let worth = |l: usize| kappa[l].max(f64::MIN_POSITIVE);
+        let slope = |binds: bool, slope: f64| if binds { SLOPE * slope } else { f64::INFINITY };
         let room = |l: usize| if self.demand_binds[l] { market.demand[l] } else { 0.0 };
-        let income_slope = |l: usize| slope(self.income_binds[l], DELTA / worth(l));
-        let demand_slope = |l: usize| slope(self.demand_binds[l], DELTA * room(l).powi(2));
+        let income_slope =
+            |l: usize| slope(self.income_binds[l], 1.0 / kappa[l].abs().max(f64::MIN_POSITIVE));
+        let demand_slope = |l: usize| slope(self.demand_binds[l], room(l).powi(2));
         let goal = Goal {
             beta,
             income: vec![1.0; n],
             room: (0..n).map(room).collect(),
             supply: market.supply.clone(),
         };
-        let change = System::new(Equations {
-            market,
-            y: &self.y,
-            price: &self.price,
-            response,
-            income_slope: (0..n).map(income_slope).collect(),
-            demand_slope: (0..n).map(demand_slope).collect(),
-            price_slope: self.priced.iter().map(|p| if *p { 0.0 } else { f64::INFINITY }).collect(),
-            kappa,
-        })
-        .solve(&goal);
+        let mut system = System::default();
+        system.response = response;
+        system.income_slope = (0..n).map(income_slope).collect();
+        system.demand_slope = (0..n).map(demand_slope).collect();
+        system.price_slope =
+            self.priced.iter().map(|p| if *p { 0.0 } else { f64::INFINITY }).collect();
+        system.kappa = kappa;
+        let origin = Origin { market, y: &self.y, price: &self.price };
+        let mut change = Change::default();
+        system.factor(origin);
+        system.solve(origin, &goal, &mut change);
         for (y, dy) in self.y.iter_mut().zip(&change.y).filter(|(y, _)| **y > 0.0) {
-            *y = (*y + dy).max(0.0);
+            // What falls to next to nothing would for ever fall on.
+            let falls = *y + dy < VANISHES * *y && *y < SEED;
+            *y = if falls { 0.0 } else { (*y + dy).max(0.0) };
         }
         self.alpha.iter_mut().zip(&change.alpha).for_each(|(a, d)| *a += d);
         self.lambda.iter_mut().zip(&change.lambda).for_each(|(a, d)| *a += d);
@@ -191,24 +203,23 @@ impl<'a> Equilibrium<'a> {
         most
     }
 
-    /// Lets join what fails outside the sets, and leave what has the wrong sign; whether anything did.
+    /// Lets every row that has not the best buy it, and types have a price just where it is needed; whether
+    /// anything changed.
     fn change_sets(&mut self) -> bool {
         let (market, k) = (self.market, self.market.k);
         let mut changed = false;
         let mut sold = vec![0.0; k];
         for l in 0..market.n {
-            changed |= self.change_binding(l);
-            let v = market.speed(l);
-            let kappa = self.kappa(l);
-            for j in (0..k).filter(|&j| v[j] > 0.0) {
-                let e = l * k + j;
-                let worth = kappa * self.price[j] + self.lambda[l];
-                let joins = worth < v[j] * (1.0 - FAILS) && (self.income_binds[l] || v[j] == 1.0);
-                if self.y[e] == 0.0 && joins {
-                    self.y[e] = SEED * market.demand[l].min(1.0);
-                    changed = true;
-                }
-                sold[j] += market.weight[l] * self.y[e];
+            let y = &self.y[l * k..][..k];
+            sold.iter_mut().zip(y).for_each(|(sold, y)| *sold += market.weight[l] * y);
+            let sum = |of: &[f64]| -> f64 { of.iter().zip(y).map(|(a, y)| a * y).sum() };
+            let (own, spent, held) =
+                (sum(market.speed(l)), sum(&self.price), y.iter().sum::<f64>());
+            let best = market.choice(l, &self.price);
+            let lacks = own < best.speed * (1.0 - FAILS) || spent > best.cost * (1.0 + FAILS);
+            if lacks || held > market.demand[l] * (1.0 + FAILS) {
+                self.choose(l);
+                changed = true;
             }
         }
         for j in 0..k {
@@ -223,48 +234,30 @@ impl<'a> Equilibrium<'a> {
         changed
     }
 
-    /// The same for what binds a row.
-    fn change_binding(&mut self, l: usize) -> bool {
+    /// Lets a row buy the best at these prices, besides what it has.
+    fn choose(&mut self, l: usize) {
         let (market, k) = (self.market, self.market.k);
-        let y = &self.y[l * k..][..k];
-        let held: f64 = y.iter().sum();
-        let spent: f64 = y.iter().zip(&self.price).map(|(y, p)| y * p).sum();
-        if held == 0.0 {
-            self.seed_best(l);
-            return true;
+        let (v, demand) = (market.speed(l), market.demand[l]);
+        let (dear, cheap) = market.choice(l, &self.price).types;
+        let price = self.price[dear];
+        for j in cheap.into_iter().chain([dear]) {
+            let y = &mut self.y[l * k + j];
+            *y = y.max(SEED * demand.min(1.0 / self.price[j]));
         }
-        if !market.is_limited(l) {
-            return false;
-        }
-        let income = if self.income_binds[l] { self.alpha[l] >= 0.0 } else { spent > 1.0 + FAILS };
-        let full = held > market.demand[l] * (1.0 + FAILS);
-        let demand = if self.demand_binds[l] { self.lambda[l] >= -FAILS } else { full };
-        let changed = income != self.income_binds[l] || demand != self.demand_binds[l];
-        (self.income_binds[l], self.demand_binds[l]) = (income || !demand, demand);
-        if changed && !self.income_binds[l] {
-            // It has enough: only of its fastest types.
-            let v = market.speed(l);
-            (0..k).filter(|&j| v[j] < 1.0).for_each(|j| self.y[l * k + j] = 0.0);
-        }
-        if !self.demand_binds[l] {
-            self.lambda[l] = 0.0;
-        }
-        if changed && self.y[l * k..][..k].iter().all(|y| *y == 0.0) {
-            self.seed_best(l);
-        }
-        changed
-    }
-
-    /// A row that is left with nothing begins with its best value for money.
-    fn seed_best(&mut self, l: usize) {
-        let (market, k) = (self.market, self.market.k);
-        let v = market.speed(l);
-        let value = |j: usize| {
-            if self.income_binds[l] { v[j] / self.price[j] } else { v[j] - THRIFT * self.price[j] }
+        let slope = |j: usize| (v[dear] - v[j]) / (price - self.price[j]);
+        (self.income_binds[l], self.demand_binds[l]) = match cheap {
+            Some(_) => (true, true),
+            None => (price * demand > 1.0, price * demand <= 1.0),
         };
-        let best = (0..k).filter(|&j| v[j] > 0.0).max_by(|&a, &b| value(a).total_cmp(&value(b)));
-        if let Some(j) = best {
-            self.y[l * k + j] = market.demand[l].min(1.0 / self.price[j]).min(1.0);
+        self.alpha[l] = match cheap {
+            Some(j) => slope(j),
+            None if self.income_binds[l] => v[dear] / price,
+            None => THRIFT,
+        };
+        self.lambda[l] = if self.demand_binds[l] { v[dear] - self.alpha[l] * price } else { 0.0 };
+        if !self.income_binds[l] {
+            // It has enough: only of its fastest types.
+            (0..k).filter(|&j| v[j] < 1.0).for_each(|j| self.y[l * k + j] = 0.0);
         }
     }
 }

@@ -18,6 +18,8 @@ pub(super) struct Market {
     pub supply: Vec<f64>,
     /// The rows' demands in equal splits; infinite without one.
     pub demand: Vec<f64>,
+    /// A mean speed of each type times its supply: what its price and its rest are measured by.
+    pub unit: Vec<f64>,
     /// GPUs of all types together.
     gpus: f64,
 }
@@ -35,8 +37,10 @@ impl Market {
         }
         let weight: Vec<f64> = instance.weight.iter().map(|w| w / all).collect();
         let demand = instance.demand.iter().zip(&weight).map(|(d, w)| d / (w * gpus)).collect();
-        let supply = instance.capacity.iter().map(|m| m / gpus).collect();
-        Market { n, k, speed, weight, supply, demand, gpus }
+        let supply: Vec<f64> = instance.capacity.iter().map(|m| m / gpus).collect();
+        let mean = |j: usize| -> f64 { (0..n).map(|l| weight[l] * speed[l * k + j]).sum() };
+        let unit = (0..k).map(|j| mean(j) * supply[j]).collect();
+        Market { n, k, speed, weight, supply, demand, unit, gpus }
     }
 
     pub fn speed(&self, l: usize) -> &[f64] {
@@ -63,6 +67,11 @@ impl Market {
         price.iter().map(|p| p * total / self.gpus).collect()
     }
 
+    /// The best that a row can buy at these prices.
+    pub fn choice(&self, l: usize, price: &[f64]) -> Choice {
+        choice(self.speed(l), price, self.demand[l])
+    }
+
     /// How far bundles within supply and demand are from an equilibrium at these prices: the greatest part
     /// that a row lacks of the best that it can buy, or the part of all money that is paid for nothing (for
     /// what nobody has, and above the least that a row's throughput costs), whichever is more. No row envies
@@ -74,8 +83,7 @@ impl Market {
         for l in 0..self.n {
             let speed = self.speed(l);
             let own: f64 = speed.iter().zip(&y[l * k..][..k]).map(|(v, y)| v * y).sum();
-            let best = best_purchase(speed, price, self.demand[l]);
-            lacks = lacks.max(1.0 - own / best);
+            lacks = lacks.max(1.0 - own / self.choice(l, price).speed);
             spent += self.weight[l] * least_cost(speed, price, self.demand[l], own);
         }
         let wasted = if money > 0.0 { (money - spent) / money } else { 0.0 };
@@ -84,18 +92,31 @@ impl Market {
     }
 }
 
-/// The most speed that an income of 1 buys within a demand: one type, or a dear and a cheap one that use up
-/// both.
-fn best_purchase(speed: &[f64], price: &[f64], demand: f64) -> f64 {
-    let mut best = 0.0_f64;
-    for (v, p) in speed.iter().zip(price).filter(|(v, _)| **v > 0.0) {
-        best = best.max(v * demand.min(1.0 / p));
+/// A best bundle of a row: of one type, or of a dear and a cheap one that use up income and demand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Choice {
+    pub speed: f64,
+    pub cost: f64,
+    pub types: (usize, Option<usize>),
+}
+
+/// The choice with the most speed that an income of 1 buys within a demand, the cheapest of these.
+fn choice(speed: &[f64], price: &[f64], demand: f64) -> Choice {
+    let mut best = Choice { speed: 0.0, cost: 0.0, types: (0, None) };
+    let mut consider = |speed: f64, cost: f64, types: (usize, Option<usize>)| {
+        if speed > best.speed || (speed == best.speed && cost < best.cost) {
+            best = Choice { speed, cost, types };
+        }
+    };
+    for (j, (v, p)) in speed.iter().zip(price).enumerate() {
+        let amount = demand.min(1.0 / p);
+        consider(v * amount, p * amount, (j, None));
     }
     if demand.is_finite() {
         for (i, &dear) in price.iter().enumerate().filter(|(_, p)| **p * demand > 1.0) {
             for (j, &cheap) in price.iter().enumerate().filter(|(_, p)| **p * demand < 1.0) {
                 let part = (1.0 - cheap * demand) / (dear - cheap);
-                best = best.max(speed[i] * part + speed[j] * (demand - part));
+                consider(speed[i] * part + speed[j] * (demand - part), 1.0, (i, Some(j)));
             }
         }
     }

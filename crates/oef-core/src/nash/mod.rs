@@ -69,7 +69,7 @@ pub(crate) fn solve(instance: &Instance, stop: &dyn Fn() -> bool) -> Result<Allo
 /// Prices and bundles that a walk suggests, the best first: the sparse equilibrium at its end, the same with
 /// bundles as they came, and its last point.
 fn answers(market: &Market, walk: &Walk<'_>) -> Vec<(Vec<f64>, Vec<f64>)> {
-    let mut found = Equilibrium::near(market, &walk.units, &walk.point);
+    let mut found = Equilibrium::near(market, &walk.point);
     let mut answers = Vec::new();
     if found.settle() {
         let settled = (found.price.clone(), found.y.clone());

@@ -27,11 +27,17 @@ use super::market::Market;
 /// Pivots below this part of the first are rounding: their unknowns stay as they are.
 const PIVOT: f64 = 1e-13;
 
-/// The left-hand side at one point; what is not here comes with each right-hand side.
-pub(super) struct Equations<'a> {
+/// Where a step begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin<'a> {
     pub market: &'a Market,
     pub y: &'a [f64],
     pub price: &'a [f64],
+}
+
+/// The left-hand side, with the system of the prices factored. Its lists are kept from step to step.
+#[derive(Clone, Debug, Default)]
+pub(super) struct System {
     /// `D`, row after row.
     pub response: Vec<f64>,
     pub kappa: Vec<f64>,
@@ -39,9 +45,12 @@ pub(super) struct Equations<'a> {
     pub income_slope: Vec<f64>,
     pub demand_slope: Vec<f64>,
     pub price_slope: Vec<f64>,
+    pairs: Vec<Pair>,
+    factors: Factors,
 }
 
 /// A right-hand side; `income` and `room` are any finite number where they do not bind.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Goal {
     pub beta: Vec<f64>,
     pub income: Vec<f64>,
@@ -65,26 +74,18 @@ struct Pair {
     inverse: [f64; 3],
 }
 
-/// The equations with the system of the prices factored.
-pub(super) struct System<'a> {
-    equations: Equations<'a>,
-    pairs: Vec<Pair>,
-    factors: Factors,
-}
-
-impl<'a> System<'a> {
-    pub fn new(equations: Equations<'a>) -> Self {
-        let (n, k) = (equations.market.n, equations.market.k);
+impl System {
+    /// Eliminates the rows and factors what remains, once `D`, `kappa` and the slopes are there.
+    pub fn factor(&mut self, Origin { market, y, price }: Origin<'_>) {
+        let (n, k) = (market.n, market.k);
         let mut matrix = vec![0.0; k * k];
-        let mut pairs = Vec::with_capacity(n);
         let (mut first, mut second) = (vec![0.0; k], vec![0.0; k]);
+        self.pairs.clear();
         for l in 0..n {
-            let pair = equations.pair(l);
-            pairs.push(pair);
-            let d = &equations.response[l * k..][..k];
-            let y = &equations.y[l * k..][..k];
-            let price = &equations.price[..k];
-            let (weight, kappa) = (equations.market.weight[l], equations.kappa[l]);
+            let (d, y) = (&self.response[l * k..][..k], &y[l * k..][..k]);
+            let pair = Pair::new(d, &price[..k], self.income_slope[l], self.demand_slope[l]);
+            self.pairs.push(pair);
+            let (weight, kappa) = (market.weight[l], self.kappa[l]);
             let [i11, i12, i22] = pair.inverse;
             for j in 0..k {
                 let along = y[j] - kappa * d[j] * (price[j] - pair.centre);
@@ -100,7 +101,7 @@ impl<'a> System<'a> {
                 row[a] += weight * kappa * d[a];
             }
         }
-        for (j, f) in equations.price_slope.iter().enumerate() {
+        for (j, f) in self.price_slope.iter().enumerate() {
             if f.is_finite() {
                 matrix[j * k + j] += f;
             } else {
@@ -109,16 +110,47 @@ impl<'a> System<'a> {
                 matrix[j * k + j] = 1.0;
             }
         }
-        System { equations, pairs, factors: Factors::new(matrix, k) }
+        self.factors = Factors::new(matrix, k);
     }
 
-    pub fn solve(&self, goal: &Goal) -> Change {
-        let Equations { market, y, price, response, kappa, .. } = &self.equations;
+    /// The changes that reach a goal.
+    pub fn solve(&self, origin: Origin<'_>, goal: &Goal, change: &mut Change) {
+        let Origin { market, y, price } = origin;
         let (n, k) = (market.n, market.k);
-        let mut local = Vec::with_capacity(n);
-        let mut rhs: Vec<f64> = goal.supply.iter().map(|m| -m).collect();
+        change.price = self.factors.solve(&self.price_goal(origin, goal, change));
+        let dp = &change.price;
+        change.y.resize(n * k, 0.0);
         for l in 0..n {
-            let (d, beta) = (&response[l * k..][..k], &goal.beta[l * k..][..k]);
+            let (d, y) = (&self.response[l * k..][..k], &y[l * k..][..k]);
+            let (kappa, Pair { centre, inverse: [i11, i12, i22] }) = (self.kappa[l], self.pairs[l]);
+            let (mut along, mut level) = (0.0, 0.0);
+            for j in 0..k {
+                let pull = kappa * d[j] * dp[j];
+                along += y[j] * dp[j] - pull * (price[j] - centre);
+                level -= pull;
+            }
+            let alpha = change.alpha[l] + i11 * along + i12 * level;
+            let level = change.lambda[l] + i12 * along + i22 * level;
+            let (beta, dy) = (&goal.beta[l * k..][..k], &mut change.y[l * k..][..k]);
+            for j in 0..k {
+                let cost = kappa * dp[j] + (price[j] - centre) * alpha + level;
+                dy[j] = beta[j] - y[j] - d[j] * cost;
+            }
+            change.alpha[l] = alpha;
+            change.lambda[l] = level - centre * alpha;
+        }
+    }
+
+    /// The right-hand side of the system of the prices. Leaves in `change` what `alpha` and `lambda` (counted
+    /// from the mean price) change by at unchanged prices.
+    fn price_goal(&self, origin: Origin<'_>, goal: &Goal, change: &mut Change) -> Vec<f64> {
+        let Origin { market, price, .. } = origin;
+        let k = market.k;
+        change.alpha.clear();
+        change.lambda.clear();
+        let mut rhs: Vec<f64> = goal.supply.iter().map(|m| -m).collect();
+        for l in 0..market.n {
+            let (d, beta) = (&self.response[l * k..][..k], &goal.beta[l * k..][..k]);
             let Pair { centre, inverse: [i11, i12, i22] } = self.pairs[l];
             let (mut spent, mut held) = (0.0, 0.0);
             for j in 0..k {
@@ -128,77 +160,44 @@ impl<'a> System<'a> {
             let over = held - goal.room[l];
             let above = spent + centre * goal.room[l] - goal.income[l];
             let (alpha, level) = (i11 * above + i12 * over, i12 * above + i22 * over);
-            local.push((alpha, level));
+            change.alpha.push(alpha);
+            change.lambda.push(level);
             let weight = market.weight[l];
             for j in 0..k {
-                let still = beta[j] - d[j] * ((price[j] - centre) * alpha + level);
-                rhs[j] += weight * still;
+                rhs[j] += weight * (beta[j] - d[j] * ((price[j] - centre) * alpha + level));
             }
         }
-        for (b, f) in rhs.iter_mut().zip(&self.equations.price_slope) {
-            if f.is_infinite() {
-                *b = 0.0;
-            }
-        }
-        let dp = self.factors.solve(&rhs);
-        let mut change = Change {
-            y: vec![0.0; n * k],
-            alpha: vec![0.0; n],
-            lambda: vec![0.0; n],
-            price: Vec::new(),
-        };
-        for l in 0..n {
-            let (d, y) = (&response[l * k..][..k], &y[l * k..][..k]);
-            let Pair { centre, inverse: [i11, i12, i22] } = self.pairs[l];
-            let (mut along, mut level) = (0.0, 0.0);
-            for j in 0..k {
-                along += (y[j] - kappa[l] * d[j] * (price[j] - centre)) * dp[j];
-                level -= kappa[l] * d[j] * dp[j];
-            }
-            let alpha = local[l].0 + i11 * along + i12 * level;
-            let level = local[l].1 + i12 * along + i22 * level;
-            let beta = &goal.beta[l * k..][..k];
-            let dy = &mut change.y[l * k..][..k];
-            for j in 0..k {
-                let cost = kappa[l] * dp[j] + (price[j] - centre) * alpha + level;
-                dy[j] = beta[j] - y[j] - d[j] * cost;
-            }
-            change.alpha[l] = alpha;
-            change.lambda[l] = level - centre * alpha;
-        }
-        change.price = dp;
-        change
+        let slopes = rhs.iter_mut().zip(&self.price_slope);
+        slopes.filter(|(_, f)| f.is_infinite()).for_each(|(b, _)| *b = 0.0);
+        rhs
     }
 }
 
-impl Equations<'_> {
-    fn pair(&self, l: usize) -> Pair {
-        let k = self.market.k;
-        let (d, price) = (&self.response[l * k..][..k], &self.price[..k]);
-        let (g, h) = (self.income_slope[l], self.demand_slope[l]);
+impl Pair {
+    fn new(d: &[f64], price: &[f64], g: f64, h: f64) -> Self {
         let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
-        for j in 0..k {
-            sum += d[j];
-            first += d[j] * price[j];
-            second += d[j] * price[j] * price[j];
+        for (d, p) in d.iter().zip(price) {
+            sum += d;
+            first += d * p;
+            second += d * p * p;
         }
-        let centre = match (g.is_finite(), h.is_finite()) {
-            (true, true) if sum > 0.0 => first / sum,
-            (true, true) => 0.0,
-            (true, false) => {
-                return Pair { centre: 0.0, inverse: [1.0 / (second + g), 0.0, 0.0] };
-            }
+        match (g.is_finite(), h.is_finite()) {
+            (true, true) => {}
+            (true, false) => return Pair { centre: 0.0, inverse: [1.0 / (second + g), 0.0, 0.0] },
             (false, true) => return Pair { centre: 0.0, inverse: [0.0, 0.0, 1.0 / (sum + h)] },
             (false, false) => return Pair { centre: 0.0, inverse: [0.0; 3] },
-        };
-        let spread: f64 = (0..k).map(|j| d[j] * (price[j] - centre) * (price[j] - centre)).sum();
-        let determinant = (spread + g) * (sum + h) + centre * centre * h * sum;
-        let inverse = [sum + h, centre * h, spread + g + centre * centre * h];
+        }
+        let centre = if sum > 0.0 { first / sum } else { 0.0 };
+        let square = |(d, p): (&f64, &f64)| d * (p - centre) * (p - centre);
+        let spread = d.iter().zip(price).map(square).sum::<f64>() + g;
+        let determinant = spread * (sum + h) + centre * centre * h * sum;
+        let inverse = [sum + h, centre * h, spread + centre * centre * h];
         Pair { centre, inverse: inverse.map(|x| x / determinant) }
     }
 }
 
 /// Gauss's elimination with complete pivoting, rows and columns scaled alike.
+#[derive(Clone, Debug, Default)]
 struct Factors {
     k: usize,
     matrix: Vec<f64>,

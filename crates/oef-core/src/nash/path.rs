@@ -7,7 +7,7 @@
 //! one's sign kept, then Newton's steps at right angles to it. So a turn is a bend like any other.
 
 use super::market::Market;
-use super::point::{Point, thrift, units};
+use super::point::{Point, Work, thrift};
 
 /// Where the path begins.
 const MU_START: f64 = 1.0;
@@ -23,8 +23,8 @@ const SHORT: f64 = 0.3;
 const SHORT_MAX: usize = 8;
 /// The least part of `mu` that a long step aims at.
 const SIGMA_MIN: f64 = 0.02;
-/// The greatest relative error of a point that counts as one of the path.
-const NEAR: f64 = 0.2;
+/// The first step along the path.
+const LENGTH_START: f64 = 0.5;
 /// Newton's steps back to the path, after a step along it and at its beginning.
 const CORRECTIONS_MAX: usize = 6;
 const FIRST_CORRECTIONS_MAX: usize = 60;
@@ -46,11 +46,11 @@ pub(super) enum Pace {
 /// A walk along the path of a market.
 pub(super) struct Walk<'a> {
     market: &'a Market,
-    pub units: Vec<f64>,
     pub point: Point,
     mu: f64,
     /// Newton's systems solved so far.
     pub steps: usize,
+    work: Work,
 }
 
 /// The path's direction of length 1, in the logarithms of all variables and, last, of `mu`; and the same in
@@ -68,62 +68,64 @@ impl Tangent {
 
 impl<'a> Walk<'a> {
     pub fn new(market: &'a Market) -> Self {
-        let units = units(market);
-        let point = Point::start(market, &units, MU_START);
-        Walk { market, units, point, mu: MU_START, steps: 0 }
+        let point = Point::start(market, MU_START);
+        Walk { market, point, mu: MU_START, steps: 0, work: Work::default() }
     }
 
     /// Goes on until `mu` is as small as wanted; whether it became so.
     pub fn go(&mut self, pace: Pace, wanted: f64, stop: &dyn Fn() -> bool) -> bool {
         match pace {
             Pace::Long => self.hurry(wanted, stop),
-            Pace::Close => self.trace(wanted, 0.5, stop),
-            Pace::Closer => self.trace(wanted, 0.05, stop),
+            Pace::Close => self.trace(wanted, 0.2, stop),
+            Pace::Closer => self.trace(wanted, 0.01, stop),
         }
     }
 
     /// Predictor and corrector: the second-order terms of the step to `mu = 0` are taken into account in the
     /// step that is made, which aims at a smaller `mu` the farther the first one got.
     fn hurry(&mut self, wanted: f64, stop: &dyn Fn() -> bool) -> bool {
-        let (market, units) = (self.market, &self.units);
-        self.mu = self.point.mu(market, units);
+        let market = self.market;
+        self.mu = self.point.mu(market);
+        let (mut affine, mut step, mut plain) = Default::default();
         let mut short = 0;
         for _ in 0..LONG_MAX {
             if self.mu <= wanted || short > SHORT_MAX || stop() {
                 break;
             }
             self.steps += 1;
-            let system = self.point.system(market);
-            let affine = self.point.step(market, units, &system, (0.0, 0.0), None);
-            let reach = self.point.reach(&affine).min(1.0);
-            let mu_affine = self.point.mu_after(market, units, &affine, reach);
-            let sigma = (mu_affine / self.mu).powi(2).clamp(SIGMA_MIN, 1.0);
+            let (point, work) = (&mut self.point, &mut self.work);
+            point.prepare(market, work);
+            point.step(market, work, (0.0, 0.0), None, &mut affine);
+            let reach = point.reach(&affine).min(1.0);
+            let sigma = (point.mu_after(market, &affine, reach) / self.mu).powi(2);
             let towards = |sigma: f64| (sigma * self.mu, thrift(sigma * self.mu));
-            let part = |step: &Point| (TO_BOUNDARY * self.point.reach(step)).min(1.0);
-            let mut step = self.point.step(market, units, &system, towards(sigma), Some(&affine));
-            if part(&step) < SHORT {
-                let plain = self.point.step(market, units, &system, towards(0.5), None);
-                if part(&plain) > part(&step) {
-                    step = plain;
+            let goal = towards(sigma.clamp(SIGMA_MIN, 1.0));
+            point.step(market, work, goal, Some(&affine), &mut step);
+            let mut part = (TO_BOUNDARY * point.reach(&step)).min(1.0);
+            if part < SHORT {
+                point.step(market, work, towards(0.5), None, &mut plain);
+                let other = (TO_BOUNDARY * point.reach(&plain)).min(1.0);
+                if other > part {
+                    part = other;
+                    std::mem::swap(&mut step, &mut plain);
                 }
             }
-            let part = part(&step);
-            drop(system);
             if !step.is_finite() {
                 break;
             }
-            self.point.advance(&step, part);
-            self.mu = self.point.mu(market, units);
+            point.advance(&step, part);
+            self.mu = point.mu(market);
             short = if part < 0.1 { short + 1 } else { 0 };
         }
         self.mu <= wanted
     }
 
-    /// Along the path by its length, with steps of `length` at first.
-    fn trace(&mut self, wanted: f64, mut length: f64, stop: &dyn Fn() -> bool) -> bool {
+    /// Along the path by its length; points with a relative error of less than `near` count as points of it.
+    fn trace(&mut self, wanted: f64, near: f64, stop: &dyn Fn() -> bool) -> bool {
+        let mut length = LENGTH_START;
         let last = self.steps + CLOSE_MAX;
         let first = if self.steps == 0 { FIRST_CORRECTIONS_MAX } else { CORRECTIONS_MAX };
-        if !self.correct(None, first) {
+        if !self.correct(None, near, first) {
             return false;
         }
         let Some(mut ahead) = self.tangent(None) else { return false };
@@ -134,7 +136,7 @@ impl<'a> Walk<'a> {
             self.point.advance(&ahead.step, length);
             self.set_mu(self.mu * (1.0 + change * length));
             let steps = self.steps;
-            let on_path = self.correct(Some(&ahead), CORRECTIONS_MAX);
+            let on_path = self.correct(Some(&ahead), near, CORRECTIONS_MAX);
             let next = if on_path { self.tangent(Some(&ahead)) } else { None };
             let bend = |next: &Tangent| dot(&ahead.logarithms, &next.logarithms);
             match next.map(|next| (bend(&next), next)) {
@@ -172,22 +174,23 @@ impl<'a> Walk<'a> {
     /// Newton's step to the path with `mu` as it is, and what a change of its logarithm adds.
     fn steps_here(&mut self) -> Option<(Point, Point)> {
         self.steps += 1;
-        let (market, units) = (self.market, &self.units);
-        let system = self.point.system(market);
+        let (market, point, work) = (self.market, &self.point, &mut self.work);
+        let (mut correct, mut along) = Default::default();
         let here = (self.mu, thrift(self.mu));
         // The step is linear in both goals, and thrift grows as `mu` to the power of 0.4.
         let there = (2.0 * here.0, 1.4 * here.1);
-        let correct = self.point.step(market, units, &system, here, None);
-        let mut along = self.point.step(market, units, &system, there, None);
+        point.prepare(market, work);
+        point.step(market, work, here, None, &mut correct);
+        point.step(market, work, there, None, &mut along);
         along.advance(&correct, -1.0);
         (along.is_finite() && correct.is_finite()).then_some((correct, along))
     }
 
     /// Back to the path, at right angles to a tangent or else with `mu` as it is; whether it is reached.
-    fn correct(&mut self, tangent: Option<&Tangent>, steps_max: usize) -> bool {
+    fn correct(&mut self, tangent: Option<&Tangent>, near: f64, steps_max: usize) -> bool {
         let market = self.market;
         for _ in 0..steps_max {
-            if self.point.deviation(market, &self.units, self.mu) < NEAR {
+            if self.point.deviation(market, self.mu) < near {
                 return true;
             }
             let Some((mut step, along)) = self.steps_here() else { return false };
@@ -202,7 +205,7 @@ impl<'a> Walk<'a> {
             self.point.advance(&step, part);
             self.set_mu(self.mu * (1.0 + part * change));
         }
-        self.point.deviation(market, &self.units, self.mu) < NEAR
+        self.point.deviation(market, self.mu) < near
     }
 }
 

@@ -16,7 +16,7 @@
 //! which goes to 0 with the root of `mu`, more slowly than what it has to outweigh.
 
 use super::market::Market;
-use super::newton::{Change, Equations, Goal, System};
+use super::newton::{Change, Goal, Origin, System};
 
 /// The thrift at `mu = 1`.
 const THRIFT: f64 = 0.1;
@@ -35,22 +35,38 @@ pub(super) struct Point {
     pub thrift: f64,
 }
 
-/// The units of the products of prices and what is left of the types.
-pub(super) fn units(market: &Market) -> Vec<f64> {
-    let mut units = vec![0.0; market.k];
-    for l in 0..market.n {
-        for (unit, v) in units.iter_mut().zip(market.speed(l)) {
-            *unit += market.weight[l] * v;
-        }
+/// What steps are computed with, kept from one to the next.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Work {
+    system: System,
+    goal: Goal,
+}
+
+/// The products that a step aims at, less the second-order terms of an earlier one.
+struct Products<'a> {
+    mu: f64,
+    affine: Option<&'a Point>,
+}
+
+impl Products<'_> {
+    fn money(&self, l: usize) -> f64 {
+        self.mu - self.affine.map_or(0.0, |a| a.alpha[l] * a.q[l])
     }
-    units.iter().zip(&market.supply).map(|(u, m)| u * m).collect()
+
+    fn room(&self, l: usize) -> f64 {
+        self.mu - self.affine.map_or(0.0, |a| a.lambda[l] * a.r[l])
+    }
+
+    fn left(&self, market: &Market, j: usize) -> f64 {
+        self.mu * market.unit[j] - self.affine.map_or(0.0, |a| a.price[j] * a.z[j])
+    }
 }
 
 /// What the units add up to.
-fn measure(market: &Market, units: &[f64]) -> f64 {
+fn measure(market: &Market) -> f64 {
     let limited = (0..market.n).filter(|&l| market.is_limited(l)).count();
     let speeds: f64 = market.speed.iter().sum();
-    speeds + units.iter().sum::<f64>() + (market.n + limited) as f64
+    speeds + market.unit.iter().sum::<f64>() + (market.n + limited) as f64
 }
 
 pub(super) fn thrift(mu: f64) -> f64 {
@@ -60,14 +76,14 @@ pub(super) fn thrift(mu: f64) -> f64 {
 impl Point {
     /// A point near the path for a large `mu`, where the path is known: prices are so high that next to
     /// nothing is bought.
-    pub fn start(market: &Market, units: &[f64], mu: f64) -> Self {
+    pub fn start(market: &Market, mu: f64) -> Self {
         let (n, k) = (market.n, market.k);
         let price: Vec<f64> =
-            units.iter().zip(&market.supply).map(|(u, m)| 1.5 * mu * u / m).collect();
+            market.unit.iter().zip(&market.supply).map(|(u, m)| 1.5 * mu * u / m).collect();
         let mut point = Point {
             y: vec![0.0; n * k],
             s: vec![1.0; n * k],
-            z: units.iter().zip(&price).map(|(u, p)| mu * u / p).collect(),
+            z: market.unit.iter().zip(&price).map(|(u, p)| mu * u / p).collect(),
             price,
             thrift: thrift(mu),
             ..Point::default()
@@ -92,17 +108,17 @@ impl Point {
     }
 
     /// The mean of the products in their units.
-    pub fn mu(&self, market: &Market, units: &[f64]) -> f64 {
+    pub fn mu(&self, market: &Market) -> f64 {
         let sum = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         let limited = (0..market.n).filter(|&l| market.is_limited(l));
         let full: f64 = limited.map(|l| self.lambda[l] * self.r[l]).sum();
         let products =
             sum(&self.y, &self.s) + sum(&self.alpha, &self.q) + sum(&self.price, &self.z);
-        (products + full) / measure(market, units)
+        (products + full) / measure(market)
     }
 
     /// The same after a part of a step.
-    pub fn mu_after(&self, market: &Market, units: &[f64], step: &Point, part: f64) -> f64 {
+    pub fn mu_after(&self, market: &Market, step: &Point, part: f64) -> f64 {
         let sum = |a: &[f64], da: &[f64], b: &[f64], db: &[f64]| -> f64 {
             let pairs = a.iter().zip(da).zip(b.iter().zip(db));
             pairs.map(|((a, da), (b, db))| (a + part * da) * (b + part * db)).sum()
@@ -113,11 +129,11 @@ impl Point {
         let after =
             |l: usize| (self.lambda[l] + part * step.lambda[l]) * (self.r[l] + part * step.r[l]);
         let full: f64 = (0..market.n).filter(|&l| market.is_limited(l)).map(after).sum();
-        (products + full) / measure(market, units)
+        (products + full) / measure(market)
     }
 
     /// How far this is from the path's point of `mu`: the greatest relative error of a product or a slack.
-    pub fn deviation(&self, market: &Market, units: &[f64], mu: f64) -> f64 {
+    pub fn deviation(&self, market: &Market, mu: f64) -> f64 {
         let k = market.k;
         let mut most = 0.0_f64;
         let mut look = |error: f64, scale: f64| {
@@ -144,82 +160,52 @@ impl Point {
             }
         }
         for j in 0..k {
-            look(self.price[j] * self.z[j] - mu * units[j], mu * units[j]);
+            look(self.price[j] * self.z[j] - mu * market.unit[j], mu * market.unit[j]);
             look(left[j] - self.z[j], self.z[j]);
         }
         most
     }
 
-    /// The system of Newton's steps from here.
-    pub fn system<'a>(&'a self, market: &'a Market) -> System<'a> {
-        let ratio = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a / b).collect();
-        System::new(Equations {
-            market,
-            y: &self.y,
-            price: &self.price,
-            response: ratio(&self.y, &self.s),
-            kappa: self.alpha.iter().map(|a| a + self.thrift).collect(),
-            income_slope: ratio(&self.q, &self.alpha),
-            demand_slope: ratio(&self.r, &self.lambda),
-            price_slope: ratio(&self.z, &self.price),
-        })
+    /// Prepares Newton's steps from here.
+    pub fn prepare(&self, market: &Market, work: &mut Work) {
+        let ratio = |to: &mut Vec<f64>, a: &[f64], b: &[f64]| {
+            to.clear();
+            to.extend(a.iter().zip(b).map(|(a, b)| a / b));
+        };
+        let system = &mut work.system;
+        ratio(&mut system.response, &self.y, &self.s);
+        ratio(&mut system.income_slope, &self.q, &self.alpha);
+        ratio(&mut system.demand_slope, &self.r, &self.lambda);
+        ratio(&mut system.price_slope, &self.z, &self.price);
+        system.kappa.clear();
+        system.kappa.extend(self.alpha.iter().map(|a| a + self.thrift));
+        system.factor(Origin { market, y: &self.y, price: &self.price });
     }
 
     /// The step towards `mu` and a thrift, with the second-order terms of an earlier one.
     pub fn step(
         &self,
         market: &Market,
-        units: &[f64],
-        system: &System<'_>,
+        work: &mut Work,
         (mu, thrift): (f64, f64),
         affine: Option<&Point>,
-    ) -> Point {
+        step: &mut Point,
+    ) {
         let (n, k) = (market.n, market.k);
-        let second = |pick: fn(&Point) -> (&[f64], &[f64]), i: usize| {
-            affine.map_or(0.0, |a| {
-                let (x, y) = pick(a);
-                x[i] * y[i]
-            })
+        step.s.resize(n * k, 0.0);
+        self.aim(market, &mut work.goal, (mu, thrift), affine, &mut step.s);
+        // The lists go to and fro, so that nothing has to be made anew.
+        let mut change = Change {
+            y: std::mem::take(&mut step.y),
+            alpha: std::mem::take(&mut step.alpha),
+            lambda: std::mem::take(&mut step.lambda),
+            price: std::mem::take(&mut step.price),
         };
-        let money = |l: usize| mu - second(|a| (&a.alpha, &a.q), l);
-        let room = |l: usize| mu - second(|a| (&a.lambda, &a.r), l);
-        let left = |j: usize| mu * units[j] - second(|a| (&a.price, &a.z), j);
-        let mut goal = Goal {
-            beta: vec![0.0; n * k],
-            income: Vec::with_capacity(n),
-            room: Vec::with_capacity(n),
-            supply: (0..k).map(|j| market.supply[j] - left(j) / self.price[j]).collect(),
-        };
-        // What `s` lacks, row after row.
-        let mut lacks = vec![0.0; n * k];
+        let origin = Origin { market, y: &self.y, price: &self.price };
+        work.system.solve(origin, &work.goal, &mut change);
+        let Change { y, alpha, lambda, price } = change;
         for l in 0..n {
-            let row = l * k..(l + 1) * k;
-            let (v, y, s) = (market.speed(l), &self.y[row.clone()], &self.s[row.clone()]);
-            let (kappa, lambda) = (self.alpha[l] + thrift, self.lambda[l]);
-            let (beta, lack) = (&mut goal.beta[row.clone()], &mut lacks[row.clone()]);
-            let mut crossed = 0.0;
-            if let Some(a) = affine {
-                let (dy, ds) = (&a.y[row.clone()], &a.s[row]);
-                for j in 0..k {
-                    lack[j] =
-                        kappa * self.price[j] + lambda - v[j] - s[j] + a.alpha[l] * a.price[j];
-                    beta[j] = (mu * v[j] - dy[j] * ds[j] - y[j] * lack[j]) / s[j];
-                    crossed += a.price[j] * dy[j];
-                }
-            } else {
-                for j in 0..k {
-                    lack[j] = kappa * self.price[j] + lambda - v[j] - s[j];
-                    beta[j] = (mu * v[j] - y[j] * lack[j]) / s[j];
-                }
-            }
-            goal.income.push(1.0 - money(l) / self.alpha[l] - crossed);
-            let limited = market.is_limited(l);
-            goal.room.push(if limited { market.demand[l] - room(l) / lambda } else { 0.0 });
-        }
-        let Change { y, alpha, lambda, price } = system.solve(&goal);
-        let mut s = lacks;
-        for l in 0..n {
-            let (v, s) = (market.speed(l), &mut s[l * k..][..k]);
+            let (v, s) = (market.speed(l), &mut step.s[l * k..][..k]);
             let kappa = self.alpha[l] + self.thrift;
             for j in 0..k {
                 let change = kappa * price[j] + self.price[j] * alpha[l] + lambda[l];
@@ -229,16 +215,58 @@ impl Point {
         let slack = |product: f64, dual: f64, slack: f64, change: f64| {
             if slack.is_finite() { (product - slack * change) / dual - slack } else { 0.0 }
         };
-        Point {
-            q: (0..n).map(|l| slack(money(l), self.alpha[l], self.q[l], alpha[l])).collect(),
-            r: (0..n).map(|l| slack(room(l), self.lambda[l], self.r[l], lambda[l])).collect(),
-            z: (0..k).map(|j| slack(left(j), self.price[j], self.z[j], price[j])).collect(),
-            thrift: thrift - self.thrift,
-            y,
-            s,
-            alpha,
-            lambda,
-            price,
+        let goal = Products { mu, affine };
+        let q = (0..n).map(|l| slack(goal.money(l), self.alpha[l], self.q[l], alpha[l]));
+        step.q.clear();
+        step.q.extend(q);
+        let r = (0..n).map(|l| slack(goal.room(l), self.lambda[l], self.r[l], lambda[l]));
+        step.r.clear();
+        step.r.extend(r);
+        let left = |j: usize| goal.left(market, j);
+        step.z = (0..k).map(|j| slack(left(j), self.price[j], self.z[j], price[j])).collect();
+        step.thrift = thrift - self.thrift;
+        (step.y, step.alpha, step.lambda, step.price) = (y, alpha, lambda, price);
+    }
+
+    /// The right-hand side of a step; `lacks` becomes what `s` lacks.
+    fn aim(
+        &self,
+        market: &Market,
+        goal: &mut Goal,
+        (mu, thrift): (f64, f64),
+        affine: Option<&Point>,
+        lacks: &mut [f64],
+    ) {
+        let (n, k) = (market.n, market.k);
+        let wanted = Products { mu, affine };
+        let price = &self.price[..k];
+        let sold = |j: usize| market.supply[j] - wanted.left(market, j) / price[j];
+        goal.supply = (0..k).map(sold).collect();
+        goal.beta.resize(n * k, 0.0);
+        goal.income.clear();
+        goal.room.clear();
+        for l in 0..n {
+            let row = l * k..(l + 1) * k;
+            let (v, y, s) = (market.speed(l), &self.y[row.clone()], &self.s[row.clone()]);
+            let (kappa, lambda) = (self.alpha[l] + thrift, self.lambda[l]);
+            let (beta, lack) = (&mut goal.beta[row.clone()], &mut lacks[row.clone()]);
+            let mut crossed = 0.0;
+            if let Some(a) = affine {
+                let (dy, ds, dp) = (&a.y[row.clone()], &a.s[row], &a.price[..k]);
+                for j in 0..k {
+                    lack[j] = kappa * price[j] + lambda - v[j] - s[j] + a.alpha[l] * dp[j];
+                    beta[j] = (mu * v[j] - dy[j] * ds[j] - y[j] * lack[j]) / s[j];
+                    crossed += dp[j] * dy[j];
+                }
+            } else {
+                for j in 0..k {
+                    lack[j] = kappa * price[j] + lambda - v[j] - s[j];
+                    beta[j] = (mu * v[j] - y[j] * lack[j]) / s[j];
+                }
+            }
+            goal.income.push(1.0 - wanted.money(l) / self.alpha[l] - crossed);
+            let limited = market.is_limited(l);
+            goal.room.push(if limited { market.demand[l] - wanted.room(l) / lambda } else { 0.0 });
         }
     }
 
@@ -248,8 +276,9 @@ impl Point {
         for (at, by) in self.lists().into_iter().zip(step.lists()) {
             for (a, d) in at.iter().zip(by) {
                 // Both are zero where a row has no demand or cannot run.
-                let ratio = if *d < 0.0 { -d / a } else { 0.0 };
-                shrinks = if ratio > shrinks { ratio } else { shrinks };
+                if -d > shrinks * a {
+                    shrinks = -d / a;
+                }
             }
         }
         1.0 / shrinks
@@ -276,7 +305,9 @@ impl Point {
     }
 
     pub fn is_finite(&self) -> bool {
-        self.lists().iter().all(|list| list.iter().all(|x| !x.is_nan()))
+        // Whatever is wrong in a row is wrong in its prices of money and demand.
+        let lists = [&self.alpha, &self.lambda, &self.price];
+        lists.iter().all(|list| list.iter().all(|x| x.is_finite()))
     }
 
     fn lists(&self) -> [&Vec<f64>; 8] {
