@@ -117,7 +117,6 @@ impl From<SolveError> for Failure {
             SolveError::TooLarge { .. } => {
                 "merge tenants with equal profiles, or take `noncooperative`, which has no such limit"
             }
-            SolveError::Stopped { .. } => "allow more time with --time-limit",
             SolveError::Numerical { .. } => {
                 "check the units of the throughputs and weights; a huge range between them is the \
                  usual cause"

@@ -203,11 +203,6 @@ fn an_answer_that_a_time_limit_cut_short_has_a_gap_and_no_envy() {
     let counts = (0..8).map(|j| format!("g{j}=40")).collect::<Vec<_>>().join(",");
     let args = ["share", "-", "--counts", &counts, "--time-limit", "100ms", "--json"];
     let ran = oef_with(&args, table);
-    if ran.code == 4 {
-        // A machine too slow for any answer within the limit says so.
-        assert!(ran.err.contains("stopped before a first answer"), "{}", ran.err);
-        return;
-    }
     let json = ran.json();
     assert_eq!(json["audit"]["envy_free"]["holds"], true);
     let (status, gap) = (&json["solver"]["status"], json["solver"]["gap"].as_f64());

@@ -122,8 +122,14 @@ impl Instance {
     }
 
     /// The members of a row, in the order of their names.
-    fn members(&self, row: usize) -> &[Member] {
+    pub fn members(&self, row: usize) -> &[Member] {
         &self.members[self.first_member[row]..self.first_member[row + 1]]
+    }
+
+    /// Whether no row has more GPUs than it can use.
+    pub fn is_within_demands(&self, x: &[f64]) -> bool {
+        let bundles = x.chunks_exact(self.width().max(1)).zip(&self.demand);
+        bundles.into_iter().all(|(own, demand)| own.iter().sum::<f64>() <= *demand)
     }
 
     /// Takes back what rounding has handed out above capacities and caps.
@@ -239,19 +245,6 @@ impl Instance {
     /// Speedup of a type, averaged over the rows by weight.
     fn mean_speed(&self, j: usize) -> f64 {
         (0..self.rows()).map(|l| self.weight[l] * self.profile(l)[j]).sum()
-    }
-
-    /// The rows' shares from those of the problem's workloads.
-    pub fn collect(&self, shares: &Shares) -> Vec<f64> {
-        let mut x = vec![0.0; self.speedup.len()];
-        for row in 0..self.rows() {
-            for member in self.members(row) {
-                for (j, &gpu) in self.types.iter().enumerate() {
-                    x[row * self.width() + j] += shares.get(member.workload, gpu);
-                }
-            }
-        }
-        x
     }
 
     /// Prices in the order of the problem's types; a type that is left out is worth nothing.

@@ -1,6 +1,7 @@
 //! Fair shares of unlike GPUs: problems, mechanisms, and what can be proven about their results.
 #![forbid(unsafe_code)]
 
+mod allocation;
 pub mod audit;
 pub mod change;
 mod cooperative;

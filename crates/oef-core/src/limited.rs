@@ -5,10 +5,12 @@
 //! `sum_(l, j) x_lj <= limit` per cap, and solved by the simplex method. What a capped tenant leaves
 //! goes to the others by the program itself: levels rise until nobody can be raised.
 
+use crate::allocation::Allocation;
 use crate::instance::{Cap, Instance};
 use crate::lp::{Level, LpError, Program, Simplex, leximin, leximin_watched};
-use crate::market::Allocation;
 
+/// In the report.
+const METHOD: &str = "simplex, lexicographic levels";
 const INF: f64 = f64::INFINITY;
 
 /// The lexicographic max-min of `w_l.x_l / target_l`.
@@ -35,7 +37,8 @@ pub(crate) fn lexicographic(
     let simplex = Simplex::scaling(polytope.program.clone());
     let (simplex, gap) = leximin_watched(simplex, &levels, stop, &mut watch)?;
     let x = polytope.shares(&simplex);
-    Ok(Allocation { x, price, gap, pivots: simplex.pivots })
+    let pivots = simplex.pivots;
+    Ok(Allocation { x, price, gap, pivots, method: METHOD, canonical: true })
 }
 
 /// The most total throughput; with `floors`, no tenant below what it can use of its equal split.
@@ -64,7 +67,8 @@ pub(crate) fn total(
         simplex = leximin(simplex, &levels, stop)?.0;
     }
     let x = polytope.shares(&simplex);
-    Ok(Allocation { x, price, gap, pivots: simplex.pivots })
+    let pivots = simplex.pivots;
+    Ok(Allocation { x, price, gap, pivots, method: METHOD, canonical: true })
 }
 
 /// A vertex among the shares that give every row at least the wanted throughput, with the most total

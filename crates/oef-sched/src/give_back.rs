@@ -61,6 +61,7 @@ pub(crate) fn give_back(
 
 fn nothing() -> SolverReport {
     SolverReport {
+        canonical: true,
         status: Status::Optimal,
         method: "nothing to share".into(),
         gap: 0.0,
@@ -136,7 +137,7 @@ pub(crate) fn equal_division(problem: &Problem, mechanism: Mechanism) -> Outcome
         }
     }
     let (status, method) = (Status::Feasible, "division by weight".into());
-    let solver = SolverReport { status, method, gap: 1.0, iterations: 0 };
+    let solver = SolverReport { status, method, gap: 1.0, canonical: true, iterations: 0 };
     Outcome { mechanism, shares, prices: Vec::new(), trades: Vec::new(), solver }
 }
 

@@ -116,10 +116,19 @@ fn check_finite(problem: &Problem, outcome: &Outcome) -> Result<(), SolveError> 
 
 /// Says so where a time limit ended a solve before the optimum was proven.
 fn note_unproven(outcome: &Outcome, printer: &Printer) {
-    if outcome.solver.status == Status::Feasible {
-        let gap = percent(outcome.solver.gap);
-        let what = format!("{}: stopped before the optimum was proven", outcome.mechanism);
-        printer.note(&format!("{what}; the optimum is at most {gap} better than this answer"));
+    let (mechanism, report) = (outcome.mechanism, &outcome.solver);
+    if report.status == Status::Feasible {
+        let rest = match report.gap.is_finite() {
+            true => {
+                format!("the optimum is at most {} better than this answer", percent(report.gap))
+            }
+            false => "how far this answer is from the optimum is not known".into(),
+        };
+        printer.note(&format!("{mechanism}: stopped before the optimum was proven; {rest}"));
+    } else if !report.canonical {
+        printer.note(&format!(
+            "{mechanism}: optimal, but ties were not broken to the end: another answer may be as good"
+        ));
     }
 }
 

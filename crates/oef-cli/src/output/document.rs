@@ -101,6 +101,7 @@ pub struct SolverDocument {
     seconds: Option<f64>,
     method: String,
     gap: f64,
+    canonical: bool,
     iterations: usize,
 }
 
@@ -112,6 +113,7 @@ impl SolverDocument {
             seconds,
             method: outcome.solver.method.to_string(),
             gap: gap(outcome.solver.gap),
+            canonical: outcome.solver.canonical,
             iterations: outcome.solver.iterations,
         }
     }

@@ -16,8 +16,13 @@ pub(crate) fn outcome(problem: &Problem, rows: &[&[f64]]) -> Outcome {
             shares.set(WorkloadId(l), TypeId(j), gpus);
         }
     }
-    let solver =
-        SolverReport { status: Status::Optimal, method: "by hand".into(), gap: 0.0, iterations: 0 };
+    let solver = SolverReport {
+        status: Status::Optimal,
+        method: "by hand".into(),
+        gap: 0.0,
+        canonical: true,
+        iterations: 0,
+    };
     Outcome { mechanism: Mechanism::MaxMin, shares, prices: Vec::new(), trades: Vec::new(), solver }
 }
 

@@ -16,10 +16,10 @@ use super::groups::{Drafts, Groups, Outcome};
 use super::interior::Point;
 use super::multipliers::{self, Envy};
 use super::vertex::Vertex;
+use crate::allocation::Allocation;
 use crate::ids::TypeId;
 use crate::instance::Instance;
 use crate::linalg::dot;
-use crate::market::Allocation;
 use crate::scaled::Scaled;
 use std::collections::BTreeMap;
 
@@ -311,5 +311,6 @@ fn canonical(
     let y = program.bundles();
     let gap = ((bound - scaled.total(&y)) / bound).abs();
     let (x, price) = (scaled.to_shares(instance, &y), scaled.to_prices(instance, &price));
-    (gap <= EXACT).then_some(Allocation { x, price, gap, pivots: program.pivots() })
+    let (pivots, method) = (program.pivots(), super::METHOD);
+    (gap <= EXACT).then_some(Allocation { x, price, gap, pivots, method, canonical: true })
 }

@@ -31,12 +31,16 @@ mod targets;
 mod vertex;
 
 use crate::OPTIMALITY_TOLERANCE;
+use crate::allocation::Allocation;
 use crate::instance::Instance;
 use crate::lp::LpError;
-use crate::market::Allocation;
 use crate::scaled::Scaled;
 use envy_program::EnvyProgram;
 
+/// In the report, where it starts from its last answer.
+const GOING_ON: &str = "parametric simplex from the last vertex, proven group by group";
+/// In the report.
+const METHOD: &str = "interior point, then simplex with envy rows on demand";
 /// Up to here the simplex method alone is faster.
 const SIMPLEX_MAX: usize = 8;
 /// Complementarity at which the interior path ends: the bundles are then good to ten digits.
@@ -62,14 +66,6 @@ const NEIGHBOURS: usize = 8;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
     kept: Option<again::Kept>,
-    went_on: bool,
-}
-
-impl State {
-    /// Whether the last solve went on from the one before it.
-    pub fn went_on(&self) -> bool {
-        self.went_on
-    }
 }
 
 /// An answer with the optimal vertex that it was made from.
@@ -94,15 +90,14 @@ pub(crate) fn solve(
     stop: &dyn Fn() -> bool,
 ) -> Result<Allocation, LpError> {
     let scaled = Scaled::new(instance);
-    state.went_on = false;
     if scaled.n <= SIMPLEX_MAX {
         return from_scratch(instance, &scaled, stop);
     }
     if let Some(kept) = state.kept.take()
         && let Some(found) = again::solve(&kept, instance, &scaled, stop)
     {
-        (state.kept, state.went_on) = (Some(found.kept), true);
-        return Ok(found.allocation);
+        state.kept = Some(found.kept);
+        return Ok(Allocation { method: GOING_ON, ..found.allocation });
     }
     let data = data::Data::new(&scaled);
     let start = interior::Point::start(&data, &scaled.neighbours(NEIGHBOURS));
@@ -194,7 +189,7 @@ fn on_face(
     state.kept = Some(again::Kept::new(instance, found.vertex, found.bundles, &run.point));
     let price = scaled.to_prices(instance, &run.point.p);
     let x = scaled.to_shares(instance, &found.y);
-    Some(Allocation { x, price, gap, pivots: found.pivots })
+    Some(Allocation { x, price, gap, pivots: found.pivots, method: METHOD, canonical: true })
 }
 
 /// The vertex with shared bundles near the end of the path.
@@ -286,6 +281,8 @@ fn finish(
         price: scaled.to_prices(instance, &price),
         gap: ((bound - total) / bound).abs(),
         pivots: program.pivots(),
+        method: METHOD,
+        canonical: true,
     };
     Ok(Finished { allocation, vertex, bundles })
 }
@@ -300,7 +297,8 @@ fn from_menu(
     let y = menu::choose(scaled, &point.y);
     let gap = ((bound - scaled.total(&y)) / bound).abs();
     let price = scaled.to_prices(instance, &point.p);
-    Allocation { x: scaled.to_shares(instance, &y), price, gap, pivots: 0 }
+    let x = scaled.to_shares(instance, &y);
+    Allocation { x, price, gap, pivots: 0, method: METHOD, canonical: false }
 }
 
 /// Computes the shares under caps. `division` are the shares of the plain division of every type
@@ -353,7 +351,7 @@ fn finish_limited(
     program.make_canonical(stop)?;
     let x = scaled.to_shares(instance, &program.bundles());
     let price = scaled.to_prices(instance, &price);
-    Ok(Allocation { x, price, gap, pivots: program.pivots() })
+    Ok(Allocation { x, price, gap, pivots: program.pivots(), method: METHOD, canonical: true })
 }
 
 /// The last answer, or else the plain division, which nobody envies either, where the program could not be
@@ -364,7 +362,8 @@ fn cut_short(instance: &Instance, found: Option<Allocation>, division: &[f64]) -
     let price: Vec<f64> = (0..k).map(fastest).collect();
     let bound: f64 = price.iter().zip(&instance.capacity).map(|(p, m)| p * m).sum();
     let mut answer =
-        found.unwrap_or_else(|| Allocation { x: division.to_vec(), price, gap: 0.0, pivots: 0 });
+        found.unwrap_or_else(|| Allocation::closed_form(division.to_vec(), price, METHOD));
+    answer.canonical = false;
     let worth = |(e, x): (usize, &f64)| instance.profile(e / k)[e % k] * x;
     let total: f64 = answer.x.iter().enumerate().map(worth).sum();
     let gap = if bound > 0.0 { 1.0 - total / bound } else { 0.0 };

@@ -1,8 +1,8 @@
 //! `noncooperative` and `gavel`: the same level for all, as high as it goes, then the rest higher.
 
-use super::Allocation;
 use super::master::{Goal, Master, Position, least_price};
 use super::smooth::Smooth;
+use crate::allocation::Allocation;
 use crate::instance::Instance;
 use crate::lp::LpError;
 
@@ -42,6 +42,8 @@ pub(crate) fn lexicographic(
         price: vec![0.0; k],
         gap: 0.0,
         pivots: 0,
+        method: "column generation, lexicographic levels",
+        canonical: true,
     };
     let mut types: Vec<usize> = (0..k).collect();
     let mut rows: Vec<usize> =

@@ -15,16 +15,3 @@ mod surplus;
 
 pub(crate) use levels::{Levelling, MarketState, lexicographic};
 pub(crate) use surplus::{efficiency, incentive};
-
-/// Shares and prices of the rows of an instance.
-#[derive(Clone, Debug)]
-pub(crate) struct Allocation {
-    /// GPUs, row after row.
-    pub x: Vec<f64>,
-    /// Price per type, in units of the objective per GPU.
-    pub price: Vec<f64>,
-    /// Relative distance between the objective and the bound that the prices prove.
-    pub gap: f64,
-    /// Simplex pivots.
-    pub pivots: usize,
-}

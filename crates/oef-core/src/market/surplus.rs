@@ -2,9 +2,10 @@
 //! then the max-min of throughput over equal split among the optima.
 
 use super::levels::{Levelling, MarketState};
+use super::lexicographic;
 use super::master::{Goal, Master, Position};
 use super::smooth::Smooth;
-use super::{Allocation, lexicographic};
+use crate::allocation::Allocation;
 use crate::instance::Instance;
 use crate::lp::LpError;
 
@@ -92,5 +93,6 @@ fn share_surplus(
     let floor: f64 = floors.iter().zip(&rate).map(|(f, r)| f * (1.0 / r.min(1.0) - 1.0)).sum();
     allocation.gap = ((spent - floor - total) / total).abs();
     allocation.price = price.to_vec();
+    allocation.method = "column generation, levels on the optimal face";
     Ok(allocation)
 }

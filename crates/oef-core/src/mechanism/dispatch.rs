@@ -4,16 +4,13 @@ use super::{
     Mechanism, Options, Outcome, SolveError, SolverReport, Status, Trade, gandiva_fair, max_min,
 };
 use crate::OPTIMALITY_TOLERANCE;
-use crate::ids::{TypeId, WorkloadId};
+use crate::allocation::Allocation;
 use crate::instance::{Division, Instance, LastOrder};
 use crate::lp::LpError;
-use crate::market::{Allocation, Levelling, MarketState};
+use crate::market::{Levelling, MarketState};
 use crate::problem::{MAX_COOPERATIVE_PROFILES, Problem};
-use crate::shares::Shares;
+use crate::shares::dot;
 use crate::{cooperative, limited, market, nash};
-
-/// The method of `cooperative` where it starts from its last answer.
-const GOING_ON: &str = "parametric simplex from the last vertex, proven group by group";
 
 /// Computes the shares of `problem` under `mechanism`.
 ///
@@ -51,91 +48,123 @@ pub(crate) fn solve_again(
     memory: &mut Memory,
 ) -> Result<Outcome, SolveError> {
     let stop = || options.stop.is_some_and(|stop| stop());
-    match mechanism {
-        Mechanism::MaxMin => {
-            return Ok(closed_form(problem, mechanism, max_min::shares(problem), Vec::new()));
-        }
-        Mechanism::GandivaFair => {
-            let (shares, trades) = gandiva_fair::trade(problem);
-            return Ok(closed_form(problem, mechanism, shares, trades));
-        }
-        _ => {}
-    }
     let cap = if mechanism == Mechanism::Gavel { options.gavel_cap } else { None };
     let instance = Instance::new(problem, cap, &mut memory.order);
     check_size(&instance, mechanism)?;
-    let found = if instance.rows() == 0 {
-        Ok(nothing(&instance))
-    } else if instance.caps.is_empty() {
-        unlimited(&instance, mechanism, memory, &stop)
-    } else {
-        capped(problem, &instance, mechanism, &stop)
+    let mut trades = Vec::new();
+    let found = match instance.rows() {
+        0 => Ok(Allocation::closed_form(Vec::new(), Vec::new(), "nobody can use anything")),
+        _ => allocate(&instance, mechanism, memory, &mut trades, &stop),
     };
-    let allocation = found.map_err(|error| explain(mechanism, error))?;
+    let allocation = found.or_else(|error| match error {
+        LpError::Stopped => Ok(unfinished(&instance, mechanism)),
+        other => Err(SolveError::Numerical { mechanism, detail: other.to_string() }),
+    })?;
     let division = match mechanism {
-        Mechanism::Cooperative => Division::Proportional,
+        Mechanism::Cooperative | Mechanism::MaxMin | Mechanism::GandivaFair => {
+            Division::Proportional
+        }
         _ => Division::Sequential,
     };
-    let went_on = mechanism == Mechanism::Cooperative
-        && instance.caps.is_empty()
-        && memory.cooperative.went_on();
     let optimal = allocation.gap <= OPTIMALITY_TOLERANCE;
+    let prices = match mechanism {
+        Mechanism::GandivaFair => Vec::new(),
+        _ => instance.to_prices(problem, &allocation.price),
+    };
     Ok(Outcome {
         mechanism,
         shares: instance.to_shares(problem, &allocation.x, division),
-        prices: instance.to_prices(problem, &allocation.price),
-        trades: Vec::new(),
+        prices,
+        trades,
         solver: SolverReport {
             status: if optimal { Status::Optimal } else { Status::Feasible },
-            method: if went_on { GOING_ON } else { method(mechanism) }.into(),
+            method: allocation.method.into(),
             gap: allocation.gap,
+            canonical: allocation.canonical,
             iterations: allocation.pivots,
         },
     })
 }
 
-/// Nobody can use anything.
-fn nothing(instance: &Instance) -> Allocation {
-    Allocation { x: Vec::new(), price: vec![0.0; instance.width()], gap: 0.0, pivots: 0 }
+/// The solver of a mechanism.
+fn allocate(
+    instance: &Instance,
+    mechanism: Mechanism,
+    memory: &mut Memory,
+    trades: &mut Vec<Trade>,
+    stop: &dyn Fn() -> bool,
+) -> Result<Allocation, LpError> {
+    if let Some(x) = satisfied(instance) {
+        let price = if mechanism == Mechanism::GandivaFair {
+            Vec::new()
+        } else {
+            vec![0.0; instance.width()]
+        };
+        return Ok(Allocation::closed_form(x, price, "everybody has all that it can use"));
+    }
+    let mut level = |target: &[f64]| {
+        let levelling = Levelling { instance, target, held: &[], allowed: None };
+        let free = market::lexicographic(&levelling, &mut memory.market, stop)?;
+        // Demands that do not bind in the answer without them do not bind.
+        match instance.is_within_demands(&free.x) {
+            true => Ok(free),
+            false => limited::lexicographic(instance, target, stop),
+        }
+    };
+    match mechanism {
+        Mechanism::MaxMin => {
+            let x = max_min::divide(instance);
+            let price = average_use(instance, &x);
+            Ok(Allocation::closed_form(x, price, "division by weight"))
+        }
+        Mechanism::GandivaFair => {
+            let (x, done) = gandiva_fair::trade(instance);
+            *trades = done;
+            let pivots = trades.len();
+            Ok(Allocation { pivots, ..Allocation::closed_form(x, Vec::new(), "trading") })
+        }
+        Mechanism::Noncooperative => level(&instance.weight),
+        Mechanism::Gavel => level(&instance.equal_splits()),
+        Mechanism::Efficiency if instance.caps.is_empty() => market::efficiency(instance, stop),
+        Mechanism::Efficiency => limited::total(instance, false, stop),
+        Mechanism::Incentive if instance.caps.is_empty() => market::incentive(instance, stop),
+        Mechanism::Incentive => limited::total(instance, true, stop),
+        Mechanism::Cooperative if instance.caps.is_empty() => {
+            cooperative::solve(instance, &mut memory.cooperative, stop)
+        }
+        Mechanism::Cooperative => {
+            cooperative::solve_limited(instance, &max_min::divide(instance), stop)
+        }
+        Mechanism::Nash => nash::solve(instance, stop),
+    }
 }
 
-fn closed_form(
-    problem: &Problem,
-    mechanism: Mechanism,
-    shares: Shares,
-    trades: Vec<Trade>,
-) -> Outcome {
-    let prices =
-        if mechanism == Mechanism::MaxMin { average_use(problem, &shares) } else { Vec::new() };
-    let iterations = trades.len();
-    let method = method(mechanism).into();
-    let solver = SolverReport { status: Status::Optimal, method, gap: 0.0, iterations };
-    Outcome { mechanism, shares, prices, trades, solver }
+/// Where the plain division already gives everybody as many of its fastest GPUs as it can use, nobody could do better
+/// under any mechanism, and nothing has a price.
+fn satisfied(instance: &Instance) -> Option<Vec<f64>> {
+    if instance.demand.contains(&f64::INFINITY) {
+        return None;
+    }
+    let k = instance.width();
+    let x = max_min::divide(instance);
+    let has_all = |l: usize| {
+        let fastest = instance.profile(l).iter().copied().fold(0.0, f64::max);
+        let most = fastest * instance.demand[l];
+        dot(instance.profile(l), &x[l * k..][..k]) >= most * (1.0 - OPTIMALITY_TOLERANCE / 100.0)
+    };
+    (0..instance.rows()).all(has_all).then_some(x)
 }
 
 /// What a GPU of each type adds where it is: one more is divided as the others are.
-fn average_use(problem: &Problem, shares: &Shares) -> Vec<f64> {
-    let types = (0..problem.types().len()).map(TypeId);
-    let value = types.map(|j| {
-        let used = shares.used(j);
-        let rows = problem.workloads().iter().enumerate();
-        let worth: f64 = rows.map(|(l, w)| w.speedup[j.0] * shares.get(WorkloadId(l), j)).sum();
-        if used > 0.0 { worth / used } else { 0.0 }
+fn average_use(instance: &Instance, x: &[f64]) -> Vec<f64> {
+    let k = instance.width();
+    let value = (0..k).map(|j| {
+        let column = || x.iter().zip(&instance.speedup).skip(j).step_by(k);
+        let used: f64 = column().map(|(x, _)| x).sum();
+        let idle = used < instance.capacity[j] * (1.0 - 1e-9);
+        if idle { 0.0 } else { column().map(|(x, w)| x * w).sum::<f64>() / used }
     });
     value.collect()
-}
-
-fn method(mechanism: Mechanism) -> &'static str {
-    match mechanism {
-        Mechanism::Noncooperative | Mechanism::Gavel => "column generation, lexicographic levels",
-        Mechanism::Incentive | Mechanism::Efficiency => {
-            "column generation, levels on the optimal face"
-        }
-        Mechanism::Cooperative => "interior point, then simplex with envy rows on demand",
-        Mechanism::Nash => "central path of the market, then exact on its support",
-        Mechanism::MaxMin => "division by weight",
-        Mechanism::GandivaFair => "trading",
-    }
 }
 
 fn check_size(instance: &Instance, mechanism: Mechanism) -> Result<(), SolveError> {
@@ -146,48 +175,29 @@ fn check_size(instance: &Instance, mechanism: Mechanism) -> Result<(), SolveErro
     Ok(())
 }
 
-fn unlimited(
-    instance: &Instance,
-    mechanism: Mechanism,
-    memory: &mut Memory,
-    stop: &dyn Fn() -> bool,
-) -> Result<Allocation, LpError> {
-    let mut level = |target: &[f64]| {
-        let levelling = Levelling { instance, target, held: &[], allowed: None };
-        market::lexicographic(&levelling, &mut memory.market, stop)
+/// Where a solve was stopped before its first answer: the plain division, which is within all capacities and
+/// demands, with what it may be below the optimum.
+fn unfinished(instance: &Instance, mechanism: Mechanism) -> Allocation {
+    let (n, k) = (instance.rows(), instance.width());
+    let x = max_min::divide(instance);
+    let price = average_use(instance, &x);
+    let throughput = |l: usize| dot(instance.profile(l), &x[l * k..][..k]);
+    // Nobody does better than with the whole cluster for itself, and no type than with its fastest user.
+    let level = |target: &[f64]| {
+        let least = |of: &dyn Fn(usize) -> f64| (0..n).map(of).fold(f64::INFINITY, f64::min);
+        let whole = |l: usize| dot(instance.profile(l), &instance.capacity);
+        1.0 - least(&|l| throughput(l) / target[l]) / least(&|l| whole(l) / target[l])
     };
-    match mechanism {
+    let gap = match mechanism {
         Mechanism::Noncooperative => level(&instance.weight),
-        Mechanism::Efficiency => market::efficiency(instance, stop),
-        Mechanism::Incentive => market::incentive(instance, stop),
-        Mechanism::Cooperative => cooperative::solve(instance, &mut memory.cooperative, stop),
-        Mechanism::Nash => nash::solve(instance, stop),
-        _ => level(&instance.equal_splits()),
-    }
-}
-
-fn capped(
-    problem: &Problem,
-    instance: &Instance,
-    mechanism: Mechanism,
-    stop: &dyn Fn() -> bool,
-) -> Result<Allocation, LpError> {
-    match mechanism {
-        Mechanism::Noncooperative => limited::lexicographic(instance, &instance.weight, stop),
-        Mechanism::Efficiency => limited::total(instance, false, stop),
-        Mechanism::Incentive => limited::total(instance, true, stop),
-        Mechanism::Cooperative => {
-            let division = instance.collect(&max_min::shares(problem));
-            cooperative::solve_limited(instance, &division, stop)
+        Mechanism::Gavel => level(&instance.equal_splits()),
+        Mechanism::Nash => f64::INFINITY,
+        _ => {
+            let fastest = |j: usize| (0..n).map(|l| instance.profile(l)[j]).fold(0.0, f64::max);
+            let bound: f64 = (0..k).map(|j| fastest(j) * instance.capacity[j]).sum();
+            1.0 - (0..n).map(throughput).sum::<f64>() / bound
         }
-        Mechanism::Nash => nash::solve(instance, stop),
-        _ => limited::lexicographic(instance, &instance.equal_splits(), stop),
-    }
-}
-
-fn explain(mechanism: Mechanism, error: LpError) -> SolveError {
-    match error {
-        LpError::Stopped => SolveError::Stopped { mechanism },
-        other => SolveError::Numerical { mechanism, detail: other.to_string() },
-    }
+    };
+    let method = "division by weight (stopped before a first answer)";
+    Allocation { gap, canonical: false, ..Allocation::closed_form(x, price, method) }
 }

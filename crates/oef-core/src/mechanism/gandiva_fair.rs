@@ -18,9 +18,10 @@
 
 use super::max_min;
 use super::outcome::Trade;
-use super::roster::{Roster, SAME};
-use crate::problem::Problem;
-use crate::shares::Shares;
+use crate::instance::{Instance, Member};
+
+/// Values closer than this, relatively, are the same number.
+const SAME: f64 = 1e-12;
 
 /// Pairs of types taken up in turn, per pair that there is. Every trade raises the total, so they come
 /// to an end by themselves, mostly after one or two turns each; the limit bounds the rest, whose amounts
@@ -35,25 +36,22 @@ const SAME_GAP: f64 = 1e-9;
 /// Holdings below this part of what max-min gives by weight are rounding, not goods.
 const DUST: f64 = 1e-12;
 
-/// Computes the shares and the trades that lead to them.
-pub(crate) fn trade(problem: &Problem) -> (Shares, Vec<Trade>) {
-    let roster = Roster::of(problem);
-    let mut floor = Floor::open(&roster);
+/// Computes what every row gets, and the trades that lead to it.
+pub(crate) fn trade(instance: &Instance) -> (Vec<f64>, Vec<Trade>) {
+    let mut floor = Floor::open(instance);
     floor.trade_all();
     floor.use_idle();
-    (roster.split(problem, &floor.held), floor.trades)
+    (floor.held, floor.trades)
 }
 
-/// The trading floor: what everybody holds now.
+/// The trading floor: what everybody holds now. A trader is a row of the instance.
 struct Floor<'a> {
-    roster: &'a Roster,
+    instance: &'a Instance,
     /// `held[trader * types + type]`
     held: Vec<f64>,
-    /// GPUs of each party, of all types.
+    /// GPUs of each trader, of all types.
     used: Vec<f64>,
     trades: Vec<Trade>,
-    /// Speedups laid out like `held`: every turn passes over all of them.
-    speedups: Vec<f64>,
     /// Who has traded in this turn.
     moved: Vec<usize>,
 }
@@ -96,20 +94,15 @@ enum Limit {
 }
 
 impl<'a> Floor<'a> {
-    fn open(roster: &'a Roster) -> Self {
-        let k = roster.capacity.len();
-        let held = max_min::fill(roster);
-        let used = |party: &super::roster::Party| {
-            held[party.traders.start * k..party.traders.end * k].iter().sum::<f64>()
-        };
-        let used = roster.parties.iter().map(used).collect();
-        let speedups = roster.traders.iter().flat_map(|t| t.speedup.iter().copied()).collect();
-        Floor { roster, held, used, trades: Vec::new(), speedups, moved: Vec::new() }
+    fn open(instance: &'a Instance) -> Self {
+        let held = max_min::divide(instance);
+        let used = held.chunks_exact(instance.width().max(1)).map(|own| own.iter().sum()).collect();
+        Floor { instance, held, used, trades: Vec::new(), moved: Vec::new() }
     }
 
     fn trade_all(&mut self) {
         let pairs = self.pairs();
-        let everybody = || 0..self.roster.traders.len();
+        let everybody = || 0..self.instance.rows();
         let look = |&pair: &Pair| self.keenest(pair, Keenest::default(), everybody());
         let mut keenest: Vec<Keenest> = pairs.iter().map(look).collect();
         let mut is_open = vec![true; pairs.len()];
@@ -134,17 +127,17 @@ impl<'a> Floor<'a> {
 
     /// Every two types that somebody can use, the one that is faster for more weight as the fast one.
     fn pairs(&self) -> Vec<Pair> {
-        let k = self.roster.capacity.len();
+        let k = self.instance.width();
         let mut pairs = Vec::new();
         for a in 0..k {
             for b in a + 1..k {
                 let (mut for_a, mut for_b) = (0.0, 0.0);
-                for trader in &self.roster.traders {
-                    let (on_a, on_b) = (trader.speedup[a], trader.speedup[b]);
+                for (l, weight) in self.instance.weight.iter().enumerate() {
+                    let (on_a, on_b) = (self.instance.profile(l)[a], self.instance.profile(l)[b]);
                     if on_a > 0.0 && exceeds(on_b, on_a) {
-                        for_b += trader.weight;
+                        for_b += weight;
                     } else if on_b > 0.0 && exceeds(on_a, on_b) {
-                        for_a += trader.weight;
+                        for_a += weight;
                     }
                 }
                 let pair = if exceeds(for_a, for_b) {
@@ -160,15 +153,15 @@ impl<'a> Floor<'a> {
 
     /// A trader's speedup in a pair; `None` if it cannot use both types.
     fn speedup(&self, trader: usize, pair: Pair) -> Option<f64> {
-        let speedup = &self.speedups[trader * self.roster.capacity.len()..];
+        let speedup = self.instance.profile(trader);
         let (slow, fast) = (speedup[pair.slow], speedup[pair.fast]);
         (slow > 0.0 && fast > 0.0).then(|| fast / slow)
     }
 
     fn holds(&self, trader: usize, gpu: usize) -> bool {
-        let roster = self.roster;
-        let dust = DUST * roster.traders[trader].weight * roster.capacity[gpu];
-        self.held[trader * roster.capacity.len() + gpu] > dust
+        let instance = self.instance;
+        let part = instance.weight[trader] / instance.total_weight;
+        self.held[trader * instance.width() + gpu] > DUST * part * instance.capacity[gpu]
     }
 
     /// The keenest buyer and seller among `known` and some traders.
@@ -193,7 +186,7 @@ impl<'a> Floor<'a> {
         if holds(known.buyer, pair.slow) && holds(known.seller, pair.fast) {
             self.keenest(pair, known, self.moved.iter().copied())
         } else {
-            self.keenest(pair, Keenest::default(), 0..self.roster.traders.len())
+            self.keenest(pair, Keenest::default(), 0..self.instance.rows())
         }
     }
 
@@ -210,7 +203,7 @@ impl<'a> Floor<'a> {
                 || (exceeds(most, speedup) && self.holds(l, pair.fast))
         };
         let speedup = |l: usize| self.speedup(l, pair).filter(|&speedup| takes_part(speedup, l));
-        let traders = 0..self.roster.traders.len();
+        let traders = 0..self.instance.rows();
         let mut queue: Vec<(f64, usize)> = traders.filter_map(|l| Some((speedup(l)?, l))).collect();
         queue.sort_by(|a, b| b.0.total_cmp(&a.0));
         for i in 1..queue.len() {
@@ -266,8 +259,7 @@ impl<'a> Floor<'a> {
 
     /// How many fast GPUs can change hands, and what keeps it from being more.
     fn amount(&self, pair: Pair, buyer: usize, seller: usize, price: f64) -> (f64, Limit) {
-        let roster = self.roster;
-        let k = roster.capacity.len();
+        let k = self.instance.width();
         let affordable = self.held[buyer * k + pair.slow] / price;
         let offered = self.held[seller * k + pair.fast];
         let (mut amount, mut limit) = if affordable <= offered {
@@ -275,14 +267,11 @@ impl<'a> Floor<'a> {
         } else {
             (offered, Limit::Seller)
         };
-        let (buying, selling) = (roster.traders[buyer].party, roster.traders[seller].party);
-        if buying == selling {
-            return (amount, limit);
-        }
         // Above a price of 1 the seller ends up with more GPUs than before, below it the buyer.
         let (gainer, gainer_limit) =
-            if price > 1.0 { (selling, Limit::Seller) } else { (buying, Limit::Buyer) };
-        if let Some(demand) = roster.parties[gainer].demand {
+            if price > 1.0 { (seller, Limit::Seller) } else { (buyer, Limit::Buyer) };
+        let demand = self.instance.demand[gainer];
+        if demand.is_finite() {
             let room = (demand - self.used[gainer]).max(0.0);
             let room = if room <= SAME * demand { 0.0 } else { room / (price - 1.0).abs() };
             if room < amount {
@@ -293,7 +282,7 @@ impl<'a> Floor<'a> {
     }
 
     fn exchange(&mut self, pair: Pair, buyer: usize, seller: usize, amount: f64, price: f64) {
-        let k = self.roster.capacity.len();
+        let k = self.instance.width();
         self.moved.extend([buyer, seller]);
         let paid = amount * price;
         let buyer_slow = self.held[buyer * k + pair.slow];
@@ -305,16 +294,20 @@ impl<'a> Floor<'a> {
         self.held[seller * k + pair.fast] = gave_all(seller_fast, amount);
         self.held[buyer * k + pair.fast] += amount;
         self.held[seller * k + pair.slow] += paid;
-        self.used[self.roster.traders[buyer].party] += amount - paid;
-        self.used[self.roster.traders[seller].party] += paid - amount;
+        self.used[buyer] += amount - paid;
+        self.used[seller] += paid - amount;
         self.list(pair, buyer, seller, amount, price);
     }
 
     /// Lists a trade between the members of two traders: each buys or sells by its part, and they are
     /// matched in turn.
     fn list(&mut self, pair: Pair, buyer: usize, seller: usize, amount: f64, price: f64) {
-        let (fast, slow) = (self.roster.types[pair.fast], self.roster.types[pair.slow]);
-        let members = |trader: usize| self.roster.traders[trader].members.iter().copied();
+        let instance = self.instance;
+        let (fast, slow) = (instance.types[pair.fast], instance.types[pair.slow]);
+        let members = |trader: usize| {
+            let part = move |m: &Member| (m.workload, m.weight / instance.weight[trader]);
+            instance.members(trader).iter().map(part)
+        };
         let (mut buyers, mut sellers) = (members(buyer), members(seller));
         let (mut buying, mut selling) = (buyers.next(), sellers.next());
         while let (Some((b, wants)), Some((s, offers))) = (buying, selling) {
@@ -334,38 +327,32 @@ impl<'a> Floor<'a> {
     /// Offers what is idle once more: a tenant that paid several slow GPUs for a fast one may have room
     /// again for GPUs that nobody else could use.
     fn use_idle(&mut self) {
-        let k = self.roster.capacity.len();
+        let k = self.instance.width();
         for j in 0..k {
             let held: f64 = self.held.iter().skip(j).step_by(k).sum();
-            let mut idle = self.roster.capacity[j] - held;
-            if idle <= SAME * self.roster.capacity[j] {
+            let instance = self.instance;
+            let mut idle = instance.capacity[j] - held;
+            if idle <= SAME * instance.capacity[j] {
                 continue;
             }
-            // Parties with room, those first whose room is small for their weight.
-            let mut takers: Vec<(f64, f64, usize)> = Vec::new();
-            for (p, party) in self.roster.parties.iter().enumerate() {
-                let able = self.roster.traders[party.traders.clone()]
-                    .iter()
-                    .filter(|t| t.speedup[j] > 0.0);
-                let weight: f64 = able.map(|t| t.weight).sum();
-                let Some(demand) = party.demand else { continue };
-                let room = demand - self.used[p];
-                if weight > 0.0 && room > SAME * demand {
-                    takers.push((room, weight, p));
+            // Traders with room, those first whose room is small for their weight.
+            let mut takers: Vec<(f64, usize)> = Vec::new();
+            for l in (0..instance.rows()).filter(|&l| instance.profile(l)[j] > 0.0) {
+                let room = instance.demand[l] - self.used[l];
+                if room.is_finite() && room > SAME * instance.demand[l] {
+                    takers.push((room, l));
                 }
             }
-            takers.sort_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)).then(a.2.cmp(&b.2)));
-            let mut weight_left: f64 = takers.iter().map(|t| t.1).sum();
-            for (room, weight, p) in takers {
-                let take = room.min(idle * (weight / weight_left).min(1.0));
-                (idle, weight_left) = ((idle - take).max(0.0), weight_left - weight);
-                self.used[p] += take;
-                for l in self.roster.parties[p].traders.clone() {
-                    let trader = &self.roster.traders[l];
-                    if trader.speedup[j] > 0.0 {
-                        self.held[l * k + j] += take * (trader.weight / weight);
-                    }
-                }
+            let weight = |l: usize| instance.weight[l];
+            takers.sort_by(|a, b| {
+                (a.0 / weight(a.1)).total_cmp(&(b.0 / weight(b.1))).then(a.1.cmp(&b.1))
+            });
+            let mut weight_left: f64 = takers.iter().map(|t| weight(t.1)).sum();
+            for (room, l) in takers {
+                let take = room.min(idle * (weight(l) / weight_left).min(1.0));
+                (idle, weight_left) = ((idle - take).max(0.0), weight_left - weight(l));
+                self.used[l] += take;
+                self.held[l * k + j] += take;
             }
         }
     }

@@ -3,29 +3,13 @@
 //! Each type has a *level*: the GPUs of it on offer per unit of weight. Without demands the level is
 //! the capacity over the weight of everybody who can run there, and everybody takes what is offered.
 //!
-//! With demands a tenant takes of all that its workloads are offered only the fastest GPUs, as many as
-//! it can use, and the levels rise until nothing is idle that somebody could use. They can rise in
-//! turn: a higher level of one type never makes anybody take more of another (a tenant that has what
-//! it needs gives up its slowest GPUs for better ones), so the levels climb to the least ones at which
-//! every type is either used up or wanted by nobody, and no step on the way hands out too much.
+//! With demands a row takes of all that it is offered only the fastest GPUs, as many as it can use, and
+//! the levels rise until nothing is idle that somebody could use. They can rise in turn: a higher level
+//! of one type never makes anybody take more of another (a row that has what it needs gives up its
+//! slowest GPUs for better ones), so the levels climb to the least ones at which every type is either
+//! used up or wanted by nobody, and no step on the way hands out too much.
 
-use super::roster::Roster;
-use crate::problem::Problem;
-use crate::shares::Shares;
-
-/// Computes the shares.
-pub(crate) fn shares(problem: &Problem) -> Shares {
-    let roster = Roster::of(problem);
-    let held = fill(&roster);
-    roster.split(problem, &held)
-}
-
-/// What every trader holds: `held[trader * types + type]`.
-pub(super) fn fill(roster: &Roster) -> Vec<f64> {
-    let mut levels = Levels::new(roster);
-    levels.rise();
-    levels.holdings()
-}
+use crate::instance::Instance;
 
 /// Rounds of raising each level once. Levels converge geometrically; a hundred rounds are far more than
 /// we ever saw needed, and stopping early only leaves a little idle.
@@ -36,8 +20,15 @@ const MAX_STEPS: usize = 2_000;
 /// workloads, and far less than anybody would miss.
 const IDLE: f64 = 1e-11;
 
+/// Divides every type; GPUs per row and type.
+pub(crate) fn divide(instance: &Instance) -> Vec<f64> {
+    let mut levels = Levels::new(instance);
+    levels.rise();
+    levels.holdings()
+}
+
 struct Levels<'a> {
-    roster: &'a Roster,
+    instance: &'a Instance,
     level: Vec<f64>,
     /// The weight of those who take of a type whatever they are offered.
     unlimited: Vec<f64>,
@@ -46,45 +37,33 @@ struct Levels<'a> {
     limited: Vec<Limited>,
 }
 
-/// A party with a demand and all it can be offered, the fastest first.
+/// A row with a demand, and the types that it can use, the fastest first.
 struct Limited {
-    demand: f64,
-    /// `(type, trader, weight of the trader)`
-    wishes: Vec<(usize, usize, f64)>,
+    row: usize,
+    types: Vec<usize>,
 }
 
 impl<'a> Levels<'a> {
-    fn new(roster: &'a Roster) -> Self {
-        let k = roster.capacity.len();
+    fn new(instance: &'a Instance) -> Self {
+        let k = instance.width();
         let (mut able, mut unlimited, mut top) = (vec![0.0; k], vec![0.0; k], vec![0.0_f64; k]);
         let mut limited = Vec::new();
-        for party in &roster.parties {
-            let mut wishes = Vec::new();
-            for l in party.traders.clone() {
-                let trader = &roster.traders[l];
-                for j in (0..k).filter(|&j| trader.speedup[j] > 0.0 && roster.capacity[j] > 0.0) {
-                    able[j] += trader.weight;
-                    match party.demand {
-                        None => unlimited[j] += trader.weight,
-                        Some(demand) => {
-                            top[j] = top[j].max(demand / trader.weight);
-                            wishes.push((j, l, trader.weight));
-                        }
-                    }
-                }
+        for row in 0..instance.rows() {
+            let (speed, weight) = (instance.profile(row), instance.weight[row]);
+            let mut types: Vec<usize> = (0..k).filter(|&j| speed[j] > 0.0).collect();
+            types.iter().for_each(|&j| able[j] += weight);
+            if instance.demand[row].is_infinite() {
+                types.iter().for_each(|&j| unlimited[j] += weight);
+                continue;
             }
-            if let Some(demand) = party.demand {
-                let speed = |&(j, l, _): &(usize, usize, f64)| roster.traders[l].speedup[j];
-                // Equal speeds keep the order of type and trader, which is the roster's own.
-                wishes.sort_by(|a, b| {
-                    speed(b).total_cmp(&speed(a)).then((a.0, a.1).cmp(&(b.0, b.1)))
-                });
-                limited.push(Limited { demand, wishes });
-            }
+            types.iter().for_each(|&j| top[j] = top[j].max(instance.demand[row] / weight));
+            // Equal speeds keep the order of the types, which is the instance's own.
+            types.sort_by(|&a, &b| speed[b].total_cmp(&speed[a]).then(a.cmp(&b)));
+            limited.push(Limited { row, types });
         }
-        let level =
-            roster.capacity.iter().zip(&able).map(|(&m, &w)| if w > 0.0 { m / w } else { 0.0 });
-        Levels { roster, level: level.collect(), unlimited, top, limited }
+        let level = instance.capacity.iter().zip(&able);
+        let level = level.map(|(&m, &w)| if w > 0.0 { m / w } else { 0.0 }).collect();
+        Levels { instance, level, unlimited, top, limited }
     }
 
     fn rise(&mut self) {
@@ -104,7 +83,7 @@ impl<'a> Levels<'a> {
 
     /// Raises one level until the type is used up or nobody takes more; false if it already was so.
     fn raise(&mut self, j: usize) -> bool {
-        let capacity = self.roster.capacity[j];
+        let capacity = self.instance.capacity[j];
         let (mut low, enough) = (self.level[j], capacity * (1.0 - IDLE));
         let mut high = match self.unlimited[j] {
             0.0 => self.top[j],
@@ -143,41 +122,37 @@ impl<'a> Levels<'a> {
     /// GPUs of type `j` taken if its level were `level`, and by how much that grows with the level.
     fn taken(&self, j: usize, level: f64) -> (f64, f64) {
         let (mut used, mut slope) = (self.unlimited[j] * level, self.unlimited[j]);
-        for party in &self.limited {
-            let (mut room, mut growth) = (party.demand, 0.0);
-            for &(i, _, weight) in &party.wishes {
+        for Limited { row, types } in &self.limited {
+            let (mut room, weight) = (self.instance.demand[*row], self.instance.weight[*row]);
+            for &i in types {
                 let offer = weight * if i == j { level } else { self.level[i] };
-                let fits = offer < room;
-                let take = offer.min(room);
                 if i == j {
-                    used += take;
-                    growth = if fits { growth + weight } else { 0.0 };
-                }
-                if !fits {
+                    used += offer.min(room);
+                    slope += if offer < room { weight } else { 0.0 };
                     break;
                 }
-                room -= take;
+                room -= offer;
+                if room <= 0.0 {
+                    break;
+                }
             }
-            slope += growth;
         }
         (used, slope)
     }
 
     fn holdings(&self) -> Vec<f64> {
-        let k = self.level.len();
-        let mut held = vec![0.0; k * self.roster.traders.len()];
-        for (l, trader) in self.roster.traders.iter().enumerate() {
-            if self.roster.parties[trader.party].demand.is_none() {
-                for j in (0..k).filter(|&j| trader.speedup[j] > 0.0) {
-                    held[l * k + j] = trader.weight * self.level[j];
-                }
+        let (instance, k) = (self.instance, self.level.len());
+        let mut held = vec![0.0; instance.speedup.len()];
+        for (e, held) in held.iter_mut().enumerate() {
+            if instance.demand[e / k].is_infinite() && instance.speedup[e] > 0.0 {
+                *held = instance.weight[e / k] * self.level[e % k];
             }
         }
-        for party in &self.limited {
-            let mut room = party.demand;
-            for &(j, l, weight) in &party.wishes {
-                let take = (weight * self.level[j]).min(room);
-                held[l * k + j] = take;
+        for Limited { row, types } in &self.limited {
+            let mut room = instance.demand[*row];
+            for &j in types {
+                let take = (instance.weight[*row] * self.level[j]).min(room);
+                held[row * k + j] = take;
                 room -= take;
             }
         }
@@ -190,7 +165,11 @@ mod tests {
     use super::super::testing::{
         check_usable, no_order_matters, problem, random_problem, twins_agree,
     };
-    use super::*;
+    use crate::{Mechanism, Options, Problem, Shares, solve};
+
+    fn divided(problem: &Problem) -> Shares {
+        solve(problem, Mechanism::MaxMin, &Options::default()).unwrap().shares
+    }
 
     #[test]
     fn divisions() {
@@ -234,7 +213,7 @@ mod tests {
         ];
         for (what, text, want) in cases {
             let problem = problem(text);
-            let shares = shares(&problem);
+            let shares = divided(&problem);
             for (t, want) in problem.tenant_ids().zip(want) {
                 let got = shares.of_tenant(&problem, t);
                 let close = got.iter().zip(*want).all(|(g, w)| (g - w).abs() < 1e-9);
@@ -247,10 +226,10 @@ mod tests {
     fn nothing_useful_is_idle_and_no_order_matters() {
         for seed in 0..400 {
             let problem = random_problem(seed);
-            let shares = shares(&problem);
+            let shares = divided(&problem);
             check_usable(&problem, &shares, seed);
             twins_agree(&problem, &shares);
-            no_order_matters(&problem, &shares, seed, super::shares);
+            no_order_matters(&problem, &shares, seed, divided);
         }
     }
 }

@@ -6,7 +6,6 @@ mod gandiva_fair;
 mod max_min;
 mod name;
 mod outcome;
-mod roster;
 #[cfg(test)]
 mod testing;
 

@@ -52,6 +52,10 @@ pub struct SolverReport {
     /// Proven relative distance to the optimum of the program (0 for a closed form).
     #[cfg_attr(feature = "serde", serde(with = "gap"))]
     pub gap: f64,
+    /// Whether ties between optima were broken to the end: no other answer is as good. (Written down by versions
+    /// that broke every tie or failed.)
+    #[cfg_attr(feature = "serde", serde(default = "is_canonical"))]
+    pub canonical: bool,
     /// Iterations or pivots.
     pub iterations: usize,
 }
@@ -82,12 +86,6 @@ pub enum SolveError {
         /// What the problem has.
         found: usize,
     },
-    /// The stop condition came true before there was any answer to give.
-    #[error("{mechanism}: stopped before a first answer was found")]
-    Stopped {
-        /// The mechanism asked.
-        mechanism: Mechanism,
-    },
     /// The arithmetic did not reach an answer whose residuals are small.
     #[error("{mechanism}: no answer with small residuals was found ({detail})")]
     Numerical {
@@ -96,6 +94,11 @@ pub enum SolveError {
         /// What went wrong.
         detail: String,
     },
+}
+
+#[cfg(feature = "serde")]
+fn is_canonical() -> bool {
+    true
 }
 
 /// A gap may be without bound, which JSON has no number for.

@@ -1,6 +1,6 @@
 //! Problems as one line of text, random problems from a seed, and what every division must keep.
 
-use crate::ids::{TenantId, TypeId};
+use crate::ids::{TenantId, TypeId, WorkloadId};
 use crate::problem::{GpuSpec, Problem, ProblemSpec, TenantSpec, WorkloadSpec};
 use crate::shares::{Shares, equal_split};
 
@@ -154,29 +154,25 @@ pub(super) fn check_usable(problem: &Problem, shares: &Shares, seed: u64) {
             "seed {seed}: too much of {j}"
         );
     }
-    for t in problem.tenant_ids() {
-        let tenant = &problem.tenants()[t.0];
-        let gpus: f64 = shares.of_tenant(problem, t).iter().sum();
-        let demand = tenant.demand.unwrap_or(f64::INFINITY);
+    for (l, workload) in problem.workloads().iter().enumerate() {
+        let gpus: f64 = shares.of_workload(WorkloadId(l)).iter().sum();
+        let demand = workload.demand.unwrap_or(f64::INFINITY);
         assert!(
             gpus <= demand * (1.0 + 1e-9) + 1e-12,
             "seed {seed}: {gpus} for a demand of {demand}"
         );
+        for (j, gpu) in problem.types().iter().enumerate() {
+            let can = workload.speedup[j] > 0.0;
+            let held = shares.get(WorkloadId(l), TypeId(j));
+            assert!(held >= 0.0 && (can || held == 0.0), "seed {seed}: holds what it cannot use");
+            let idle = gpu.capacity - shares.used(TypeId(j));
+            let has_room = gpus < demand * (1.0 - 1e-6) - 1e-9;
+            assert!(!(can && has_room && idle > 1e-6), "seed {seed}: {idle} of type {j} idle");
+        }
+    }
+    for t in problem.tenant_ids() {
         let (own, split) = (shares.throughput(problem, t), equal_split(problem, t));
         assert!(own >= split * (1.0 - 1e-9), "seed {seed}: {own} below the equal split {split}");
-        for l in problem.workload_ids_of(t) {
-            for (j, gpu) in problem.types().iter().enumerate() {
-                let can = problem.workloads()[l.0].speedup[j] > 0.0;
-                let held = shares.get(l, TypeId(j));
-                assert!(
-                    held >= 0.0 && (can || held == 0.0),
-                    "seed {seed}: holds what it cannot use"
-                );
-                let idle = gpu.capacity - shares.used(TypeId(j));
-                let has_room = gpus < demand * (1.0 - 1e-6) - 1e-9;
-                assert!(!(can && has_room && idle > 1e-6), "seed {seed}: {idle} of type {j} idle");
-            }
-        }
     }
 }
 

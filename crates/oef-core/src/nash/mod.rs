@@ -23,9 +23,9 @@ mod point;
 mod vertex;
 
 use crate::OPTIMALITY_TOLERANCE;
+use crate::allocation::Allocation;
 use crate::instance::Instance;
 use crate::lp::LpError;
-use crate::market::Allocation;
 use finish::Equilibrium;
 use market::Market;
 use path::{Pace, Walk};
@@ -45,7 +45,9 @@ pub(crate) fn solve(instance: &Instance, stop: &dyn Fn() -> bool) -> Result<Allo
         for mu in MU_END {
             let arrived = walk.go(pace, mu, stop);
             for (price, y) in answers(&market, &walk) {
-                let found = allocation(instance, &market, &price, &y, steps + walk.steps);
+                let pivots = steps + walk.steps;
+                let found = Allocation { pivots, ..allocation(instance, &market, &price, &y) };
+                let found = Allocation { method: method(pace), ..found };
                 if best.as_ref().is_none_or(|best| found.gap < best.gap) {
                     best = Some(found);
                 }
@@ -66,6 +68,14 @@ pub(crate) fn solve(instance: &Instance, stop: &dyn Fn() -> bool) -> Result<Allo
     best.ok_or(LpError::NotConverged)
 }
 
+/// What the report says of a walk.
+fn method(pace: Pace) -> &'static str {
+    match pace {
+        Pace::Long => "central path of the market, then exact on its support",
+        _ => "central path of the market through its turns, then exact on its support",
+    }
+}
+
 /// Prices and bundles that a walk suggests, the best first: the sparse equilibrium at its end, the same with
 /// bundles as they came, and its last point.
 fn answers(market: &Market, walk: &Walk<'_>) -> Vec<(Vec<f64>, Vec<f64>)> {
@@ -83,16 +93,11 @@ fn answers(market: &Market, walk: &Walk<'_>) -> Vec<(Vec<f64>, Vec<f64>)> {
 }
 
 /// Shares within capacities and demands, with what the prices prove of them.
-fn allocation(
-    instance: &Instance,
-    market: &Market,
-    price: &[f64],
-    y: &[f64],
-    steps: usize,
-) -> Allocation {
+fn allocation(instance: &Instance, market: &Market, price: &[f64], y: &[f64]) -> Allocation {
     let mut x = market.shares(y);
     instance.fit(&mut x);
     let gap = market.gap(price, &market.bundles(&x));
     let price = market.prices(instance, price, &x);
-    Allocation { x, price, gap, pivots: steps }
+    let canonical = gap <= OPTIMALITY_TOLERANCE;
+    Allocation { x, price, gap, canonical, pivots: 0, method: "" }
 }

@@ -75,13 +75,17 @@ mod tests {
 
     #[test]
     fn by_weight_and_none_more_than_it_can_use() {
-        let inf = f64::INFINITY;
-        let cases: [(f64, &[(f64, f64)], &[f64]); 5] = [
-            (6.0, &[(1.0, inf), (2.0, inf)], &[2.0, 4.0]),
-            (6.0, &[(1.0, 1.0), (2.0, inf), (1.0, inf)], &[1.0, 10.0 / 3.0, 5.0 / 3.0]),
+        type Case = (f64, &'static [(f64, f64)], &'static [f64]);
+        let cases: [Case; 5] = [
+            (6.0, &[(1.0, f64::INFINITY), (2.0, f64::INFINITY)], &[2.0, 4.0]),
+            (
+                6.0,
+                &[(1.0, 1.0), (2.0, f64::INFINITY), (1.0, f64::INFINITY)],
+                &[1.0, 10.0 / 3.0, 5.0 / 3.0],
+            ),
             (6.0, &[(1.0, 1.0), (1.0, 2.0)], &[1.0, 2.0]),
-            (0.0, &[(1.0, 1.0), (1.0, inf)], &[0.0, 0.0]),
-            (3.0, &[(1.0, 0.0), (1.0, inf)], &[0.0, 3.0]),
+            (0.0, &[(1.0, 1.0), (1.0, f64::INFINITY)], &[0.0, 0.0]),
+            (3.0, &[(1.0, 0.0), (1.0, f64::INFINITY)], &[0.0, 3.0]),
         ];
         for (limit, parties, want) in cases {
             let got = water_fill(limit, parties);
