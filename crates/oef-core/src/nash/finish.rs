@@ -80,6 +80,9 @@ impl<'a> Equilibrium<'a> {
             let full = point.lambda[l] * demand * demand > point.r[l] * worth;
             found.demand_binds.push(market.is_limited(l) && (full || rich));
             found.income_binds.push(!(rich && market.is_limited(l)));
+            if !found.demand_binds[l] {
+                found.lambda[l] = 0.0;
+            }
             for j in 0..k {
                 let bought = if found.income_binds[l] {
                     (point.price[j] * y[j]).max(y[j] / demand) * v[j] > s[j]
@@ -223,11 +226,12 @@ impl<'a> Equilibrium<'a> {
             }
         }
         for j in 0..k {
-            if self.priced[j] && self.price[j] < 0.0 {
+            let usual = market.unit[j] / market.supply[j];
+            if self.priced[j] && self.price[j] < FAILS * usual {
                 (self.priced[j], self.price[j]) = (false, 0.0);
                 changed = true;
             } else if !self.priced[j] && sold[j] > market.supply[j] * (1.0 + FAILS) {
-                (self.priced[j], self.price[j]) = (true, SEED);
+                (self.priced[j], self.price[j]) = (true, SEED * usual);
                 changed = true;
             }
         }
