@@ -8,7 +8,8 @@
 
 mod common;
 
-use oef_core::{Mechanism, Options, ProblemSpec, Status, audit, solve};
+use common::{matrix, near, outcome, valid};
+use oef_core::{Mechanism, Options, Outcome, Problem, ProblemSpec, Status, audit, solve};
 use oef_oracle::families::{Family, Size, problem};
 use oef_oracle::problem_file;
 
@@ -58,50 +59,105 @@ fn market(seed: u64) -> (Family, ProblemSpec) {
     (family, spec)
 }
 
+/// What a certificate measures: envy, what the least favoured lacks of its equal split, and what could be
+/// gained at nobody's cost.
+fn figures(problem: &Problem, outcome: &Outcome) -> [f64; 3] {
+    let certificate = audit(problem, outcome);
+    assert!(certificate.capacity.holds && certificate.demand.holds, "{certificate:?}");
+    let short = 1.0 - certificate.sharing_incentive.worst;
+    [certificate.envy_free.worst, short, certificate.pareto_efficient.bound]
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|value| value.parse().ok())
+}
+
 #[test]
-fn nearly_every_market_has_an_equilibrium_that_is_found() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
+fn an_equilibrium_is_found_and_has_no_envy_the_sharing_incentive_and_pareto_efficiency() {
     let count = if std::env::var("OEF_LONG").is_ok() { 10_000 } else { 1_000 };
-    let count = number("OEF_COUNT").unwrap_or(count);
     let seeds = number("OEF_SEED").map_or(0..count, |seed| seed..seed + 1);
-    let mut unproven = Vec::new();
-    let mut failed = Vec::new();
-    let mut steps = Vec::new();
-    let mut worst = 0.0_f64;
+    let (mut turned, mut unproven, mut failed) = (0, Vec::new(), Vec::new());
+    let (mut most, mut steps) = (0.0_f64, Vec::new());
     for seed in seeds {
         let (family, spec) = market(seed);
-        let problem = spec.validate().expect("a valid problem");
+        let problem = valid(&spec);
         let outcome = solve(&problem, Mechanism::Nash, &Options::default()).expect("an answer");
         steps.push(outcome.solver.iterations);
-        let certificate = audit(&problem, &outcome);
-        let worth = [
-            certificate.envy_free.worst,
-            1.0 - certificate.sharing_incentive.worst,
-            certificate.pareto_efficient.bound,
-        ];
+        turned += usize::from(outcome.solver.method.contains("turns"));
+        let figures = figures(&problem, &outcome);
+        let worst = figures.into_iter().fold(0.0, f64::max);
         if outcome.solver.status == Status::Feasible {
-            unproven.push((seed, family, outcome.solver.gap, worth));
+            unproven.push((seed, family, outcome.solver.gap, worst));
+        } else if worst > 1e-6 {
+            failed.push((seed, family, figures, problem_file(&spec)));
         } else {
-            let most = worth.into_iter().fold(0.0, f64::max);
-            worst = worst.max(most);
-            if most > 1e-6 {
-                failed.push((seed, family, worth, problem_file(&spec)));
-            }
+            most = most.max(worst);
         }
     }
     steps.sort_unstable();
+    let (median, longest) = (steps[steps.len() / 2], steps[steps.len() - 1]);
     println!(
-        "{} problems, {} not proven, {} proven that fail, the worst of the others {worst:e}, steps {} (median) {} (most)",
+        "{} markets: the path turns in {turned}, {} are not proven {unproven:?}; \
+         the certificate of the others is within {most:.1e}; {median} steps (median), {longest} (most)",
         steps.len(),
         unproven.len(),
-        failed.len(),
-        steps[steps.len() / 2],
-        steps[steps.len() - 1]
     );
-    for item in unproven.iter().take(60) {
-        println!("{item:?}");
+    assert!(failed.is_empty(), "{} fail, the first: {:?}", failed.len(), failed[0]);
+    // Measured: 2 of 60,000.
+    assert!(unproven.len() <= 1 + steps.len() / 1_000, "{unproven:?}");
+}
+
+/// `"10 10 | 1 2 d2 | 1 2"`: counts, then tenants of weight 1 with speedups and perhaps a demand. Their
+/// throughputs.
+fn throughputs(text: &str) -> Vec<f64> {
+    let mut parts = text.split('|');
+    let numbers = |part: &str| -> Vec<f64> {
+        part.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+    };
+    let counts = numbers(parts.next().unwrap());
+    let rows: Vec<(Vec<f64>, Option<f64>)> = parts
+        .map(|part| (numbers(part), part.split_once('d').map(|(_, d)| d.trim().parse().unwrap())))
+        .collect();
+    let profiles: Vec<&[f64]> = rows.iter().map(|(row, _)| row.as_slice()).collect();
+    let mut spec = matrix(&counts, &profiles);
+    for (tenant, (_, demand)) in spec.tenants.iter_mut().zip(&rows) {
+        tenant.demand = *demand;
     }
-    for item in failed.iter().take(10) {
-        println!("FAILED {:?} {:?} {:?}", item.0, item.1, item.2);
-    }
+    let (problem, outcome) = outcome(&spec, Mechanism::Nash);
+    assert_eq!(outcome.solver.status, Status::Optimal);
+    problem.tenant_ids().map(|t| outcome.shares.throughput(&problem, t)).collect()
+}
+
+#[track_caller]
+fn gives(text: &str, expected: &[f64]) {
+    let found = throughputs(text);
+    let same = found.iter().zip(expected).all(|(found, right)| near(*found, *right, 1e-9));
+    assert!(same, "{text}: {found:?} and not {expected:?}");
+}
+
+#[test]
+fn who_has_enough_keeps_its_money() {
+    gives("10 10 | 1 2 d2 | 1 2 | 1 2", &[4.0, 13.0, 13.0]);
+}
+
+#[test]
+fn an_income_too_small_for_the_fastest_buys_some_slow_ones_as_well() {
+    // Prices 1/4 and 3/4: the first buys 1/4 and 5/4, the second the rest.
+    gives("2 2 | 1 4 d1.5 | 1 3", &[5.25, 4.0]);
+}
+
+#[test]
+fn of_equally_fast_types_the_cheaper_one_is_taken() {
+    gives("2 2 | 1 1 d1 | 1 3", &[1.0, 7.0]);
+}
+
+#[test]
+fn what_nobody_needs_costs_nothing() {
+    gives("5 2 | 1 3 d1 | 1 2 d1", &[3.0, 2.0]);
+    gives("5 1 | 1 3 d1 | 1 2 d1", &[2.0, 1.5]);
+}
+
+#[test]
+fn without_demands_it_is_the_market_of_eisenberg_and_gale() {
+    gives("1 1 | 1 2 | 1 3 | 1 4", &[1.0, 1.5, 2.0]);
 }

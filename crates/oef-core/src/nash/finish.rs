@@ -72,38 +72,42 @@ impl<'a> Equilibrium<'a> {
                 found.price[j] = 0.0;
             }
         }
-        for l in 0..n {
-            let (v, demand) = (market.speed(l), market.demand[l]);
-            let (y, s) = (&point.y[l * k..][..k], &point.s[l * k..][..k]);
-            let worth: f64 = v.iter().zip(y).map(|(v, y)| v * y).sum();
-            let rich = point.q[l] * worth > point.alpha[l];
-            let full = point.lambda[l] * demand * demand > point.r[l] * worth;
-            found.demand_binds.push(market.is_limited(l) && (full || rich));
-            found.income_binds.push(!(rich && market.is_limited(l)));
-            if !found.demand_binds[l] {
-                found.lambda[l] = 0.0;
-            }
-            for j in 0..k {
-                let bought = if found.income_binds[l] {
-                    (point.price[j] * y[j]).max(y[j] / demand) * v[j] > s[j]
-                } else {
-                    v[j] == 1.0 && y[j] / demand * point.thrift > s[j]
-                };
-                if bought {
-                    found.y[l * k + j] = y[j];
-                }
-            }
-            let bought = (0..k).filter(|&j| found.y[l * k + j] > 0.0);
-            match bought.min_by(|&a, &b| found.price[a].total_cmp(&found.price[b])) {
-                None => found.choose(l),
-                // So that its prices are in order from the start: those of the types may not be unique.
-                Some(j) if !found.income_binds[l] => {
-                    found.lambda[l] = 1.0 - THRIFT * found.price[j]
-                }
-                Some(_) => {}
+        (0..n).for_each(|l| found.read_row(point, l));
+        found
+    }
+
+    /// What a row buys and what binds it: of each product of two that vanishes, the factor that is less, in
+    /// its own unit, is taken for nothing.
+    fn read_row(&mut self, point: &Point, l: usize) {
+        let (market, k) = (self.market, self.market.k);
+        let (v, demand) = (market.speed(l), market.demand[l]);
+        let (y, s) = (&point.y[l * k..][..k], &point.s[l * k..][..k]);
+        let worth: f64 = v.iter().zip(y).map(|(v, y)| v * y).sum();
+        let rich = market.is_limited(l) && point.q[l] * worth > point.alpha[l];
+        let full = point.lambda[l] * demand * demand > point.r[l] * worth;
+        self.income_binds.push(!rich);
+        self.demand_binds.push(market.is_limited(l) && (full || rich));
+        if !self.demand_binds[l] {
+            self.lambda[l] = 0.0;
+        }
+        let mut cheapest: Option<usize> = None;
+        for j in 0..k {
+            let bought = if rich {
+                v[j] == 1.0 && y[j] / demand * point.thrift > s[j]
+            } else {
+                (point.price[j] * y[j]).max(y[j] / demand) * v[j] > s[j]
+            };
+            if bought {
+                self.y[l * k + j] = y[j];
+                cheapest = cheapest.filter(|&i| self.price[i] <= self.price[j]).or(Some(j));
             }
         }
-        found
+        match cheapest {
+            None => self.choose(l),
+            // So that its prices are in order from the start: those of the types may not be unique.
+            Some(j) if rich => self.lambda[l] = 1.0 - THRIFT * self.price[j],
+            Some(_) => {}
+        }
     }
 
     /// Solves the equations and changes the sets until nothing fails; whether that was reached.

@@ -30,6 +30,8 @@ use finish::Equilibrium;
 use market::Market;
 use path::{Pace, Walk};
 
+/// The ways to follow the path, one after another until one gets to its end.
+const PACES: [Pace; 4] = [Pace::Long, Pace::Close(0.2), Pace::Close(0.01), Pace::Close(1e-3)];
 /// Where the path is left for the equations of its end; closer to it if that did not do.
 const MU_END: [f64; 3] = [1e-12, 1e-14, 1e-16];
 /// A stop before this gap is reached is a stop before any answer.
@@ -40,7 +42,7 @@ pub(crate) fn solve(instance: &Instance, stop: &dyn Fn() -> bool) -> Result<Allo
     let market = Market::new(instance);
     let mut best: Option<Allocation> = None;
     let mut steps = 0;
-    for pace in [Pace::Long, Pace::Close, Pace::Closer] {
+    for pace in PACES {
         let mut walk = Walk::new(&market);
         for mu in MU_END {
             let arrived = walk.go(pace, mu, stop);

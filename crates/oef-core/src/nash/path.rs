@@ -9,8 +9,9 @@
 use super::market::Market;
 use super::point::{Point, Work, thrift};
 
-/// Where the path begins.
+/// Where the path begins, and where one is before its beginning.
 const MU_START: f64 = 1.0;
+const MU_LOST: f64 = 2.0;
 /// Long steps, after which there will be no progress; 10 to 30 are usual.
 const LONG_MAX: usize = 100;
 /// Close steps; 100 are usual.
@@ -36,11 +37,12 @@ const STRAIGHT: f64 = 0.98;
 const LENGTH_MIN: f64 = 1e-7;
 
 /// How the path is followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Pace {
+    /// With long steps towards a smaller `mu`.
     Long,
-    Close,
-    Closer,
+    /// By its length, along points with a relative error of less than this.
+    Close(f64),
 }
 
 /// A walk along the path of a market.
@@ -76,8 +78,7 @@ impl<'a> Walk<'a> {
     pub fn go(&mut self, pace: Pace, wanted: f64, stop: &dyn Fn() -> bool) -> bool {
         match pace {
             Pace::Long => self.hurry(wanted, stop),
-            Pace::Close => self.trace(wanted, 0.2, stop),
-            Pace::Closer => self.trace(wanted, 0.01, stop),
+            Pace::Close(near) => self.trace(wanted, near, stop),
         }
     }
 
@@ -129,7 +130,9 @@ impl<'a> Walk<'a> {
             return false;
         }
         let Some(mut ahead) = self.tangent(None) else { return false };
-        while self.mu > wanted && length > LENGTH_MIN && self.steps < last && !stop() {
+        // Whoever comes back to the beginning has lost the way.
+        let lost = |walk: &Self| walk.mu > MU_LOST || walk.steps > last;
+        while self.mu > wanted && length > LENGTH_MIN && !lost(self) && !stop() {
             let before = (self.point.clone(), self.mu);
             let change = ahead.change_of_mu();
             length = length.min(ON_PATH * self.point.reach(&ahead.step)).min(0.8 / change.abs());
