@@ -1,12 +1,12 @@
-//! The market mechanisms under caps: a tenant's demand, or gavel's limit per tenant.
+//! The market mechanisms under demands.
 //!
-//! A cap ties the types of a tenant together, so prices per type no longer tell the whole story. The
-//! program is written out in full, `w_l.x_l` per row, `sum_l x_l <= m` per type and
-//! `sum_(l, j) x_lj <= limit` per cap, and solved by the simplex method. What a capped tenant leaves
-//! goes to the others by the program itself: levels rise until nobody can be raised.
+//! A demand ties the types of a row together, so prices per type no longer tell the whole story. The
+//! program is written out in full, `w_l.x_l` and `1.x_l <= D_l` per row and `sum_l x_l <= m` per type,
+//! and solved by the simplex method. What a row with a demand leaves goes to the others by the program
+//! itself: levels rise until nobody can be raised.
 
 use crate::allocation::Allocation;
-use crate::instance::{Cap, Instance};
+use crate::instance::Instance;
 use crate::lp::{Guess, Level, LpError, Program, Simplex, leximin, leximin_watched};
 use crate::shares::dot;
 
@@ -54,7 +54,7 @@ pub(crate) fn lexicographic(
     Ok(Allocation { x, price, gap, pivots, method: METHOD, canonical: true })
 }
 
-/// The most total throughput; with `floors`, no tenant below what it can use of its equal split.
+/// The most total throughput; with `floors`, nobody below what it can use of its equal split.
 /// Among the optima, the lexicographic max-min of throughput over equal split.
 pub(crate) fn total(
     instance: &Instance,
@@ -74,39 +74,23 @@ pub(crate) fn total(
         .map(|j| duals[j].max(0.0) * polytope.scale * unit / instance.capacity[j])
         .collect();
     let gap = (simplex.dual_bound() / simplex.objective() - 1.0).abs();
-    if simplex.restrict_to_optimal_face() {
+    let mut face = simplex.clone();
+    let mut canonical = true;
+    if face.restrict_to_optimal_face() {
         let levels: Vec<Level> =
             (0..instance.rows()).map(|l| polytope.level(l, instance.equal_split(l))).collect();
-        simplex = leximin(simplex, &levels, stop)?.0;
+        // Without a tie-break the optimum stands, and the report says so.
+        match leximin(face, &levels, stop) {
+            Ok((found, _)) => simplex = found,
+            Err(_) => canonical = false,
+        }
     }
     let x = polytope.shares(&simplex);
     let pivots = simplex.pivots;
-    Ok(Allocation { x, price, gap, pivots, method: METHOD, canonical: true })
+    Ok(Allocation { x, price, gap, pivots, method: METHOD, canonical })
 }
 
-/// A vertex among the shares that give every row at least the wanted throughput, with the most total
-/// throughput, so that nothing useful is idle.
-pub(crate) fn vertex(
-    instance: &Instance,
-    throughput: &[f64],
-    stop: &dyn Fn() -> bool,
-) -> Result<Vec<f64>, LpError> {
-    let mut polytope = Polytope::new(instance);
-    polytope.maximise_total();
-    for (l, &wanted) in throughput.iter().enumerate() {
-        polytope.add_floor(&[l], wanted);
-    }
-    let mut simplex = Simplex::scaling(polytope.program.clone());
-    simplex.maximise(stop)?;
-    Ok(polytope.shares(&simplex))
-}
-
-/// What a capped row can use at most of its equal split: its fastest GPUs.
-pub(crate) fn usable_equal_split(instance: &Instance, cap: &Cap) -> f64 {
-    cap.rows.iter().map(|&l| instance.usable_equal_split(l)).sum()
-}
-
-/// Rows: the types' capacities in units of `1 / n`, then the caps. Columns: parts of a type.
+/// Rows: the types' capacities in units of `1 / n`, then the demands. Columns: parts of a type.
 struct Polytope<'a> {
     instance: &'a Instance,
     program: Program,
@@ -123,22 +107,12 @@ impl<'a> Polytope<'a> {
         for _ in 0..k {
             program.row(-INF, scale);
         }
-        let mut cap_row = vec![None; n];
-        let mut shut = vec![false; n];
-        for cap in &instance.caps {
-            let row = program.row(-INF, 1.0);
-            for &l in &cap.rows {
-                cap_row[l] = Some((row, cap.limit));
-                shut[l] = cap.limit <= 0.0;
-            }
-        }
         let mut column = vec![None; n * k];
-        for l in 0..n {
-            for j in (0..k).filter(|&j| instance.profile(l)[j] > 0.0 && !shut[l]) {
+        for (l, &demand) in instance.demand.iter().enumerate() {
+            let limit = demand.is_finite().then(|| program.row(-INF, 1.0));
+            for j in (0..k).filter(|&j| instance.profile(l)[j] > 0.0) {
                 let mut entries = vec![(j, 1.0)];
-                if let Some((row, limit)) = cap_row[l] {
-                    entries.push((row, instance.capacity[j] / scale / limit));
-                }
+                entries.extend(limit.map(|row| (row, instance.capacity[j] / scale / demand)));
                 column[l * k + j] = Some(program.var(0.0, 0.0, INF, entries));
             }
         }
@@ -175,28 +149,15 @@ impl<'a> Polytope<'a> {
         }
     }
 
-    /// Nobody below its equal split; a capped tenant not below what it can use of it.
+    /// Nobody below what it can use of its equal split.
     fn add_floors(&mut self) {
-        let instance = self.instance;
-        let capped = instance.capped_rows();
-        for l in (0..instance.rows()).filter(|&l| !capped[l]) {
-            self.add_floor(&[l], instance.equal_split(l));
-        }
-        for cap in &instance.caps {
-            self.add_floor(&cap.rows, usable_equal_split(instance, cap));
-        }
-    }
-
-    fn add_floor(&mut self, rows: &[usize], throughput: f64) {
-        if throughput <= 0.0 {
-            return;
-        }
-        // A hair of room, for floors that are met with equality by everybody.
-        let row = self.program.row(1.0 - 1e-12, INF);
-        for &l in rows {
+        for l in 0..self.instance.rows() {
+            let floor = self.instance.usable_equal_split(l);
+            // A hair of room, for floors that are met with equality by everybody.
+            let row = self.program.row(1.0 - 1e-12, INF);
             let terms: Vec<(usize, f64)> = self.terms(l).collect();
             for (var, t) in terms {
-                self.program.columns[var].push((row, t / throughput));
+                self.program.columns[var].push((row, t / floor));
             }
         }
     }

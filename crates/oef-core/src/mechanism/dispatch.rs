@@ -125,13 +125,13 @@ fn allocate(
         }
         Mechanism::Noncooperative => level(&instance.weight),
         Mechanism::Gavel => level(&instance.equal_splits()),
-        Mechanism::Efficiency if instance.caps.is_empty() => market::efficiency(instance, stop),
+        Mechanism::Efficiency if !instance.has_demands() => market::efficiency(instance, stop),
         Mechanism::Efficiency => limited::total(instance, false, stop),
-        Mechanism::Incentive if instance.caps.is_empty() => market::incentive(instance, stop),
+        Mechanism::Incentive if !instance.has_demands() => market::incentive(instance, stop),
         Mechanism::Incentive => limited::total(instance, true, stop),
         Mechanism::Cooperative => {
-            let is_limited = instance.demand.iter().any(|demand| demand.is_finite());
-            let division = if is_limited { max_min::divide(instance) } else { Vec::new() };
+            let limited = instance.has_demands();
+            let division = if limited { max_min::divide(instance) } else { Vec::new() };
             Ok(cooperative::solve(instance, &division, &mut memory.cooperative, stop))
         }
         Mechanism::Nash => nash::solve(instance, stop),
