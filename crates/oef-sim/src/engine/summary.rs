@@ -76,7 +76,7 @@ pub struct RunResult {
     pub deficit_max: f64,
     /// How often shares were computed.
     pub solves: u64,
-    /// What went wrong with the mechanism, if it did: shares were then divided by weight for a while.
+    /// The first time that shares could not be computed, if there was one: why, and what was used instead.
     pub trouble: Option<String>,
     /// By tenant.
     pub tenants: Vec<TenantRecord>,

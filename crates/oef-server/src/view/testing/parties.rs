@@ -161,7 +161,7 @@ fn why_a_tenant_has_what_it_has_names_its_worth_and_the_prices() {
     assert!(why.sentence.starts_with("bob "), "{why:?}");
     let has = |text: &str| why.details.iter().any(|detail| detail.contains(text));
     assert!(has("trains at 2.1429, an equal split at 3 (in GPUs of slow)"), "{why:?}");
-    assert!(has("what one more GPU is worth to all"), "{why:?}");
+    assert!(has("value of one more GPU (cluster throughput)"), "{why:?}");
     assert!(view::tenant_why(&scene.world, &of("bob"), "alice").is_err());
 }
 
