@@ -143,7 +143,7 @@ fn who_has_enough_keeps_its_money() {
 #[test]
 fn an_income_too_small_for_the_fastest_buys_some_slow_ones_as_well() {
     // Prices 1/4 and 3/4: the first buys 1/4 and 5/4, the second the rest.
-    gives("2 2 | 1 4 d1.5 | 1 3", &[5.25, 4.0]);
+    gives("2 2 | 1 2 d1.5 | 1 3", &[2.75, 4.0]);
 }
 
 #[test]

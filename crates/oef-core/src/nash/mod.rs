@@ -29,6 +29,7 @@ use crate::lp::LpError;
 use finish::Equilibrium;
 use market::Market;
 use path::{Pace, Walk};
+use point::Point;
 
 /// The ways to follow the path, one after another until one gets to its end.
 const PACES: [Pace; 4] = [Pace::Long, Pace::Close(0.2), Pace::Close(0.01), Pace::Close(1e-3)];
@@ -40,66 +41,77 @@ const GAP_MAX: f64 = 0.1;
 /// Computes the shares of the rows of an instance, within capacities and demands.
 pub(crate) fn solve(instance: &Instance, stop: &dyn Fn() -> bool) -> Result<Allocation, LpError> {
     let market = Market::new(instance);
+    let proven = |found: &Allocation| found.gap <= OPTIMALITY_TOLERANCE;
     let mut best: Option<Allocation> = None;
-    let mut steps = 0;
+    let mut pivots = 0;
     for pace in PACES {
         let mut walk = Walk::new(&market);
         for mu in MU_END {
             let arrived = walk.go(pace, mu, stop);
-            for (price, y) in answers(&market, &walk) {
-                let pivots = steps + walk.steps;
-                let found = Allocation { pivots, ..allocation(instance, &market, &price, &y) };
-                let found = Allocation { method: method(pace), ..found };
-                if best.as_ref().is_none_or(|best| found.gap < best.gap) {
-                    best = Some(found);
+            let report = Allocation { pivots: pivots + walk.steps, ..report(pace) };
+            for (price, y) in equilibria(&market, &walk.point) {
+                let found = allocation(instance, &market, &price, &y, &report);
+                if proven(&found) {
+                    return Ok(found);
                 }
+                keep_better(&mut best, found);
             }
-            let gap = best.as_ref().map_or(f64::INFINITY, |best| best.gap);
-            if gap <= OPTIMALITY_TOLERANCE {
-                return best.ok_or(LpError::NotConverged);
-            }
-            if stop() {
-                return best.filter(|_| gap <= GAP_MAX).ok_or(LpError::Stopped);
-            }
-            if !arrived {
+            let (price, y) = (&walk.point.price, &walk.point.y);
+            keep_better(&mut best, allocation(instance, &market, price, y, &report));
+            if !arrived || stop() {
                 break;
             }
         }
-        steps += walk.steps;
+        let near = best.as_ref().is_some_and(|best| best.gap <= GAP_MAX);
+        if best.as_ref().is_some_and(proven) || (stop() && near) {
+            break;
+        }
+        if stop() {
+            return Err(LpError::Stopped);
+        }
+        pivots += walk.steps;
     }
     best.ok_or(LpError::NotConverged)
 }
 
-/// What the report says of a walk.
-fn method(pace: Pace) -> &'static str {
-    match pace {
-        Pace::Long => "central path of the market, then exact on its support",
-        _ => "central path of the market through its turns, then exact on its support",
+fn keep_better(best: &mut Option<Allocation>, found: Allocation) {
+    if best.as_ref().is_none_or(|best| found.gap < best.gap) {
+        *best = Some(found);
     }
 }
 
-/// Prices and bundles that a walk suggests, the best first: the sparse equilibrium at its end, the same with
-/// bundles as they came, and its last point.
-fn answers(market: &Market, walk: &Walk<'_>) -> Vec<(Vec<f64>, Vec<f64>)> {
-    let mut found = Equilibrium::near(market, &walk.point);
-    let mut answers = Vec::new();
-    if found.settle() {
-        let settled = (found.price.clone(), found.y.clone());
-        vertex::make_sparse(&mut found);
-        found.converge();
-        answers.push((found.price, found.y));
-        answers.push(settled);
+/// What is said of the answers of a walk.
+fn report(pace: Pace) -> Allocation {
+    let method = match pace {
+        Pace::Long => "central path of the market, then exact on its support",
+        Pace::Close(_) => "central path of the market through its turns, then exact on its support",
+    };
+    Allocation::closed_form(Vec::new(), Vec::new(), method)
+}
+
+/// Prices and bundles of the equilibrium that a point is near to: sparse ones, and as they came.
+fn equilibria(market: &Market, point: &Point) -> Vec<(Vec<f64>, Vec<f64>)> {
+    let mut found = Equilibrium::near(market, point);
+    if !found.settle() {
+        return Vec::new();
     }
-    answers.push((walk.point.price.clone(), walk.point.y.clone()));
-    answers
+    let settled = (found.price.clone(), found.y.clone());
+    vertex::make_sparse(&mut found);
+    found.converge();
+    vec![(found.price, found.y), settled]
 }
 
 /// Shares within capacities and demands, with what the prices prove of them.
-fn allocation(instance: &Instance, market: &Market, price: &[f64], y: &[f64]) -> Allocation {
+fn allocation(
+    instance: &Instance,
+    market: &Market,
+    price: &[f64],
+    y: &[f64],
+    report: &Allocation,
+) -> Allocation {
     let mut x = market.shares(y);
     instance.fit(&mut x);
     let gap = market.gap(price, &market.bundles(&x));
     let price = market.prices(instance, price, &x);
-    let canonical = gap <= OPTIMALITY_TOLERANCE;
-    Allocation { x, price, gap, canonical, pivots: 0, method: "" }
+    Allocation { x, price, gap, canonical: gap <= OPTIMALITY_TOLERANCE, ..report.clone() }
 }
