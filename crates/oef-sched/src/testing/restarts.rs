@@ -101,13 +101,15 @@ fn planned_again(seed: u64, late: bool) -> Result<(), TestCaseError> {
 const SMALL: Turmoil = Turmoil { gangs: &[1, 1, 2], restricted: false, ..WILD };
 
 /// The whole selection of a round, run once more right after it: nobody is owed more than a moment ago, so that nobody is
-/// stopped, moved or started. (Without stickiness, of two jobs with equal claims either may run.)
+/// stopped, moved or started. (Without stickiness, of two jobs with equal claims either may run;
+/// with turns of no length, the jobs of a workload take turns with every selection.)
 fn second_round(seed: u64) -> Result<(), TestCaseError> {
     let dice = &mut Dice(seed);
     let settings = settings(dice);
     let round = settings.round;
     let stickiness = settings.stickiness.max(0.5);
-    let settings = Settings { min_run: settings.min_run.max(round), stickiness, ..settings };
+    let (min_run, turn) = (settings.min_run.max(round), settings.turn.max(round));
+    let settings = Settings { min_run, turn, stickiness, ..settings };
     let mut world = world(dice, settings, 4);
     for _ in 0..60 {
         live_on(&mut world, dice, SMALL);
