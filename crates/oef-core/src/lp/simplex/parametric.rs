@@ -87,12 +87,6 @@ enum Event {
 }
 
 impl Simplex {
-    /// Solves to an optimal vertex from a nearly optimal basis.
-    pub fn track(&mut self, pivots_max: usize, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
-        self.approach(pivots_max, stop)?;
-        self.arrive(stop)
-    }
-
     /// Follows the path to its end. Its own tolerances are coarse: where the vertex counts, it is
     /// checked by [`Self::arrive`].
     pub fn approach(&mut self, pivots_max: usize, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
