@@ -4,11 +4,10 @@
 //! charged the GPUs `u` that its jobs hold, whether it has a share of the type or not: `dD = (x - u) dt`.
 //! Three rules keep the accounts meaningful:
 //!
-//! * *Limits.* Every account stays within `-F_l <= D_l <= F_l`, with `F_l = (1 + s) g_l + (1 + p) x_l` for the largest
-//!   gang `g_l` of the workload, the stickiness `s` and the rounds `p` for which running jobs are protected. Nobody
-//!   saves more than its largest gang needs to be next, and what it is credited while it waits for protected jobs;
-//!   gangs that do not fit together put nobody into debt without end. What is used beyond the lower limit is a gift,
-//!   counted in `extra`; what is credited beyond the upper one is lost, counted in `cut`.
+//! * *Limits.* Every account stays within `-F_l <= D_l <= F_l`, with `F_l = (1 + s) g_l + x_l` for the largest
+//!   gang `g_l` of the workload and the stickiness `s`. Nobody saves more than its largest gang needs to be
+//!   next; gangs that do not fit together put nobody into debt without end. What is used beyond the lower
+//!   limit is a gift, counted in `extra`; what is credited beyond the upper one is lost, counted in `cut`.
 //! * *One account where gangs are one.* What is used of a type without a share is charged where the workload has
 //!   one, at its own speeds; so is, for gangs that fit on no single type, what one type owes another.
 //! * *No saving by not wanting.* Whoever has nothing waiting for a type, while others have, is credited no more
@@ -18,8 +17,9 @@
 //! **The bound.** For fixed shares every deficit stays, for ever, within its limit; [`bound`] is the greatest.
 //! The limits lose nothing where shares can be had: a gang waits no longer than until its deficit per worker
 //! exceeds that of a running job by the stickiness, `(1 + s) g_l` is that much for a running job that is
-//! owed nothing, and then until that job may be stopped. What is observed is nearer to one gang. Tests count `cut`:
-//! with some stickiness it is 0 for jobs of one GPU, and always no more than what was left over or others had.
+//! owed nothing. What is observed is nearer to one gang. Where running jobs are protected for longer than a round, the
+//! wait can be longer, and the limit then cuts a little. Tests count `cut`: it is 0 for jobs of one GPU with some
+//! stickiness and a protection of a round at most, and always no more than what was left over or others had.
 //!
 //! An account is kept while its workload has no jobs, and counts again when it comes back. Whoever leaves in
 //! debt takes nothing from those who are owed: they keep their claims.
@@ -32,9 +32,7 @@ use crate::time::Time;
 
 /// How far the account of a workload may go in either direction for one gpu type, in GPU-rounds.
 pub(crate) fn limit(workload: &Workload, gpu: usize, settings: &Settings) -> f64 {
-    let protected = (settings.min_run.0 as f64 / settings.round.0.max(1) as f64).ceil();
-    let gang = (1.0 + settings.stickiness) * f64::from(workload.gang_max);
-    gang + (1.0 + protected) * workload.share_on(gpu)
+    (1.0 + settings.stickiness) * f64::from(workload.gang_max) + workload.share_on(gpu)
 }
 
 /// The greatest deficit that any workload can have of a type while shares and jobs stay as they are.

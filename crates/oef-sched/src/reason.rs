@@ -79,13 +79,13 @@ pub enum StopReason {
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            StopReason::Outranked => "a job with a better claim needs its GPUs",
-            StopReason::Moved => "it moves to other GPUs",
+            StopReason::Outranked => "others are owed its GPUs",
+            StopReason::Moved => "it goes on elsewhere",
             StopReason::NodeDown => "a node that it ran on is gone",
             StopReason::Cancelled => "its owner cancelled it",
             StopReason::Held => "its owner holds it",
             StopReason::Suspended => "its tenant is suspended",
-            StopReason::OverLimit => "its tenant is above its limit of GPUs",
+            StopReason::OverLimit => "its tenant has more GPUs than it may have",
         })
     }
 }
