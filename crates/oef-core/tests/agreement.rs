@@ -13,12 +13,15 @@ use oef_oracle::verdict::{self, Verdict};
 use oef_oracle::{problem_file, shrink};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// One part of the run: problems of a size, who judges them, and how many there are.
+/// One part of the run: problems of a size from some families, who judges them, and how many there are.
 struct Part {
     size: Size,
+    families: &'static [Family],
     judge: Judge,
     short: usize,
     long: usize,
+    /// The oracle may be without an opinion so seldom, and twice more.
+    skipped_one_in: usize,
 }
 
 /// The parts for a mechanism. The solvers go other ways beyond some sizes (8 profiles for cooperative,
@@ -26,15 +29,19 @@ struct Part {
 fn parts(mechanism: Mechanism) -> Vec<Part> {
     let exact = |rows: usize, types: usize, short: usize, long: usize| Part {
         size: Size { rows, types },
+        families: &Family::ALL,
         judge: verdict::exactly,
         short,
         long,
+        skipped_one_in: 20,
     };
     let plain = |rows: usize, types: usize, short: usize, long: usize| Part {
         size: Size { rows, types },
+        families: &Family::ALL,
         judge: verdict::plainly,
         short,
         long,
+        skipped_one_in: 20,
     };
     match mechanism {
         Mechanism::Cooperative => vec![
@@ -43,9 +50,12 @@ fn parts(mechanism: Mechanism) -> Vec<Part> {
             plain(40, 10, 24, 400),
             plain(60, 8, 2, 40),
         ],
-        Mechanism::MaxMin | Mechanism::GandivaFair => {
-            vec![exact(6, 4, 320, 10_000), exact(40, 4, 72, 1_000)]
-        }
+        Mechanism::MaxMin => vec![exact(6, 4, 320, 10_000), exact(40, 4, 72, 1_000)],
+        // The rule does not say who trades first among equals, and some trade for too long.
+        Mechanism::GandivaFair => vec![
+            Part { skipped_one_in: 4, ..exact(6, 4, 320, 10_000) },
+            Part { skipped_one_in: 2, ..exact(40, 4, 72, 1_000) },
+        ],
         _ => vec![
             exact(6, 4, 320, 10_000),
             exact(60, 4, 9, 400),
@@ -104,9 +114,10 @@ fn gandiva_fair_agrees() {
 
 fn agrees(mechanism: Mechanism) {
     let is_long = std::env::var_os("OEF_LONG").is_some();
-    let mut tally = Tally { mechanism, is_long, judged: 0, as_good: 0, failures: Vec::new() };
+    let mut tally =
+        Tally { mechanism, is_long, judged: 0, skipped: 0, as_good: 0, failures: Vec::new() };
     for part in parts(mechanism) {
-        tally.compare(part.size, if is_long { part.long } else { part.short }, part.judge);
+        tally.compare(&part);
     }
     tally.close();
 }
@@ -115,6 +126,8 @@ struct Tally {
     mechanism: Mechanism,
     is_long: bool,
     judged: usize,
+    /// Problems that the oracle could not answer itself.
+    skipped: usize,
     as_good: usize,
     failures: Vec<Failure>,
 }
@@ -126,24 +139,23 @@ struct Failure {
 }
 
 impl Tally {
-    /// Goes through the families seed by seed until `wanted` problems were judged.
-    fn compare(&mut self, size: Size, wanted: usize, judge: Judge) {
-        let end = self.judged + wanted;
-        // An oracle without an opinion now and then is no harm; one that is mostly silent is.
-        let seeds_max = 4 * wanted / Family::ALL.len() + 10;
-        for seed in 0..seeds_max as u64 {
-            for family in Family::ALL {
-                if self.judged >= end {
-                    return;
-                }
-                let before = self.judged;
-                self.judge(families::problem(family, size, seed), family, seed, judge);
-                if self.judged > before && self.judged.is_multiple_of(1000) {
-                    self.tell(&format!("{} judged", self.judged));
-                }
+    /// Goes through the families seed by seed until as many problems as wanted were judged.
+    fn compare(&mut self, part: &Part) {
+        let wanted = if self.is_long { part.long } else { part.short };
+        let before = (self.judged, self.skipped);
+        let families = |seed: u64| part.families.iter().map(move |&family| (family, seed));
+        let mut cases = (families::first_seed()..).flat_map(families);
+        let (mut judged, mut skipped) = (0, 0);
+        // An oracle that is silent more often than that is no oracle.
+        while judged < wanted && skipped <= 2 + wanted / part.skipped_one_in {
+            let Some((family, seed)) = cases.next() else { break };
+            self.judge(families::problem(family, part.size, seed), family, seed, part.judge);
+            (judged, skipped) = (self.judged - before.0, self.skipped - before.1);
+            if self.judged.is_multiple_of(1000) {
+                self.tell(&format!("{} judged", self.judged));
             }
         }
-        panic!("{}: the oracle judged only {} problems", self.mechanism, self.judged);
+        assert!(judged >= wanted, "{}: {judged} judged, {skipped} not judged", self.mechanism);
     }
 
     fn judge(&mut self, spec: ProblemSpec, family: Family, seed: u64, judge: Judge) {
@@ -162,6 +174,10 @@ impl Tally {
         };
         let found = verdict(&spec);
         self.judged += usize::from(found != Verdict::NoOpinion);
+        self.skipped += usize::from(found == Verdict::NoOpinion);
+        if found == Verdict::NoOpinion {
+            self.tell(&format!("no opinion on {family:?} {seed}"));
+        }
         self.as_good += usize::from(found == Verdict::AsGood);
         if let Verdict::Wrong(fault) = found {
             let cap = gavel_cap.map_or(String::new(), |cap| format!(" with a cap of {cap}"));
@@ -191,8 +207,11 @@ impl Tally {
     }
 
     fn close(self) {
-        let (judged, as_good, wrong) = (self.judged, self.as_good, self.failures.len());
-        self.tell(&format!("done: {judged} judged, {wrong} wrong, {as_good} as good within 1e-9"));
+        let (judged, skipped) = (self.judged, self.skipped);
+        let (as_good, wrong) = (self.as_good, self.failures.len());
+        self.tell(&format!(
+            "done: {judged} judged, {skipped} skipped, {wrong} wrong, {as_good} as good within 1e-9"
+        ));
         let shown: Vec<String> = (self.failures.iter().take(SHOWN))
             .map(|f| format!("# {}\n{}", f.title, problem_file(&f.spec)))
             .collect();

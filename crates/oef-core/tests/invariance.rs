@@ -64,7 +64,12 @@ proptest! {
         for factor in [2.0, 0.37] {
             let mut scaled = spec.clone();
             scaled.gpus.iter_mut().for_each(|gpu| gpu.count *= factor);
-            scaled.tenants.iter_mut().for_each(|t| t.demand = t.demand.map(|d| d * factor));
+            for tenant in &mut scaled.tenants {
+                let own = tenant.workloads.iter_mut().map(|w| &mut w.demand);
+                for demand in own.chain([&mut tenant.demand]).flatten() {
+                    *demand *= factor;
+                }
+            }
             for mechanism in mechanisms() {
                 let (before, after) = (by_name(&spec, mechanism), by_name(&scaled, mechanism));
                 same(&spec, mechanism, &before, &after, factor);

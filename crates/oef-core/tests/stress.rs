@@ -4,7 +4,7 @@
 //! Speedups from a millionth to a million, with weights, counts and demands that differ as widely, are
 //! more than double precision resolves in every case: there the answer may be called feasible only,
 //! with its gap, in less than one of a hundred; it is within capacities and demands all the same. `OEF_STRESS=n` makes it `n` problems of each kind,
-//! from number `OEF_FIRST` on; `OEF_SEED=i` only the `i`th.
+//! from number `OEF_FIRST` on (else from `PROPTEST_RNG_SEED` on); `OEF_SEED=i` only the `i`th.
 
 #![allow(clippy::print_stdout, reason = "a long run tells how many answers are proven")]
 
@@ -148,10 +148,12 @@ fn faults(problem: &Problem, outcome: &Outcome, excused: bool) -> Vec<String> {
             format!("tenant {} holds {held} over {demand}", t.0),
         );
         let has = outcome.shares.throughput(problem, t);
-        let hungry = held < demand * (1.0 - 1e-7);
-        for workload in problem.workload_ids_of(t) {
-            let speedup = &problem.workloads()[workload.0].speedup;
-            let useful = (0..idle.len()).any(|j| speedup[j] * idle[j] > 1e-9 * has);
+        for l in problem.workload_ids_of(t) {
+            let workload = &problem.workloads()[l.0];
+            let held: f64 = outcome.shares.of_workload(l).iter().sum();
+            let demand = workload.demand.unwrap_or(f64::INFINITY);
+            let hungry = held < demand * (1.0 - 1e-7);
+            let useful = (0..idle.len()).any(|j| workload.speedup[j] * idle[j] > 1e-9 * has);
             fault(!excused && hungry && useful, format!("tenant {} could use what is idle", t.0));
         }
         if matches!(outcome.mechanism, Mechanism::Nash | Mechanism::Incentive) {
@@ -167,11 +169,9 @@ fn stress(kind: Kind) {
     let only = std::env::var("OEF_SEED").ok().and_then(|v| v.parse::<u64>().ok());
     let mut failed = Vec::new();
     let (mut answers, mut unproven) = (0_usize, 0_usize);
-    let first = std::env::var("OEF_FIRST").ok().and_then(|v| v.parse().ok()).unwrap_or(0);
-    for seed in first..first + count {
-        if only.is_some_and(|only| only != seed) {
-            continue;
-        }
+    let given = std::env::var("OEF_FIRST").ok().and_then(|v| v.parse().ok());
+    let first = only.or(given).unwrap_or_else(oef_oracle::families::first_seed);
+    for seed in (first..).take(if only.is_some() { 1 } else { count }) {
         let problem = random(kind, seed).validate().expect("a valid problem");
         for mechanism in Mechanism::ALL {
             if mechanism == Mechanism::Cooperative {

@@ -23,13 +23,17 @@ pub fn capacity_excess(problem: &Problem, shares: &Shares) -> f64 {
     over.chain(negative).fold(0.0, f64::max)
 }
 
-/// The largest excess over the demand of a tenant, in GPUs.
+/// The largest excess over the demand of a workload or a tenant, in GPUs.
 pub fn demand_excess(problem: &Problem, shares: &Shares) -> f64 {
-    let over = problem.tenant_ids().filter_map(|t| {
+    let tenants = problem.tenant_ids().filter_map(|t| {
         let demand = problem.tenants()[t.index()].demand?;
         Some(shares.of_tenant(problem, t).iter().sum::<f64>() - demand)
     });
-    over.fold(0.0, f64::max)
+    let rows = workloads(problem).filter_map(|l| {
+        let demand = problem.workloads()[l.index()].demand?;
+        Some(shares.of_workload(l).iter().sum::<f64>() - demand)
+    });
+    tenants.chain(rows).fold(0.0, f64::max)
 }
 
 /// The largest envy between workloads, by weight: how much more the other's share, scaled to the own
@@ -77,29 +81,22 @@ pub fn tenant_sharing_incentive(problem: &Problem, shares: &Shares) -> f64 {
     ratios.fold(f64::INFINITY, f64::min)
 }
 
-fn equal_split(problem: &Problem, tenant: TenantId) -> f64 {
+/// What a tenant can use of its equal split.
+pub fn equal_split(problem: &Problem, tenant: TenantId) -> f64 {
     let total: f64 = problem.tenants().iter().map(|t| t.weight).sum();
     let all: Vec<f64> = problem.types().iter().map(|t| t.capacity).collect();
     tenant_value(problem, tenant, &all, total)
 }
 
 /// What a bundle that belongs to so much weight is worth to a tenant, were it as large for its own
-/// weight: each workload has its part by weight, and of all parts the fastest GPUs are used.
+/// weight: each workload has its part by weight, and uses the fastest GPUs of it.
 fn tenant_value(problem: &Problem, tenant: TenantId, bundle: &[f64], weight: f64) -> f64 {
-    let mut offers: Vec<(f64, f64)> = Vec::new();
-    for workload in problem.workloads_of(tenant) {
-        let part = workload.weight / weight;
-        offers.extend(workload.speedup.iter().zip(bundle).map(|(s, gpus)| (*s, gpus * part)));
-    }
-    offers.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let mut room = problem.tenants()[tenant.index()].demand.unwrap_or(f64::INFINITY);
-    let mut value = 0.0;
-    for (speed, gpus) in offers {
-        let take = gpus.min(room);
-        value += speed * take;
-        room -= take;
-    }
-    value
+    let value = |l: WorkloadId| {
+        let part = problem.workloads()[l.index()].weight / weight;
+        let part: Vec<f64> = bundle.iter().map(|gpus| gpus * part).collect();
+        usable(problem, l, &part)
+    };
+    problem.workload_ids_of(tenant).map(value).sum()
 }
 
 /// The least ratio of a workload's throughput to its equal split; infinite if nobody can get anything.
@@ -119,8 +116,7 @@ pub fn sharing_incentive(problem: &Problem, shares: &Shares) -> f64 {
 /// Exact, so for small problems only.
 pub fn pareto_gain(problem: &Problem, shares: &Shares, slack: f64) -> f64 {
     let instance = Instance::from(problem);
-    let own: Vec<f64> =
-        workloads(problem).map(|l| shares.workload_throughput(problem, l)).collect();
+    let own = throughputs(problem, shares);
     let levels: Vec<Q> = own.iter().map(|u| fraction((u * (1.0 - slack)).max(0.0))).collect();
     let Some(better) = exact::best_above(&instance, &levels) else {
         return 0.0;
@@ -130,16 +126,16 @@ pub fn pareto_gain(problem: &Problem, shares: &Shares, slack: f64) -> f64 {
     if best > total { (best - total) / total } else { 0.0 }
 }
 
-/// GPUs of a type that nobody has although some tenant below its demand could use them, relative to
+/// GPUs of a type that nobody has although some workload below its demand could use them, relative to
 /// its capacity: the largest over the types.
 pub fn useful_idle(problem: &Problem, shares: &Shares) -> f64 {
-    let room = |tenant: TenantId| match problem.tenants()[tenant.index()].demand {
-        Some(demand) => demand - shares.of_tenant(problem, tenant).iter().sum::<f64>(),
+    let room = |l: WorkloadId| match problem.workloads()[l.index()].demand {
+        Some(demand) => demand - shares.of_workload(l).iter().sum::<f64>(),
         None => f64::INFINITY,
     };
     let idle = problem.types().iter().enumerate().map(|(j, gpu)| {
-        let wanted =
-            problem.workloads().iter().filter(|w| w.speedup[j] > 0.0).map(|w| room(w.tenant));
+        let able = workloads(problem).filter(|l| problem.workloads()[l.index()].speedup[j] > 0.0);
+        let wanted = able.map(room);
         let free = gpu.capacity - shares.used(TypeId(j));
         if gpu.capacity > 0.0 { free.min(wanted.fold(0.0, f64::max)) / gpu.capacity } else { 0.0 }
     });
@@ -167,10 +163,10 @@ fn scaled(problem: &Problem, shares: &Shares, holder: WorkloadId, to: WorkloadId
     shares.of_workload(holder).iter().map(|x| x * weight(to) / weight(holder)).collect()
 }
 
-/// What a bundle is worth to a workload whose tenant can use only so many GPUs (of one workload).
+/// What a bundle is worth to a workload: the fastest GPUs of it, as many as it can use.
 fn usable(problem: &Problem, l: WorkloadId, bundle: &[f64]) -> f64 {
     let workload = &problem.workloads()[l.index()];
-    let mut room = problem.tenants()[workload.tenant.index()].demand.unwrap_or(f64::INFINITY);
+    let mut room = workload.demand.unwrap_or(f64::INFINITY);
     let mut order: Vec<usize> = (0..bundle.len()).collect();
     order.sort_by(|&a, &b| workload.speedup[b].total_cmp(&workload.speedup[a]));
     let mut value = 0.0;

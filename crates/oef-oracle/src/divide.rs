@@ -3,7 +3,7 @@
 use crate::instance::{Instance, Matrix};
 use crate::program::Q;
 use num_traits::{ToPrimitive, Zero};
-use oef_core::{Problem, Shares, TenantId, TypeId, WorkloadId};
+use oef_core::Problem;
 
 /// The shares where nobody has a demand.
 pub fn max_min(instance: &Instance) -> Matrix {
@@ -19,51 +19,137 @@ pub fn max_min(instance: &Instance) -> Matrix {
     shares
 }
 
-/// What is wrong with shares where tenants have demands: there must be a level for each type, GPUs per
-/// weight on offer to all who can use it, of which everybody takes the fastest it can use; and what
-/// is idle must be of no use to anybody.
-pub fn fault_with_demand(problem: &Problem, shares: &Shares) -> Option<String> {
-    let held = |l: usize, j: usize| shares.get(WorkloadId(l), TypeId(j));
-    let weight = |l: usize| problem.workloads()[l].weight;
-    let per_weight = |j: usize| {
-        (0..problem.workloads().len()).map(move |l| held(l, j) / weight(l)).fold(0.0, f64::max)
-    };
-    let level: Vec<f64> = (0..problem.types().len()).map(per_weight).collect();
-    let idle = |j: usize| problem.types()[j].capacity - shares.used(TypeId(j));
-    for tenant in problem.tenant_ids() {
-        let demand = problem.tenants()[tenant.index()].demand.unwrap_or(f64::INFINITY);
-        let mut room = demand;
-        let offers = offers(problem, tenant);
-        for alike in offers.chunk_by(|a, b| a.2 == b.2) {
-            let offer: f64 = alike.iter().map(|&(l, j, _)| level[j] * weight(l)).sum();
-            let taken: f64 = alike.iter().map(|&(l, j, _)| held(l, j)).sum();
-            let right = offer.min(room);
-            room -= right;
-            if (taken - right).abs() > 1e-7 * (right + offer.min(demand)) {
-                return Some(format!("{tenant:?} takes {taken} of {alike:?}, not {right}"));
-            }
-            let free = alike.iter().map(|&(_, j, _)| idle(j) / problem.types()[j].capacity);
-            if free.fold(0.0, f64::max) > 1e-7 && room > 1e-7 * demand {
-                return Some(format!("{tenant:?} could use what is idle of {alike:?}"));
-            }
-        }
-    }
-    None
+/// The plain division where rows have demands: `max-min`, and what `cooperative` takes from it.
+#[derive(Clone, Debug)]
+pub struct Division {
+    /// What every row holds of each type.
+    pub held: Vec<Vec<f64>>,
+    /// The speed of the slowest GPU that a row takes if it takes all that it can use; else 0.
+    pub threshold: Vec<Q>,
+    /// Whether a type that somebody can use is used up.
+    pub used_up: Vec<bool>,
 }
 
-/// What a tenant can be offered, by workload and type with the speedup there, the fastest first.
-fn offers(problem: &Problem, tenant: TenantId) -> Vec<(usize, usize, f64)> {
-    let mut offers = Vec::new();
-    for l in problem.workload_ids_of(tenant) {
-        let speedups = problem.workloads()[l.index()].speedup.iter().enumerate();
-        let usable = speedups.filter(|&(j, s)| *s > 0.0 && problem.types()[j].capacity > 0.0);
-        offers.extend(usable.map(|(j, s)| (l.index(), j, *s)));
+/// Rounds of raising every level once. Levels converge geometrically.
+const MAX_ROUNDS: usize = 100_000;
+/// What is less than this part of a whole is rounding.
+const DUST: f64 = 1e-9;
+
+/// Every type has a level, GPUs on offer per weight to all who can use it, and everybody takes of all
+/// offers the fastest that it can use (of equally fast ones those of the first type by name). The
+/// levels are the least at which every type is used up, or left by everybody who can use it.
+///
+/// A higher level of one type leaves everybody no more room on the others, whose levels can only have
+/// to rise for it: so raising one after the other, from nothing, ends at the least.
+pub fn with_demand(problem: &Problem) -> Division {
+    let instance = Instance::from(problem);
+    let (n, k) = (instance.rows(), instance.types());
+    let weight: Vec<f64> = to_numbers(&instance.weight);
+    let count: Vec<f64> = to_numbers(&instance.count);
+    let demand = |l: usize| match instance.cap(l) {
+        Some(demand) => demand.to_f64().expect("a fraction is near some number"),
+        None => f64::INFINITY,
+    };
+    let demand: Vec<f64> = (0..n).map(demand).collect();
+    let wishes: Vec<Vec<usize>> = (0..n).map(|l| fastest_first(problem, &instance, l)).collect();
+    let take = |level: &[f64], l: usize| {
+        let (mut room, mut held) = (demand[l], vec![0.0; k]);
+        for &j in &wishes[l] {
+            held[j] = room.min(level[j] * weight[l]);
+            room -= held[j];
+        }
+        held
+    };
+    let mut level = vec![0.0; k];
+    for _ in 0..MAX_ROUNDS {
+        let before = level.clone();
+        for j in 0..k {
+            let room = |l: usize| {
+                let mut above: Vec<f64> = level.clone();
+                above[j] = 0.0;
+                let faster = wishes[l].iter().take_while(|&&i| i != j);
+                let held = take(&above, l);
+                (demand[l] - faster.map(|&i| held[i]).sum::<f64>()).max(0.0)
+            };
+            let able = (0..n).filter(|&l| wishes[l].contains(&j));
+            let takers: Vec<(f64, f64)> = able.map(|l| (weight[l], room(l))).collect();
+            level[j] = fill(count[j], &takers).max(level[j]);
+        }
+        let is_still = |(now, before): (&f64, &f64)| now == before || now - before <= 1e-15 * now;
+        if level.iter().zip(&before).all(is_still) {
+            break;
+        }
     }
-    offers.sort_by(|a, b| b.2.total_cmp(&a.2));
-    offers
+    let held: Vec<Vec<f64>> = (0..n).map(|l| take(&level, l)).collect();
+    let threshold = |l: usize| {
+        let is_full = held[l].iter().sum::<f64>() >= demand[l] * (1.0 - DUST);
+        let taken = (0..k).filter(|&j| held[l][j] > DUST * demand[l]);
+        let slowest = taken.map(|j| instance.speedup[l][j].clone()).min();
+        slowest.filter(|_| is_full).unwrap_or_else(Q::zero)
+    };
+    let used_up = |j: usize| {
+        let used: f64 = held.iter().map(|held| held[j]).sum();
+        wishes.iter().any(|wishes| wishes.contains(&j)) && used >= count[j] * (1.0 - DUST)
+    };
+    Division {
+        threshold: (0..n).map(threshold).collect(),
+        used_up: (0..k).map(used_up).collect(),
+        held,
+    }
+}
+
+/// The types that a row can use, the fastest first.
+fn fastest_first(problem: &Problem, instance: &Instance, row: usize) -> Vec<usize> {
+    let runs = |j: &usize| !instance.speedup[row][*j].is_zero() && !instance.count[*j].is_zero();
+    let mut types: Vec<usize> = (0..instance.types()).filter(runs).collect();
+    let key = |j: usize| (-&instance.speedup[row][j], &problem.types()[j].name);
+    types.sort_by(|&a, &b| key(a).cmp(&key(b)));
+    types
+}
+
+/// The level at which takers (weight, room) take so many GPUs; infinite if they leave some.
+fn fill(count: f64, takers: &[(f64, f64)]) -> f64 {
+    let mut ends: Vec<(f64, f64)> = takers.iter().map(|(w, room)| (room / w, *w)).collect();
+    ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut growing: f64 = ends.iter().map(|(_, weight)| weight).sum();
+    let (mut level, mut left) = (0.0, count);
+    for (end, weight) in ends {
+        let more = (end - level) * growing;
+        if more >= left {
+            return level + left / growing;
+        }
+        (level, left) = (end, left - more);
+        growing -= weight;
+    }
+    f64::INFINITY
 }
 
 /// The same in numbers, for comparison.
 pub fn to_numbers(throughputs: &[Q]) -> Vec<f64> {
     throughputs.iter().map(|q| q.to_f64().expect("a fraction is near some number")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oef_core::ProblemSpec;
+
+    fn held(demands: &[Option<f64>], counts: &[f64], rows: &[&[f64]]) -> Vec<Vec<f64>> {
+        let mut spec = ProblemSpec::from_matrix(counts, rows);
+        for (tenant, demand) in spec.tenants.iter_mut().zip(demands) {
+            tenant.demand = *demand;
+        }
+        with_demand(&spec.validate().unwrap()).held
+    }
+
+    #[test]
+    fn divisions_by_hand() {
+        let rows: [&[f64]; 2] = [&[1.0, 2.0], &[1.0, 2.0]];
+        assert_eq!(held(&[Some(1.0), None], &[2.0, 2.0], &rows), [[0.0, 1.0], [2.0, 1.0]]);
+        // Both have what they need of an equal split: the least levels, not those after an exchange.
+        let crossed: [&[f64]; 2] = [&[1.0, 2.0], &[2.0, 1.0]];
+        assert_eq!(held(&[Some(1.0); 2], &[1.0, 1.0], &crossed), [[0.5, 0.5], [0.5, 0.5]]);
+        // Nobody needs the slow type.
+        assert_eq!(held(&[Some(0.5); 2], &[2.0, 2.0], &rows), [[0.0, 0.5], [0.0, 0.5]]);
+    }
 }

@@ -1,5 +1,6 @@
 //! The exact answer of each mechanism that is a linear program, on small problems.
 
+use crate::divide::Division;
 use crate::instance::{Instance, Matrix};
 use crate::program::{Program, Q, Stage, Terms};
 use num_traits::{One, Zero};
@@ -10,20 +11,26 @@ pub fn noncooperative(instance: &Instance) -> Matrix {
     solve(instance, shared(instance), &[Stage::Leximin(goals.collect())])
 }
 
-/// The greatest least ratio of throughput to equal split, and on from there; no tenant gets more than
-/// `cap` GPUs.
-pub fn gavel(instance: &Instance, cap: Option<&Q>) -> Matrix {
-    let mut program = shared(instance);
-    if let Some(cap) = cap {
-        for tenant in 0..instance.demand.len() {
-            program.at_most(gpus_of(instance, tenant), cap.clone());
-        }
-    }
-    solve(instance, program, &[evenly(instance)])
+/// The greatest least ratio of throughput to equal split, and on from there.
+pub fn gavel(instance: &Instance) -> Matrix {
+    solve(instance, shared(instance), &[evenly(instance)])
 }
 
 /// The most total throughput without envy between rows, then as even as possible.
 pub fn cooperative(instance: &Instance) -> Matrix {
+    solve(instance, envy_free(instance), &[most(instance), evenly(instance)])
+}
+
+/// The most total throughput without envy between rows, then the most for one row: as good as
+/// [`cooperative`] in all but the last word.
+#[cfg(test)]
+pub(crate) fn cooperative_in_favour_of(instance: &Instance, row: usize) -> Matrix {
+    let favour = Stage::Maximise(utility(instance, row));
+    solve(instance, envy_free(instance), &[most(instance), favour])
+}
+
+/// Capacity, and no envy between rows.
+fn envy_free(instance: &Instance) -> Program {
     let mut program = shared(instance);
     for l in 0..instance.rows() {
         for i in (0..instance.rows()).filter(|&i| i != l) {
@@ -37,40 +44,34 @@ pub fn cooperative(instance: &Instance) -> Matrix {
             program.at_most(other.chain(own).collect(), Q::zero());
         }
     }
-    solve(instance, program, &[most(instance), evenly(instance)])
+    program
 }
 
-/// The same where tenants have demands. Nobody envies what it could not use, but that is no linear
-/// constraint; in its place a tenant with a demand `D` and a threshold `a` asks for
-/// `u >= a D + sum_l sum_j max(w_lj - a, 0) z_lj`, where `z_l` is anybody else's bundle by the weight
-/// of its workload `l`, which implies it. The threshold is the speed of the slowest GPU that the tenant
-/// takes of the max-min shares if these fill its demand, and 0 if they do not. All keep what they can
-/// use of their equal split, and a type that the max-min shares use up is used up.
-pub fn cooperative_with_demand(instance: &Instance, thresholds: &[Q], used_up: &[bool]) -> Matrix {
+/// The same where rows have demands. Nobody envies what it could not use, but that is no linear
+/// constraint; in its place a row `l` with a demand `D` and a threshold `a` asks for
+/// `w_l.x_l >= a D + sum_j max(w_lj - a, 0) z_j`, where `z` is anybody else's bundle scaled to its weight,
+/// which implies it. (Rows that are alike get the same by weight, and do not compare.) A type that the
+/// plain division uses up is used up, and all keep what they can use of their equal split.
+pub fn cooperative_with_demand(instance: &Instance, division: &Division) -> Matrix {
     let mut program = shared(instance);
     let (met, stage) = demand_floors(&mut program, instance);
-    for j in (0..instance.types()).filter(|&j| used_up[j]) {
+    for j in (0..instance.types()).filter(|&j| division.used_up[j]) {
         // By those who can use it: a GPU that somebody cannot use is idle.
         let able = (0..instance.rows()).filter(|&l| !instance.speedup[l][j].is_zero());
         let used = able.map(|l| (column(instance, l, j), -Q::one()));
         program.at_most(used.chain([(met, instance.count[j].clone())]).collect(), Q::zero());
     }
-    for party in instance.parties() {
-        let tenant = instance.tenant[party[0]];
-        let (threshold, base) = match instance.cap(tenant) {
-            Some(demand) => (thresholds[tenant].clone(), &thresholds[tenant] * demand),
-            None => (Q::zero(), Q::zero()),
-        };
-        for i in (0..instance.rows()).filter(|i| !party.contains(i)) {
+    for l in (0..instance.rows()).filter(|&l| !instance.is_shut(l)) {
+        let threshold = &division.threshold[l];
+        let base = instance.cap(l).map_or_else(Q::zero, |demand| threshold * demand);
+        for i in (0..instance.rows()).filter(|&i| !instance.are_alike(i, l)) {
+            let ratio = &instance.weight[l] / &instance.weight[i];
             let mut asked = vec![(met, base.clone())];
-            for &l in &party {
-                let ratio = &instance.weight[l] / &instance.weight[i];
-                asked.extend((0..instance.types()).map(|j| {
-                    let above = (&instance.speedup[l][j] - &threshold).max(Q::zero());
-                    (column(instance, i, j), above * &ratio)
-                }));
-                asked.extend(utility(instance, l).into_iter().map(|(c, w)| (c, -w)));
-            }
+            asked.extend((0..instance.types()).map(|j| {
+                let above = (&instance.speedup[l][j] - threshold).max(Q::zero());
+                (column(instance, i, j), above * &ratio)
+            }));
+            asked.extend(utility(instance, l).into_iter().map(|(c, w)| (c, -w)));
             program.at_most(asked, Q::zero());
         }
     }
@@ -89,24 +90,12 @@ pub fn efficiency(instance: &Instance) -> Matrix {
     solve(instance, shared(instance), &[most(instance), evenly(instance)])
 }
 
-/// The greatest sum of throughputs that count so much each.
-pub fn most_weighted(instance: &Instance, rates: &[Q]) -> Q {
-    let weighted =
-        |l: usize| utility(instance, l).into_iter().map(move |(c, w)| (c, w * &rates[l]));
-    let sum = Stage::Maximise((0..instance.rows()).flat_map(weighted).collect());
-    let mut program = shared(instance);
-    let (_, met) = demand_floors(&mut program, instance);
-    let shares = solve(instance, program, &[met, sum]);
-    instance.throughputs(&shares).iter().zip(rates).map(|(u, rate)| u * rate).sum()
-}
-
 /// Of all shares that leave every row at least at `levels`, one with the most total throughput: if
 /// that is more than the levels add up to, the levels are not Pareto efficient. `None` if no shares
 /// reach the levels.
 pub fn best_above(instance: &Instance, levels: &[Q]) -> Option<Matrix> {
     let mut program = shared(instance);
-    let rows = levels.iter().enumerate().map(|(l, level)| (vec![l], level.clone()));
-    let (_, met) = demand_levels(&mut program, instance, rows.collect());
+    let (_, met) = demand_levels(&mut program, instance, levels.to_vec());
     let shares = solve(instance, program, &[met, most(instance)]);
     let reached = instance.throughputs(&shares).iter().zip(levels).all(|(u, level)| u >= level);
     reached.then_some(shares)
@@ -120,9 +109,10 @@ fn shared(instance: &Instance) -> Program {
         let all = (0..instance.rows()).map(|l| (column(instance, l, j), Q::one()));
         program.at_most(all.collect(), instance.count[j].clone());
     }
-    for (tenant, demand) in instance.demand.iter().enumerate() {
+    for (l, demand) in instance.demand.iter().enumerate() {
         if let Some(demand) = demand {
-            program.at_most(gpus_of(instance, tenant), demand.clone());
+            let own = (0..instance.types()).map(|j| (column(instance, l, j), Q::one()));
+            program.at_most(own.collect(), demand.clone());
         }
     }
     program
@@ -130,24 +120,17 @@ fn shared(instance: &Instance) -> Program {
 
 /// Demands the usable equal split of everybody, see [`demand_levels`].
 fn demand_floors(program: &mut Program, instance: &Instance) -> (usize, Stage) {
-    let parties = instance.parties().into_iter();
-    let floors = parties.map(|party| (party.clone(), instance.usable_equal_split(&party)));
+    let floors = (0..instance.rows()).map(|l| instance.usable_equal_split(l));
     demand_levels(program, instance, floors.collect())
 }
 
-/// Demands levels of throughput of some rows together through one new column: the part of the levels
-/// that is met. It starts at nothing, so that the origin stays feasible; the stage returned makes it
-/// whole.
-fn demand_levels(
-    program: &mut Program,
-    instance: &Instance,
-    levels: Vec<(Vec<usize>, Q)>,
-) -> (usize, Stage) {
+/// Demands levels of throughput, row by row, through one new column: the part of the levels that is met.
+/// It starts at nothing, so that the origin stays feasible; the stage returned makes it whole.
+fn demand_levels(program: &mut Program, instance: &Instance, levels: Vec<Q>) -> (usize, Stage) {
     let met = program.add_columns(1);
     program.at_most(vec![(met, Q::one())], Q::one());
-    for (rows, level) in levels {
-        let own = rows.into_iter().flat_map(|l| utility(instance, l));
-        let short = own.map(|(c, w)| (c, -w)).chain([(met, level)]);
+    for (l, level) in levels.into_iter().enumerate() {
+        let short = utility(instance, l).into_iter().map(|(c, w)| (c, -w)).chain([(met, level)]);
         program.at_most(short.collect(), Q::zero());
     }
     (met, Stage::Maximise(vec![(met, Q::one())]))
@@ -165,12 +148,6 @@ fn evenly(instance: &Instance) -> Stage {
 fn utility(instance: &Instance, row: usize) -> Terms {
     let types = 0..instance.types();
     types.map(|j| (column(instance, row, j), instance.speedup[row][j].clone())).collect()
-}
-
-fn gpus_of(instance: &Instance, tenant: usize) -> Terms {
-    let rows = instance.rows_of(tenant);
-    let cells = rows.flat_map(|l| (0..instance.types()).map(move |j| (l, j)));
-    cells.map(|(l, j)| (column(instance, l, j), Q::one())).collect()
 }
 
 fn column(instance: &Instance, row: usize, gpu: usize) -> usize {
@@ -205,9 +182,10 @@ mod tests {
         assert_eq!(total(&efficiency(&three)), q(5, 1));
         assert_eq!(three.throughputs(&cooperative(&three)), [q(1, 1), q(3, 2), q(2, 1)]);
         let ratio = |x: &Matrix, l| three.value(l, &x[l]) / three.equal_split(l);
+        let capped = Instance { demand: vec![Some(q(1, 1)); 3], ..three.clone() };
         for l in 0..3 {
-            assert_eq!(ratio(&gavel(&three, None), l), q(54, 49));
-            assert_eq!(ratio(&gavel(&three, Some(&q(1, 1))), l), q(12, 11));
+            assert_eq!(ratio(&gavel(&three), l), q(54, 49));
+            assert_eq!(ratio(&gavel(&capped), l), q(12, 11));
         }
     }
 

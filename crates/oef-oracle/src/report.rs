@@ -22,11 +22,13 @@ pub fn problem_file(spec: &ProblemSpec) -> String {
                 workload.throughput.iter().map(|(gpu, thr)| format!("{gpu} = {thr:?}")).collect();
             let _ = writeln!(
                 out,
-                "[[tenant.workload]]\nname = {:?}\nweight = {:?}\nthroughput = {{ {} }}",
-                workload.name,
-                workload.weight,
-                entries.join(", ")
+                "[[tenant.workload]]\nname = {:?}\nweight = {:?}",
+                workload.name, workload.weight
             );
+            if let Some(demand) = workload.demand {
+                let _ = writeln!(out, "demand = {demand:?}");
+            }
+            let _ = writeln!(out, "throughput = {{ {} }}", entries.join(", "));
         }
     }
     out

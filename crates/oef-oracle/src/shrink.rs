@@ -54,6 +54,7 @@ fn simpler(spec: &ProblemSpec) -> Vec<ProblemSpec> {
     for (t, tenant) in spec.tenants.iter().enumerate() {
         for (w, workload) in tenant.workloads.iter().enumerate() {
             with(&|s| s.tenants[t].workloads[w].weight = 1.0);
+            with(&|s| s.tenants[t].workloads[w].demand = None);
             for (e, (_, now)) in workload.throughput.iter().enumerate() {
                 for plain in [1.0, 2.0, now.round(), (now * 2.0).round() / 2.0] {
                     if plain < *now || now.fract() != 0.0 {

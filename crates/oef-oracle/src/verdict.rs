@@ -3,13 +3,14 @@
 use crate::check;
 use crate::divide;
 use crate::exact;
-use crate::instance::{Instance, Matrix, fraction};
+use crate::instance::{Instance, Matrix};
 use crate::market;
 use crate::plain;
 use crate::program::Q;
+use crate::random::Random;
 use crate::trade;
-use num_traits::{ToPrimitive, Zero};
-use oef_core::{Mechanism, Options, Problem, Shares, TypeId, WorkloadId, solve};
+use num_traits::ToPrimitive;
+use oef_core::{Mechanism, Problem, Shares, WorkloadId};
 
 /// What an oracle says.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,16 +30,17 @@ pub enum Verdict {
 /// Throughputs and totals are right to this, relative to the tenant's own.
 pub const TOLERANCE: f64 = 1e-6;
 
-/// What the sum of logarithms may lack. The throughputs are within the square root of it; the other
-/// solver, which measures it, reaches no less.
-const NASH_GAP: f64 = 1e-9;
-/// The same for small ones, where the bound is exact: a little more than the 1e-12 that a vertex may leave.
-const EXACT_NASH_GAP: f64 = 1e-11;
 /// Rows times types up to which a program is solved exactly.
 const SMALL: usize = 24;
 
 /// What differs by less counts as equal in the mechanism's own order.
 const EQUAL: f64 = oef_core::OPTIMALITY_TOLERANCE;
+
+/// Sums of throughputs by the other solver are right to this, relative to their terms.
+const PLAIN: f64 = 1e-7;
+
+/// Levels that are looked at, the least among them; each takes programs of its own.
+const LEVELS_MAX: usize = 6;
 
 /// Capacity and demand may be exceeded by no more than this: rounding, not GPUs.
 const FEASIBLE: f64 = 1e-9;
@@ -53,28 +55,36 @@ pub fn exactly(
     if let Some(fault) = infeasible(problem, shares) {
         return Verdict::Wrong(fault);
     }
-    let instance = Instance::from(problem);
-    let cap = gavel_cap.map(fraction);
+    let instance = Instance::within(problem, gavel_cap);
     let answer = |shares: Matrix| Some(instance.throughputs(&shares));
     let right = match mechanism {
         Mechanism::Noncooperative => answer(exact::noncooperative(&instance)),
         Mechanism::Incentive => answer(exact::incentive(&instance)),
         Mechanism::Efficiency => answer(exact::efficiency(&instance)),
-        Mechanism::Gavel => answer(exact::gavel(&instance, cap.as_ref())),
+        Mechanism::Gavel => answer(exact::gavel(&instance)),
         Mechanism::Cooperative if !instance.has_demand() => answer(exact::cooperative(&instance)),
-        Mechanism::Nash if !instance.has_demand() => match nash(problem, &instance, shares) {
-            None => return nash_by_gap(problem, &instance, shares),
-            right => right,
-        },
-        Mechanism::GandivaFair if !instance.has_demand() => trade::gandiva_fair(&instance),
+        Mechanism::Cooperative => {
+            let division = divide::with_demand(problem);
+            let right = exact::cooperative_with_demand(&instance, &division);
+            let least = instance.throughputs(&right).iter().sum::<Q>().to_f64();
+            return cooperative_with_demand(problem, shares, least);
+        }
+        Mechanism::Nash if !instance.has_demand() => nash(problem, &instance, shares),
+        Mechanism::Nash => return nash_with_demand(problem, &instance, shares),
+        Mechanism::GandivaFair => {
+            if let Some(fault) = lost_by_trading(problem, shares) {
+                return Verdict::Wrong(fault);
+            }
+            if instance.has_demand() {
+                return Verdict::Right;
+            }
+            trade::gandiva_fair(&instance)
+        }
         Mechanism::MaxMin if !instance.has_demand() => answer(divide::max_min(&instance)),
         Mechanism::MaxMin => {
-            let fault = divide::fault_with_demand(problem, shares);
-            return fault.map_or(Verdict::Right, Verdict::Wrong);
+            let held = divide::with_demand(problem).held;
+            return compare(problem, &check::throughputs(problem, shares), &values(problem, &held));
         }
-        Mechanism::Nash => return nash_by_gap(problem, &instance, shares),
-        Mechanism::Cooperative => return cooperative_with_demand(problem, &instance, shares),
-        Mechanism::GandivaFair => None,
     };
     let Some(right) = right else {
         return Verdict::NoOpinion;
@@ -88,8 +98,8 @@ pub fn exactly(
     }
 }
 
-/// The verdict of another solver on a middle problem: the total, the least ratio, or (`nash`) every
-/// workload's throughput.
+/// The verdict of another solver on a middle problem: every workload's throughput (`cooperative`,
+/// `nash`), the total, or the least ratio.
 pub fn plainly(
     problem: &Problem,
     mechanism: Mechanism,
@@ -101,9 +111,7 @@ pub fn plainly(
     }
     let total = shares.total(problem);
     let (what, found, right) = match mechanism {
-        // With demands the envy that counts is no longer linear.
-        Mechanism::Cooperative if has_demand(problem) => return Verdict::NoOpinion,
-        Mechanism::Cooperative => ("total", total, plain::cooperative_total(problem)),
+        Mechanism::Cooperative => return cooperative_plainly(problem, shares),
         Mechanism::Incentive => ("total", total, plain::incentive_total(problem)),
         Mechanism::Efficiency => ("total", total, plain::efficiency_total(problem)),
         Mechanism::Noncooperative => {
@@ -120,10 +128,97 @@ pub fn plainly(
         Mechanism::MaxMin | Mechanism::GandivaFair => return Verdict::NoOpinion,
     };
     match right {
+        // Nobody can get anything.
+        _ if found == f64::INFINITY => Verdict::Right,
         None => Verdict::NoOpinion,
         Some(right) if (found - right).abs() <= TOLERANCE * right.abs() => Verdict::Right,
         Some(right) => Verdict::Wrong(format!("{what} is {found}, and should be {right}")),
     }
+}
+
+/// The verdict on `cooperative`: the greatest total, no envy between any two workloads, and of all such
+/// shares those that are as even as possible.
+///
+/// Nearly always all shares with the greatest total give the same throughputs. Then no combination of
+/// them, drawn at random, can be greater or smaller than what was found. Where it can, the throughputs
+/// are looked at level by level: nobody can be raised above its ratio to the equal split unless
+/// somebody at that level or below it pays.
+fn cooperative_plainly(problem: &Problem, shares: &Shares) -> Verdict {
+    let Some(program) = plain::EnvyFree::new(problem) else {
+        return Verdict::NoOpinion;
+    };
+    if problem.workloads().iter().any(|w| w.demand.is_some()) {
+        return cooperative_with_demand(problem, shares, Some(program.total()));
+    }
+    let (total, right) = (shares.total(problem), program.total());
+    let (excess, envy) = (program.excess(shares), check::envy(problem, shares));
+    // Written so that a NaN is wrong.
+    let sound = excess <= TOLERANCE && envy <= TOLERANCE;
+    if !sound {
+        return Verdict::Wrong(format!("envy {envy:e}, by thresholds {excess:e}"));
+    }
+    if (total - right).abs() > TOLERANCE * right {
+        return Verdict::Wrong(format!("the total is {total}, and should be {right}"));
+    }
+    if right <= 0.0 {
+        return Verdict::Right;
+    }
+    let found = check::throughputs(problem, shares);
+    let ratio = |(l, u): (usize, &f64)| if *u > 0.0 { u / program.split(l) } else { 0.0 };
+    let ratios: Vec<f64> = found.iter().enumerate().map(ratio).collect();
+    let mut random = Random::new(ratios.len() as u64);
+    let rates: Vec<f64> = ratios.iter().map(|_| 2.0 * random.unit() - 1.0).collect();
+    let opposite: Vec<f64> = rates.iter().map(|rate| -rate).collect();
+    let free = vec![None; ratios.len()];
+    for rates in [rates, opposite] {
+        match more_than_found(&program, &ratios, &rates, &free) {
+            None => return Verdict::NoOpinion,
+            Some(false) => {}
+            Some(true) => return evenly_plainly(&program, &ratios),
+        }
+    }
+    Verdict::Right
+}
+
+/// The verdict on ratios of throughputs to equal splits, level by level; of many levels only some.
+fn evenly_plainly(program: &plain::EnvyFree, ratios: &[f64]) -> Verdict {
+    let mut levels: Vec<f64> = ratios.to_vec();
+    levels.sort_by(f64::total_cmp);
+    levels.dedup_by(|a, b| *a <= *b * (1.0 + TOLERANCE));
+    let step = levels.len().div_ceil(LEVELS_MAX);
+    for level in levels.into_iter().step_by(step) {
+        let top = level * (1.0 + TOLERANCE);
+        let floors: Vec<Option<f64>> = ratios.iter().map(|r| (*r <= top).then_some(*r)).collect();
+        let is_here = |r: f64| r >= level && r <= top;
+        let rates: Vec<f64> = ratios.iter().map(|&r| f64::from(u8::from(is_here(r)))).collect();
+        match more_than_found(program, ratios, &rates, &floors) {
+            None => return Verdict::NoOpinion,
+            Some(false) => {}
+            Some(true) => return Verdict::Wrong(format!("{level} equal splits are not the most")),
+        }
+    }
+    Verdict::Right
+}
+
+/// Whether the sum of ratios at these rates can be greater than what was found; `None` if the program
+/// does not say.
+fn more_than_found(
+    program: &plain::EnvyFree,
+    ratios: &[f64],
+    rates: &[f64],
+    floors: &[Option<f64>],
+) -> Option<bool> {
+    let found: f64 = ratios.iter().zip(rates).map(|(ratio, rate)| ratio * rate).sum();
+    let scale: f64 = ratios.iter().zip(rates).map(|(ratio, rate)| (ratio * rate).abs()).sum();
+    // The less is eased the nearer to the truth, and the harder to solve.
+    let mut most = None;
+    for ease in [1e-7, 1e-8, EQUAL] {
+        most = program.most(rates, floors, ease);
+        if most.is_some_and(|most| most <= found + PLAIN * scale) {
+            return Some(false);
+        }
+    }
+    most.map(|_| true)
 }
 
 /// Whether what is found is as good in everything that the mechanism asks for, in its order.
@@ -154,64 +249,73 @@ fn as_good(
     (!most_first || no_less(total)) && sorted(found).iter().zip(&sorted(right)).all(no_less)
 }
 
-/// The verdict on `cooperative` under demands: no envy and no less than the equal split in what can be
-/// used, nothing useful idle, and at least the total of the program whose thresholds are those of the
-/// max-min shares (the solver may raise thresholds where tenants reach their demand, for more).
-fn cooperative_with_demand(problem: &Problem, instance: &Instance, shares: &Shares) -> Verdict {
-    let envy = check::tenant_envy(problem, shares);
-    let split = check::tenant_sharing_incentive(problem, shares);
-    let idle = check::useful_idle(problem, shares);
-    // Written so that a NaN is wrong.
-    let fair = envy <= TOLERANCE && split >= 1.0 - TOLERANCE && idle <= TOLERANCE;
-    if !fair {
-        let fault = format!("envy {envy:e}, equal split {split}, idle {idle:e}");
-        return Verdict::Wrong(fault);
-    }
-    let Some(least) = first_with_demand(problem, instance) else {
+/// The verdict on `cooperative` under demands: no envy and no less than the equal split in what can be used,
+/// nothing useful idle, and at least the total of the program whose thresholds are those of the plain
+/// division (the solver may raise thresholds where rows reach their demand, for more).
+fn cooperative_with_demand(problem: &Problem, shares: &Shares, least: Option<f64>) -> Verdict {
+    let Some(least) = least else {
         return Verdict::NoOpinion;
     };
+    let envy = check::envy(problem, shares);
+    let split = check::sharing_incentive(problem, shares);
+    let idle = check::useful_idle(problem, shares);
     let total = shares.total(problem);
-    if total >= least * (1.0 - TOLERANCE) {
-        Verdict::Right
-    } else {
-        Verdict::Wrong(format!("the total is {total}, and {least} is possible"))
+    // Written so that a NaN is wrong.
+    let fair = envy <= TOLERANCE && split >= 1.0 - TOLERANCE && idle <= TOLERANCE;
+    let is_enough = total >= least * (1.0 - TOLERANCE);
+    match (fair, is_enough) {
+        (true, true) => Verdict::Right,
+        (true, false) => Verdict::Wrong(format!("the total is {total}, and {least} is possible")),
+        _ => Verdict::Wrong(format!("envy {envy:e}, equal split {split}, idle {idle:e}")),
     }
 }
 
-/// The total of the program with the first thresholds.
-fn first_with_demand(problem: &Problem, instance: &Instance) -> Option<f64> {
-    // The division is checked by itself; here only its support is used, and what it uses up.
-    let division = solve(problem, Mechanism::MaxMin, &Options::default()).ok()?.shares;
-    let thresholds: Vec<Q> =
-        (0..instance.demand.len()).map(|t| threshold(instance, &division, t)).collect();
-    let used_up = problem.types().iter().enumerate().map(|(j, gpu)| {
-        let useful = instance.speedup.iter().any(|row| !row[j].is_zero());
-        useful && division.used(TypeId(j)) >= gpu.capacity * (1.0 - 1e-9)
-    });
-    let used_up: Vec<bool> = used_up.collect();
-    let right = exact::cooperative_with_demand(instance, &thresholds, &used_up);
-    instance.throughputs(&right).iter().sum::<Q>().to_f64()
-}
-
-/// The speed of the slowest GPU that a tenant with a demand takes of a division that fills it, else 0.
-fn threshold(instance: &Instance, division: &Shares, tenant: usize) -> Q {
-    let Some(demand) = instance.cap(tenant).and_then(Q::to_f64) else {
-        return Q::zero();
+/// The verdict on `nash` under demands: nobody is below its equal split in what can be used, and nobody can
+/// be raised without somebody else falling.
+fn nash_with_demand(problem: &Problem, instance: &Instance, shares: &Shares) -> Verdict {
+    let envy = check::envy(problem, shares);
+    let split = check::sharing_incentive(problem, shares);
+    let gain = match instance.rows() * instance.types() <= SMALL {
+        true => Some(check::pareto_gain(problem, shares, EQUAL)),
+        false => {
+            let found = check::throughputs(problem, shares);
+            let floors: Vec<f64> = found.iter().map(|u| u * (1.0 - EQUAL)).collect();
+            let total: f64 = found.iter().sum();
+            plain::total_above(problem, &floors).map(|best| best / total - 1.0)
+        }
     };
-    let cells = instance.rows_of(tenant).flat_map(|l| {
-        let gpus = division.of_workload(WorkloadId(l)).iter().enumerate();
-        gpus.map(move |(j, gpus)| (l, j, *gpus))
-    });
-    let cells: Vec<(usize, usize, f64)> = cells.collect();
-    if cells.iter().map(|cell| cell.2).sum::<f64>() < demand * (1.0 - 1e-9) {
-        return Q::zero();
-    }
-    let taken = cells.iter().filter(|cell| cell.2 > 1e-9 * demand);
-    taken.map(|&(l, j, _)| instance.speedup[l][j].clone()).min().unwrap_or_else(Q::zero)
+    let Some(gain) = gain else {
+        return Verdict::NoOpinion;
+    };
+    // Written so that a NaN is wrong.
+    let fair = split >= 1.0 - TOLERANCE && gain <= TOLERANCE;
+    let fault = || format!("envy {envy:e}, equal split {split}, {gain:e} more is possible");
+    if fair { Verdict::Right } else { Verdict::Wrong(fault()) }
 }
 
-fn has_demand(problem: &Problem) -> bool {
-    problem.tenants().iter().any(|t| t.demand.is_some())
+/// What is wrong after the trades of `gandiva-fair`, whatever their order was: somebody has less than in
+/// the plain division before them, or something useful is idle. Under demands, where the trades are not
+/// replayed, it is all that is asked.
+fn lost_by_trading(problem: &Problem, shares: &Shares) -> Option<String> {
+    let before = values(problem, &divide::with_demand(problem).held);
+    let after = check::throughputs(problem, shares);
+    for (l, (before, after)) in before.iter().zip(&after).enumerate() {
+        // Written so that a NaN is wrong.
+        let kept = *after >= before * (1.0 - TOLERANCE);
+        if !kept {
+            return Some(format!("workload {l} has {after}, and had {before}"));
+        }
+    }
+    let idle = check::useful_idle(problem, shares);
+    (idle > TOLERANCE).then(|| format!("{idle:e} of a type is idle"))
+}
+
+/// The throughputs of all workloads with these GPUs.
+fn values(problem: &Problem, held: &[Vec<f64>]) -> Vec<f64> {
+    let value = |(w, held): (&oef_core::problem::Workload, &Vec<f64>)| {
+        w.speedup.iter().zip(held).map(|(speed, gpus)| speed * gpus).sum()
+    };
+    problem.workloads().iter().zip(held).map(value).collect()
 }
 
 fn infeasible(problem: &Problem, shares: &Shares) -> Option<String> {
@@ -242,56 +346,12 @@ fn guess(problem: &Problem, instance: &Instance, held: &[Vec<f64>]) -> Option<Ve
     })
 }
 
-/// With demands `nash` has no prices to solve for. But the logarithms are concave: what any other
-/// shares could add to their sum is at most what they add to first order, which a plain program bounds.
-fn nash_by_gap(problem: &Problem, instance: &Instance, shares: &Shares) -> Verdict {
-    let found = check::throughputs(problem, shares);
-    let able: Vec<usize> =
-        plain::able(problem).into_iter().filter(|&l| !is_shut(problem, l)).collect();
-    if able.is_empty() {
-        return Verdict::Right;
-    }
-    if let Some(&l) = able.iter().find(|&&l| found[l] <= 0.0) {
-        let owner = problem.workloads()[l].tenant;
-        // What a tenant can use of its equal split may all be one workload's: then another has nothing,
-        // and the product of throughputs is no measure.
-        let shared = problem.workloads_of(owner).len() > 1;
-        let limited = problem.tenants()[owner.index()].demand.is_some();
-        let fault = Verdict::Wrong(format!("workload {l} has nothing"));
-        return if shared && limited { Verdict::NoOpinion } else { fault };
-    }
-    let now: f64 = able.iter().map(|&l| problem.workloads()[l].weight).sum();
-    let rates = (0..instance.rows())
-        .map(|l| if able.contains(&l) { problem.workloads()[l].weight / found[l] } else { 0.0 });
-    let rates: Vec<f64> = rates.collect();
-    let is_small = instance.rows() * instance.types() <= SMALL;
-    let (most, allowed) = if is_small {
-        let rates: Vec<Q> = rates.into_iter().map(fraction).collect();
-        (exact::most_weighted(instance, &rates).to_f64(), EXACT_NASH_GAP)
-    } else {
-        (plain::weighted_total(problem, &rates), NASH_GAP)
-    };
-    let Some(most) = most else {
-        return Verdict::NoOpinion;
-    };
-    let gap = most / now - 1.0;
-    // Written so that a NaN is wrong.
-    let near = gap <= allowed;
-    if near { Verdict::Right } else { Verdict::Wrong(format!("a gap of {gap:e} is left")) }
-}
-
-/// Whether a tenant can use nothing by its own word.
-fn is_shut(problem: &Problem, row: usize) -> bool {
-    let tenant = problem.workloads()[row].tenant;
-    problem.tenants()[tenant.index()].demand == Some(0.0)
-}
-
 fn compare(problem: &Problem, found: &[f64], right: &[f64]) -> Verdict {
     for tenant in problem.tenant_ids() {
         let rows = || problem.workload_ids_of(tenant);
         let own: f64 = rows().map(|l| right[l.index()]).sum();
         // Who gets nothing is held to nothing, on the scale of what it could have.
-        let scale = if own > 0.0 { own } else { oef_core::equal_split(problem, tenant) };
+        let scale = if own > 0.0 { own } else { check::equal_split(problem, tenant) };
         for l in rows() {
             let (found, right) = (found[l.index()], right[l.index()]);
             // Written so that a NaN is wrong.
@@ -316,7 +376,55 @@ fn least_ratio(
     let ratios = problem.workloads().iter().enumerate().filter_map(|(l, w)| {
         let most: f64 = w.speedup.iter().zip(problem.types()).map(|(s, t)| s * t.capacity).sum();
         let own = shares.workload_throughput(problem, WorkloadId(l));
-        (most > 0.0).then(|| own / scale(l, w))
+        (most > 0.0 && w.demand != Some(0.0)).then(|| own / scale(l, w))
     });
     ratios.fold(f64::INFINITY, f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::families::{self, Family, Size};
+    use oef_core::TypeId;
+
+    fn shares(problem: &Problem, matrix: &Matrix) -> Shares {
+        let mut shares = Shares::zero(problem);
+        for (l, row) in matrix.iter().enumerate() {
+            for (j, gpus) in divide::to_numbers(row).into_iter().enumerate() {
+                shares.set(WorkloadId(l), TypeId(j), gpus);
+            }
+        }
+        shares
+    }
+
+    /// Both judges, on answers with the right total and no envy that favour somebody.
+    #[test]
+    fn a_total_that_is_right_is_not_enough() {
+        let (mut asked, mut silent, mut noticed) = (0, 0, 0);
+        for seed in families::first_seed()..families::first_seed() + 150 {
+            let problem = families::problem(Family::Tied, Size::SMALL, seed).validate().unwrap();
+            let instance = Instance::from(&problem);
+            let right = exact::cooperative(&instance);
+            let other = exact::cooperative_in_favour_of(&instance, seed as usize % instance.rows());
+            let [even, favoured] = [&right, &other].map(|x| instance.throughputs(x));
+            let is_even = even == favoured;
+            for judge in [exactly, plainly] {
+                for (matrix, is_right) in [(&right, true), (&other, is_even)] {
+                    let shares = shares(&problem, matrix);
+                    let verdict = judge(&problem, Mechanism::Cooperative, None, &shares);
+                    asked += 1;
+                    match verdict {
+                        Verdict::NoOpinion => silent += 1,
+                        Verdict::Wrong(why) => {
+                            assert!(!is_right, "seed {seed}: {why}");
+                            noticed += 1;
+                        }
+                        verdict => assert!(is_right, "seed {seed}: {verdict:?}"),
+                    }
+                }
+            }
+        }
+        assert!(silent * 20 <= asked, "{silent} of {asked} were not judged");
+        assert!(noticed > 20, "only {noticed} were there to be noticed");
+    }
 }

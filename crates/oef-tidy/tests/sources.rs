@@ -38,6 +38,41 @@ fn the_core_is_pure() {
     assert!(lib.contains("#![forbid(unsafe_code)]"), "oef-core must forbid unsafe code");
 }
 
+/// What the oracle may use of the core: the problem and the answer that it judges, and nothing that finds one.
+const IN_ORACLE: [&str; 14] = [
+    "problem",
+    "Problem",
+    "ProblemSpec",
+    "GpuSpec",
+    "TenantSpec",
+    "WorkloadSpec",
+    "GpuType",
+    "Workload",
+    "Mechanism",
+    "Shares",
+    "TenantId",
+    "TypeId",
+    "WorkloadId",
+    "OPTIMALITY_TOLERANCE",
+];
+
+#[test]
+fn the_oracle_uses_no_solver_of_the_core() {
+    for path in rust_files(&root().join("crates/oef-oracle/src")) {
+        for used in read(&path).split("oef_core::").skip(1) {
+            let end = if used.starts_with('{') { '}' } else { ';' };
+            let list = used.split(end).next().unwrap_or_default();
+            let list =
+                if end == ';' { list.split([' ', '(', ',', ')']).next() } else { Some(list) };
+            let is_word = |c: char| c.is_alphanumeric() || c == '_';
+            let words = list.unwrap_or_default().split(|c| !is_word(c)).filter(|w| !w.is_empty());
+            for word in words {
+                assert!(IN_ORACLE.contains(&word), "{}: the core's `{word}`", path.display());
+            }
+        }
+    }
+}
+
 #[test]
 fn files_fit_in_a_head() {
     for path in rust_files(&root().join("crates")) {

@@ -8,6 +8,7 @@ mod job;
 mod page;
 mod problem;
 mod round;
+mod round_problem;
 mod settings;
 mod tenant;
 mod token;
@@ -24,7 +25,10 @@ pub use job::{
 };
 pub use page::{Groups, Jobs, Rounds, Tenants, Tokens, Workloads};
 pub use problem::Problem;
-pub use round::{Audit, Grant, Placement, Property, Round, RoundSummary, ShareEntry, SharesAge};
+pub use round::{
+    Audit, Grant, LeftOut, Placement, Property, Round, RoundSummary, ShareEntry, SharesAge,
+};
+pub use round_problem::{ProblemGpu, ProblemTenant, ProblemWorkload, RoundProblem};
 pub use settings::{Info, Settings, SettingsPatch};
 pub use tenant::{Group, GroupPut, Limits, Tenant, TenantCreate, TenantPatch, TenantWhy};
 pub use token::{NewToken, Role, Token, TokenCreate};

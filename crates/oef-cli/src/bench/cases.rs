@@ -14,6 +14,8 @@ pub struct Case {
     pub tenants: usize,
     /// Different profiles among them.
     pub profiles: usize,
+    /// Whether half of them have a demand, between 0.3 and 1.2 of an equal split.
+    pub demands: bool,
     /// What is done with the instance.
     pub work: Work,
     /// What is asked of it.
@@ -59,6 +61,7 @@ const fn cooperative(name: &'static str, tenants: usize, bar: Bar, aim: f64) -> 
         mechanism: Mechanism::Cooperative,
         tenants,
         profiles: tenants,
+        demands: false,
         work: Work::Scratch,
         bar,
         aim: Some(aim),
@@ -73,6 +76,7 @@ const fn noncooperative(name: &'static str, tenants: usize, bar: Bar) -> Case {
         mechanism: Mechanism::Noncooperative,
         tenants,
         profiles: tenants,
+        demands: false,
         work: Work::Scratch,
         bar,
         aim: None,
@@ -80,8 +84,13 @@ const fn noncooperative(name: &'static str, tenants: usize, bar: Bar) -> Case {
     }
 }
 
+/// A nash case from scratch, with demands.
+const fn nash(name: &'static str, tenants: usize, bar: Bar) -> Case {
+    Case { mechanism: Mechanism::Nash, demands: true, ..noncooperative(name, tenants, bar) }
+}
+
 /// Every case, in the order in which they are measured.
-pub const ALL: [Case; 13] = [
+pub const ALL: [Case; 15] = [
     cooperative("cooperative-50", 50, Bar::None, 0.015),
     cooperative("cooperative-100", 100, Bar::OverPrototype(100.0), 0.04),
     cooperative("cooperative-200", 200, Bar::OverPrototype(400.0), 0.12),
@@ -98,6 +107,8 @@ pub const ALL: [Case; 13] = [
     },
     noncooperative("noncooperative-10000", 10_000, Bar::OverPrototype(20.0)),
     noncooperative("noncooperative-100000", 100_000, Bar::Seconds(1.5)),
+    nash("nash-1000-demands", 1000, Bar::Seconds(0.05)),
+    nash("nash-10000-demands", 10_000, Bar::Seconds(0.5)),
     Case {
         work: Work::Arrival,
         aim: None,

@@ -311,6 +311,7 @@ impl<'a> EnvyProgram<'a> {
         Level {
             terms: entries.filter_map(|(v, value)| Some(((*v)?, *value))).collect(),
             target: 1.0,
+            most: f64::INFINITY,
         }
     }
 

@@ -306,7 +306,7 @@ impl<'a> Face<'a> {
             return None;
         }
         terms.push((self.free, utility.constant));
-        Some(Level { terms, target: 1.0 })
+        Some(Level { terms, target: 1.0, most: f64::INFINITY })
     }
 
     /// The bundles for values of the free entries; none if an entry is negative.

@@ -108,7 +108,7 @@ fn allocate(
         // Demands that do not bind in the answer without them do not bind.
         match instance.is_within_demands(&free.x) {
             true => Ok(free),
-            false => limited::lexicographic(instance, target, stop),
+            false => limited::lexicographic(instance, target, &free.x, stop),
         }
     };
     match mechanism {
@@ -125,13 +125,13 @@ fn allocate(
         }
         Mechanism::Noncooperative => level(&instance.weight),
         Mechanism::Gavel => level(&instance.equal_splits()),
-        Mechanism::Efficiency if instance.caps.is_empty() => market::efficiency(instance, stop),
+        Mechanism::Efficiency if !instance.has_demands() => market::efficiency(instance, stop),
         Mechanism::Efficiency => limited::total(instance, false, stop),
-        Mechanism::Incentive if instance.caps.is_empty() => market::incentive(instance, stop),
+        Mechanism::Incentive if !instance.has_demands() => market::incentive(instance, stop),
         Mechanism::Incentive => limited::total(instance, true, stop),
         Mechanism::Cooperative => {
-            let is_limited = instance.demand.iter().any(|demand| demand.is_finite());
-            let division = if is_limited { max_min::divide(instance) } else { Vec::new() };
+            let limited = instance.has_demands();
+            let division = if limited { max_min::divide(instance) } else { Vec::new() };
             Ok(cooperative::solve(instance, &division, &mut memory.cooperative, stop))
         }
         Mechanism::Nash => nash::solve(instance, stop),

@@ -166,6 +166,7 @@ mod tests {
         check_usable, no_order_matters, problem, random_problem, twins_agree,
     };
     use crate::{Mechanism, Options, Problem, Shares, solve};
+    use proptest::prelude::*;
 
     fn divided(problem: &Problem) -> Shares {
         solve(problem, Mechanism::MaxMin, &Options::default()).unwrap().shares
@@ -222,9 +223,11 @@ mod tests {
         }
     }
 
-    #[test]
-    fn nothing_useful_is_idle_and_no_order_matters() {
-        for seed in 0..400 {
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        #[test]
+        fn nothing_useful_is_idle_and_no_order_matters(seed: u64) {
             let problem = random_problem(seed);
             let shares = divided(&problem);
             check_usable(&problem, &shares, seed);

@@ -90,12 +90,13 @@ fn decide(job: &mut JobEntry, end: &End<'_>, ended: Time) -> Verdict {
     let progressed = job.telemetry.steps > steps_before;
     let is_stopping = job.state == JobState::Stopping;
     let is_probe = job.spec.probe.is_some();
+    let is_unmeasured = is_probe && job.telemetry.measured.is_none();
     match end.ending {
-        RunEnding::Finished if is_probe && job.telemetry.measured.is_none() => failed(job),
-        RunEnding::Finished => Verdict::Finished,
+        RunEnding::Finished if !is_unmeasured => Verdict::Finished,
+        // Before anything that would try again: the scheduler forgets a cancelled job however its run ends.
         _ if job.cancelled_by.is_some() => Verdict::Cancelled,
         RunEnding::TimedOut | RunEnding::Impossible | RunEnding::Unmeasured => Verdict::Failed,
-        RunEnding::Failed => failed(job),
+        RunEnding::Finished | RunEnding::Failed => failed(job),
         _ if is_stopping => Verdict::Back,
         // Told by nobody: it would do the same again and again.
         RunEnding::Checkpointed if is_probe => failed(job),

@@ -38,8 +38,7 @@ fn hand_out_idle(exchange: &Exchange, amounts: &mut [f64]) -> bool {
 }
 
 fn unlimited(exchange: &Exchange) -> impl Iterator<Item = usize> {
-    let free = exchange.groups.iter().filter(|g| g.demand.is_none());
-    free.flat_map(|g| g.parties.clone())
+    (0..exchange.parties()).filter(|&i| exchange.demand[i].is_none())
 }
 
 /// One edge of a ring: a party that gives `from` for `to`.
@@ -139,6 +138,7 @@ mod tests {
     use crate::audit::pareto_efficiency;
     use crate::ids::WorkloadId;
     use crate::{Mechanism, Options, Problem, ProblemSpec, Shares, solve};
+    use proptest::prelude::*;
 
     fn problem(seed: u64) -> Problem {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
@@ -167,11 +167,13 @@ mod tests {
         Some(better.total(problem) - shares.total(problem))
     }
 
-    #[test]
-    fn a_ring_of_trades_is_found_exactly_where_there_is_a_gain() {
-        let mechanisms =
-            [Mechanism::MaxMin, Mechanism::GandivaFair, Mechanism::Cooperative, Mechanism::Nash];
-        for seed in 0..100 {
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+
+        #[test]
+        fn a_ring_of_trades_is_found_exactly_where_there_is_a_gain(seed: u64) {
+            let mechanisms =
+                [Mechanism::MaxMin, Mechanism::GandivaFair, Mechanism::Cooperative, Mechanism::Nash];
             let problem = problem(seed);
             for mechanism in mechanisms {
                 let shares = solve(&problem, mechanism, &Options::default()).unwrap().shares;

@@ -5,6 +5,7 @@ use super::super::testing::{
 };
 use crate::shares::equal_split;
 use crate::{Mechanism, Options, Problem, Shares, Trade, solve};
+use proptest::prelude::*;
 
 fn trade(problem: &Problem) -> (Shares, Vec<Trade>) {
     let outcome = solve(problem, Mechanism::GandivaFair, &Options::default()).unwrap();
@@ -107,9 +108,11 @@ fn many_different_profiles() {
     }
 }
 
-#[test]
-fn neither_side_loses_and_no_order_matters() {
-    for seed in 0..400 {
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn neither_side_loses_and_no_order_matters(seed: u64) {
         let problem = random_problem(seed);
         let (shares, trades) = trade(&problem);
         check_against_max_min(&problem, &shares, &max_min(&problem), seed);

@@ -123,6 +123,7 @@ fn seen(name: &str) -> Seen {
             grants: Vec::new(),
             placements: Vec::new(),
             shares_age: SharesAge {
+                left_out: Vec::new(),
                 kept: true,
                 of_round: 6,
                 solve_s: 0.01,

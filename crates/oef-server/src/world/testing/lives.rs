@@ -13,11 +13,7 @@ proptest! {
 
     #[test]
     fn every_job_is_in_one_state_that_the_scheduler_agrees_with(seed: u64) {
-        let mut life = Life::new(seed);
-        for _ in 0..LONG {
-            life.live();
-            check(&life.world);
-        }
+        check_all_along(seed);
     }
 
     #[test]
@@ -62,6 +58,29 @@ proptest! {
                 prop_assert_eq!(&life.world.index, &before.index);
             }
         }
+    }
+}
+
+/// Lives in which a profile run was cancelled and ended before it was measured: the daemon queued it again
+/// and the scheduler had forgotten it.
+#[test]
+fn lives_with_a_cancelled_profile_run_that_was_not_measured() {
+    let seeds = [
+        5_539_222_048_884_478_533,
+        10_148_119_441_048_942_976,
+        17_846_116_951_941_684_723,
+        17_281_438_180_089_562_851,
+    ];
+    for seed in seeds {
+        check_all_along(seed);
+    }
+}
+
+fn check_all_along(seed: u64) {
+    let mut life = Life::new(seed);
+    for _ in 0..LONG {
+        life.live();
+        check(&life.world);
     }
 }
 

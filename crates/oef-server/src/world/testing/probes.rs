@@ -49,12 +49,17 @@ impl Story {
 
     /// Submits profile runs of `ada/w`, and gives the number of the first.
     fn submit(&mut self, runs: &[(&str, u32)]) -> u64 {
+        self.submit_with_retries(runs, 0)
+    }
+
+    fn submit_with_retries(&mut self, runs: &[(&str, u32)], retries: u32) -> u64 {
         let first = self.world.next_job;
         let jobs = (first..).zip(runs).map(|(id, (gpu, workers))| NewJob {
             id,
             spec: JobSubmit {
                 types: vec![(*gpu).into()],
                 workers: *workers,
+                retries,
                 probe: Some(Probe::default()),
                 ..job()
             },
@@ -216,6 +221,36 @@ fn what_says_nothing_about_the_type_changes_no_figure() {
     let job = &story.world.jobs[&JobId(id)];
     assert!(!job.state.is_final() && job.telemetry.measured.is_none(), "{:?}", job.state);
     assert_eq!(story.entry().profile, before);
+}
+
+#[test]
+fn a_cancelled_profile_run_ends_cancelled_unless_it_was_measured() {
+    let endings = [
+        RunEnding::Finished,
+        RunEnding::Checkpointed,
+        RunEnding::Stopped,
+        RunEnding::Failed,
+        RunEnding::Lost,
+        RunEnding::TimedOut,
+        RunEnding::Impossible,
+        RunEnding::Unmeasured,
+    ];
+    for (ending, batch_seconds) in endings
+        .map(|e| (e, None))
+        .into_iter()
+        .chain([(RunEnding::Finished, Some(0.1)), (RunEnding::Checkpointed, Some(0.1))])
+    {
+        let mut story = Story::new();
+        let id = story.submit_with_retries(&[("slow", 1)], 3);
+        story.then(Change::Cancelled { job: JobId(id), by: "ada".into() });
+        story.end(id, ending, batch_seconds);
+        let is_measured = ending == RunEnding::Finished && batch_seconds.is_some();
+        let expected = if is_measured { JobState::Finished } else { JobState::Cancelled };
+        let job = &story.world.jobs[&JobId(id)];
+        assert_eq!(job.state, expected, "{ending:?}: {}", job.reason);
+        assert!(story.world.index.next_retry().is_none(), "{ending:?}");
+        assert!(story.world.sched.job(JobId(id)).is_none(), "{ending:?}");
+    }
 }
 
 #[test]
