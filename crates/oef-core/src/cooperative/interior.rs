@@ -42,6 +42,8 @@ const ADDED_MAX_THOROUGH: usize = 20;
 /// Complementarity below which the pairs in play stay as they are; what they miss by then is found by
 /// the check of the vertex.
 const SETTLED: f64 = 1e-9;
+/// What may be left where rounding has ended a path before its time: mostly the vertex is clear from there.
+const NEAR_THE_END: f64 = 1e-7;
 /// A path that was nearer to its end by this factor is lost to rounding.
 const LOST: f64 = 0.01;
 
@@ -72,7 +74,7 @@ pub(super) fn follow(data: &Data<'_>, start: Point, accuracy: f64, stop: &dyn Fn
     let mut walk = Walk { met: start.pairs.list(), care: Care::Quick };
     let mut run = walk.follow(data, start, accuracy, stop);
     run.met = walk.met;
-    if run.left < SETTLED || stop() {
+    if run.left < NEAR_THE_END || stop() {
         return run;
     }
     start_again(data, &run, accuracy, stop).unwrap_or(run)
