@@ -63,6 +63,14 @@ pub fn limit(spec: &mut ProblemSpec, seed: u64) {
     }
 }
 
+/// Changes every demand by up to a twentieth, another way every round.
+pub fn change_demands(spec: &mut ProblemSpec, seed: u64, round: u64) {
+    let mut pcg = Pcg::new(seed ^ (round + 1).wrapping_mul(0x9e37_79b9));
+    for demand in spec.tenants.iter_mut().flat_map(|tenant| &mut tenant.demand) {
+        *demand *= pcg.within(0.95, 1.05);
+    }
+}
+
 /// A tenant that is in no instance of this seed yet, for arrivals.
 pub fn newcomer(seed: u64) -> TenantSpec {
     let mut pcg = Pcg::new(seed ^ 0x6e65_7763_6f6d_6572);

@@ -2,7 +2,7 @@
 
 use super::multipliers::{Envy, Multipliers};
 use super::rows::Rows;
-use super::vertex::Vertex;
+use super::vertex::{Vertex, Weak};
 use crate::linalg::dot;
 use crate::lp::{Level, LpError, Program, Simplex, leximin};
 
@@ -61,18 +61,22 @@ impl<'a> EnvyProgram<'a> {
         let bundle_of = vertex.bundle_of.clone();
         let mut program = Self::build(rows, bundle_of, present, vertex.pairs.len());
         let mut basic = vertex.idle.clone();
-        basic.extend(vertex.loose.iter().filter_map(|&b| *program.cap_row.get(b)?));
-        for &(l, b, slack) in &vertex.pairs {
+        let loose = vertex.loose.iter().chain(&vertex.weak.loose);
+        basic.extend(loose.filter_map(|&b| *program.cap_row.get(b)?));
+        let mut weak = vertex.weak.pairs.iter().peekable();
+        for (at, &(l, b, slack)) in vertex.pairs.iter().enumerate() {
             let known = program.pairs.len();
             program.add(l, b);
-            if slack && program.pairs.len() > known {
+            let is_weak = weak.next_if_eq(&&at).is_some();
+            if (slack || is_weak) && program.pairs.len() > known {
                 basic.push(program.first_pair + known);
             }
         }
         program.free_absent(present);
         let k = rows.k;
+        let held = vertex.held.iter().chain(&vertex.weak.held);
         let structurals: Vec<usize> =
-            vertex.held.iter().filter_map(|&(b, j)| program.column[b * k + j]).collect();
+            held.filter_map(|&(b, j)| program.column[b * k + j]).collect();
         program.simplex.set_basis(&structurals, &basic);
         program
     }
@@ -120,29 +124,44 @@ impl<'a> EnvyProgram<'a> {
         Multipliers { envy: envy.collect(), cap, floor: floor.collect() }
     }
 
-    /// What the current vertex is made of. What is basic at zero is left out: it says nothing about
-    /// the vertex, and could take the place of something that does when rows share bundles otherwise.
+    /// What the current vertex is made of. What is basic at zero says nothing about the vertex, and could take the place
+    /// of something that does when rows share bundles otherwise: so it stands apart. Without demands that is the usual
+    /// case, and it is left out.
     pub fn vertex(&self) -> Vertex {
         let k = self.rows.k;
         let vars = self.simplex.program.vars();
         let mut basic = vec![false; vars + self.simplex.program.rows()];
         self.simplex.basic().for_each(|v| basic[v] = true);
-        let holds = |v: usize| basic[v] && self.simplex.value(v) > ZERO;
-        let held = (0..self.bundles * k).filter(|&e| self.column[e].is_some_and(holds));
-        let slack = |r: usize| {
-            let row = self.first_pair + r;
-            let lower = self.rows.base[self.pairs[r].0];
-            basic[vars + row] && self.simplex.activity(row) > lower + ZERO
-        };
-        let pairs = self.pairs.iter().enumerate().map(|(r, &(l, b))| (l, b, slack(r)));
-        let loose = |row: usize| basic[vars + row] && self.simplex.activity(row) < 1.0 - ZERO;
-        Vertex {
-            bundle_of: self.bundle_of.clone(),
-            held: held.map(|e| (e / k, e % k)).collect(),
-            pairs: pairs.collect(),
-            idle: (0..k).filter(|&j| basic[vars + j]).collect(),
-            loose: (0..self.bundles).filter(|&b| self.cap_row[b].is_none_or(loose)).collect(),
+        let mut vertex = Vertex { bundle_of: self.bundle_of.clone(), ..Vertex::default() };
+        let mut weak = Weak::default();
+        for (e, column) in self.column.iter().enumerate() {
+            if let Some(v) = column.filter(|&v| basic[v]) {
+                let holds = self.simplex.value(v) > ZERO;
+                let list = if holds { &mut vertex.held } else { &mut weak.held };
+                list.push((e / k, e % k));
+            }
         }
+        for (r, &(l, b)) in self.pairs.iter().enumerate() {
+            let row = self.first_pair + r;
+            let slack = self.simplex.activity(row) - self.rows.base[l];
+            vertex.pairs.push((l, b, basic[vars + row] && slack > ZERO));
+            if basic[vars + row] && slack <= ZERO {
+                weak.pairs.push(r);
+            }
+        }
+        for (b, row) in self.cap_row.iter().enumerate() {
+            let slack = |row: usize| 1.0 - self.simplex.activity(row);
+            match row {
+                Some(row) if !basic[vars + row] => {}
+                Some(row) if slack(*row) <= ZERO => weak.loose.push(b),
+                _ => vertex.loose.push(b),
+            }
+        }
+        vertex.idle = (0..k).filter(|&j| basic[vars + j]).collect();
+        if self.rows.is_limited() {
+            vertex.weak = weak;
+        }
+        vertex
     }
 
     fn build(rows: &'a Rows, bundle_of: Vec<usize>, present: usize, pairs: usize) -> Self {

@@ -42,6 +42,10 @@ const ADDED_MAX_THOROUGH: usize = 20;
 /// Complementarity below which the pairs in play stay as they are; what they miss by then is found by
 /// the check of the vertex.
 const SETTLED: f64 = 1e-9;
+/// What may be left where rounding has ended a path before its time: mostly the vertex is clear from there.
+const NEAR_THE_END: f64 = 1e-7;
+/// A path that was nearer to its end by this factor is lost to rounding.
+const LOST: f64 = 0.01;
 
 /// Where a run ended: at the optimum, or wherever it was stopped or got stuck. Which of these is for
 /// the bound to tell.
@@ -70,7 +74,7 @@ pub(super) fn follow(data: &Data<'_>, start: Point, accuracy: f64, stop: &dyn Fn
     let mut walk = Walk { met: start.pairs.list(), care: Care::Quick };
     let mut run = walk.follow(data, start, accuracy, stop);
     run.met = walk.met;
-    if run.left < SETTLED || stop() {
+    if run.left < NEAR_THE_END || stop() {
         return run;
     }
     start_again(data, &run, accuracy, stop).unwrap_or(run)
@@ -141,13 +145,20 @@ impl Walk {
         let mut left_over = DualResiduals::default();
         let mut stuck = 0;
         let mut iterations = 0;
+        // The nearest point since the pairs have settled: then rounding may take over before the end.
+        let mut nearest: Option<(f64, Point, DualResiduals)> = None;
         let left = loop {
             let mu = point.mu();
             let residuals = Rhs::residuals(data, &point);
             let (primal, dual) = residuals.norms();
             let left = mu + primal;
             let arrived = mu < accuracy && primal < 1e-9 && dual < 1e-7;
-            if arrived || stuck > STUCK_MAX || iterations == ITERATIONS_MAX || stop() {
+            if mu < SETTLED && !nearest.as_ref().is_some_and(|nearest| nearest.0 <= left) {
+                nearest = Some((left, point.clone(), left_over.clone()));
+            }
+            let lost = nearest.as_ref().is_some_and(|nearest| nearest.0 < LOST * left);
+            let exhausted = stuck > STUCK_MAX || iterations == ITERATIONS_MAX;
+            if arrived || lost || exhausted || stop() {
                 break left;
             }
             let Some((primal, dual)) = iterate(data, &mut point, mu, residuals) else {
@@ -160,7 +171,10 @@ impl Walk {
             adapt_pairs(data, &mut point, self);
             left_over.change(&before, &point.pairs);
         };
-        Run { point, iterations, residuals: left_over, left, met: Vec::new() }
+        let last = (left, point, left_over);
+        let nearest = nearest.filter(|nearest| nearest.0 < left);
+        let (left, point, residuals) = nearest.unwrap_or(last);
+        Run { point, iterations, residuals, left, met: Vec::new() }
     }
 
     /// Envy between pairs that came too late to be noticed: they count as met. Returns the greatest.

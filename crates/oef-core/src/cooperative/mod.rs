@@ -177,11 +177,14 @@ impl Search<'_> {
         let found = found.or_else(|| self.best_vertex(&run, bound));
         let mut answer = match found {
             Some(answer) if answer.is_optimal() => answer,
-            other => {
-                let unfinished = self.unfinished(Some((&run, bound)));
-                unfinished.or_better(other).or_better(self.with_own_bundles(&run))
-            }
+            other => self.unfinished(Some((&run, bound))).or_better(other),
         };
+        if !answer.is_optimal() {
+            answer = answer.or_better(self.with_own_bundles(&run));
+        }
+        if !answer.is_optimal() && self.rows.n <= OWN_BUNDLES_MAX {
+            answer = answer.or_better(self.from_scratch(PIVOT_WORK / self.rows.n));
+        }
         answer.pivots += run.iterations;
         answer
     }

@@ -21,6 +21,16 @@ pub(super) struct Vertex {
     pub idle: Vec<usize>,
     /// Bundles whose distance from the cap is basic.
     pub loose: Vec<usize>,
+    /// What is basic at zero: it completes the basis of this very vertex.
+    pub weak: Weak,
+}
+
+/// Entries (bundle, type), pairs (by position) and bundles whose entry, slack or distance from the cap is basic at zero.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Weak {
+    pub held: Vec<(usize, usize)>,
+    pub pairs: Vec<usize>,
+    pub loose: Vec<usize>,
 }
 
 impl Vertex {
@@ -57,7 +67,7 @@ impl Vertex {
             loose[bundle_of[l]] &= point.r[l] > point.lambda[l];
         }
         let loose = (0..bundles).filter(|&b| loose[b]).collect();
-        Vertex { bundle_of, held, pairs, idle, loose }
+        Vertex { bundle_of, held, pairs, idle, loose, weak: Weak::default() }
     }
 
     /// The same vertex with rows sharing bundles otherwise: rows with the same label share one. Rows
@@ -65,6 +75,9 @@ impl Vertex {
     pub fn regrouped(&self, label: &[usize]) -> Vertex {
         let n = label.len();
         let bundle_of = in_order(label);
+        if bundle_of == self.bundle_of {
+            return self.clone();
+        }
         // The new bundles that come from each old one.
         let mut parts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for l in 0..n {
@@ -93,7 +106,7 @@ impl Vertex {
         }
         let pairs = pairs.into_iter().map(|((l, b), slack)| (l, b, slack)).collect();
         let loose = self.loose.iter().flat_map(|&b| of(b).iter().copied()).collect();
-        Vertex { bundle_of, held, pairs, idle: self.idle.clone(), loose }
+        Vertex { bundle_of, held, pairs, idle: self.idle.clone(), loose, weak: Weak::default() }
     }
 }
 

@@ -194,7 +194,12 @@ pub(super) fn from_last(
 ) -> Option<Answer> {
     let moves = kept.compare(instance)?;
     let start = kept.start(instance, rows, &moves);
-    settle(instance, rows, start, PIVOTS_LEAST + PIVOTS_PER_ROW * rows.n, stop)
+    // With demands nearly every row has a bundle of its own, and a pivot takes longer.
+    let pivots_max = match rows.is_limited() {
+        true => PIVOTS_LEAST,
+        false => PIVOTS_LEAST + PIVOTS_PER_ROW * rows.n,
+    };
+    settle(instance, rows, start, pivots_max, stop)
 }
 
 /// The answer from the end of an interior path, if it is found and proven: where the vertex there was

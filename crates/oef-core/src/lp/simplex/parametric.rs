@@ -79,6 +79,13 @@ struct Path {
     reduced: Vec<Line>,
 }
 
+impl Path {
+    /// What is missing at the start: each takes a pivot or more.
+    fn shifts(&self) -> usize {
+        self.bound.iter().chain(&self.cost).filter(|shift| shift.abs() > 2.0 * TIE).count()
+    }
+}
+
 /// The next event on the path.
 enum Event {
     Enters(usize),
@@ -96,6 +103,9 @@ impl Simplex {
             self.refactor();
         }
         let mut path = self.shifted();
+        if path.shifts() > pivots_max {
+            return Err(LpError::NotConverged);
+        }
         let mut ties = 0;
         let limit = self.pivots + pivots_max;
         loop {
