@@ -157,7 +157,6 @@ fn the_problem_of_a_round_gives_its_shares() {
                 "submit",
                 "--tenant",
                 tenant,
-                "--create-tenant",
                 "--workload",
                 workload,
                 "--",
