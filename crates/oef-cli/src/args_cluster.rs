@@ -16,7 +16,9 @@ pub enum ClusterCommand {
     )]
     Node(NodeCommand),
     /// Show a round: shares, grants, who is where, and the certificate
-    #[command(after_help = "Examples:\n  oef round\n  oef round 123\n  oef round --list")]
+    #[command(
+        after_help = "Examples:\n  oef round\n  oef round 123\n  oef round --list\n  oef round 123 --problem > round.toml"
+    )]
     Round(RoundArgs),
     /// Show who was promised what, who got it, and who would rather be another
     #[command(after_help = "Examples:\n  oef fairness\n  oef fairness --history --watch")]
@@ -76,6 +78,9 @@ pub struct RoundArgs {
     /// So many at most
     #[arg(long, value_name = "N", default_value_t = 20, requires = "list", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub limit: u32,
+    /// Write the problem that its shares answer as a problem file, for `oef share`
+    #[arg(long, conflicts_with_all = ["list", "watch"])]
+    pub problem: bool,
     /// Stay, and show it again whenever something happens
     #[arg(long, short, conflicts_with_all = ["json", "round"])]
     pub watch: bool,

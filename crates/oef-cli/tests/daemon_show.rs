@@ -93,13 +93,7 @@ const SHOWN: &[(&[&str], &[&str])] = &[
     (&["cluster"], &["rtx3090-0", "17:vision-lab", "down", "0.910"]),
     (
         &["round"],
-        &[
-            "round 42",
-            "shares of round 41 were kept",
-            "4×rtx3090",
-            "speech could gain 0.02",
-            "fails",
-        ],
+        &["round 42", "using those of round 41", "4×rtx3090", "speech could gain 0.02", "fails"],
     ),
     (&["round", "42"], &["round 42"]),
     (&["round", "--list"], &["10/12", "envy-free, sharing incentive"]),

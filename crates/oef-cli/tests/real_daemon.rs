@@ -142,6 +142,83 @@ fn a_new_users_first_minute() {
     up.until(&long, "cancelled");
 }
 
+/// The daemon's shares are the mechanism's answer to the round's problem: whoever writes it down and solves it again,
+/// finds the same.
+#[test]
+fn the_problem_of_a_round_gives_its_shares() {
+    let up = Up::start();
+    for (tenant, workload, profile, jobs) in [
+        ("me", "a", "slow=1,fast=2", 3),
+        ("me", "b", "slow=1,fast=1.5", 1),
+        ("you", "a", "slow=1,fast=4", 2),
+    ] {
+        for _ in 0..jobs {
+            let ran = up.oef(&[
+                "submit",
+                "--tenant",
+                tenant,
+                "--create-tenant",
+                "--workload",
+                workload,
+                "--",
+                "sleep",
+                "600",
+            ]);
+            assert_eq!(ran.code, 0, "{}", ran.err);
+        }
+        let of = format!("{tenant}/{workload}");
+        let ran = up.oef(&["workload", "set", &of, "--throughput", profile]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+    }
+    for mechanism in ["cooperative", "noncooperative", "max-min", "incentive"] {
+        let ran = up.oef(&["settings", "--set", &format!("mechanism={mechanism}")]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let began = Instant::now();
+        let round = loop {
+            let round = up.oef(&["round", "--json"]).json();
+            let workloads = round["shares"].as_array().map_or(0, Vec::len);
+            let age = &round["shares_age"];
+            if round["mechanism"] == mechanism && workloads == 3 && age["trouble"].is_null() {
+                break round;
+            }
+            assert!(began.elapsed() < PATIENCE, "{round}");
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        let number = round["round"].to_string();
+        for (name, more) in [("round.toml", None), ("round.json", Some("--json"))] {
+            let args: Vec<&str> = ["round", &number, "--problem"].into_iter().chain(more).collect();
+            let written = up.oef(&args);
+            assert_eq!(written.code, 0, "{}", written.err);
+            let file = up.home.file(name, &written.out);
+            let answer = common::oef(&["share", "--mechanism", mechanism, "--json", &file]).json();
+            compare(&round, &answer);
+            for property in ["envy_free", "sharing_incentive", "pareto_efficient"] {
+                let holds = |of: &Value| of["audit"][property]["holds"].clone();
+                assert_eq!(holds(&round), holds(&answer), "{property} {round} {answer}");
+            }
+        }
+    }
+    let ran = up.oef(&["cancel", "--all", "--tenant", "you"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+}
+
+/// Every share of a round against those that `oef share` found.
+fn compare(round: &Value, answer: &Value) {
+    for entry in round["shares"].as_array().expect("shares") {
+        let named = |list: &Value, name: &Value| {
+            let all = list.as_array().expect("a list").iter();
+            all.clone().find(|one| one["name"] == *name).cloned().expect("it is there")
+        };
+        let tenant = named(&answer["tenants"], &entry["tenant"]);
+        let workload = named(&tenant["workloads"], &entry["workload"]);
+        for (gpu, share) in entry["share"].as_object().expect("a share") {
+            let found = workload["share"][gpu].as_f64().unwrap_or(0.0);
+            let share = share.as_f64().expect("a number");
+            assert!((share - found).abs() < 1e-9, "{entry} {workload}");
+        }
+    }
+}
+
 #[test]
 fn failures_are_told_with_their_exit_codes() {
     let up = Up::start();

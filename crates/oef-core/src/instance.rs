@@ -27,8 +27,6 @@ pub(crate) struct Instance {
     first_member: Vec<usize>,
     /// GPUs that each row can use; infinite where that could not bind.
     pub demand: Vec<f64>,
-    /// The same as a list of limits.
-    pub caps: Vec<Cap>,
     /// The weight of everybody, also of workloads that are left out.
     pub total_weight: f64,
 }
@@ -38,13 +36,6 @@ pub(crate) struct Instance {
 pub(crate) struct Member {
     pub workload: WorkloadId,
     pub weight: f64,
-}
-
-/// At most `limit` GPUs for a row.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Cap {
-    pub rows: Vec<usize>,
-    pub limit: f64,
 }
 
 /// How a row's share is divided among its members.
@@ -79,7 +70,6 @@ impl Instance {
             demand: Vec::new(),
             members: Vec::new(),
             first_member: vec![0],
-            caps: Vec::new(),
             total_weight: problem.total_weight(),
         };
         let runs = |l: &usize| instance.types.iter().any(|j| workload(*l).speedup[j.0] > 0.0);
@@ -104,21 +94,13 @@ impl Instance {
         self.speedup.extend(self.types.iter().map(|j| profile[j.0]));
         let demand =
             |demands: &Vec<Option<f64>>| members.iter().flat_map(|m| demands[m.workload.0]).sum();
-        let demand = demands.map_or(f64::INFINITY, demand);
-        self.demand.push(demand);
-        if demand.is_finite() {
-            self.caps.push(Cap { rows: vec![row], limit: demand });
-        }
+        self.demand.push(demands.map_or(f64::INFINITY, demand));
         self.first_member.push(self.members.len());
     }
 
-    /// Which rows stand under a cap.
-    pub fn capped_rows(&self) -> Vec<bool> {
-        let mut capped = vec![false; self.rows()];
-        for &row in self.caps.iter().flat_map(|cap| &cap.rows) {
-            capped[row] = true;
-        }
-        capped
+    /// Whether some row can use only so many GPUs.
+    pub fn has_demands(&self) -> bool {
+        self.demand.iter().any(|demand| demand.is_finite())
     }
 
     /// The members of a row, in the order of their names.
@@ -126,7 +108,13 @@ impl Instance {
         &self.members[self.first_member[row]..self.first_member[row + 1]]
     }
 
-    /// Takes back what rounding has handed out above capacities and caps.
+    /// Whether no row has more GPUs than it can use.
+    pub fn is_within_demands(&self, x: &[f64]) -> bool {
+        let bundles = x.chunks_exact(self.width().max(1)).zip(&self.demand);
+        bundles.into_iter().all(|(own, demand)| own.iter().sum::<f64>() <= *demand)
+    }
+
+    /// Takes back what rounding has handed out above capacities and demands.
     pub fn fit(&self, x: &mut [f64]) {
         let k = self.width();
         x.iter_mut().for_each(|x| *x = x.max(0.0));
@@ -137,12 +125,10 @@ impl Instance {
                 x.iter_mut().skip(j).step_by(k).for_each(|x| *x *= shrink);
             }
         }
-        for cap in &self.caps {
-            let used: f64 = cap.rows.iter().flat_map(|&l| &x[l * k..][..k]).sum();
-            if used > cap.limit {
-                for &l in &cap.rows {
-                    x[l * k..][..k].iter_mut().for_each(|x| *x *= cap.limit / used);
-                }
+        for (own, &demand) in x.chunks_exact_mut(k.max(1)).zip(&self.demand) {
+            let used: f64 = own.iter().sum();
+            if used > demand {
+                own.iter_mut().for_each(|x| *x *= demand / used);
             }
         }
     }
@@ -183,10 +169,12 @@ impl Instance {
     /// Shares of the problem's workloads from those of the rows (`x`, row after row).
     pub fn to_shares(&self, problem: &Problem, x: &[f64], division: Division) -> Shares {
         let mut shares = Shares::zero(problem);
-        let capped = self.capped_rows();
         for row in 0..self.rows() {
             let bundle = &x[row * self.width()..][..self.width()];
-            if self.members(row).len() > 1 && division == Division::Sequential && !capped[row] {
+            if self.members(row).len() > 1
+                && division == Division::Sequential
+                && self.demand[row].is_infinite()
+            {
                 self.divide_in_turn(row, bundle, &mut shares);
             } else {
                 for member in self.members(row) {

@@ -1,13 +1,14 @@
-//! The market mechanisms under caps: a tenant's demand, or gavel's limit per tenant.
+//! The market mechanisms under demands.
 //!
-//! A cap ties the types of a tenant together, so prices per type no longer tell the whole story. The
-//! program is written out in full, `w_l.x_l` per row, `sum_l x_l <= m` per type and
-//! `sum_(l, j) x_lj <= limit` per cap, and solved by the simplex method. What a capped tenant leaves
-//! goes to the others by the program itself: levels rise until nobody can be raised.
+//! A demand ties the types of a row together, so prices per type no longer tell the whole story. The
+//! program is written out in full, `w_l.x_l` and `1.x_l <= D_l` per row and `sum_l x_l <= m` per type,
+//! and solved by the simplex method. What a row with a demand leaves goes to the others by the program
+//! itself: levels rise until nobody can be raised.
 
 use crate::allocation::Allocation;
-use crate::instance::{Cap, Instance};
-use crate::lp::{Level, LpError, Program, Simplex, leximin, leximin_watched};
+use crate::instance::Instance;
+use crate::lp::{Guess, Level, LpError, Program, Simplex, leximin, leximin_watched};
+use crate::shares::dot;
 
 /// In the report.
 const METHOD: &str = "simplex, lexicographic levels";
@@ -16,10 +17,12 @@ const INF: f64 = f64::INFINITY;
 /// The lexicographic max-min of `w_l.x_l / target_l`.
 ///
 /// The price of a type comes from the first round in which it is scarce: one more GPU lifts the rows
-/// that are stopped there, and a unit of level is worth the sum of their targets.
+/// that are stopped there, and a unit of level is worth the sum of their targets. `free` is the answer without
+/// demands, from which the walk starts.
 pub(crate) fn lexicographic(
     instance: &Instance,
     target: &[f64],
+    free: &[f64],
     stop: &dyn Fn() -> bool,
 ) -> Result<Allocation, LpError> {
     let polytope = Polytope::new(instance);
@@ -34,14 +37,24 @@ pub(crate) fn lexicographic(
             *price = duals[j].max(0.0) * polytope.scale / instance.capacity[j] * worth;
         }
     };
-    let simplex = Simplex::scaling(polytope.program.clone());
-    let (simplex, gap) = leximin_watched(simplex, &levels, stop, &mut watch)?;
+    let (k, program) = (instance.width(), polytope.program.clone());
+    let reached = |&l: &usize| dot(instance.profile(l), &free[l * k..][..k]) / (target[l] * unit);
+    let guess = Guess {
+        level: rows.iter().map(reached).fold(INF, f64::min),
+        support: (0..free.len())
+            .filter(|&e| free[e] > 0.0)
+            .flat_map(|e| polytope.column[e])
+            .collect(),
+        slack: (k..program.rows()).collect(),
+    };
+    let simplex = Simplex::scaling(program);
+    let (simplex, gap) = leximin_watched(simplex, &levels, &guess, stop, &mut watch)?;
     let x = polytope.shares(&simplex);
     let pivots = simplex.pivots;
     Ok(Allocation { x, price, gap, pivots, method: METHOD, canonical: true })
 }
 
-/// The most total throughput; with `floors`, no tenant below what it can use of its equal split.
+/// The most total throughput; with `floors`, nobody below what it can use of its equal split.
 /// Among the optima, the lexicographic max-min of throughput over equal split.
 pub(crate) fn total(
     instance: &Instance,
@@ -61,39 +74,23 @@ pub(crate) fn total(
         .map(|j| duals[j].max(0.0) * polytope.scale * unit / instance.capacity[j])
         .collect();
     let gap = (simplex.dual_bound() / simplex.objective() - 1.0).abs();
-    if simplex.restrict_to_optimal_face() {
+    let mut face = simplex.clone();
+    let mut canonical = true;
+    if face.restrict_to_optimal_face() {
         let levels: Vec<Level> =
             (0..instance.rows()).map(|l| polytope.level(l, instance.equal_split(l))).collect();
-        simplex = leximin(simplex, &levels, stop)?.0;
+        // Without a tie-break the optimum stands, and the report says so.
+        match leximin(face, &levels, stop) {
+            Ok((found, _)) => simplex = found,
+            Err(_) => canonical = false,
+        }
     }
     let x = polytope.shares(&simplex);
     let pivots = simplex.pivots;
-    Ok(Allocation { x, price, gap, pivots, method: METHOD, canonical: true })
+    Ok(Allocation { x, price, gap, pivots, method: METHOD, canonical })
 }
 
-/// A vertex among the shares that give every row at least the wanted throughput, with the most total
-/// throughput, so that nothing useful is idle.
-pub(crate) fn vertex(
-    instance: &Instance,
-    throughput: &[f64],
-    stop: &dyn Fn() -> bool,
-) -> Result<Vec<f64>, LpError> {
-    let mut polytope = Polytope::new(instance);
-    polytope.maximise_total();
-    for (l, &wanted) in throughput.iter().enumerate() {
-        polytope.add_floor(&[l], wanted);
-    }
-    let mut simplex = Simplex::scaling(polytope.program.clone());
-    simplex.maximise(stop)?;
-    Ok(polytope.shares(&simplex))
-}
-
-/// What a capped row can use at most of its equal split: its fastest GPUs.
-pub(crate) fn usable_equal_split(instance: &Instance, cap: &Cap) -> f64 {
-    cap.rows.iter().map(|&l| instance.usable_equal_split(l)).sum()
-}
-
-/// Rows: the types' capacities in units of `1 / n`, then the caps. Columns: parts of a type.
+/// Rows: the types' capacities in units of `1 / n`, then the demands. Columns: parts of a type.
 struct Polytope<'a> {
     instance: &'a Instance,
     program: Program,
@@ -110,22 +107,12 @@ impl<'a> Polytope<'a> {
         for _ in 0..k {
             program.row(-INF, scale);
         }
-        let mut cap_row = vec![None; n];
-        let mut shut = vec![false; n];
-        for cap in &instance.caps {
-            let row = program.row(-INF, 1.0);
-            for &l in &cap.rows {
-                cap_row[l] = Some((row, cap.limit));
-                shut[l] = cap.limit <= 0.0;
-            }
-        }
         let mut column = vec![None; n * k];
-        for l in 0..n {
-            for j in (0..k).filter(|&j| instance.profile(l)[j] > 0.0 && !shut[l]) {
+        for (l, &demand) in instance.demand.iter().enumerate() {
+            let limit = demand.is_finite().then(|| program.row(-INF, 1.0));
+            for j in (0..k).filter(|&j| instance.profile(l)[j] > 0.0) {
                 let mut entries = vec![(j, 1.0)];
-                if let Some((row, limit)) = cap_row[l] {
-                    entries.push((row, instance.capacity[j] / scale / limit));
-                }
+                entries.extend(limit.map(|row| (row, instance.capacity[j] / scale / demand)));
                 column[l * k + j] = Some(program.var(0.0, 0.0, INF, entries));
             }
         }
@@ -142,7 +129,9 @@ impl<'a> Polytope<'a> {
     }
 
     fn level(&self, l: usize, target: f64) -> Level {
-        Level { terms: self.terms(l).collect(), target }
+        let fastest = self.instance.profile(l).iter().copied().fold(0.0, f64::max);
+        let most = self.instance.demand[l] * fastest / target;
+        Level { terms: self.terms(l).collect(), target, most }
     }
 
     /// The total of the equal split: a unit of the objective.
@@ -160,28 +149,15 @@ impl<'a> Polytope<'a> {
         }
     }
 
-    /// Nobody below its equal split; a capped tenant not below what it can use of it.
+    /// Nobody below what it can use of its equal split.
     fn add_floors(&mut self) {
-        let instance = self.instance;
-        let capped = instance.capped_rows();
-        for l in (0..instance.rows()).filter(|&l| !capped[l]) {
-            self.add_floor(&[l], instance.equal_split(l));
-        }
-        for cap in &instance.caps {
-            self.add_floor(&cap.rows, usable_equal_split(instance, cap));
-        }
-    }
-
-    fn add_floor(&mut self, rows: &[usize], throughput: f64) {
-        if throughput <= 0.0 {
-            return;
-        }
-        // A hair of room, for floors that are met with equality by everybody.
-        let row = self.program.row(1.0 - 1e-12, INF);
-        for &l in rows {
+        for l in 0..self.instance.rows() {
+            let floor = self.instance.usable_equal_split(l);
+            // A hair of room, for floors that are met with equality by everybody.
+            let row = self.program.row(1.0 - 1e-12, INF);
             let terms: Vec<(usize, f64)> = self.terms(l).collect();
             for (var, t) in terms {
-                self.program.columns[var].push((row, t / throughput));
+                self.program.columns[var].push((row, t / floor));
             }
         }
     }

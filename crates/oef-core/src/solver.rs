@@ -161,26 +161,32 @@ mod tests {
 
     #[test]
     fn solving_again_gives_the_answer_of_a_fresh_solve() {
-        let newcomer = TenantSpec::simple("u4", vec![("g1".into(), 2.0), ("g2".into(), 3.0)]);
+        let throughput = ["g1", "g2", "g3"].map(|gpu| (gpu.to_string(), 2.0)).to_vec();
         let changes = [
-            Change::AddTenant(newcomer),
+            Change::AddTenant(TenantSpec::simple("newcomer", throughput)),
             Change::SetWeight { tenant: "u2".into(), weight: 2.5 },
             Change::SetCapacity { gpu: "g2".into(), count: 3.0 },
             Change::RemoveTenant { tenant: "u1".into() },
-            Change::SetDemand { tenant: "u3".into(), demand: Some(0.5) },
+            Change::SetDemand { tenant: "u3".into(), demand: Some(0.4) },
+            Change::SetDemand { tenant: "u3".into(), demand: Some(0.39) },
         ];
         for mechanism in Mechanism::ALL {
-            let mut solver = solver(mechanism);
+            let mut solver = Solver::new(crowd(|_| 1.0, 3.0), mechanism);
+            let mut warm = 0;
             for change in &changes {
                 solver.solve(&Options::default()).unwrap();
                 solver.apply(change).unwrap();
                 let again = solver.solve(&Options::default()).unwrap();
                 let fresh = crate::solve(solver.problem(), mechanism, &Options::default()).unwrap();
+                warm += usize::from(again.solver.method != fresh.solver.method);
                 for tenant in solver.problem().tenant_ids() {
                     let throughput = |o: &Outcome| o.shares.throughput(solver.problem(), tenant);
                     let (again, fresh) = (throughput(&again), throughput(&fresh));
                     assert!((again - fresh).abs() <= 1e-9 * fresh, "{mechanism} {change:?}");
                 }
+            }
+            if mechanism == Mechanism::Cooperative {
+                assert!(warm >= 4, "{warm} of {} started from the last answer", changes.len());
             }
         }
     }

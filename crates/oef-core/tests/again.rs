@@ -11,7 +11,7 @@ use oef_oracle::Random;
 use oef_oracle::families::{Family, Size, problems};
 use proptest::prelude::*;
 
-const FREE: &[Family] = &Family::WITHOUT_DEMAND;
+const FAMILIES: &[Family] = &Family::ALL;
 const SIZE: Size = Size { rows: 40, types: 6 };
 /// Changes per problem.
 const STEPS: usize = 6;
@@ -21,7 +21,7 @@ proptest! {
 
     #[test]
     fn cooperative_again_is_cooperative_afresh(
-        spec in problems(FREE, SIZE), others in problems(FREE, SIZE), seed in seeds()
+        spec in problems(FAMILIES, SIZE), others in problems(FAMILIES, SIZE), seed in seeds()
     ) {
         let mut random = Random::new(seed);
         let mut solver = Solver::new(spec.validate().unwrap(), Mechanism::Cooperative);
@@ -103,6 +103,12 @@ fn cooperative_goes_on_from_its_last_answer() {
             let of = |outcome: &Outcome| outcome.shares.throughput(problem, tenant);
             let (a, b) = (of(&again), of(&fresh));
             assert!((a - b).abs() <= 1e-9 * b, "{a}, not {b}, after {change:?}");
+        }
+        for workload in common::workloads(problem) {
+            let pairs = again.shares.of_workload(workload).iter();
+            for (a, b) in pairs.zip(fresh.shares.of_workload(workload)) {
+                assert!((a - b).abs() <= 1e-9, "{a} GPUs, not {b}, after {change:?}");
+            }
         }
     }
     assert!(4 * went_on >= 3 * steps, "went on {went_on} times of {steps}");

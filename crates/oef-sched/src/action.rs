@@ -114,3 +114,11 @@ pub enum Refusal {
     #[error("{0}")]
     BadValue(Cow<'static, str>),
 }
+
+pub(crate) fn bad(what: &'static str) -> Refusal {
+    Refusal::BadValue(what.into())
+}
+
+pub(crate) fn wrong(job: JobId, state: &'static str) -> Refusal {
+    Refusal::WrongState { job, state: state.into() }
+}

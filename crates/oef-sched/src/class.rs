@@ -4,7 +4,7 @@
 //! searched.
 
 use crate::ids::{JobId, Slot};
-use crate::tenant::Profile;
+use crate::profile::Profile;
 use crate::time::Time;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

@@ -1,10 +1,10 @@
 //! What happens to the scheduler.
 
+use crate::answer::Answer;
 use crate::cluster::NodeSpec;
 use crate::ids::{Generation, GroupKey, JobId, TenantKey, WorkloadKey};
 use crate::job::JobSpec;
-use crate::question::Answer;
-use crate::tenant::Profile;
+use crate::profile::Profile;
 use crate::time::Time;
 
 /// Something that happened, and when. Times never go back.

@@ -8,8 +8,8 @@
 //! the workload that is measured is touched.
 
 use crate::ids::WorkloadKey;
+use crate::profile::{Profile, Provenance};
 use crate::state::State;
-use crate::tenant::{Profile, Provenance};
 
 /// What a profile run counts beside its tenant's other workloads: it wants a GPU or a few for a minute or two, and
 /// what it cannot use of its part goes to its siblings.

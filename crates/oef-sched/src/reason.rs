@@ -5,6 +5,9 @@ use crate::time::Span;
 use oef_core::TypeId;
 use std::fmt;
 
+/// Below this part of a GPU, or of a GPU-round, two figures are the same to people.
+pub(crate) const SAME: f64 = 0.005;
+
 /// Why a job was given its GPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -35,7 +38,15 @@ impl StartReason {
 impl fmt::Display for StartReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StartReason::Owed { deficit } => write!(f, "it was owed {deficit:.2} GPU-rounds"),
+            StartReason::Owed { deficit } if *deficit > SAME => {
+                write!(f, "its workload was due {deficit:.2} GPU-rounds")
+            }
+            StartReason::Owed { deficit } if *deficit < -SAME => write!(
+                f,
+                "no waiting job had a better claim to its GPUs (its workload is {:.2} GPU-rounds ahead of its share)",
+                -deficit
+            ),
+            StartReason::Owed { .. } => f.write_str("its workload's share covers its GPUs"),
             StartReason::Extra => f.write_str("the GPUs would have been idle"),
             StartReason::Borrowed => f.write_str("it borrows GPUs that a bigger job waits for"),
             StartReason::AcrossTypes => f.write_str("no single gpu type had room for the gang"),
@@ -122,6 +133,11 @@ pub enum WaitReason {
     NextRound,
     /// Its workload is entitled to nothing of the types that it may use: it runs when some are idle.
     NoShare,
+    /// Its workload has no share because it cannot be part of the problem: it runs when GPUs are idle.
+    LeftOut {
+        /// Why it cannot.
+        reason: String,
+    },
     /// Its workload saves up for the gang.
     Saving {
         /// The type it saves for.
@@ -147,20 +163,25 @@ pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[
     let name = |gpu: &TypeId| types.get(gpu.0).map_or("?", String::as_str);
     let why = match reason {
         WaitReason::TooLarge { workers, most } => {
-            return format!("needs {workers} GPUs at once; it can have {most} at most");
+            return format!("needs {} at once; it can have {most} at most", gpus(*workers));
         }
         WaitReason::NoShare => {
-            return "its workload is entitled to no GPUs that it may use: it runs when some are idle".into();
+            return "its workload has no share of GPUs that it may use: it runs when some are idle"
+                .into();
+        }
+        WaitReason::LeftOut { reason } => {
+            return format!(
+                "its workload has no share: {reason}; it runs on GPUs that nobody else can use"
+            );
         }
         WaitReason::Held => return "is held until it is released".into(),
         WaitReason::Suspended => return "its tenant is suspended".into(),
         WaitReason::AtLimit { limit, workers, .. } if workers > limit => {
-            return format!("needs {workers} GPUs at once; its tenant may have {limit}");
+            return format!("needs {} at once; its tenant may have {limit}", gpus(*workers));
         }
         WaitReason::AtLimit { limit, used, workers } => {
-            return format!(
-                "needs {workers} GPUs; its tenant has {used} of the {limit} it may have"
-            );
+            let needs = gpus(*workers);
+            return format!("needs {needs}; its tenant has {used} of the {limit} it may have");
         }
         WaitReason::CannotRun => return "runs on no gpu type of this cluster".into(),
         WaitReason::NoneUp { gpu } => {
@@ -173,18 +194,33 @@ pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[
             format!("{ahead} jobs of its workload go first, job {next} next")
         }
         WaitReason::NextRound => "its workload has its first share in the next round".into(),
+        WaitReason::Saving { gpu, deficit, share, .. } if *share < SAME => format!(
+            "its workload has no share of {} in this round; its balance there is {:+.2} GPU-rounds",
+            name(gpu),
+            plain(*deficit)
+        ),
         WaitReason::Saving { gpu, deficit, share, workers } => format!(
-            "its workload saves up for {workers} GPUs: {share:.2} of {} in each round, {deficit:.2} \
-             GPU-rounds so far",
-            name(gpu)
+            "its workload saves up for {}: {share:.2} of {} in each round, balance {:+.2} GPU-rounds",
+            gpus(*workers),
+            name(gpu),
+            plain(*deficit)
         ),
-        WaitReason::Protected { gpu, within } => format!(
-            "it is next on {}; who runs there may not be stopped for up to {within}",
-            name(gpu)
-        ),
+        WaitReason::Protected { gpu, within } => {
+            format!("it is next on {}; the jobs there are protected for up to {within}", name(gpu))
+        }
     };
     match expected {
         Some(round) => format!("{why}; expected in round {round}"),
         None => why,
     }
+}
+
+/// A number of GPUs in words.
+fn gpus(count: u32) -> String {
+    format!("{count} {}", if count == 1 { "GPU" } else { "GPUs" })
+}
+
+/// What is shown as 0 has no sign.
+fn plain(figure: f64) -> f64 {
+    if figure.abs() < SAME { 0.0 } else { figure }
 }

@@ -83,3 +83,9 @@ pub enum PlacementRule {
     /// comparison with schedulers that do not look at hosts.
     FirstFree,
 }
+
+/// Whether a faster place wins back the restart within the horizon.
+pub(crate) fn pays(settings: &Settings, speed: f64, now: f64) -> bool {
+    let (cost, horizon) = (settings.restart_cost.seconds(), settings.horizon.seconds());
+    speed * (horizon - cost).max(0.0) > now * horizon
+}

@@ -5,13 +5,13 @@ use crate::cluster::{Cluster, Health, NodeSpec};
 use crate::entitlement::Entitlement;
 use crate::ids::{GpuId, GroupKey, JobId, RoundId, Slot, TenantKey, WorkloadKey};
 use crate::job::{Job, Lease, NOBODY, Next, Phase};
-use crate::ledger::{self, Ledger};
-use crate::plan::Plan;
+use crate::plan::{Grant, Placement, Plan};
+use crate::profile::Profile;
 use crate::reason::StartReason;
 use crate::settings::Settings;
-use crate::tenant::{Profile, Tenant, Workload};
+use crate::tenant::{Group, Tenant, Workload};
 use crate::time::{Span, Time};
-use crate::weights::Group;
+use oef_core::TypeId;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,6 +36,13 @@ pub struct State {
     pub(crate) round: RoundId,
     pub(crate) round_began: Time,
     pub(crate) plan: Plan,
+}
+
+/// The time up to which the accounts are settled.
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Ledger {
+    pub settled: Time,
 }
 
 impl State {
@@ -126,6 +133,7 @@ impl State {
             share: Vec::new(),
             deficit: Vec::new(),
             extra: 0.0,
+            cut: 0.0,
             used: Vec::new(),
             classes: Vec::new(),
             waits: 0,
@@ -141,17 +149,6 @@ impl State {
     /// The settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
-    }
-
-    /// Changes the settings; they count from the next round on. Another rounding begins with empty
-    /// accounts: the two do not count the same thing.
-    pub fn set_settings(&mut self, settings: Settings) {
-        ledger::settle(self, self.now);
-        if settings.rounding != self.settings.rounding {
-            ledger::clear(self);
-        }
-        self.settings = settings;
-        self.entitlement.forget();
     }
 
     /// The machines.
@@ -192,6 +189,27 @@ impl State {
     /// The shares of the current round.
     pub fn entitlement(&self) -> &Entitlement {
         &self.entitlement
+    }
+
+    /// The whole GPUs that each workload has now, by workload and type.
+    pub fn grants(&self) -> Vec<Grant> {
+        let mut grants = Vec::new();
+        for &workload in &self.active {
+            let used = self.workloads[workload.0].used.iter().enumerate();
+            let some = used.filter(|&(_, &gpus)| gpus > 0);
+            grants.extend(some.map(|(j, &gpus)| Grant { workload, gpu: TypeId(j), gpus }));
+        }
+        grants
+    }
+
+    /// Which job is where now, or will be as soon as its GPUs are free, and why; by job.
+    pub fn placements(&self) -> Vec<Placement> {
+        let placed = self.by_id.iter().filter_map(|(&job, &slot)| {
+            let why = self.start_reason(slot)?;
+            let gpus = self.target(slot)?.gpus.clone();
+            Some(Placement { job, gpus, why })
+        });
+        placed.collect()
     }
 
     /// The last plan.

@@ -1,18 +1,17 @@
 //! One event in, actions out.
 
-use crate::action::{Action, Refusal};
+use crate::action::{Action, Refusal, bad, wrong};
+use crate::answer::Answer;
 use crate::cluster::{GPUS_PER_NODE_MAX, Health, NodeSpec};
-use crate::entitlement::take as take_shares;
+use crate::commands;
 use crate::event::{Event, EventKind};
 use crate::ids::{Generation, JobId, RoundId, Slot};
 use crate::job::{JobSpec, Next, Phase};
-use crate::ledger;
-use crate::lives::{admit, forget, go_back, start_heirs, vacate};
-use crate::orders;
-use crate::plan::{begin_round, fill, refresh_shares, start_if_free, stop, unplace};
-use crate::question::Answer;
+use crate::ledger::advance;
+use crate::lifecycle::{admit, find, forget, go_back, start_assigned, vacate};
 use crate::reason::StopReason;
-use crate::settings::RoundingRule;
+use crate::rounds::{begin_round, fill, start_if_free, stop, unplace};
+use crate::shares::{self, refresh_shares};
 use crate::state::State;
 use crate::time::Time;
 
@@ -38,7 +37,7 @@ fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
     match event.kind {
         EventKind::Tick => tick(state, at, true),
         EventKind::TickKept => tick(state, at, false),
-        EventKind::Shares(answer) => shares(state, at, *answer),
+        EventKind::Shares(answer) => take_shares(state, at, *answer),
         EventKind::Submitted(spec) => submitted(state, at, spec),
         EventKind::Cancelled { job } => cancelled(state, at, job),
         EventKind::Progress { job, generation, steps } => {
@@ -48,30 +47,30 @@ fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
         EventKind::Failed { job, generation, retry } => ended(state, at, job, generation, retry),
         EventKind::Preempted { job, generation } => stopped(state, at, job, generation, true),
         EventKind::Lost { job, generation } => stopped(state, at, job, generation, false),
-        EventKind::Hold { job } => orders::hold(state, at, job),
-        EventKind::Release { job } => orders::release(state, at, job),
+        EventKind::Hold { job } => commands::hold(state, at, job),
+        EventKind::Release { job } => commands::release(state, at, job),
         EventKind::NodeUp(spec) => node_up(state, at, &spec),
         EventKind::NodeDown { node } => node_down(state, at, &node),
-        EventKind::Weight { tenant, weight } => orders::weight_changed(state, at, tenant, weight),
-        EventKind::Profiled { workload, profile } => orders::profiled(state, at, workload, profile),
-        EventKind::GroupWeight { group, weight } => orders::group_weight(state, at, group, weight),
-        EventKind::GroupParent { group, parent } => orders::group_parent(state, at, group, parent),
-        EventKind::TenantGroup { tenant, group } => orders::tenant_group(state, at, tenant, group),
-        EventKind::Limit { tenant, gpus } => orders::limit(state, at, tenant, gpus),
-        EventKind::WorkloadWeight { workload, weight } => {
-            orders::workload_weight(state, at, workload, weight)
+        EventKind::Weight { tenant, weight } => commands::weight_changed(state, at, tenant, weight),
+        EventKind::Profiled { workload, profile } => {
+            commands::profiled(state, at, workload, profile)
         }
-        EventKind::Priority { job, priority } => orders::priority(state, at, job, priority),
-        EventKind::Suspend { tenant, suspended } => orders::suspend(state, at, tenant, suspended),
+        EventKind::GroupWeight { group, weight } => {
+            commands::group_weight(state, at, group, weight)
+        }
+        EventKind::GroupParent { group, parent } => {
+            commands::group_parent(state, at, group, parent)
+        }
+        EventKind::TenantGroup { tenant, group } => {
+            commands::tenant_group(state, at, tenant, group)
+        }
+        EventKind::Limit { tenant, gpus } => commands::limit(state, at, tenant, gpus),
+        EventKind::WorkloadWeight { workload, weight } => {
+            commands::workload_weight(state, at, workload, weight)
+        }
+        EventKind::Priority { job, priority } => commands::priority(state, at, job, priority),
+        EventKind::Suspend { tenant, suspended } => commands::suspend(state, at, tenant, suspended),
     }
-}
-
-/// Lets the time pass up to an event that is taken.
-pub(crate) fn advance(state: &mut State, at: Time) {
-    if state.settings.rounding == RoundingRule::Deficit {
-        ledger::settle(state, at);
-    }
-    state.now = at;
 }
 
 fn tick(state: &mut State, at: Time, refresh: bool) -> Result<Vec<Action>, Refusal> {
@@ -88,11 +87,10 @@ fn tick(state: &mut State, at: Time, refresh: bool) -> Result<Vec<Action>, Refus
 }
 
 /// New shares count from now on. What they change is done when the next round begins.
-fn shares(state: &mut State, at: Time, answer: Answer) -> Result<Vec<Action>, Refusal> {
-    answer.check(state)?;
+fn take_shares(state: &mut State, at: Time, answer: Answer) -> Result<Vec<Action>, Refusal> {
+    shares::check(state, &answer)?;
     advance(state, at);
-    take_shares(state, answer);
-    ledger::follow_shares(state);
+    shares::take(state, answer);
     Ok(Vec::new())
 }
 
@@ -175,7 +173,7 @@ fn ended(
     } else {
         forget(state, slot);
     }
-    let mut actions = start_heirs(state, &gpus, tenant);
+    let mut actions = start_assigned(state, &gpus, tenant);
     actions.extend(fill(state));
     Ok(actions)
 }
@@ -207,7 +205,7 @@ fn stopped(
         Phase::Stopping { next: Next::Forget, .. } => forget(state, slot),
         _ => go_back(state, slot),
     }
-    let mut actions = start_heirs(state, &gpus, tenant);
+    let mut actions = start_assigned(state, &gpus, tenant);
     if state.by_id.get(&id) == Some(&slot) {
         actions.extend(start_if_free(state, slot));
     }
@@ -239,7 +237,7 @@ fn node_up(state: &mut State, at: Time, spec: &NodeSpec) -> Result<Vec<Action>, 
             state.cluster.set_health(id, Health::Up);
         }
     }
-    state.entitlement.forget();
+    state.entitlement.invalidate();
     Ok(fill(state))
 }
 
@@ -258,7 +256,7 @@ fn node_down(state: &mut State, at: Time, name: &str) -> Result<Vec<Action>, Ref
     let id = state.cluster.node_named(name).ok_or_else(|| Refusal::UnknownNode(name.into()))?;
     advance(state, at);
     state.cluster.set_health(id, Health::Down);
-    state.entitlement.forget();
+    state.entitlement.invalidate();
     let mut hit: Vec<Slot> = Vec::new();
     hit.extend(state.cluster.gpus_of(id).filter_map(|gpu| state.cluster.owner(gpu)));
     hit.sort();
@@ -267,10 +265,6 @@ fn node_down(state: &mut State, at: Time, name: &str) -> Result<Vec<Action>, Ref
         hit.into_iter().filter_map(|slot| stop(state, slot, StopReason::NodeDown)).collect();
     actions.extend(fill(state));
     Ok(actions)
-}
-
-pub(crate) fn find(state: &State, id: JobId) -> Result<Slot, Refusal> {
-    state.by_id.get(&id).copied().ok_or(Refusal::UnknownJob(id))
 }
 
 /// A job that runs (or is being stopped) under that lease.
@@ -289,12 +283,4 @@ fn leased(state: &State, id: JobId, given: Generation) -> Result<Slot, Refusal> 
         Phase::Held => Err(wrong(id, "held")),
         Phase::Assigned { .. } => Err(wrong(id, "not yet started")),
     }
-}
-
-pub(crate) fn bad(what: &'static str) -> Refusal {
-    Refusal::BadValue(what.into())
-}
-
-pub(crate) fn wrong(job: JobId, state: &'static str) -> Refusal {
-    Refusal::WrongState { job, state: state.into() }
 }

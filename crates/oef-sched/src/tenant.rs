@@ -2,6 +2,7 @@
 
 use crate::class::Class;
 use crate::ids::{GroupKey, Slot, TenantKey, WorkloadKey};
+use crate::profile::Profile;
 
 /// A party that owns weight and jobs.
 #[derive(Clone, Debug)]
@@ -55,44 +56,16 @@ impl Tenant {
     }
 }
 
-/// Where a profile comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
-pub enum Provenance {
-    /// Told by the tenant.
-    Declared,
-    /// Observed while its jobs ran.
-    Measured,
-    /// Taken from similar workloads until there is something better.
-    Estimated,
-}
-
-/// Throughput of a workload on each gpu type, per GPU, in any unit.
+/// Tenants that share one weight, or groups of them.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Profile {
-    /// By gpu type, in the cluster's order; 0 (or beyond the end): cannot run there.
-    pub throughput: Vec<f64>,
-    /// Where it comes from.
-    pub provenance: Provenance,
-}
-
-impl Profile {
-    /// Throughput on a type; 0: cannot run there.
-    pub fn on(&self, gpu: usize) -> f64 {
-        self.throughput.get(gpu).copied().unwrap_or(0.0)
-    }
-
-    /// The same with entries that make no sense (negative, undefined, infinite) as 0.
-    pub(crate) fn checked(mut self) -> Self {
-        for entry in &mut self.throughput {
-            if !entry.is_finite() || *entry < 0.0 {
-                *entry = 0.0;
-            }
-        }
-        self
-    }
+pub struct Group {
+    /// Unique name.
+    pub name: String,
+    /// What it counts beside its siblings, `> 0`.
+    pub weight: f64,
+    /// The group that it stands in.
+    pub parent: Option<GroupKey>,
 }
 
 /// A kind of job of one tenant with one profile.
@@ -113,6 +86,9 @@ pub struct Workload {
     pub(crate) deficit: Vec<f64>,
     /// GPU-rounds received beyond any entitlement.
     pub(crate) extra: f64,
+    /// GPU-rounds owed beyond the limit of its accounts, which it will not get.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub(crate) cut: f64,
     /// GPUs that its jobs hold now, by type.
     pub(crate) used: Vec<u32>,
     /// Its live jobs by kind. A kind without jobs is used again by the next that comes.
@@ -148,6 +124,12 @@ impl Workload {
     /// GPU-rounds received beyond any entitlement.
     pub fn extra(&self) -> f64 {
         self.extra
+    }
+
+    /// GPU-rounds owed beyond the limit of its accounts: entitlement that was lost. 0 unless GPUs could not be used
+    /// together as promised.
+    pub fn cut(&self) -> f64 {
+        self.cut
     }
 
     /// GPUs that its live jobs could use together.

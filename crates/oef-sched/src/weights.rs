@@ -6,18 +6,7 @@
 
 use crate::ids::{GroupKey, TenantKey};
 use crate::state::State;
-
-/// Tenants that share one weight, or groups of them.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Group {
-    /// Unique name.
-    pub name: String,
-    /// What it counts beside its siblings, `> 0`.
-    pub weight: f64,
-    /// The group that it stands in.
-    pub parent: Option<GroupKey>,
-}
+use oef_core::problem::water_fill;
 
 /// What a party in the tree counts, and the GPUs of an equal split that this is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -99,33 +88,7 @@ pub(crate) fn divide(gpus: f64, parties: &[(f64, f64)]) -> Vec<f64> {
     }
     // A party without a part (all is used up) still counts a little, or it would not be one.
     let least = 1e-6 * gpus.max(1e-6);
-    level(gpus, parties).into_iter().map(|part| part.max(least)).collect()
-}
-
-/// The same without a least part; what nobody can use is left.
-pub(crate) fn level(gpus: f64, parties: &[(f64, f64)]) -> Vec<f64> {
-    let mut parts = vec![0.0; parties.len()];
-    let (mut left, mut open) = (gpus, vec![true; parties.len()]);
-    loop {
-        let total: f64 = parties.iter().zip(&open).filter(|(_, o)| **o).map(|(p, _)| p.0).sum();
-        if total <= 0.0 || left <= 0.0 {
-            return parts;
-        }
-        let level = left / total;
-        let mut closed = false;
-        for (i, &(weight, wanted)) in parties.iter().enumerate() {
-            if open[i] && wanted <= level * weight {
-                (parts[i], open[i], closed) = (wanted, false, true);
-                left -= wanted;
-            }
-        }
-        if !closed {
-            for (i, &(weight, _)) in parties.iter().enumerate().filter(|&(i, _)| open[i]) {
-                parts[i] = level * weight;
-            }
-            return parts;
-        }
-    }
+    water_fill(gpus, parties).into_iter().map(|part| part.max(least)).collect()
 }
 
 impl State {

@@ -84,6 +84,9 @@ fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
         let used = state.owned_by(tenant);
         return (WaitReason::AtLimit { limit, used, workers }, None);
     }
+    if let Some(reason) = state.entitlement.why_left_out(job.spec.workload) {
+        return (WaitReason::LeftOut { reason: reason.into() }, None);
+    }
     let share: f64 = types.iter().map(|&j| workload.share_on(j)).sum();
     let owed: f64 = types.iter().map(|&j| workload.deficit_on(j)).sum();
     if share <= 0.0 && owed <= 0.0 {
@@ -114,6 +117,13 @@ fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
         let within = protected_for(state, gpu);
         return (WaitReason::Protected { gpu, within }, Some(expected));
     }
+    // What it saves up for is where it has most in each round.
+    let most = types.iter().copied().max_by(|&a, &b| {
+        let share = |j: usize| workload.share_on(j);
+        share(a).total_cmp(&share(b)).then(b.cmp(&a))
+    });
+    let gpu = most.filter(|&j| workload.share_on(j) > 0.0).map_or(gpu, TypeId);
+    let (deficit, share) = (workload.deficit_on(gpu.0), workload.share_on(gpu.0));
     (WaitReason::Saving { gpu, deficit, share, workers }, Some(expected))
 }
 

@@ -2,11 +2,9 @@
 
 use crate::ids::{GroupKey, TenantKey};
 use crate::job::JobState;
+use crate::reason::SAME;
 use crate::state::State;
 use crate::tenant::Workload;
-
-/// Below this part of a GPU, or of a GPU-round, two figures are the same.
-const SAME: f64 = 0.005;
 
 /// What a tenant has, what it is entitled to, and why.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +14,7 @@ pub struct TenantForecast {
     pub share: Vec<f64>,
     /// The GPUs that its jobs have, or will have as soon as others have left them, by type.
     pub holds: Vec<u32>,
-    /// GPU-rounds that it is owed, by type; below 0: that it had beyond its shares.
+    /// Its balance in GPU-rounds, by type: + under, - over its share so far.
     pub deficit: Vec<f64>,
     /// GPUs that its jobs could use together, its limit apart.
     pub wanted: u64,
@@ -67,11 +65,11 @@ pub fn why_tenant(state: &State, tenant: TenantKey) -> Option<TenantForecast> {
         suspended: of.suspended,
         sentence: String::new(),
     };
-    forecast.sentence = sentence(state, &forecast);
+    forecast.sentence = sentence(state, tenant, &forecast);
     Some(forecast)
 }
 
-fn sentence(state: &State, of: &TenantForecast) -> String {
+fn sentence(state: &State, tenant: TenantKey, of: &TenantForecast) -> String {
     let live = of.running + of.waiting;
     if of.suspended {
         return format!("is suspended: {} held", jobs(of.held));
@@ -82,14 +80,23 @@ fn sentence(state: &State, of: &TenantForecast) -> String {
             held => format!("wants nothing: {} held", jobs(held)),
         };
     }
-    format!("{}; {}", entitled(state, of), has(of))
+    format!("{}; {}", entitled(state, tenant, of), has(of))
 }
 
 /// What it is entitled to, and what decides that.
-fn entitled(state: &State, of: &TenantForecast) -> String {
+fn entitled(state: &State, tenant: TenantKey, of: &TenantForecast) -> String {
     let Some(weight) = of.effective_weight else {
+        let own = state.tenants[tenant.0].workloads.iter();
+        let left_out = own.filter_map(|&w| {
+            let reason = state.entitlement.why_left_out(w)?;
+            Some(format!("has no share for workload {}: {reason}", state.workloads[w.0].name))
+        });
+        let left_out: Vec<String> = left_out.collect();
+        if !left_out.is_empty() {
+            return left_out.join("; ");
+        }
         return match of.wanted {
-            0 => "its jobs can run nowhere as things are".into(),
+            0 => "has no share: its jobs can run nowhere as things are".into(),
             _ => "has its first share in the next round".into(),
         };
     };
@@ -107,26 +114,24 @@ fn entitled(state: &State, of: &TenantForecast) -> String {
             format!("{what}, all that its limit allows")
         }
         _ if share > of.wanted as f64 - SAME => format!("{what}, all that its jobs can use"),
-        _ => format!("{what}, by weight {weight:.2} of {total:.2}"),
+        _ => format!("{what}, with weight {weight:.2} of {total:.2}"),
     }
 }
 
-/// What it has, and what it is owed.
+/// What it has, and its balance.
 fn has(of: &TenantForecast) -> String {
     let holds: u32 = of.holds.iter().sum();
-    let owed: f64 = of.deficit.iter().sum();
+    let balance: f64 = of.deficit.iter().sum();
     let waits = match of.waiting {
         0 => String::new(),
-        waiting => format!(" and {} waiting", jobs(waiting)),
+        waiting => format!(", {} waiting", jobs(waiting)),
     };
-    let balance = if owed > SAME {
-        format!("; it is owed {owed:.2} GPU-rounds")
-    } else if owed < -SAME {
-        format!("; it had {:.2} GPU-rounds beyond its shares", -owed)
-    } else {
-        String::new()
+    let balance = match balance {
+        b if b > SAME => format!("; balance +{b:.2} GPU-rounds (under its share so far)"),
+        b if b < -SAME => format!("; balance {b:.2} GPU-rounds (over its share so far)"),
+        _ => String::new(),
     };
-    format!("it has {holds}{waits}{balance}")
+    format!("it holds {holds}{waits}{balance}")
 }
 
 fn jobs(count: usize) -> String {

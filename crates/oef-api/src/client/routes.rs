@@ -5,9 +5,9 @@ use super::error::{ClientError, Reach};
 use super::path::{query, segment};
 use crate::types::{
     Cluster, Fairness, Group, GroupPut, Groups, Info, Job, JobBatch, Jobs, JobsQuery, LogChunk,
-    LogQuery, NewToken, Node, NodePatch, Round, Rounds, Settings, SettingsPatch, Submitted, Tenant,
-    TenantCreate, TenantPatch, TenantWhy, Tenants, TokenCreate, Tokens, WhatIf, WhatIfAnswer, Why,
-    Workload, WorkloadPut, Workloads,
+    LogQuery, NewToken, Node, NodePatch, Round, RoundProblem, Rounds, Settings, SettingsPatch,
+    Submitted, Tenant, TenantCreate, TenantPatch, TenantWhy, Tenants, TokenCreate, Tokens, WhatIf,
+    WhatIfAnswer, Why, Workload, WorkloadPut, Workloads,
 };
 use serde::Serialize;
 use std::thread;
@@ -178,6 +178,11 @@ impl Client {
             Some(round) => self.get(&format!("/rounds/{round}")),
             None => self.get("/rounds/current"),
         }
+    }
+
+    /// The problem that the shares of a round answer, as a problem file has it.
+    pub fn round_problem(&self, round: u64) -> Result<RoundProblem, ClientError> {
+        self.get(&format!("/rounds/{round}/problem"))
     }
 
     /// Who was promised what, and who got it.

@@ -8,6 +8,7 @@ mod job;
 mod page;
 mod problem;
 mod round;
+mod round_problem;
 mod settings;
 mod tenant;
 mod token;
@@ -17,14 +18,17 @@ mod workload;
 pub use access::Access;
 pub use cluster::{Cluster, GpuRef, GpuTypeStatus, Node, NodeHealth, NodePatch};
 pub use event::{Event, EventTopic};
-pub use fairness::{EnvyEntry, Fairness, FairnessPoint, TenantFairness};
+pub use fairness::{DayFairness, EnvyEntry, Fairness, FairnessPoint, TenantFairness};
 pub use job::{
     Change, Ending, Job, JobBatch, JobState, JobSubmit, JobsQuery, LogChunk, LogQuery, LogStream,
     Measured, Probe, Progress, Run, StopSignal, Submitted, Why,
 };
 pub use page::{Groups, Jobs, Rounds, Tenants, Tokens, Workloads};
 pub use problem::Problem;
-pub use round::{Audit, Grant, Placement, Property, Round, RoundSummary, ShareEntry, SharesAge};
+pub use round::{
+    Audit, Grant, LeftOut, Placement, Property, Round, RoundSummary, ShareEntry, SharesAge,
+};
+pub use round_problem::{ProblemGpu, ProblemTenant, ProblemWorkload, RoundProblem};
 pub use settings::{Info, Settings, SettingsPatch};
 pub use tenant::{Group, GroupPut, Limits, Tenant, TenantCreate, TenantPatch, TenantWhy};
 pub use token::{NewToken, Role, Token, TokenCreate};

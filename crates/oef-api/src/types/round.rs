@@ -38,8 +38,22 @@ pub struct SharesAge {
     pub of_round: u64,
     /// How long the computation took.
     pub solve_s: f64,
-    /// What went wrong with the mechanism, if it did.
+    /// Why the shares are not those of the mechanism, and what they are instead; none: they are.
     pub trouble: Option<String>,
+    /// Workloads with live jobs that have no share because they cannot be part of the problem.
+    #[serde(default)]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A workload that is left out of the shares.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LeftOut {
+    /// Its tenant.
+    pub tenant: String,
+    /// Its name.
+    pub workload: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// A round, whole.
@@ -57,7 +71,7 @@ pub struct Round {
     pub reference: Option<String>,
     /// Total normalised throughput of the shares.
     pub total: f64,
-    /// What one more GPU of each type is worth.
+    /// Value of one more GPU of each type, in total throughput.
     pub prices: BTreeMap<String, f64>,
     /// Who was entitled to what.
     pub shares: Vec<ShareEntry>,
@@ -88,7 +102,7 @@ pub struct ShareEntry {
     pub throughput: f64,
     /// Normalised throughput of an equal split.
     pub equal_split: f64,
-    /// GPU-rounds owed, by type, when the round began.
+    /// Its balance in GPU-rounds, by type, when the round began: + under, - over its share so far.
     pub deficit: BTreeMap<String, f64>,
 }
 

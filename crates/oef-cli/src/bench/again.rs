@@ -1,4 +1,5 @@
-//! Solving again after one tenant came or left, against solving the changed problem from scratch.
+//! Solving again after one tenant came or left or has another demand, or when all demands have changed, against solving
+//! the changed problem from scratch.
 
 use super::cases::{Case, Work};
 use super::instances;
@@ -13,25 +14,41 @@ use std::time::Instant;
 /// The measured solve again, and the reference from scratch in the same run.
 pub type Again = (Result<Measured, String>, Vec<Reference>);
 
-/// Measures as many different arrivals or departures as there should be repeats, each from where the
+/// Measures as many different changes as there should be repeats, each from where the
 /// unchanged problem was left, and each beside a solve of the changed problem from scratch.
 pub fn measure(case: &Case, problem: &Problem, seed: u64, repeat: u32) -> Result<Again, String> {
     let mut solved = Solver::new(problem.clone(), case.mechanism);
     solved.solve(&Options::default()).map_err(|e| e.to_string())?;
     let (mut seconds, mut from_scratch) = (Vec::new(), Vec::new());
     let (mut differ, mut last) = (0.0_f64, None);
+    let mut before = ProblemSpec::from(problem);
     for round in 0..repeat.max(1) {
-        let change = change(case, seed, round, repeat.max(1));
-        let spec = apply(&ProblemSpec::from(problem), std::slice::from_ref(&change));
-        let changed = spec.map_err(|e| e.to_string())?.validate().map_err(|e| e.to_string())?;
+        let change = change(case, problem, seed, round, repeat.max(1));
+        let spec = match &change {
+            Some(change) => {
+                apply(&before, std::slice::from_ref(change)).map_err(|e| e.to_string())?
+            }
+            None => {
+                instances::change_demands(&mut before, seed, u64::from(round));
+                before.clone()
+            }
+        };
+        let changed = spec.validate().map_err(|e| e.to_string())?;
         let scratch = measure::from_scratch(case, &changed, 1).map_err(|e| e.to_string())?;
         from_scratch.push(scratch.median());
         let mut solver = solved.clone();
         let start = Instant::now();
-        solver.apply(&change).map_err(|e| e.to_string())?;
+        match &change {
+            Some(change) => solver.apply(change).map_err(|e| e.to_string())?,
+            None => solver.replace(changed.clone()),
+        }
         let outcome = solver.solve(&Options::default()).map_err(|e| e.to_string())?;
         seconds.push(start.elapsed().as_secs_f64());
         differ = differ.max(difference((&changed, &scratch.outcome), (solver.problem(), &outcome)));
+        if change.is_none() {
+            // The next round starts from this one.
+            solved = solver.clone();
+        }
         last = Some((scratch.total, solver, outcome));
     }
     seconds.sort_by(f64::total_cmp);
@@ -46,14 +63,21 @@ pub fn measure(case: &Case, problem: &Problem, seed: u64, repeat: u32) -> Result
     Ok((Ok(measure::judged(solver.problem(), seconds, outcome)), vec![reference]))
 }
 
-/// Somebody new comes, or somebody leaves: another one every round.
-fn change(case: &Case, seed: u64, round: u32, rounds: u32) -> Change {
+/// Somebody new comes, somebody leaves, or somebody has another demand: another one every round. `None` where all
+/// demands change.
+fn change(case: &Case, problem: &Problem, seed: u64, round: u32, rounds: u32) -> Option<Change> {
+    let place = case.tenants * (round as usize + 1) / (rounds as usize + 1);
     match case.work {
-        Work::Departure => {
-            let place = case.tenants * (round as usize + 1) / (rounds as usize + 1);
-            Change::RemoveTenant { tenant: format!("t{place}") }
+        Work::Departure => Some(Change::RemoveTenant { tenant: format!("t{place}") }),
+        Work::Demand => {
+            let tenants = problem.tenants().iter().skip(place).chain(problem.tenants());
+            let (tenant, demand) =
+                tenants.filter_map(|t| Some((t.name.clone(), t.demand?))).next()?;
+            let demand = Some(demand * if round.is_multiple_of(2) { 1.3 } else { 0.7 });
+            Some(Change::SetDemand { tenant, demand })
         }
-        _ => Change::AddTenant(instances::newcomer(seed + u64::from(round))),
+        Work::Rounds => None,
+        _ => Some(Change::AddTenant(instances::newcomer(seed + u64::from(round)))),
     }
 }
 

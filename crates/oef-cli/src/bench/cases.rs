@@ -14,6 +14,8 @@ pub struct Case {
     pub tenants: usize,
     /// Different profiles among them.
     pub profiles: usize,
+    /// Whether half of them have a demand, between 0.3 and 1.2 of an equal split.
+    pub demands: bool,
     /// What is done with the instance.
     pub work: Work,
     /// What is asked of it.
@@ -35,6 +37,10 @@ pub enum Work {
     Arrival,
     /// Solved again after a tenant left.
     Departure,
+    /// Solved again after a tenant's demand changed.
+    Demand,
+    /// Solved again round after round, with all demands a little different each time.
+    Rounds,
 }
 
 /// What a case must clear.
@@ -48,6 +54,8 @@ pub enum Bar {
     OverPrototype(f64),
     /// Be so many times faster than from scratch, in the same run.
     OverScratch(f64),
+    /// Take at most so many times what the same problem takes without demands, in the same run.
+    OverPlain(f64),
     /// Be exactly envy-free, with a proven gap below this.
     Gap(f64),
 }
@@ -59,11 +67,17 @@ const fn cooperative(name: &'static str, tenants: usize, bar: Bar, aim: f64) -> 
         mechanism: Mechanism::Cooperative,
         tenants,
         profiles: tenants,
+        demands: false,
         work: Work::Scratch,
         bar,
         aim: Some(aim),
         quick: tenants <= 300,
     }
+}
+
+/// A cooperative case in which half of the tenants have a demand.
+const fn with_demands(name: &'static str, tenants: usize, work: Work, bar: Bar) -> Case {
+    Case { demands: true, work, aim: None, ..cooperative(name, tenants, bar, 0.0) }
 }
 
 /// A noncooperative case from scratch.
@@ -73,6 +87,7 @@ const fn noncooperative(name: &'static str, tenants: usize, bar: Bar) -> Case {
         mechanism: Mechanism::Noncooperative,
         tenants,
         profiles: tenants,
+        demands: false,
         work: Work::Scratch,
         bar,
         aim: None,
@@ -80,8 +95,13 @@ const fn noncooperative(name: &'static str, tenants: usize, bar: Bar) -> Case {
     }
 }
 
+/// A nash case from scratch, with demands.
+const fn nash(name: &'static str, tenants: usize, bar: Bar) -> Case {
+    Case { mechanism: Mechanism::Nash, demands: true, ..noncooperative(name, tenants, bar) }
+}
+
 /// Every case, in the order in which they are measured.
-pub const ALL: [Case; 13] = [
+pub const ALL: [Case; 22] = [
     cooperative("cooperative-50", 50, Bar::None, 0.015),
     cooperative("cooperative-100", 100, Bar::OverPrototype(100.0), 0.04),
     cooperative("cooperative-200", 200, Bar::OverPrototype(400.0), 0.12),
@@ -98,6 +118,15 @@ pub const ALL: [Case; 13] = [
     },
     noncooperative("noncooperative-10000", 10_000, Bar::OverPrototype(20.0)),
     noncooperative("noncooperative-100000", 100_000, Bar::Seconds(1.5)),
+    with_demands("cooperative-100-demands", 100, Work::Scratch, Bar::OverPlain(3.0)),
+    with_demands("cooperative-200-demands", 200, Work::Scratch, Bar::OverPlain(3.0)),
+    with_demands("cooperative-300-demands", 300, Work::Scratch, Bar::OverPlain(3.0)),
+    with_demands("cooperative-300-demands-arrival", 300, Work::Arrival, Bar::OverScratch(4.0)),
+    with_demands("cooperative-300-demands-departure", 300, Work::Departure, Bar::OverScratch(4.0)),
+    with_demands("cooperative-300-demands-demand", 300, Work::Demand, Bar::OverScratch(4.0)),
+    with_demands("cooperative-300-demands-rounds", 300, Work::Rounds, Bar::Seconds(0.5)),
+    nash("nash-1000-demands", 1000, Bar::Seconds(0.05)),
+    nash("nash-10000-demands", 10_000, Bar::Seconds(0.5)),
     Case {
         work: Work::Arrival,
         aim: None,
@@ -143,7 +172,7 @@ mod tests {
         assert_eq!(count(false, &[]), ALL.len());
         assert!(count(true, &[]) < ALL.len());
         assert_eq!(count(false, &["noncooperative-10000"]), 1);
-        assert_eq!(count(true, &["arrival"]), 2);
+        assert_eq!(count(true, &["arrival"]), 3);
         assert_eq!(count(false, &["nothing"]), 0);
     }
 }

@@ -53,6 +53,24 @@ pub fn spec(tenants: usize, profiles: usize, seed: u64) -> ProblemSpec {
     ProblemSpec { reference: Some(type_name(0)), gpus, tenants: tenants.collect() }
 }
 
+/// Gives half of the tenants a demand between 0.3 and 1.2 of an equal split.
+pub fn limit(spec: &mut ProblemSpec, seed: u64) {
+    let mut pcg = Pcg::new(seed ^ 0x0064_656d_616e_6473);
+    let split = spec.gpus.iter().map(|g| g.count).sum::<f64>() / spec.tenants.len() as f64;
+    for tenant in &mut spec.tenants {
+        let demand = split * pcg.within(0.3, 1.2);
+        tenant.demand = (pcg.within(0.0, 1.0) < 0.5).then_some(demand);
+    }
+}
+
+/// Changes every demand by up to a twentieth, another way every round.
+pub fn change_demands(spec: &mut ProblemSpec, seed: u64, round: u64) {
+    let mut pcg = Pcg::new(seed ^ (round + 1).wrapping_mul(0x9e37_79b9));
+    for demand in spec.tenants.iter_mut().flat_map(|tenant| &mut tenant.demand) {
+        *demand *= pcg.within(0.95, 1.05);
+    }
+}
+
 /// A tenant that is in no instance of this seed yet, for arrivals.
 pub fn newcomer(seed: u64) -> TenantSpec {
     let mut pcg = Pcg::new(seed ^ 0x6e65_7763_6f6d_6572);

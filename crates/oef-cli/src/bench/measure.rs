@@ -31,7 +31,11 @@ impl Measured {
 
 /// The instance of a case.
 pub fn instance(case: &Case, seed: u64) -> Result<Problem, Failure> {
-    instances::spec(case.tenants, case.profiles, seed).validate().map_err(|invalid| {
+    let mut spec = instances::spec(case.tenants, case.profiles, seed);
+    if case.demands {
+        instances::limit(&mut spec, seed);
+    }
+    spec.validate().map_err(|invalid| {
         Complaint::new(format!("the instance of {} is not valid: {invalid}", case.name)).into()
     })
 }

@@ -37,6 +37,7 @@ impl Line {
             Bar::Seconds(limit) => Some(measured.median() < limit),
             Bar::OverPrototype(factor) => times("prototype, vectorised").map(|x| x >= factor),
             Bar::OverScratch(factor) => times(FROM_SCRATCH).map(|x| x >= factor),
+            Bar::OverPlain(factor) => times(WITHOUT_DEMANDS).map(|x| x * factor >= 1.0),
             Bar::Gap(limit) => {
                 let exact = measured.worst_envy.is_some_and(|envy| envy <= EXACT);
                 Some(exact && measured.outcome.solver.gap < limit)
@@ -47,6 +48,8 @@ impl Line {
 
 /// The name of the reference of a solve that starts from an earlier one.
 pub const FROM_SCRATCH: &str = "from scratch";
+/// The name of the reference of a problem with demands.
+pub const WITHOUT_DEMANDS: &str = "without demands";
 
 /// The bar in words.
 fn bar_text(case: &Case) -> String {
@@ -55,6 +58,7 @@ fn bar_text(case: &Case) -> String {
         Bar::Seconds(limit) => Some(format!("under {}", seconds(limit))),
         Bar::OverPrototype(factor) => Some(format!("≥ {factor}x the prototype")),
         Bar::OverScratch(factor) => Some(format!("≥ {factor}x from scratch")),
+        Bar::OverPlain(factor) => Some(format!("≤ {factor}x without demands")),
         Bar::Gap(limit) => Some(format!("no envy, gap under {}", percent(limit))),
     };
     let aim = case.aim.filter(|_| !matches!(case.bar, Bar::Seconds(_) | Bar::Gap(_)));

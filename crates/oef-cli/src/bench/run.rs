@@ -48,7 +48,7 @@ fn measure_case(
 ) -> Result<Line, Failure> {
     let problem = measure::instance(&case, args.seed)?;
     let (result, references) = match case.work {
-        Work::Arrival | Work::Departure => {
+        Work::Arrival | Work::Departure | Work::Demand | Work::Rounds => {
             let again = again::measure(&case, &problem, args.seed, args.repeat);
             again.unwrap_or_else(|why| (Err(why), Vec::new()))
         }
@@ -56,6 +56,7 @@ fn measure_case(
             let result = measure::from_scratch(&case, &problem, args.repeat);
             let compared = case.work == Work::Scratch && result.is_ok();
             let references = match compared {
+                true if case.demands => without_demands(&case, args)?,
                 true => references(&case, &problem, prototype)?,
                 false => Vec::new(),
             };
@@ -63,6 +64,20 @@ fn measure_case(
         }
     };
     Ok(Line { case, result, references })
+}
+
+/// The same problem without demands.
+fn without_demands(case: &Case, args: &BenchArgs) -> Result<Vec<Reference>, Failure> {
+    let plain = Case { demands: false, ..*case };
+    let problem = measure::instance(&plain, args.seed)?;
+    let measured = measure::from_scratch(&plain, &problem, args.repeat).ok();
+    let reference = |m: measure::Measured| Reference {
+        name: report::WITHOUT_DEMANDS,
+        seconds: m.median(),
+        total: None,
+        tenants_differ: None,
+    };
+    Ok(measured.map(reference).into_iter().collect())
 }
 
 /// What the case is compared with: the prototype if it was asked for, else the full program.

@@ -7,6 +7,7 @@ mod adjacency;
 mod certificate;
 mod checks;
 mod envy;
+mod over_time;
 mod pareto;
 #[cfg(test)]
 mod tests;
@@ -19,4 +20,5 @@ pub use certificate::{
 pub use checks::equal_splits;
 pub(crate) use envy::tied_pairs;
 pub use envy::{EnvyMatrix, envy_matrix};
+pub use over_time::{EnvyOverTime, OverTime, Presence};
 pub use pareto::pareto_efficiency;

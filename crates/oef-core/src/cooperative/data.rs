@@ -1,42 +1,48 @@
 //! The program's numbers, laid out for the interior point.
 
 use super::lanes::{LANES, Lane};
-use crate::scaled::Scaled;
+use super::rows::Rows;
 
 /// Program data in units of order one: capacities are `n`, weights and worths of order one.
 pub(super) struct Data<'a> {
-    pub scaled: &'a Scaled,
+    pub rows: &'a Rows,
     pub n: usize,
     pub k: usize,
     pub weight: Vec<f64>,
     pub worth: Vec<f64>,
     /// Lanes in a wide row: a row of numbers per type, filled up with zeros.
     pub width: usize,
-    /// The values in wide rows.
+    /// The values, the comparisons and the sizes in wide rows.
     wide: Vec<Lane>,
+    wide_compare: Vec<Lane>,
+    pub wide_size: Vec<Lane>,
     /// Whether a row can use every type.
     is_whole: Vec<bool>,
 }
 
 impl<'a> Data<'a> {
-    pub fn new(scaled: &'a Scaled) -> Self {
-        let size = scaled.n as f64;
+    pub fn new(rows: &'a Rows) -> Self {
+        let size = rows.n as f64;
         let mut data = Data {
-            scaled,
-            n: scaled.n,
-            k: scaled.k,
-            weight: scaled.weight.iter().map(|w| w * size).collect(),
-            worth: scaled.worth.iter().map(|w| w * size).collect(),
-            width: scaled.k.div_ceil(LANES),
+            rows,
+            n: rows.n,
+            k: rows.k,
+            weight: rows.weight.iter().map(|w| w * size).collect(),
+            worth: rows.worth.iter().map(|w| w * size).collect(),
+            width: rows.k.div_ceil(LANES),
             wide: Vec::new(),
-            is_whole: (0..scaled.n).map(|l| scaled.value(l).iter().all(|v| *v > 0.0)).collect(),
+            wide_compare: Vec::new(),
+            wide_size: Vec::new(),
+            is_whole: (0..rows.n).map(|l| rows.value(l).iter().all(|v| *v > 0.0)).collect(),
         };
-        data.wide = data.widened(&scaled.value);
+        data.wide = data.widened(&rows.value);
+        data.wide_compare = data.widened(rows.comparisons());
+        data.wide_size = data.widened(&rows.size);
         data
     }
 
     pub fn value(&self, l: usize) -> &[f64] {
-        self.scaled.value(l)
+        self.rows.value(l)
     }
 
     /// The values of row `l` as a wide row.
@@ -44,8 +50,18 @@ impl<'a> Data<'a> {
         &self.wide[l * self.width..][..self.width]
     }
 
+    /// The comparisons of row `l` as a wide row.
+    pub fn wide_compare(&self, l: usize) -> &[Lane] {
+        &self.wide_compare[l * self.width..][..self.width]
+    }
+
+    /// Whether row `l` has a demand.
+    pub fn is_capped(&self, l: usize) -> bool {
+        self.rows.cap[l].is_finite()
+    }
+
     pub fn usable(&self, i: usize, j: usize) -> bool {
-        self.scaled.value[i * self.k + j] > 0.0
+        self.rows.value[i * self.k + j] > 0.0
     }
 
     /// Nothing is left in `row` of the types that row `i` cannot use.

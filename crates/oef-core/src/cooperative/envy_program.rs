@@ -1,9 +1,10 @@
 //! The cooperative program as a simplex with envy rows added on demand.
 
-use super::parties::{self, Party};
-use super::vertex::Vertex;
+use super::multipliers::{Envy, Multipliers};
+use super::rows::Rows;
+use super::vertex::{Vertex, Weak};
+use crate::linalg::dot;
 use crate::lp::{Level, LpError, Program, Simplex, leximin};
-use crate::scaled::Scaled;
 
 /// Envy (in units of an equal split's utility) above which a row must be added.
 const ENVY: f64 = 1e-11;
@@ -13,16 +14,21 @@ const ROUNDS_MAX: usize = 1_000;
 const ADDED_PER_ROW: usize = 2;
 /// What is not distinguished from nothing at a vertex.
 const ZERO: f64 = 1e-9;
+/// What duals may leave open of a level of the tie-break.
+const PROVEN_LEVEL: f64 = 1e-6;
 
-/// Row `j < k` is the capacity of type `j` (in units of `1 / n`); then come the limits and floors of
-/// capped parties, then the envy pairs. Rows that are known to hold the same bundle share its columns.
+/// Row `j < k` is the capacity of type `j` (in units of `1 / n`); then come the caps of the bundles, then floors,
+/// then the envy pairs. Rows that are known to hold the same bundle share its columns.
 pub(super) struct EnvyProgram<'a> {
-    scaled: &'a Scaled,
-    parties: Vec<Party>,
-    /// The bundle of each row.
+    rows: &'a Rows,
+    /// The bundle of each row, and whether several rows share each.
     bundle_of: Vec<usize>,
+    shared: Vec<bool>,
     pub bundles: usize,
-    /// (party, bundle) in the order of the program's rows.
+    /// The row of each bundle's cap, and of each row's floor.
+    cap_row: Vec<Option<usize>>,
+    floor_row: Vec<Option<usize>>,
+    /// (row, bundle) in the order of the program's rows.
     pairs: Vec<(usize, usize)>,
     first_pair: usize,
     present: Vec<bool>,
@@ -32,155 +38,168 @@ pub(super) struct EnvyProgram<'a> {
 }
 
 impl<'a> EnvyProgram<'a> {
-    /// The program of an instance without caps, with the given pairs (row, row) to begin with.
-    pub fn new(scaled: &'a Scaled, pairs: &[(usize, usize)]) -> Self {
-        let parties = parties::without_caps(scaled);
-        Self::build(scaled, parties, (0..scaled.n).collect(), &[], &vec![false; scaled.n], pairs)
-    }
-
-    /// The program with capped parties; `gpus[j]` are the GPUs in a scaled unit of type `j`, rows that
-    /// are `shut` get nothing.
-    pub fn with_parties(
-        scaled: &'a Scaled,
-        parties: Vec<Party>,
-        gpus: &[f64],
-        shut: &[bool],
-    ) -> Self {
-        Self::build(scaled, parties, (0..scaled.n).collect(), gpus, shut, &[])
-    }
-
-    /// The program at a vertex of a similar one. Rows that are `ghosts` have left: they count for
-    /// nothing, but their constraints, now free, keep the vertex what it is until the simplex moves.
-    pub fn resume(scaled: &'a Scaled, vertex: &Vertex, ghost: &[bool]) -> Self {
-        let parties = parties::without_caps(scaled);
-        let pairs: Vec<(usize, usize)> = vertex.pairs.iter().map(|&(l, b, _)| (l, b)).collect();
-        let shut = vec![false; scaled.n];
-        let bundle_of = vertex.bundle_of.clone();
-        let mut program = Self::build(scaled, parties, bundle_of, &[], &shut, &pairs);
-        program.vanish(ghost);
-        let k = scaled.k;
-        let structurals: Vec<usize> =
-            vertex.held.iter().filter_map(|&(b, j)| program.column[b * k + j]).collect();
-        let slack = |&(r, &(_, _, slack)): &(usize, &(usize, usize, bool))| slack.then_some(r);
-        let slack = vertex.pairs.iter().enumerate().filter_map(|e| slack(&e));
-        let first = program.first_pair;
-        let logicals: Vec<usize> =
-            vertex.idle.iter().copied().chain(slack.map(|r| first + r)).collect();
-        program.simplex.set_basis(&structurals, &logicals);
+    /// The program with floors and a bundle for every row, and with the given pairs (row, row) to begin with.
+    pub fn with_floors(rows: &'a Rows, pairs: &[(usize, usize)]) -> Self {
+        let mut program = Self::build(rows, (0..rows.n).collect(), rows.n, pairs.len());
+        for l in (0..rows.n).filter(|&l| rows.floor[l] > 0.0) {
+            // A hair of room, for floors that are met with equality by everybody.
+            let lower = rows.floor[l] * (1.0 - 1e-12);
+            let row = program.simplex.program.row(lower, f64::INFINITY);
+            program.floor_row[l] = Some(row);
+            let mut lp = std::mem::take(&mut program.simplex.program);
+            program.write(&mut lp, row, program.bundle_of[l], rows.value(l), 1.0);
+            program.simplex.program = lp;
+        }
+        program.first_pair = program.simplex.program.rows();
+        pairs.iter().for_each(|&(l, i)| program.add(l, i));
         program
     }
 
-    /// Frees the constraints of ghosts.
-    fn vanish(&mut self, ghost: &[bool]) {
+    /// The program at a vertex of a similar one. Rows from `present` on have left: they count for
+    /// nothing, but their constraints, now free, keep the vertex what it is until the simplex moves.
+    pub fn resume(rows: &'a Rows, vertex: &Vertex, present: usize) -> Self {
+        let bundle_of = vertex.bundle_of.clone();
+        let mut program = Self::build(rows, bundle_of, present, vertex.pairs.len());
+        let mut basic = vertex.idle.clone();
+        let loose = vertex.loose.iter().chain(&vertex.weak.loose);
+        basic.extend(loose.filter_map(|&b| *program.cap_row.get(b)?));
+        let mut weak = vertex.weak.pairs.iter().peekable();
+        for (at, &(l, b, slack)) in vertex.pairs.iter().enumerate() {
+            let known = program.pairs.len();
+            program.add(l, b);
+            let is_weak = weak.next_if_eq(&&at).is_some();
+            if (slack || is_weak) && program.pairs.len() > known {
+                basic.push(program.first_pair + known);
+            }
+        }
+        program.free_absent(present);
+        let k = rows.k;
+        let held = vertex.held.iter().chain(&vertex.weak.held);
+        let structurals: Vec<usize> =
+            held.filter_map(|&(b, j)| program.column[b * k + j]).collect();
+        program.simplex.set_basis(&structurals, &basic);
+        program
+    }
+
+    /// Frees the constraints of rows that have left.
+    fn free_absent(&mut self, present: usize) {
         let mut alive = vec![false; self.bundles];
-        for (l, &b) in self.bundle_of.iter().enumerate() {
-            alive[b] |= !ghost[l];
+        for &b in &self.bundle_of[..present] {
+            alive[b] = true;
         }
         for (r, &(l, b)) in self.pairs.iter().enumerate() {
-            if ghost[l] || !alive[b] {
+            if l >= present || !alive[b] {
                 let row = self.first_pair + r;
                 self.simplex.program.row_lower[row] = f64::NEG_INFINITY;
             }
         }
-        for p in 0..self.parties.len() {
+        for l in 0..self.rows.n {
             for b in 0..self.bundles {
-                self.present[p * self.bundles + b] |= ghost[p] || !alive[b];
+                self.present[l * self.bundles + b] |= l >= present || !alive[b];
             }
         }
     }
 
-    /// Prices, and the multipliers of the envy pairs (row, bundle, z), in units of `n` rows.
-    pub fn multipliers(&mut self, n: usize) -> (Vec<f64>, Vec<(usize, usize, f64)>) {
+    /// Prices, the multipliers of the envy pairs (row, bundle, z), and those of the bundles' caps, in units of `n` rows.
+    pub fn multipliers(&mut self, n: usize) -> (Vec<f64>, Vec<(usize, usize, f64)>, Vec<f64>) {
         let duals = self.simplex.duals();
-        let price = duals[..self.scaled.k].iter().map(|d| d.max(0.0)).collect();
-        // The program counts ghosts among its rows; multipliers are for those that are there.
-        let z = |r: usize| -duals[self.first_pair + r] * n as f64 / self.scaled.n as f64;
+        let price = duals[..self.rows.k].to_vec();
+        // The program may count rows that have left; multipliers are for those that are there.
+        let part = n as f64 / self.rows.n as f64;
+        let z = |r: usize| -duals[self.first_pair + r] * part;
         let pairs = self.pairs.iter().enumerate().map(|(r, &(l, b))| (l, b, z(r)));
-        (price, pairs.filter(|p| p.2 > 0.0).collect())
+        let caps = self.caps();
+        let cap =
+            |b: usize| self.cap_row[b].map_or(0.0, |row| duals[row].max(0.0) * part / caps[b]);
+        (price, pairs.filter(|p| p.2 > 0.0).collect(), (0..self.bundles).map(cap).collect())
     }
 
-    /// What the current vertex is made of. What is basic at zero is left out: it says nothing about
-    /// the vertex, and could take the place of something that does when rows share bundles otherwise.
+    /// The multipliers of a program in which every row has its own bundle.
+    pub fn own_multipliers(&mut self) -> Multipliers {
+        let n = self.rows.n;
+        let (_, pairs, cap) = self.multipliers(n);
+        let duals = self.simplex.duals();
+        let floor = self.floor_row.iter().map(|row| row.map_or(0.0, |row| (-duals[row]).max(0.0)));
+        let envy = pairs.into_iter().map(|(envious, envied, z)| Envy { envious, envied, z });
+        Multipliers { envy: envy.collect(), cap, floor: floor.collect() }
+    }
+
+    /// What the current vertex is made of. What is basic at zero says nothing about the vertex, and could take the place
+    /// of something that does when rows share bundles otherwise: so it stands apart. Without demands that is the usual
+    /// case, and it is left out.
     pub fn vertex(&self) -> Vertex {
-        let k = self.scaled.k;
+        let k = self.rows.k;
         let vars = self.simplex.program.vars();
         let mut basic = vec![false; vars + self.simplex.program.rows()];
         self.simplex.basic().for_each(|v| basic[v] = true);
-        let holds = |v: usize| basic[v] && self.simplex.value(v) > ZERO;
-        let held = (0..self.bundles * k).filter(|&e| self.column[e].is_some_and(holds));
-        let slack = |r: usize| {
-            let row = self.first_pair + r;
-            basic[vars + row] && self.simplex.activity(row) > ZERO
-        };
-        let pairs = self.pairs.iter().enumerate().map(|(r, &(l, b))| (l, b, slack(r)));
-        Vertex {
-            bundle_of: self.bundle_of.clone(),
-            held: held.map(|e| (e / k, e % k)).collect(),
-            pairs: pairs.collect(),
-            idle: (0..k).filter(|&j| basic[vars + j]).collect(),
+        let mut vertex = Vertex { bundle_of: self.bundle_of.clone(), ..Vertex::default() };
+        let mut weak = Weak::default();
+        for (e, column) in self.column.iter().enumerate() {
+            if let Some(v) = column.filter(|&v| basic[v]) {
+                let holds = self.simplex.value(v) > ZERO;
+                let list = if holds { &mut vertex.held } else { &mut weak.held };
+                list.push((e / k, e % k));
+            }
         }
+        for (r, &(l, b)) in self.pairs.iter().enumerate() {
+            let row = self.first_pair + r;
+            let slack = self.simplex.activity(row) - self.rows.base[l];
+            vertex.pairs.push((l, b, basic[vars + row] && slack > ZERO));
+            if basic[vars + row] && slack <= ZERO {
+                weak.pairs.push(r);
+            }
+        }
+        for (b, row) in self.cap_row.iter().enumerate() {
+            let slack = |row: usize| 1.0 - self.simplex.activity(row);
+            match row {
+                Some(row) if !basic[vars + row] => {}
+                Some(row) if slack(*row) <= ZERO => weak.loose.push(b),
+                _ => vertex.loose.push(b),
+            }
+        }
+        vertex.idle = (0..k).filter(|&j| basic[vars + j]).collect();
+        if self.rows.is_limited() {
+            vertex.weak = weak;
+        }
+        vertex
     }
 
-    fn build(
-        scaled: &'a Scaled,
-        parties: Vec<Party>,
-        bundle_of: Vec<usize>,
-        gpus: &[f64],
-        shut: &[bool],
-        pairs: &[(usize, usize)],
-    ) -> Self {
-        let k = scaled.k;
+    fn build(rows: &'a Rows, bundle_of: Vec<usize>, present: usize, pairs: usize) -> Self {
         let bundles = bundle_of.iter().max().map_or(0, |b| b + 1);
-        let (program, column) = columns(scaled, &bundle_of, bundles, shut, pairs);
-        let present = vec![false; parties.len() * bundles];
+        let (mut program, column) = columns(rows, &bundle_of, bundles);
+        program.row_lower.reserve(pairs);
+        let mut members = vec![0; bundles];
+        bundle_of[..present].iter().for_each(|&b| members[b] += 1);
         let mut envy = EnvyProgram {
-            scaled,
-            parties,
+            rows,
             bundle_of,
+            shared: members.iter().map(|count| *count > 1).collect(),
             bundles,
+            cap_row: vec![None; bundles],
+            floor_row: vec![None; rows.n],
             pairs: Vec::new(),
-            first_pair: k,
-            present,
+            first_pair: 0,
+            present: vec![false; rows.n * bundles],
             simplex: Simplex::new(Program::default()),
             column,
         };
-        let mut program = program;
-        envy.add_limits(&mut program, gpus);
+        for (b, cap) in envy.caps().into_iter().enumerate().filter(|(_, cap)| cap.is_finite()) {
+            let row = program.row(f64::NEG_INFINITY, 1.0);
+            envy.write(&mut program, row, b, &rows.size, 1.0 / cap);
+            envy.cap_row[b] = Some(row);
+        }
         envy.first_pair = program.rows();
         envy.simplex = Simplex::new(program);
-        for &(p, b) in pairs {
-            envy.add(p, b);
-        }
         envy
     }
 
-    /// Asks for at least this part of each type to be handed out.
-    pub fn use_at_least(&mut self, parts: &[f64]) {
-        let rows = &mut self.simplex.program.row_lower;
-        for (lower, part) in rows.iter_mut().zip(parts).filter(|(_, part)| **part > 0.0) {
-            *lower = part * self.scaled.n as f64;
+    /// The cap of each bundle: the least of the rows that share it.
+    fn caps(&self) -> Vec<f64> {
+        let mut caps = vec![f64::INFINITY; self.bundles];
+        for (l, &b) in self.bundle_of.iter().enumerate() {
+            caps[b] = caps[b].min(self.rows.cap[l]);
         }
-    }
-
-    fn add_limits(&self, program: &mut Program, gpus: &[f64]) {
-        let k = self.scaled.k;
-        for party in self.parties.iter() {
-            if let Some(limit) = party.limit {
-                let row = program.row(f64::NEG_INFINITY, 1.0);
-                for &(l, _) in &party.rows {
-                    for j in 0..k {
-                        if let Some(v) = self.column[self.bundle_of[l] * k + j] {
-                            program.columns[v].push((row, self.scaled.weight[l] * gpus[j] / limit));
-                        }
-                    }
-                }
-            }
-            if party.floor > 0.0 {
-                // A hair of room, for floors that are met with equality by everybody.
-                let row = program.row(party.floor * (1.0 - 1e-12), f64::INFINITY);
-                self.write_own(program, row, party);
-            }
-        }
+        caps
     }
 
     /// Gives up when a solve needs more pivots than this.
@@ -201,24 +220,6 @@ impl<'a> EnvyProgram<'a> {
             self.simplex.maximise(stop)?;
             if !self.add_violated() {
                 return Ok(());
-            }
-        }
-        Err(LpError::NotConverged)
-    }
-
-    /// Solves to optimality over all pairs from scratch. After pairs were added the old optimum is
-    /// still dual feasible: the path from there is short.
-    pub fn optimise_step_by_step(&mut self, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
-        self.simplex.maximise(stop)?;
-        for _ in 0..ROUNDS_MAX {
-            if !self.add_violated() {
-                return Ok(());
-            }
-            let size = self.simplex.program.rows();
-            match self.simplex.track(size, stop) {
-                Err(LpError::Stopped) => return Err(LpError::Stopped),
-                Err(_) => self.simplex.maximise(stop)?,
-                Ok(()) => {}
             }
         }
         Err(LpError::NotConverged)
@@ -249,26 +250,34 @@ impl<'a> EnvyProgram<'a> {
         Err(LpError::NotConverged)
     }
 
-    /// Moves to the canonical optimum: the lexicographic max-min of utilities on the optimal face.
-    pub fn make_canonical(&mut self, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
+    /// Moves to the canonical optimum: the lexicographic max-min of utilities on the optimal face, and among the
+    /// bundles that give it the ones that [`preference`] chooses. Returns whether that is proven.
+    pub fn make_canonical(&mut self, stop: &dyn Fn() -> bool) -> Result<bool, LpError> {
         let mut face = self.simplex.clone();
         if !face.restrict_to_optimal_face() {
-            return Ok(());
+            return Ok(true);
         }
-        let levels: Vec<Level> = (0..self.scaled.n).map(|l| self.level(l)).collect();
+        let levels: Vec<Level> = (0..self.rows.n).map(|l| self.level(l)).collect();
+        let liked = preferences(self.rows.k, &self.bundle_of, self.bundles);
         for _ in 0..ROUNDS_MAX {
             let pivots = self.simplex.pivots;
-            let (done, _) = leximin(face.clone(), &levels, stop)?;
+            let (mut done, open) = leximin(face.clone(), &levels, stop)?;
+            for (column, liked) in self.column.iter().zip(&liked) {
+                if let Some(v) = column {
+                    done.program.cost[*v] = *liked;
+                }
+            }
+            done.maximise(stop)?;
             self.simplex = done;
             self.simplex.pivots += pivots;
             // Rows that were slack at the first optimum may be violated at this one.
             let known = self.pairs.len();
             if !self.add_violated() {
-                return Ok(());
+                return Ok(open <= PROVEN_LEVEL);
             }
             for r in known..self.pairs.len() {
-                let (p, i) = self.pairs[r];
-                self.write_pair(&mut face.program, p, i);
+                let (l, b) = self.pairs[r];
+                self.write_pair(&mut face.program, l, b);
             }
         }
         Err(LpError::NotConverged)
@@ -276,55 +285,20 @@ impl<'a> EnvyProgram<'a> {
 
     /// The bundles of the rows, row after row.
     pub fn bundles(&self) -> Vec<f64> {
-        let k = self.scaled.k;
+        let k = self.rows.k;
         let held = self.held();
         self.bundle_of.iter().flat_map(|&b| held[b * k..][..k].iter().copied()).collect()
     }
 
     /// The distinct bundles, one after another.
     pub fn held(&self) -> Vec<f64> {
-        self.column.iter().map(|c| c.map_or(0.0, |v| self.simplex.value(v))).collect()
+        self.column.iter().map(|c| c.map_or(0.0, |v| self.simplex.value(v).max(0.0))).collect()
     }
 
     /// The price of each type's whole capacity, in units of the scaled total.
     pub fn prices(&mut self) -> Vec<f64> {
         let duals = self.simplex.duals();
-        duals[..self.scaled.k].iter().map(|d| d.max(0.0)).collect()
-    }
-
-    /// What the duals prove: no envy-free shares have a greater total. With multipliers `z_li >= 0`
-    /// of the envy rows, `alpha_l = worth_l + sum_i z_li` and prices that cover
-    /// `alpha_i v_i - sum_l z_li v_l` for every row `i`, the prices add up to a bound.
-    pub fn bound(&mut self) -> f64 {
-        let duals = self.simplex.duals();
-        let (n, k) = (self.scaled.n, self.scaled.k);
-        debug_assert_eq!(
-            n, self.bundles,
-            "rows that share a bundle have more multipliers than these"
-        );
-        let z = |r: usize| (-duals[self.first_pair + r] / n as f64).max(0.0);
-        let mut gain: Vec<f64> =
-            (0..n * k).map(|e| self.scaled.worth[e / k] * self.scaled.value[e]).collect();
-        for (r, &(l, i)) in self.pairs.iter().enumerate() {
-            let z = z(r);
-            if z > 0.0 {
-                for j in 0..k {
-                    let value = self.scaled.value[l * k + j];
-                    gain[l * k + j] += z * value;
-                    gain[i * k + j] -= z * value;
-                }
-            }
-        }
-        let price = |j: usize| {
-            let usable = (0..n).filter(|&i| self.column[i * k + j].is_some());
-            usable.map(|i| gain[i * k + j] / self.scaled.weight[i]).fold(0.0, f64::max)
-        };
-        (0..k).map(price).sum()
-    }
-
-    /// Relative gap between the vertex and what its duals prove, caps included.
-    pub fn gap(&mut self) -> f64 {
-        (self.simplex.dual_bound() / self.simplex.objective() - 1.0).abs()
+        duals[..self.rows.k].iter().map(|d| d.max(0.0)).collect()
     }
 
     pub fn pivots(&self) -> usize {
@@ -332,140 +306,142 @@ impl<'a> EnvyProgram<'a> {
     }
 
     fn level(&self, l: usize) -> Level {
-        let k = self.scaled.k;
-        let b = self.bundle_of[l];
-        let terms =
-            (0..k).filter_map(|j| Some((self.column[b * k + j]?, self.scaled.value[l * k + j])));
-        Level { terms: terms.collect(), target: 1.0 }
+        let k = self.rows.k;
+        let entries = self.column[self.bundle_of[l] * k..][..k].iter().zip(self.rows.value(l));
+        Level {
+            terms: entries.filter_map(|(v, value)| Some(((*v)?, *value))).collect(),
+            target: 1.0,
+            most: f64::INFINITY,
+        }
     }
 
-    fn add(&mut self, p: usize, b: usize) {
-        if self.owns(p, b) || std::mem::replace(&mut self.present[p * self.bundles + b], true) {
+    /// Whether row `l` must be compared with bundle `b`: not with one that is its own alone, and not with its own at all
+    /// where that is the same on both sides.
+    fn counts(&self, l: usize, b: usize) -> bool {
+        self.bundle_of[l] != b || (self.shared[b] && self.rows.compares_with_itself(l))
+    }
+
+    fn add(&mut self, l: usize, b: usize) {
+        if !self.counts(l, b) || std::mem::replace(&mut self.present[l * self.bundles + b], true) {
             return;
         }
-        self.pairs.push((p, b));
+        self.pairs.push((l, b));
         let mut program = std::mem::take(&mut self.simplex.program);
-        self.write_pair(&mut program, p, b);
+        self.write_pair(&mut program, l, b);
         self.simplex.program = program;
     }
 
-    fn owns(&self, p: usize, b: usize) -> bool {
-        self.parties[p].rows.iter().any(|&(l, _)| self.bundle_of[l] == b)
+    /// `v_l.y_l - c_l.y_b >= base_l`.
+    fn write_pair(&self, program: &mut Program, l: usize, b: usize) {
+        let row = program.row(self.rows.base[l], f64::INFINITY);
+        let own = self.bundle_of[l];
+        if own == b {
+            let both = self.rows.value(l).iter().zip(self.rows.compare(l));
+            let rest: Vec<f64> = both.map(|(v, c)| v - c).collect();
+            self.write(program, row, b, &rest, 1.0);
+        } else {
+            self.write(program, row, own, self.rows.value(l), 1.0);
+            self.write(program, row, b, self.rows.compare(l), -1.0);
+        }
     }
 
-    /// `own utility of p - value_p.y_b >= base_p`.
-    fn write_pair(&self, program: &mut Program, p: usize, b: usize) {
-        let k = self.scaled.k;
-        let party = &self.parties[p];
-        let row = program.row(party.base, f64::INFINITY);
-        self.write_own(program, row, party);
-        for j in 0..k {
-            if let Some(v) = self.column[b * k + j]
-                && party.value[j] > 0.0
+    /// Writes `factor * values . y_b` into a row.
+    fn write(&self, program: &mut Program, row: usize, b: usize, values: &[f64], factor: f64) {
+        let columns = &self.column[b * self.rows.k..][..self.rows.k];
+        for (column, value) in columns.iter().zip(values) {
+            if let Some(v) = column
+                && *value != 0.0
             {
-                program.columns[v].push((row, -party.value[j]));
+                program.columns[*v].push((row, factor * value));
             }
         }
     }
 
-    fn write_own(&self, program: &mut Program, row: usize, party: &Party) {
-        let k = self.scaled.k;
-        for &(l, part) in &party.rows {
-            for j in 0..k {
-                if let Some(v) = self.column[self.bundle_of[l] * k + j] {
-                    program.columns[v].push((row, part * self.scaled.value[l * k + j]));
-                }
-            }
-        }
-    }
-
-    /// Adds the worst violated pairs of every party; returns whether there were any.
+    /// Adds the worst violated pairs of every row; returns whether there were any.
     fn add_violated(&mut self) -> bool {
         let held = self.held();
-        let k = self.scaled.k;
-        // What all bundles are worth to a party is found type by type, which is fastest.
+        let k = self.rows.k;
+        // What all bundles are worth to a row is found type by type, which is fastest.
         let by_type: Vec<f64> =
             (0..held.len()).map(|e| held[e % self.bundles * k + e / self.bundles]).collect();
         let mut worth = vec![0.0; self.bundles];
         let mut violated = Vec::new();
-        for (p, party) in self.parties.iter().enumerate() {
-            let utility = |&(l, part): &(usize, f64)| {
-                part * crate::shares::dot(self.scaled.value(l), &held[self.bundle_of[l] * k..][..k])
-            };
-            let own: f64 = party.rows.iter().map(utility).sum();
-            worth.fill(0.0);
-            for (value, held) in party.value.iter().zip(by_type.chunks(self.bundles)) {
+        for l in 0..self.rows.n {
+            let own = dot(self.rows.value(l), &held[self.bundle_of[l] * k..][..k]);
+            worth.fill(self.rows.base[l]);
+            for (value, held) in self.rows.compare(l).iter().zip(by_type.chunks(self.bundles)) {
                 worth.iter_mut().zip(held).for_each(|(worth, held)| *worth += value * held);
             }
             let mut worst: Vec<(f64, usize)> = (worth.iter().enumerate())
-                .map(|(b, worth)| (party.base + worth - own, b))
+                .map(|(b, worth)| (worth - own, b))
                 .filter(|&(envy, _)| envy > ENVY * own.max(1.0))
-                .filter(|&(_, b)| !self.present[p * self.bundles + b] && !self.owns(p, b))
+                .filter(|&(_, b)| !self.present[l * self.bundles + b] && self.counts(l, b))
                 .collect();
             worst.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-            violated.extend(worst.into_iter().take(ADDED_PER_ROW).map(|(_, b)| (p, b)));
+            violated.extend(worst.into_iter().take(ADDED_PER_ROW).map(|(_, b)| (l, b)));
         }
-        let found = !violated.is_empty();
-        for (p, b) in violated {
-            self.add(p, b);
-        }
-        found
+        violated.iter().for_each(|&(l, b)| self.add(l, b));
+        !violated.is_empty()
     }
 }
 
-/// The capacity rows and the columns of the bundles, with room for pairs.
-fn columns(
-    scaled: &Scaled,
-    bundle_of: &[usize],
-    bundles: usize,
-    shut: &[bool],
-    pairs: &[(usize, usize)],
-) -> (Program, Vec<Option<usize>>) {
-    let (n, k) = (scaled.n, scaled.k);
+/// The capacity rows and the columns of the bundles.
+fn columns(rows: &Rows, bundle_of: &[usize], bundles: usize) -> (Program, Vec<Option<usize>>) {
+    let (n, k) = (rows.n, rows.k);
     let size = n as f64;
     let mut program = Program::default();
-    for _ in 0..k {
-        program.row(f64::NEG_INFINITY, size);
+    for used_up in &rows.used_up {
+        program.row(if *used_up { size } else { f64::NEG_INFINITY }, size);
     }
     let (mut weight, mut usable) = (vec![0.0; bundles], vec![true; bundles * k]);
     let mut gain = vec![0.0; bundles * k];
     for (l, &b) in bundle_of.iter().enumerate() {
-        weight[b] += scaled.weight[l] * size;
+        weight[b] += rows.weight[l] * size;
         for j in 0..k {
-            let value = scaled.value[l * k + j];
-            gain[b * k + j] += scaled.worth[l] * value * size;
-            usable[b * k + j] &= value > 0.0 && !shut[l];
+            let value = rows.value[l * k + j];
+            gain[b * k + j] += rows.worth[l] * value * size;
+            usable[b * k + j] &= value > 0.0;
         }
     }
-    // The capacity, and the pairs to come.
-    let mut entries = vec![1; bundles];
-    for &(l, b) in pairs {
-        entries[bundle_of[l]] += 1;
-        entries[b] += 1;
-    }
-    let column = (0..bundles * k)
-        .map(|e| {
-            let mut column = Vec::with_capacity(entries[e / k]);
-            column.push((e % k, weight[e / k]));
-            usable[e].then(|| program.var(gain[e], 0.0, f64::INFINITY, column))
-        })
-        .collect();
+    let mut column = |e: usize| {
+        let entries = vec![(e % k, weight[e / k])];
+        usable[e].then(|| program.var(gain[e], 0.0, f64::INFINITY, entries))
+    };
+    let column = (0..bundles * k).map(&mut column).collect();
     (program, column)
+}
+
+/// How much the entries of every bundle are liked where nothing else tells between two answers.
+pub(super) fn preferences(k: usize, bundle_of: &[usize], bundles: usize) -> Vec<f64> {
+    let mut liked = vec![0.0; bundles * k];
+    for (l, &b) in bundle_of.iter().enumerate() {
+        for (j, liked) in liked[b * k..][..k].iter_mut().enumerate() {
+            *liked += preference(l, j);
+        }
+    }
+    liked
+}
+
+/// A number between 0 and 1 without any pattern, always the same one for a row and a type.
+fn preference(l: usize, j: usize) -> f64 {
+    let mut bits = (l as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        ^ (j as u64 + 1).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((bits ^ (bits >> 29)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
 /// Numbers for the distinct bundles: rows whose bundles agree within `same` get the same number; with
 /// `same = 0` every row gets its own, also of two that are equal.
-pub(super) fn clusters(scaled: &Scaled, y: &[f64], same: f64) -> Vec<usize> {
-    let k = scaled.k;
+pub(super) fn clusters(rows: &Rows, y: &[f64], same: f64) -> Vec<usize> {
+    let k = rows.k;
     let bundle = |l: usize| &y[l * k..][..k];
     let mut leaders: Vec<usize> = Vec::new();
-    (0..scaled.n)
+    (0..rows.n)
         .map(|l| {
             let alike = |&lead: &usize| {
-                bundle(l)
-                    .iter()
-                    .zip(bundle(lead))
-                    .all(|(a, b)| (a - b).abs() < same * (1.0 + a.max(*b)))
+                let unit = rows.cap[l].min(rows.cap[lead]).min(1.0);
+                let mut both = bundle(l).iter().zip(bundle(lead));
+                both.all(|(a, b)| (a - b).abs() < same * (unit + a.max(*b)))
             };
             leaders.iter().position(alike).unwrap_or_else(|| {
                 leaders.push(l);

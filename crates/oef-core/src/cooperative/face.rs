@@ -6,14 +6,14 @@
 //! equations are eliminated first: some entries are free, all others follow from them. Few are free,
 //! often none, and what is left is a small program for the canonical point.
 //!
-//! The answer counts only if nobody envies anybody, everything fits, and its total meets the bound.
+//! The answer counts only if all constraints hold and its total meets the bound.
 
-use super::interior::Point;
-use super::purify::Middle;
+use super::envy_program::preferences;
+use super::point::Point;
+use super::rows::Rows;
 use super::vertex::Vertex;
 use crate::linalg::dot;
 use crate::lp::{Level, Program, Simplex, leximin};
-use crate::scaled::Scaled;
 
 /// Bundles at the end of the path that agree to this are the same.
 const SAME: f64 = 1e-6;
@@ -64,13 +64,6 @@ impl Affine {
         self.constant + dot(&self.terms, free)
     }
 
-    /// Which of the free entries this one is, if it is one.
-    fn free(&self) -> Option<usize> {
-        let mut terms = self.terms.iter().enumerate().filter(|(_, t)| **t != 0.0);
-        let first = terms.next()?;
-        (*first.1 == 1.0 && self.constant == 0.0 && terms.next().is_none()).then_some(first.0)
-    }
-
     fn moves(&self) -> bool {
         self.terms.iter().any(|t| t.abs() > NOTHING)
     }
@@ -78,7 +71,7 @@ impl Affine {
 
 /// The optimal face: every entry of every bundle as a function of the free ones.
 struct Face<'a> {
-    scaled: &'a Scaled,
+    rows: &'a Rows,
     vertex: Vertex,
     /// By bundle and type; absent where a bundle holds nothing.
     entry: Vec<Option<Affine>>,
@@ -86,20 +79,18 @@ struct Face<'a> {
 }
 
 /// The canonical point of the face at the end of a path, if the face is clearly seen.
-pub(super) fn canonical(scaled: &Scaled, point: &Point, stop: &dyn Fn() -> bool) -> Option<OnFace> {
-    let face = Face::at(scaled, point)?;
-    let levels: Vec<Level> = (0..scaled.n).filter_map(|l| face.level(l)).collect();
-    if levels.is_empty() {
-        // Everybody has the same utility in all optima.
-        let bundles = face.middle(point)?.vertex()?;
-        return if face.violated(&bundles).is_empty() { face.found(bundles, 0) } else { None };
-    }
+pub(super) fn canonical(rows: &Rows, point: &Point, stop: &dyn Fn() -> bool) -> Option<OnFace> {
+    let face = Face::at(rows, point)?;
+    let levels: Vec<Level> = (0..rows.n).filter_map(|l| face.level(l)).collect();
     let mut program = face.program();
+    let liked = face.preference();
     let mut pivots = 0;
     for _ in 0..ROUNDS_MAX {
         let mut simplex = Simplex::new(program.clone());
         simplex.limit = PIVOTS_MAX.saturating_sub(pivots);
-        let (simplex, _) = leximin(simplex, &levels, stop).ok()?;
+        let (mut simplex, _) = leximin(simplex, &levels, stop).ok()?;
+        simplex.program.cost[..face.free].copy_from_slice(&liked);
+        simplex.maximise(stop).ok()?;
         pivots += simplex.pivots;
         let free: Vec<f64> = (0..face.free).map(|v| simplex.value(v)).collect();
         let bundles = face.bundles(&free)?;
@@ -119,49 +110,51 @@ pub(super) fn canonical(scaled: &Scaled, point: &Point, stop: &dyn Fn() -> bool)
     None
 }
 
-fn fits(scaled: &Scaled, y: &[f64]) -> bool {
-    let (n, k) = (scaled.n, scaled.k);
-    let used = |j: usize| (0..n).map(|l| scaled.weight[l] * y[l * k + j]).sum::<f64>();
-    (0..k).all(|j| used(j) <= 1.0 + VIOLATED)
-}
-
 impl<'a> Face<'a> {
-    fn at(scaled: &'a Scaled, point: &Point) -> Option<Self> {
+    fn at(rows: &'a Rows, point: &Point) -> Option<Self> {
         let clear = |a: &[f64], b: &[f64]| {
             let mut both = a.iter().zip(b).filter(|(a, b)| **a > 0.0 || **b > 0.0);
             both.all(|(a, b)| a.max(*b) > CLEAR * a.min(*b))
         };
-        if !clear(&point.y, &point.v) || !clear(&point.pairs.s, &point.pairs.z) {
+        let pairs = clear(&point.pairs.s, &point.pairs.z);
+        if !pairs || !clear(&point.y, &point.v) || !clear(&point.r, &point.lambda) {
             return None;
         }
-        let vertex = Vertex::near(scaled, point, SAME);
+        let vertex = Vertex::near(rows, point, SAME);
         if vertex.held.len() > HELD_MAX {
             return None;
         }
         let bundles = vertex.bundle_of.iter().max().map_or(0, |b| b + 1);
-        let mut face = Face { scaled, vertex, entry: vec![None; bundles * scaled.k], free: 0 };
+        let mut face = Face { rows, vertex, entry: vec![None; bundles * rows.k], free: 0 };
         face.solve()?;
         Some(face)
     }
 
     /// Part of the capacity of a type that a unit in each bundle takes.
     fn weights(&self) -> Vec<f64> {
-        let mut weight = vec![0.0; self.entry.len() / self.scaled.k];
+        let mut weight = vec![0.0; self.entry.len() / self.rows.k];
         for (l, &b) in self.vertex.bundle_of.iter().enumerate() {
-            weight[b] += self.scaled.weight[l];
+            weight[b] += self.rows.weight[l];
         }
         weight
     }
 
     /// Eliminates the equations of the face.
     fn solve(&mut self) -> Option<()> {
-        let k = self.scaled.k;
+        let k = self.rows.k;
         let held = &self.vertex.held;
         let mut slot = vec![None; self.entry.len()];
         for (at, &(b, j)) in held.iter().enumerate() {
             slot[b * k + j] = Some(at);
         }
         let width = held.len() + 1;
+        let put = |row: &mut [f64], b: usize, values: &[f64], sign: f64| {
+            for (at, value) in slot[b * k..][..k].iter().zip(values) {
+                if let Some(at) = at {
+                    row[*at] += sign * value;
+                }
+            }
+        };
         let mut rows: Vec<Vec<f64>> = Vec::new();
         let weight = self.weights();
         for j in (0..k).filter(|j| !self.vertex.idle.contains(j)) {
@@ -173,18 +166,19 @@ impl<'a> Face<'a> {
             row[width - 1] = 1.0;
             rows.push(row);
         }
-        for &(l, b, slack) in &self.vertex.pairs {
-            if slack {
-                continue;
+        for (b, cap) in self.caps().into_iter().enumerate() {
+            if cap.is_finite() && !self.vertex.loose.contains(&b) {
+                let mut row = vec![0.0; width];
+                put(&mut row, b, &self.rows.size, 1.0);
+                row[width - 1] = cap;
+                rows.push(row);
             }
+        }
+        for &(l, b, _) in self.vertex.pairs.iter().filter(|pair| !pair.2) {
             let mut row = vec![0.0; width];
-            for (bundle, sign) in [(self.vertex.bundle_of[l], 1.0), (b, -1.0)] {
-                for j in 0..k {
-                    if let Some(at) = slot[bundle * k + j] {
-                        row[at] += sign * self.scaled.value(l)[j];
-                    }
-                }
-            }
+            put(&mut row, self.vertex.bundle_of[l], self.rows.value(l), 1.0);
+            put(&mut row, b, self.rows.compare(l), -1.0);
+            row[width - 1] = self.rows.base[l];
             rows.push(row);
         }
         let pivots = eliminate(&mut rows)?;
@@ -207,45 +201,42 @@ impl<'a> Face<'a> {
         Some(())
     }
 
-    /// The bundles in the middle of the face, where the path ended, and how they may move.
-    fn middle(&self, point: &Point) -> Option<Middle<'_>> {
-        let k = self.scaled.k;
-        let mut free = vec![0.0; self.free];
+    /// The cap of each bundle: the least of the rows that share it.
+    fn caps(&self) -> Vec<f64> {
+        let mut caps = vec![f64::INFINITY; self.entry.len() / self.rows.k];
         for (l, &b) in self.vertex.bundle_of.iter().enumerate() {
-            for (j, entry) in self.entry[b * k..][..k].iter().enumerate() {
-                if let Some(f) = entry.as_ref().and_then(Affine::free) {
-                    free[f] = point.y[l * k + j];
-                }
+            caps[b] = caps[b].min(self.rows.cap[l]);
+        }
+        caps
+    }
+
+    /// What a unit of each free entry adds to what is preferred where nothing else tells between two answers.
+    fn preference(&self) -> Vec<f64> {
+        let bundles = self.entry.len() / self.rows.k;
+        let liked = preferences(self.rows.k, &self.vertex.bundle_of, bundles);
+        let mut sum = Affine::new(0.0, self.free);
+        for (entry, liked) in self.entry.iter().zip(&liked) {
+            if let Some(entry) = entry {
+                sum.add(*liked, entry);
             }
         }
-        let along = |f: usize| {
-            let rate = |entry: &Option<Affine>| entry.as_ref().map_or(0.0, |entry| entry.terms[f]);
-            self.entry.iter().map(rate).collect()
-        };
-        Some(Middle {
-            scaled: self.scaled,
-            bundle_of: &self.vertex.bundle_of,
-            weight: self.weights(),
-            idle: &self.vertex.idle,
-            bundles: self.bundles(&free)?,
-            directions: (0..self.free).map(along).collect(),
-        })
+        sum.terms
     }
 
     /// The answer with these bundles, if they fit.
     fn found(self, bundles: Vec<f64>, pivots: usize) -> Option<OnFace> {
-        let k = self.scaled.k;
+        let k = self.rows.k;
         let of = self.vertex.bundle_of.iter();
         let y: Vec<f64> = of.flat_map(|&b| bundles[b * k..][..k].iter().copied()).collect();
-        let vertex = self.vertex;
-        fits(self.scaled, &y).then_some(OnFace { y, vertex, bundles, pivots })
+        let fits = self.rows.is_feasible(&y);
+        fits.then_some(OnFace { y, vertex: self.vertex, bundles, pivots })
     }
 
-    /// What bundle `b` is worth to row `l`.
-    fn worth(&self, l: usize, b: usize) -> Affine {
+    /// What values make of bundle `b`.
+    fn worth(&self, values: &[f64], b: usize) -> Affine {
         let mut worth = Affine::new(0.0, self.free);
-        let entries = &self.entry[b * self.scaled.k..][..self.scaled.k];
-        for (entry, value) in entries.iter().zip(self.scaled.value(l)) {
+        let entries = &self.entry[b * self.rows.k..][..self.rows.k];
+        for (entry, value) in entries.iter().zip(values) {
             if let Some(entry) = entry {
                 worth.add(*value, entry);
             }
@@ -253,17 +244,18 @@ impl<'a> Face<'a> {
         worth
     }
 
-    /// How much more row `l` likes its own bundle than bundle `b`.
+    /// How far row `l` is from envying bundle `b`.
     fn slack(&self, l: usize, b: usize) -> Affine {
-        let mut slack = self.worth(l, self.vertex.bundle_of[l]);
-        slack.add(-1.0, &self.worth(l, b));
+        let mut slack = self.worth(self.rows.value(l), self.vertex.bundle_of[l]);
+        slack.add(-1.0, &self.worth(self.rows.compare(l), b));
+        slack.constant -= self.rows.base[l];
         slack
     }
 
     /// The free entries, a variable that is one, and what must stay positive: the other entries, idle
     /// capacity, and the slack of pairs that are nearly tight.
     fn program(&self) -> Program {
-        let k = self.scaled.k;
+        let k = self.rows.k;
         let mut program = Program::default();
         for _ in 0..self.free {
             program.var(0.0, 0.0, f64::INFINITY, Vec::new());
@@ -271,9 +263,7 @@ impl<'a> Face<'a> {
         program.var(0.0, 1.0, 1.0, Vec::new());
         let weight = self.weights();
         for entry in self.entry.iter().flatten() {
-            if entry.free().is_none() {
-                self.keep_positive(&mut program, entry);
-            }
+            self.keep_positive(&mut program, entry);
         }
         for &j in &self.vertex.idle {
             let mut rest = Affine::new(1.0, self.free);
@@ -284,10 +274,15 @@ impl<'a> Face<'a> {
             }
             self.keep_positive(&mut program, &rest);
         }
-        for &(l, b, slack) in &self.vertex.pairs {
-            if slack {
-                self.keep_positive(&mut program, &self.slack(l, b));
+        for (b, cap) in self.caps().into_iter().enumerate() {
+            if cap.is_finite() && self.vertex.loose.contains(&b) {
+                let mut rest = Affine::new(cap, self.free);
+                rest.add(-1.0, &self.worth(&self.rows.size, b));
+                self.keep_positive(&mut program, &rest);
             }
+        }
+        for &(l, b, _) in self.vertex.pairs.iter().filter(|pair| pair.2) {
+            self.keep_positive(&mut program, &self.slack(l, b));
         }
         program
     }
@@ -304,14 +299,14 @@ impl<'a> Face<'a> {
 
     /// The utility of a row, if it is not the same all over the face.
     fn level(&self, l: usize) -> Option<Level> {
-        let utility = self.worth(l, self.vertex.bundle_of[l]);
+        let utility = self.worth(self.rows.value(l), self.vertex.bundle_of[l]);
         let moving = utility.terms.iter().copied().enumerate().filter(|(_, t)| t.abs() > NOTHING);
         let mut terms: Vec<(usize, f64)> = moving.collect();
         if terms.is_empty() {
             return None;
         }
         terms.push((self.free, utility.constant));
-        Some(Level { terms, target: 1.0 })
+        Some(Level { terms, target: 1.0, most: f64::INFINITY })
     }
 
     /// The bundles for values of the free entries; none if an entry is negative.
@@ -325,12 +320,17 @@ impl<'a> Face<'a> {
 
     /// Pairs (row, bundle) with envy.
     fn violated(&self, bundles: &[f64]) -> Vec<(usize, usize)> {
-        let k = self.scaled.k;
-        let like = |l: usize, b: usize| dot(self.scaled.value(l), &bundles[b * k..][..k]);
+        let k = self.rows.k;
+        let bundle = |b: usize| &bundles[b * k..][..k];
         let mut violated = Vec::new();
         for (l, &own) in self.vertex.bundle_of.iter().enumerate() {
-            let limit = like(l, own) + VIOLATED * like(l, own).max(1.0);
-            violated.extend((0..bundles.len() / k).filter(|&b| like(l, b) > limit).map(|b| (l, b)));
+            let least = -VIOLATED * dot(self.rows.value(l), bundle(own)).max(1.0);
+            let others = (0..bundles.len() / k).filter(|&b| b != own);
+            violated.extend(
+                others
+                    .filter(|&b| self.rows.slack(l, bundle(own), bundle(b)) < least)
+                    .map(|b| (l, b)),
+            );
         }
         violated
     }

@@ -2,9 +2,10 @@
 
 use super::data::Data;
 use super::envy_program::clusters;
-use super::multipliers::Envy;
-use super::proof::{Attempt, Draft, Group, Verdict};
+use super::multipliers::{Envy, Multipliers};
+use super::proof::{Attempt, Draft, Group, Proof};
 use super::vertex::{Vertex, in_order};
+use super::warm_start::LastMultipliers;
 use std::collections::BTreeMap;
 
 /// Bundles of a vertex that agree to this are the same.
@@ -16,16 +17,18 @@ const SAME_DIRECTION: f64 = 0.003;
 pub(super) struct Groups {
     pub of: Vec<usize>,
     pub members: Vec<Vec<usize>>,
-    /// Rows outside with their multiplier, by group.
+    /// Rows that compare with its bundle, with their multiplier, by group: rows outside, and members with a threshold.
     outside: Vec<Vec<(usize, f64)>>,
+    /// The multiplier of the cap of its bundle, by group.
+    cap: Vec<f64>,
     /// `worth` and the multipliers towards other groups, by row.
     alpha: Vec<f64>,
 }
 
 /// What became of the proofs for all groups.
-pub(super) enum Outcome {
+pub(super) enum GroupProofs {
     /// Multipliers for all rows.
-    Proven(Vec<Envy>),
+    Proven(Multipliers),
     /// Whether the same rows share bundles in every optimum is not known.
     Open,
     /// Labels by which groups should be split, and multipliers towards the rows of the others.
@@ -54,30 +57,34 @@ impl Groups {
         data: &Data<'_>,
         y: &[f64],
         vertex: &Vertex,
-        multipliers: &[(usize, usize, f64)],
-        last: &mut [Vec<(usize, f64)>],
+        (envy, cap): (&[(usize, usize, f64)], &[f64]),
+        last: &mut LastMultipliers,
     ) -> Self {
-        let of = in_order(&clusters(data.scaled, y, SAME));
+        let of = in_order(&clusters(data.rows, y, SAME));
         let count = of.iter().max().map_or(0, |g| g + 1);
         let mut members = vec![Vec::new(); count];
         let mut member_with: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut cap_of = vec![0.0; count];
         for (l, &g) in of.iter().enumerate() {
             members[g].push(l);
-            member_with.entry(vertex.bundle_of[l]).or_insert(l);
+            let b = vertex.bundle_of[l];
+            if member_with.insert(b, l).is_none() {
+                cap_of[g] += cap[b];
+            }
         }
         let mut alpha = data.worth.clone();
         let mut outside: Vec<BTreeMap<usize, f64>> = vec![BTreeMap::new(); count];
-        for &(l, b, z) in multipliers.iter().filter(|m| m.0 < data.n) {
+        for &(l, b, z) in envy.iter().filter(|m| m.0 < data.n) {
             let Some(&i) = member_with.get(&b) else { continue };
-            if of[l] == of[i] {
-                last[i].push((l, z));
+            if of[l] == of[i] && !data.rows.compares_with_itself(l) {
+                last.envy[i].push((l, z));
             } else {
                 *outside[of[i]].entry(l).or_insert(0.0) += z;
                 alpha[l] += z;
             }
         }
         let outside = outside.into_iter().map(|list| list.into_iter().collect()).collect();
-        Groups { of, members, outside, alpha }
+        Groups { of, members, outside, cap: cap_of, alpha }
     }
 
     /// Proves group by group, from the drafts of the last proofs.
@@ -86,10 +93,10 @@ impl Groups {
         data: &Data<'_>,
         y: &[f64],
         price: &[f64],
-        last: &[Vec<(usize, f64)>],
+        last: &LastMultipliers,
         drafts: &mut Drafts,
-    ) -> Outcome {
-        let (mut proof, mut label) = (Vec::new(), self.of.clone());
+    ) -> GroupProofs {
+        let (mut proof, mut label) = (Multipliers::of_envy(Vec::new(), data.n), self.of.clone());
         let mut labels = self.members.len();
         let groups = self.described(data, y, last);
         let mut attempts = Vec::new();
@@ -104,31 +111,33 @@ impl Groups {
             }
         }
         if !whole {
-            proof.extend(attempts.iter().flat_map(|(_, attempt)| attempt.multipliers()));
+            attempts.iter().for_each(|(_, attempt)| attempt.add_multipliers(&mut proof));
             drafts.keep(attempts.into_iter().map(|(_, attempt)| attempt));
-            return Outcome::Split(label, proof);
+            return GroupProofs::Split(label, proof.envy);
         }
         let mut open = false;
         for (group, attempt) in &mut attempts {
             match attempt.finish() {
-                Verdict::Proven(z) => proof.extend(z),
-                Verdict::Open => open = true,
-                Verdict::Split(directions) => {
+                Proof::Found => attempt.add_multipliers(&mut proof),
+                Proof::Open => open = true,
+                Proof::Split(directions) => {
                     whole = false;
                     relabel(&mut label, &mut labels, group, &directions, data.k);
                 }
             }
         }
         drafts.keep(attempts.into_iter().map(|(_, attempt)| attempt));
-        for (members, outside) in self.members.iter().zip(&self.outside) {
+        for (g, members) in self.members.iter().enumerate() {
             if let [only] = members[..] {
-                proof.extend(outside.iter().map(|&(l, z)| Envy { envious: l, envied: only, z }));
+                let outside = self.outside[g].iter();
+                proof.envy.extend(outside.map(|&(l, z)| Envy { envious: l, envied: only, z }));
+                proof.cap[only] = self.cap[g];
             }
         }
         match (whole, open) {
-            (false, _) => Outcome::Split(label, proof),
-            (true, true) => Outcome::Open,
-            (true, false) => Outcome::Proven(proof),
+            (false, _) => GroupProofs::Split(label, proof.envy),
+            (true, true) => GroupProofs::Open,
+            (true, false) => GroupProofs::Proven(proof),
         }
     }
 
@@ -137,16 +146,24 @@ impl Groups {
         &'a self,
         data: &Data<'_>,
         y: &[f64],
-        last: &'a [Vec<(usize, f64)>],
+        last: &'a LastMultipliers,
     ) -> Vec<Group<'a>> {
         let k = data.k;
-        let several = self.members.iter().zip(&self.outside).filter(|(m, _)| m.len() > 1);
-        let describe = |(members, outside): (&'a Vec<usize>, &'a Vec<(usize, f64)>)| Group {
-            members,
-            held: (0..k).filter(|&j| y[members[0] * k + j] > SAME).collect(),
-            alpha: members.iter().map(|&l| self.alpha[l]).collect(),
-            outside,
-            last: members.iter().map(|&l| &last[l][..]).collect(),
+        let several = (0..self.members.len()).filter(|&g| self.members[g].len() > 1);
+        let describe = |g: usize| {
+            let members = &self.members[g];
+            let least = members.iter().map(|&l| data.rows.cap[l]).fold(f64::INFINITY, f64::min);
+            let at_cap = |m: &usize| data.rows.cap[members[*m]] <= least * (1.0 + SAME);
+            Group {
+                members,
+                held: (0..k).filter(|&j| y[members[0] * k + j] > SAME).collect(),
+                alpha: members.iter().map(|&l| self.alpha[l]).collect(),
+                outside: &self.outside[g],
+                cap: self.cap[g],
+                at_cap: (0..members.len()).filter(at_cap).collect(),
+                last: members.iter().map(|&l| &last.envy[l][..]).collect(),
+                last_cap: members.iter().map(|&l| last.cap[l]).collect(),
+            }
         };
         several.map(describe).collect()
     }

@@ -1,8 +1,8 @@
 //! The Newton system of the interior-point method, eliminated block by block.
 //!
 //! With `theta` the ratio of multiplier to slack of a constraint, bundle `i` has the block
-//! `H_i = diag(v / y) + theta_i v_i v_i' + sum_l theta_li v_l v_l'` over the pairs that envy it, and
-//! `H_i dy_i = sum_c theta_c v_c du_c - weight_i dp + g_i` over its own row and those pairs. What is
+//! `H_i = diag(v / y) + theta_i v_i v_i' + sum_l theta_li c_l c_l' + theta'_i g g'` over the pairs that envy it
+//! and its cap, and `H_i dy_i = theta_i v_i du_i + sum_l theta_li c_l du_l - weight_i dp + g_i`. What is
 //! left for the utilities and prices is
 //!
 //! ```text
@@ -14,10 +14,10 @@
 //! hand sides of an iteration.
 
 use super::data::Data;
-use super::interior::Point;
 use super::lanes::{self, LANES, Lane, packed, row};
 use super::pairs::Pairs;
-use super::targets::Targets;
+use super::point::Point;
+use super::rhs::Rhs;
 use crate::linalg::{Cholesky, add_outer_product};
 use ndarray::Array2;
 
@@ -50,8 +50,11 @@ struct Ratios {
     per_y: Vec<f64>,
     per_a: Vec<f64>,
     per_s: Vec<f64>,
+    /// Nothing where there is no cap.
+    per_r: Vec<f64>,
     own: Vec<f64>,
     envy: Vec<f64>,
+    cap: Vec<f64>,
 }
 
 /// The rows that look at each bundle: its own, then the envious ones, in groups of [`LANES`].
@@ -100,8 +103,12 @@ impl Ratios {
             per_y,
             per_a: per(&point.a),
             per_s: per(&point.pairs.s),
+            per_r: (0..data.n)
+                .map(|l| if data.is_capped(l) { 1.0 / point.r[l] } else { 0.0 })
+                .collect(),
             own: ratio(&point.alpha, &point.a),
             envy: ratio(&point.pairs.z, &point.pairs.s),
+            cap: ratio(&point.lambda, &point.r),
         }
     }
 }
@@ -127,7 +134,7 @@ impl Newton {
         for (&l, theta) in point.pairs.envious.iter().zip(&newton.ratio.envy) {
             matrix[[l, l]] += theta;
         }
-        for j in 0..k {
+        for j in (0..k).filter(|&j| !data.rows.used_up[j]) {
             newton.price[row(j) + j][0] = point.c[j] / point.p[j];
         }
         for first in (0..n).step_by(LANES) {
@@ -198,7 +205,10 @@ impl Newton {
         };
         add(self.ratio.own[i], data.wide(i));
         for r in point.pairs.range(i) {
-            add(self.ratio.envy[r], data.wide(point.pairs.envious[r]));
+            add(self.ratio.envy[r], data.wide_compare(point.pairs.envious[r]));
+        }
+        if data.is_capped(i) {
+            add(self.ratio.cap[i], &data.wide_size);
         }
         let flat = block.as_flattened_mut();
         for j in 0..k {
@@ -244,11 +254,12 @@ impl Newton {
         let k = data.k;
         let range = self.members.range(i);
         let solved = &mut self.solved[range.start * k..range.end * k];
-        let envy = point.pairs.range(i).map(|r| (point.pairs.envious[r], self.ratio.envy[r]));
-        let members = std::iter::once((i, self.ratio.own[i])).chain(envy);
-        for (c, (l, theta)) in members.enumerate() {
+        let compare = |r: usize| data.rows.compare(point.pairs.envious[r]);
+        let envy = point.pairs.range(i).map(|r| (compare(r), self.ratio.envy[r]));
+        let members = std::iter::once((data.value(i), self.ratio.own[i])).chain(envy);
+        for (c, (values, theta)) in members.enumerate() {
             let columns = &mut solved[c / LANES * k..][..k];
-            for (j, (x, v)) in columns.iter_mut().zip(data.value(l)).enumerate() {
+            for (j, (x, v)) in columns.iter_mut().zip(values).enumerate() {
                 x[c % LANES] = if data.usable(i, j) { theta * v } else { 0.0 };
             }
         }
@@ -308,7 +319,7 @@ impl Newton {
     }
 
     /// Solves for a direction.
-    fn solve_once(&self, data: &Data<'_>, point: &Point, t: &Targets) -> Point {
+    fn solve_once(&self, data: &Data<'_>, point: &Point, t: &Rhs) -> Point {
         let n = data.n;
         let ratio = &self.ratio;
         let pull_own: Vec<f64> =
@@ -316,14 +327,19 @@ impl Newton {
         let pull: Vec<f64> = (0..point.pairs.s.len())
             .map(|r| t.product_s[r] * ratio.per_s[r] - ratio.envy[r] * t.envy[r])
             .collect();
-        let g = self.gathered(data, point, t, &pull_own, &pull);
+        let pull_cap: Vec<f64> =
+            (0..n).map(|l| t.product_r[l] * ratio.per_r[l] - ratio.cap[l] * t.cap[l]).collect();
+        let g = self.gathered(data, point, t, [&pull_own, &pull, &pull_cap]);
         // One more than there are rows, for the places that are left over in groups.
         let mut h: Vec<f64> = (0..n).map(|l| t.utility[l] - pull_own[l]).chain([0.0]).collect();
         for (&l, pull) in point.pairs.envious.iter().zip(&pull) {
             h[l] += pull;
         }
-        let mut e: Vec<f64> =
-            (0..data.k).map(|j| t.product_c[j] / point.p[j] - t.capacity[j]).collect();
+        let price = |j: usize| match data.rows.used_up[j] {
+            true => -t.capacity[j],
+            false => t.product_c[j] / point.p[j] - t.capacity[j],
+        };
+        let mut e: Vec<f64> = (0..data.k).map(price).collect();
         self.eliminate(data, &g, &mut h, &mut e);
         h.truncate(n);
         let (u, p) = self.solve_reduced(h, e);
@@ -331,7 +347,7 @@ impl Newton {
     }
 
     /// Solves for a direction, and refines it: the elimination loses digits as the path ends.
-    pub fn solve(&self, data: &Data<'_>, point: &Point, t: &Targets) -> Point {
+    pub fn solve(&self, data: &Data<'_>, point: &Point, t: &Rhs) -> Point {
         let mut direction = self.solve_once(data, point, t);
         if self.mu > LATE {
             return direction;
@@ -339,11 +355,12 @@ impl Newton {
         let mut error = f64::INFINITY;
         for _ in 0..REFINEMENTS_MAX {
             let rest = t.left_by(data, point, &direction);
-            let (_, dual) = rest.norms();
-            if dual < FINE * self.mu || dual > 0.5 * error {
+            let (capacity, dual) = rest.norms();
+            let left = dual.max(capacity / data.n as f64);
+            if left < FINE * self.mu || left > 0.5 * error {
                 break;
             }
-            error = dual;
+            error = left;
             let correction = self.solve_once(data, point, &rest);
             direction.add(&correction);
         }
@@ -355,17 +372,17 @@ impl Newton {
         &self,
         data: &Data<'_>,
         point: &Point,
-        t: &Targets,
-        pull_own: &[f64],
-        pull: &[f64],
+        t: &Rhs,
+        [pull_own, pull, pull_cap]: [&[f64]; 3],
     ) -> Vec<Lane> {
         let k = data.k;
         let mut g = vec![[0.0; LANES]; data.n * data.width];
         for (i, row) in g.chunks_exact_mut(data.width).enumerate() {
             lanes::add(row, pull_own[i], data.wide(i));
             for r in point.pairs.range(i) {
-                lanes::add(row, -pull[r], data.wide(point.pairs.envious[r]));
+                lanes::add(row, -pull[r], data.wide_compare(point.pairs.envious[r]));
             }
+            lanes::add(row, -pull_cap[i], &data.wide_size);
             let row = &mut row.as_flattened_mut()[..k];
             for (j, x) in row.iter_mut().enumerate() {
                 let e = i * k + j;
@@ -440,7 +457,7 @@ impl Newton {
         &self,
         data: &Data<'_>,
         point: &Point,
-        t: &Targets,
+        t: &Rhs,
         g: Vec<Lane>,
         u: Vec<f64>,
         p: Vec<f64>,
@@ -456,11 +473,18 @@ impl Newton {
         for i in 0..n {
             for r in pairs.range(i) {
                 let l = pairs.envious[r];
-                s[r] += u[l] - lanes::product(data.wide(l), bundle(i));
+                s[r] += u[l] - lanes::product(data.wide_compare(l), bundle(i));
             }
         }
         let z =
             (0..s.len()).map(|r| t.product_s[r] * ratio.per_s[r] - ratio.envy[r] * s[r]).collect();
+        let over = |l: usize| match data.is_capped(l) {
+            true => t.cap[l] - lanes::product(&data.wide_size, bundle(l)),
+            false => 0.0,
+        };
+        let r: Vec<f64> = (0..n).map(over).collect();
+        let lambda =
+            (0..n).map(|l| t.product_r[l] * ratio.per_r[l] - ratio.cap[l] * r[l]).collect();
         let y = data.narrowed(&wide);
         let mut c = t.capacity.clone();
         for (row, weight) in y.chunks_exact(k).zip(&data.weight) {
@@ -468,9 +492,12 @@ impl Newton {
                 *c -= weight * x;
             }
         }
+        for (c, _) in c.iter_mut().zip(&data.rows.used_up).filter(|(_, used_up)| **used_up) {
+            *c = 0.0;
+        }
         let v = (0..n * k).map(|e| (t.product_y[e] - point.v[e] * y[e]) * ratio.per_y[e]).collect();
         let pairs = Pairs { start: pairs.start.clone(), envious: pairs.envious.clone(), s, z };
-        Point { y, v, u, a, alpha, c, p, pairs }
+        Point { y, v, u, a, alpha, r, lambda, c, p, pairs }
     }
 
     /// The change of the bundles, in wide rows, from those of the utilities and prices.
@@ -487,7 +514,7 @@ impl Newton {
             lanes::add(row, self.ratio.own[i] * u[i], data.wide(i));
             for r in pairs.range(i) {
                 let l = pairs.envious[r];
-                lanes::add(row, self.ratio.envy[r] * u[l], data.wide(l));
+                lanes::add(row, self.ratio.envy[r] * u[l], data.wide_compare(l));
             }
             let row = &mut row.as_flattened_mut()[..k];
             for (x, p) in row.iter_mut().zip(p) {

@@ -1,4 +1,4 @@
-//! Who is compared with whom, with the slack and the multiplier of each comparison.
+//! Which rows are compared, with the slack and the multiplier of each comparison.
 
 /// Envy pairs with slack and multiplier.
 #[derive(Clone, Debug, Default)]

@@ -5,12 +5,12 @@
 //! row `i` needs its own multipliers `z_li >= 0` with
 //!
 //! ```text
-//! alpha_i v_i - sum_l z_li v_l <= weight_i p      (equal where the bundle holds a type)
+//! alpha_i v_i - sum_l z_li c_l - lambda_i g <= weight_i p      (equal where the bundle holds a type)
 //! alpha_i = worth_i + sum_l z_il
 //! ```
 //!
-//! Envy between rows with the same bundle costs nothing and is free, the multipliers of rows outside
-//! add up to `Z`: so every group of rows with the same bundle is a problem of its own. It is
+//! Envy between rows with the same bundle costs nothing and is free (but for members with a threshold, which count as
+//! rows outside), the multipliers of rows outside add up to `Z`, and those of caps to that of the bundle's: so every group of rows with the same bundle is a problem of its own. It is
 //! solved from the last multipliers by steps that are small relative to them (affine scaling). Where a
 //! step leaves all of them positive, it solves the equations exactly; those that it would take below
 //! zero shrink to a small part instead, and the next step does the rest. Where there are none, the
@@ -19,7 +19,7 @@
 mod system;
 
 use super::data::Data;
-use super::multipliers::Envy;
+use super::multipliers::Multipliers;
 use crate::linalg::Cholesky;
 use system::{Equation, FEW, Pair, Seed, System};
 
@@ -34,10 +34,14 @@ pub(super) struct Group<'a> {
     pub held: Vec<usize>,
     /// `worth_i` and the multipliers of its envy towards other bundles, by member.
     pub alpha: Vec<f64>,
-    /// Rows outside with the multiplier of their envy towards the bundle.
+    /// Rows outside (and members with a threshold) with the multiplier of their envy towards the bundle.
     pub outside: &'a [(usize, f64)],
+    /// The multiplier of the bundle's cap, and the members that have this cap.
+    pub cap: f64,
+    pub at_cap: Vec<usize>,
     /// The last multipliers towards members, by member: (envious row, z).
     pub last: Vec<&'a [(usize, f64)]>,
+    pub last_cap: Vec<f64>,
 }
 
 /// What a proof for a group leaves to one for the same group at a vertex nearby: where its steps ended,
@@ -46,6 +50,7 @@ pub(super) struct Draft {
     members: Vec<usize>,
     held: Vec<usize>,
     outside: Vec<usize>,
+    has_cap: bool,
     pairs: Vec<Pair>,
     equations: Vec<Equation>,
     at: Vec<Option<usize>>,
@@ -53,9 +58,9 @@ pub(super) struct Draft {
 }
 
 /// What became of the proof for a group.
-pub(super) enum Verdict {
-    /// Multipliers towards its members; its rows hold the same bundle in every optimum.
-    Proven(Vec<Envy>),
+pub(super) enum Proof {
+    /// There are multipliers towards its members; its rows hold the same bundle in every optimum.
+    Found,
     /// Multipliers that leave open whether its rows hold the same bundle in every optimum.
     Open,
     /// There are none: where the members want to go, member after member.
@@ -97,21 +102,21 @@ impl<'a> Attempt<'a> {
     }
 
     /// Finishes the proof.
-    pub fn finish(&mut self) -> Verdict {
+    pub fn finish(&mut self) -> Proof {
         let system = &mut self.0;
         if !system.settle(SOLVED) {
-            return Verdict::Split(system.directions());
+            return Proof::Split(system.directions());
         }
         let room = system.room();
         if !system.is_rigid(&room) {
-            return Verdict::Open;
+            return Proof::Open;
         }
-        Verdict::Proven(system.multipliers())
+        Proof::Found
     }
 
-    /// The multipliers so far.
-    pub fn multipliers(&self) -> Vec<Envy> {
-        self.0.multipliers()
+    /// Adds the multipliers so far.
+    pub fn add_multipliers(&self, to: &mut Multipliers) {
+        self.0.add_multipliers(to);
     }
 
     /// What is left for the next proof.
@@ -121,6 +126,7 @@ impl<'a> Attempt<'a> {
             members: group.members.to_vec(),
             held: group.held.clone(),
             outside: group.outside.iter().map(|o| o.0).collect(),
+            has_cap: group.cap > 0.0,
             pairs,
             equations,
             at,
@@ -138,6 +144,7 @@ impl Draft {
     fn fits(&self, group: &Group<'_>) -> bool {
         self.members == group.members
             && self.held == group.held
+            && self.has_cap == (group.cap > 0.0)
             && self.outside.iter().eq(group.outside.iter().map(|o| &o.0))
     }
 }

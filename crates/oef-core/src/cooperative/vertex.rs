@@ -1,8 +1,8 @@
 //! A vertex of the program with shared bundles, told by its basis: what a later solve goes on from.
 
 use super::envy_program::clusters;
-use super::interior::Point;
-use crate::scaled::Scaled;
+use super::point::Point;
+use super::rows::Rows;
 use std::collections::BTreeMap;
 
 /// Pairs with less slack than this at the end of the interior path go into the program at once.
@@ -19,21 +19,34 @@ pub(super) struct Vertex {
     pub pairs: Vec<(usize, usize, bool)>,
     /// Types whose idle capacity is basic.
     pub idle: Vec<usize>,
+    /// Bundles whose distance from the cap is basic.
+    pub loose: Vec<usize>,
+    /// What is basic at zero: it completes the basis of this very vertex.
+    pub weak: Weak,
+}
+
+/// Entries (bundle, type), pairs (by position) and bundles whose entry, slack or distance from the cap is basic at zero.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Weak {
+    pub held: Vec<(usize, usize)>,
+    pub pairs: Vec<usize>,
+    pub loose: Vec<usize>,
 }
 
 impl Vertex {
     /// Near the end of an interior path: rows with the same bundle there share one, the pairs that are
     /// tight or nearly so are in, and the basis is the one that the path points to.
-    pub fn near(scaled: &Scaled, point: &Point, same: f64) -> Vertex {
-        let k = scaled.k;
-        let bundle_of = clusters(scaled, &point.y, same);
+    pub fn near(rows: &Rows, point: &Point, same: f64) -> Vertex {
+        let k = rows.k;
+        let bundle_of = clusters(rows, &point.y, same);
         let mut pairs: Vec<(usize, usize, bool)> = Vec::new();
         let mut slot = BTreeMap::new();
-        for i in 0..scaled.n {
+        for i in 0..rows.n {
             for r in point.pairs.range(i) {
                 let (l, s, z) = (point.pairs.envious[r], point.pairs.s[r], point.pairs.z[r]);
                 let b = bundle_of[i];
-                if bundle_of[l] != b && (s < NEAR || z > s) {
+                let counts = bundle_of[l] != b || rows.compares_with_itself(l);
+                if counts && (s < NEAR || z > s) {
                     let at = *slot.entry((l, b)).or_insert(pairs.len());
                     if at == pairs.len() {
                         pairs.push((l, b, true));
@@ -44,12 +57,17 @@ impl Vertex {
         }
         let bundles = bundle_of.iter().max().map_or(0, |b| b + 1);
         let mut held = vec![false; bundles * k];
-        for e in 0..scaled.n * k {
+        for e in 0..rows.n * k {
             held[bundle_of[e / k] * k + e % k] |= point.y[e] > point.v[e];
         }
         let held = (0..held.len()).filter(|&e| held[e]).map(|e| (e / k, e % k)).collect();
-        let idle = (0..k).filter(|&j| point.c[j] > point.p[j] * scaled.n as f64).collect();
-        Vertex { bundle_of, held, pairs, idle }
+        let idle = (0..k).filter(|&j| point.c[j] > point.p[j] * rows.n as f64).collect();
+        let mut loose = vec![true; bundles];
+        for l in 0..rows.n {
+            loose[bundle_of[l]] &= point.r[l] > point.lambda[l];
+        }
+        let loose = (0..bundles).filter(|&b| loose[b]).collect();
+        Vertex { bundle_of, held, pairs, idle, loose, weak: Weak::default() }
     }
 
     /// The same vertex with rows sharing bundles otherwise: rows with the same label share one. Rows
@@ -57,6 +75,9 @@ impl Vertex {
     pub fn regrouped(&self, label: &[usize]) -> Vertex {
         let n = label.len();
         let bundle_of = in_order(label);
+        if bundle_of == self.bundle_of {
+            return self.clone();
+        }
         // The new bundles that come from each old one.
         let mut parts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for l in 0..n {
@@ -73,7 +94,7 @@ impl Vertex {
         held.dedup();
         let mut pairs: BTreeMap<(usize, usize), bool> = BTreeMap::new();
         for &(l, b, slack) in self.pairs.iter().filter(|p| p.0 < n) {
-            for &c in of(b).iter().filter(|&&c| c != bundle_of[l]) {
+            for &c in of(b) {
                 *pairs.entry((l, c)).or_insert(true) &= slack;
             }
         }
@@ -84,7 +105,8 @@ impl Vertex {
             }
         }
         let pairs = pairs.into_iter().map(|((l, b), slack)| (l, b, slack)).collect();
-        Vertex { bundle_of, held, pairs, idle: self.idle.clone() }
+        let loose = self.loose.iter().flat_map(|&b| of(b).iter().copied()).collect();
+        Vertex { bundle_of, held, pairs, idle: self.idle.clone(), loose, weak: Weak::default() }
     }
 }
 

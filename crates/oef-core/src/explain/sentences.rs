@@ -42,10 +42,8 @@ impl Writer<'_> {
             (true, true) => format!("All {} {name} are handed out", figure(reason.capacity)),
             (true, false) => {
                 let idle = figure(reason.capacity - reason.used);
-                format!(
-                    "{idle} of {} {name} are idle: nobody can use them",
-                    figure(reason.capacity)
-                )
+                let all = figure(reason.capacity);
+                format!("{idle} of {all} {name} are idle: nobody can use more of them")
             }
         };
         if let Some(price) = reason.price {
@@ -80,12 +78,12 @@ impl Writer<'_> {
         if reason.at_demand {
             all.push(format!("{name} holds all the GPUs that it can use: its demand binds."));
         }
-        if !reason.would_envy.is_empty() {
+        if !reason.would_envy.is_empty() && !reason.at_demand {
             let others = self.names(&reason.would_envy);
             all.push(format!("{name} would envy {others} if a little were moved there."));
         }
         if alone {
-            if !reason.envied_by.is_empty() {
+            if !reason.envied_by.is_empty() && !reason.at_demand {
                 let others = self.names(&reason.envied_by);
                 all.push(format!("{name} cannot be given more: {others} would envy it."));
             }
@@ -105,7 +103,10 @@ impl Writer<'_> {
         let name = self.name(reason.tenant);
         let (has, split) = (figure(reason.throughput), figure(reason.equal_split));
         if reason.equal_split <= 0.0 {
-            return format!("{name} does {has}; there is no gpu that it could use.");
+            return match reason.at_demand {
+                true => format!("{name} does {has}; it has no use for a GPU."),
+                false => format!("{name} does {has}; it can run on no gpu type that is there."),
+            };
         }
         let ratio = reason.throughput / reason.equal_split;
         if ratio < 1.0 - SMALL {
@@ -114,7 +115,10 @@ impl Writer<'_> {
                 figure(ratio)
             )
         } else if reason.at_floor {
-            format!("{name} does {has}, exactly its equal split: the sharing incentive binds.")
+            let binds = !reason.at_demand
+                && self.explanation.outcome.mechanism.promises_sharing_incentive();
+            let why = if binds { ": the sharing incentive binds" } else { "" };
+            format!("{name} does {has}, exactly its equal split{why}.")
         } else {
             format!("{name} does {has}, {} times its equal split of {split}.", figure(ratio))
         }
@@ -136,7 +140,12 @@ impl Writer<'_> {
         let list: Vec<String> = held.iter().map(|h| self.amount(h)).collect();
         let mut text = format!("{who} holds {}", list.join(", "));
         let priced = seen.iter().any(|h| h.value_for_money.is_some());
-        if priced && held.iter().all(|h| h.best) {
+        let used: f64 = share.iter().sum();
+        let demand = self.problem.workloads()[workload.0].demand;
+        if demand.is_some_and(|demand| used >= demand * (1.0 - SMALL)) {
+            // It pays for speed, not for value: more GPUs would be of no use to it.
+            text += ": as many GPUs as it can use";
+        } else if priced && held.iter().all(|h| h.best) {
             text += if held.len() == 1 {
                 ": its best value for money"
             } else {

@@ -90,3 +90,32 @@ fn every_mechanism_can_be_explained() {
         assert!(found.sentences(&problem, None).len() > problem.tenants().len(), "{mechanism}");
     }
 }
+
+/// What holds without a demand is not said of a tenant that has all it can use.
+#[test]
+fn no_sentence_is_false_under_a_demand() {
+    let rows: [&[f64]; 3] = [&[1.0, 2.0], &[1.0, 3.0], &[1.0, 4.0]];
+    let mut spec = ProblemSpec::from_matrix(&[2.0, 1.0], &rows);
+    spec.tenants[0].demand = Some(0.25);
+    let problem = spec.validate().unwrap();
+    for mechanism in Mechanism::ALL {
+        let found = explain(&problem, mechanism, &Options::default()).unwrap();
+        let sentences = found.sentences(&problem, Some(TenantId(0)));
+        let any = |part: &str| sentences.iter().any(|s| s.contains(part));
+        if found.tenants[0].at_demand {
+            assert!(any("as many GPUs as it can use"), "{mechanism}: {sentences:#?}");
+            for part in ["value for money", "sharing incentive", "cannot be given more", "envy"] {
+                assert!(!any(part), "{mechanism}: {sentences:#?}");
+            }
+        }
+    }
+    spec.tenants.iter_mut().for_each(|tenant| tenant.demand = Some(0.25));
+    let problem = spec.validate().unwrap();
+    for mechanism in Mechanism::ALL {
+        let found = explain(&problem, mechanism, &Options::default()).unwrap();
+        let slow = &found.types[0];
+        assert!(slow.price.is_none_or(|p| p == 0.0), "{mechanism}: {:?}", slow.price);
+        let idle = "2 of 2 g1 are idle: nobody can use more of them";
+        assert!(found.sentences(&problem, None).iter().any(|s| s.starts_with(idle)));
+    }
+}

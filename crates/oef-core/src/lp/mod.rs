@@ -12,6 +12,6 @@ mod program;
 mod scaling;
 mod simplex;
 
-pub(crate) use leximin::{Level, leximin, leximin_watched};
+pub(crate) use leximin::{Guess, Level, leximin, leximin_watched};
 pub(crate) use program::Program;
 pub(crate) use simplex::{LpError, Simplex};

@@ -94,12 +94,22 @@ fn allocate(
     trades: &mut Vec<Trade>,
     stop: &dyn Fn() -> bool,
 ) -> Result<Allocation, LpError> {
+    if let Some(x) = satisfied(instance) {
+        let price = if mechanism == Mechanism::GandivaFair {
+            Vec::new()
+        } else {
+            vec![0.0; instance.width()]
+        };
+        return Ok(Allocation::closed_form(x, price, "everybody has all that it can use"));
+    }
     let mut level = |target: &[f64]| {
-        if !instance.caps.is_empty() {
-            return limited::lexicographic(instance, target, stop);
-        }
         let levelling = Levelling { instance, target, held: &[], allowed: None };
-        market::lexicographic(&levelling, &mut memory.market, stop)
+        let free = market::lexicographic(&levelling, &mut memory.market, stop)?;
+        // Demands that do not bind in the answer without them do not bind.
+        match instance.is_within_demands(&free.x) {
+            true => Ok(free),
+            false => limited::lexicographic(instance, target, &free.x, stop),
+        }
     };
     match mechanism {
         Mechanism::MaxMin => {
@@ -115,18 +125,33 @@ fn allocate(
         }
         Mechanism::Noncooperative => level(&instance.weight),
         Mechanism::Gavel => level(&instance.equal_splits()),
-        Mechanism::Efficiency if instance.caps.is_empty() => market::efficiency(instance, stop),
+        Mechanism::Efficiency if !instance.has_demands() => market::efficiency(instance, stop),
         Mechanism::Efficiency => limited::total(instance, false, stop),
-        Mechanism::Incentive if instance.caps.is_empty() => market::incentive(instance, stop),
+        Mechanism::Incentive if !instance.has_demands() => market::incentive(instance, stop),
         Mechanism::Incentive => limited::total(instance, true, stop),
-        Mechanism::Cooperative if instance.caps.is_empty() => {
-            cooperative::solve(instance, &mut memory.cooperative, stop)
-        }
         Mechanism::Cooperative => {
-            cooperative::solve_limited(instance, &max_min::divide(instance), stop)
+            let limited = instance.has_demands();
+            let division = if limited { max_min::divide(instance) } else { Vec::new() };
+            Ok(cooperative::solve(instance, &division, &mut memory.cooperative, stop))
         }
         Mechanism::Nash => nash::solve(instance, stop),
     }
+}
+
+/// Where the plain division already gives everybody as many of its fastest GPUs as it can use, nobody could do better
+/// under any mechanism, and nothing has a price.
+fn satisfied(instance: &Instance) -> Option<Vec<f64>> {
+    if instance.demand.contains(&f64::INFINITY) {
+        return None;
+    }
+    let k = instance.width();
+    let x = max_min::divide(instance);
+    let has_all = |l: usize| {
+        let fastest = instance.profile(l).iter().copied().fold(0.0, f64::max);
+        let most = fastest * instance.demand[l];
+        dot(instance.profile(l), &x[l * k..][..k]) >= most * (1.0 - OPTIMALITY_TOLERANCE / 100.0)
+    };
+    (0..instance.rows()).all(has_all).then_some(x)
 }
 
 /// What a GPU of each type adds where it is: one more is divided as the others are.

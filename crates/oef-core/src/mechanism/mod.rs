@@ -11,6 +11,8 @@ mod testing;
 
 pub use dispatch::solve;
 pub(crate) use dispatch::{Memory, solve_again};
+#[cfg(test)]
+pub(crate) use max_min::divide;
 pub use name::{Mechanism, UnknownMechanism};
 pub use outcome::{Outcome, SolveError, SolverReport, Status, Trade};
 

@@ -54,6 +54,18 @@ impl Mechanism {
         }
     }
 
+    /// Whether nobody falls below its equal split, on any problem.
+    pub const fn promises_sharing_incentive(self) -> bool {
+        matches!(
+            self,
+            Mechanism::Cooperative
+                | Mechanism::Nash
+                | Mechanism::Incentive
+                | Mechanism::MaxMin
+                | Mechanism::GandivaFair
+        )
+    }
+
     /// One line on what it computes.
     pub const fn summary(self) -> &'static str {
         match self {

@@ -1,346 +1,271 @@
-//! The last digits under caps and floors, where the interior path loses them.
+//! The equilibrium without the path's error.
 //!
-//! Who buys what, which types are sold out, and which caps and floors bind is read off the end of the
-//! path; with these sets the conditions of the optimum are equations, in the units of [`super::point`]:
+//! Who buys what, whose income and whose demand binds and which types have a price is read off a point near
+//! the end of the path. With these sets the conditions of the equilibrium are equations,
 //!
 //! ```text
-//! (1 / u_l + floor_g lift_l) v_lj = p_j + cap_g load_gj      for what is bought
-//! sum_l weight_l y_lj = 1,  sum weight_l load_g.y_l = 1,  sum weight_l lift_l u_l = 1   for what binds
+//! alpha p_j + lambda = v_j      for what is bought        (alpha = THRIFT where the income does not bind)
+//! p.y = 1,  1.y = demand        for what binds
+//! sum_l weight_l y_lj = supply_j    for what has a price
 //! ```
 //!
-//! Newton's method solves them. In relative changes `a` of the purchases and changes `d` of the prices
-//! a step is `H a + C d = g`, `C' a = r`; `H = weight f f'` for each row, `f` the parts of its utility.
-//! Purchases that can be exchanged for each other leave `H` singular: a little is added to its diagonal,
-//! which makes the step the least one and is made up for by the next. If a purchase falls to nothing or
-//! a condition outside the sets fails, the sets are changed. The bound says whether it was right.
+//! and Newton's method solves them, with a little added to the diagonals, which makes a step the least one
+//! where the solution is not unique, and is made up for by the next. If a purchase falls to nothing or a
+//! condition outside the sets fails, the sets are changed. What comes out is checked by [`Market::gap`].
 
+use super::market::Market;
+use super::newton::{Change, Goal, Origin, System};
 use super::point::Point;
-use super::terms::Terms;
-use crate::linalg::{factor_spd, solve_factored};
 
-/// Prices, caps and floors together up to which the dense system is worth it.
-const PRICES_MAX: usize = 300;
 /// Newton steps between two looks at the sets, and looks; two of each are usual.
-const STEPS_MAX: usize = 12;
-const ROUNDS_MAX: usize = 12;
-/// Residuals that are rounding.
+const STEPS_MAX: usize = 25;
+const LOOKS_MAX: usize = 12;
+/// Residuals that are rounding, and those that will do.
 const SOLVED: f64 = 1e-15;
-/// What is added to the diagonal of `H`, relative to the weight of its row.
+const ACCEPTED: f64 = 1e-11;
+/// What is added to the diagonals, relative.
 const DELTA: f64 = 1e-8;
-/// The same for the system of the prices, where these are not unique.
-const DELTA_PRICE: f64 = 1e-13;
+/// The same for the prices of money and demand, which a single type does not tell apart.
+const SLOPE: f64 = 1e-2;
+/// The price of money of who has enough: which one does not matter, but that there is one makes it choose
+/// the cheaper of equally fast types.
+const THRIFT: f64 = 0.1;
+/// A small purchase that falls to less than this part of it in one step is none.
+const VANISHES: f64 = 0.05;
 /// A condition outside the sets that fails by more than this, relative, joins them.
 const FAILS: f64 = 1e-12;
-/// A purchase that joins starts with this part of what there is for its row.
+/// A purchase or a price that joins starts with this part of what is usual.
 const SEED: f64 = 1e-3;
 
-/// A price: of a type, of a cap, or of a floor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Dual {
-    Type(usize),
-    Cap(usize),
-    Floor(usize),
+/// Bundles and prices with the sets that they belong to.
+#[derive(Clone, Debug)]
+pub(super) struct Equilibrium<'a> {
+    pub market: &'a Market,
+    pub y: Vec<f64>,
+    pub price: Vec<f64>,
+    alpha: Vec<f64>,
+    lambda: Vec<f64>,
+    pub income_binds: Vec<bool>,
+    pub demand_binds: Vec<bool>,
+    priced: Vec<bool>,
 }
 
-/// The point with purchases and prices solved for; `None` if that came to nothing.
-pub(super) fn refine(terms: &Terms<'_>, point: &Point) -> Option<Point> {
-    let mut finish = Finish::new(terms, point);
-    for _ in 0..ROUNDS_MAX {
-        if finish.duals.len() > PRICES_MAX {
-            return None;
-        }
-        finish.converge()?;
-        if !finish.change_sets() {
-            return Some(finish.point);
-        }
-    }
-    None
-}
-
-struct Finish<'a> {
-    terms: &'a Terms<'a>,
-    point: Point,
-    /// Which entries are bought.
-    bought: Vec<bool>,
-    /// Which prices may differ from zero.
-    duals: Vec<Dual>,
-}
-
-impl<'a> Finish<'a> {
-    fn new(terms: &'a Terms<'a>, point: &Point) -> Self {
-        let (n, k) = (terms.scaled.n, terms.scaled.k);
-        let mut point = point.clone();
-        let bought = (0..n * k).map(|e| {
-            let worth = point.lambda(terms, e / k) * terms.scaled.value[e];
-            terms.usable(e) && point.y[e] * worth * worth > point.s[e]
-        });
-        let bought: Vec<bool> = bought.collect();
-        for e in (0..n * k).filter(|&e| !bought[e]) {
-            point.y[e] = 0.0;
-        }
-        let mut duals = Vec::new();
-        duals.extend((0..k).filter(|&j| point.p[j] > point.z[j]).map(Dual::Type));
-        for (g, group) in terms.groups.iter().enumerate() {
-            let binds = |dual: f64, slack: f64| dual > slack * group.weight;
-            if group.filled || (!group.load.is_empty() && binds(point.cap[g], point.t[g])) {
-                duals.push(Dual::Cap(g));
-            }
-            if group.floor && binds(point.floor[g], point.r[g]) {
-                duals.push(Dual::Floor(g));
+impl<'a> Equilibrium<'a> {
+    /// The sets that a point of the path suggests.
+    pub fn near(market: &'a Market, point: &Point) -> Self {
+        let (n, k) = (market.n, market.k);
+        let mut found = Equilibrium {
+            market,
+            y: vec![0.0; n * k],
+            price: point.price.clone(),
+            alpha: point.alpha.iter().map(|a| a + point.thrift).collect(),
+            lambda: point.lambda.clone(),
+            income_binds: Vec::with_capacity(n),
+            demand_binds: Vec::with_capacity(n),
+            priced: Vec::with_capacity(k),
+        };
+        for j in 0..k {
+            let supply = market.supply[j];
+            let priced = point.price[j] * supply / market.unit[j] > point.z[j] / supply;
+            found.priced.push(priced);
+            if !priced {
+                found.price[j] = 0.0;
             }
         }
-        let mut finish = Finish { terms, point, bought, duals: Vec::new() };
-        finish.keep_prices(duals);
-        finish
+        (0..n).for_each(|l| found.read_row(point, l));
+        found
     }
 
-    /// Takes the list of prices, and sets all others to nothing.
-    fn keep_prices(&mut self, duals: Vec<Dual>) {
-        let old = self.point.clone();
-        for list in [&mut self.point.p, &mut self.point.cap, &mut self.point.floor] {
-            list.fill(0.0);
+    /// What a row buys and what binds it: of each product of two that vanishes, the factor that is less, in
+    /// its own unit, is taken for nothing.
+    fn read_row(&mut self, point: &Point, l: usize) {
+        let (market, k) = (self.market, self.market.k);
+        let (v, demand) = (market.speed(l), market.demand[l]);
+        let (y, s) = (&point.y[l * k..][..k], &point.s[l * k..][..k]);
+        let worth: f64 = v.iter().zip(y).map(|(v, y)| v * y).sum();
+        let rich = market.is_limited(l) && point.q[l] * worth > point.alpha[l];
+        let full = point.lambda[l] * demand * demand > point.r[l] * worth;
+        self.income_binds.push(!rich);
+        self.demand_binds.push(market.is_limited(l) && (full || rich));
+        if !self.demand_binds[l] {
+            self.lambda[l] = 0.0;
         }
-        for &dual in &duals {
-            let (from, to) = match dual {
-                Dual::Type(j) => (old.p[j], &mut self.point.p[j]),
-                Dual::Cap(g) => (old.cap[g], &mut self.point.cap[g]),
-                Dual::Floor(g) => (old.floor[g], &mut self.point.floor[g]),
+        let mut cheapest: Option<usize> = None;
+        for j in 0..k {
+            let bought = if rich {
+                v[j] == 1.0 && y[j] / demand * point.thrift > s[j]
+            } else {
+                (point.price[j] * y[j]).max(y[j] / demand) * v[j] > s[j]
             };
-            *to = from;
+            if bought {
+                self.y[l * k + j] = y[j];
+                cheapest = cheapest.filter(|&i| self.price[i] <= self.price[j]).or(Some(j));
+            }
         }
-        self.duals = duals;
+        match cheapest {
+            None => self.choose(l),
+            // So that its prices are in order from the start: those of the types may not be unique.
+            Some(j) if rich => self.lambda[l] = 1.0 - THRIFT * self.price[j],
+            Some(_) => {}
+        }
     }
 
-    /// Newton steps until nothing moves; `None` if the arithmetic breaks down.
-    fn converge(&mut self) -> Option<()> {
+    /// Solves the equations and changes the sets until nothing fails; whether that was reached.
+    pub fn settle(&mut self) -> bool {
+        (0..LOOKS_MAX).any(|_| !self.converge() || !self.change_sets())
+            && self.residual() <= ACCEPTED
+    }
+
+    /// Newton steps until nothing moves; whether the equations hold.
+    pub fn converge(&mut self) -> bool {
         let mut least = f64::INFINITY;
         for _ in 0..STEPS_MAX {
-            let size = self.step()?;
-            if size <= SOLVED || size >= least && size < 1e-13 {
-                return Some(());
+            let size = self.residual();
+            if size <= SOLVED || (size >= 0.5 * least && size <= 1e-13) {
+                return true;
+            }
+            if !size.is_finite() {
+                return false;
             }
             least = least.min(size);
+            self.step();
         }
-        (least <= 1e-10).then_some(())
+        self.residual() <= ACCEPTED
     }
 
-    /// The price of a unit of type `j` to row `l`.
-    fn cost(&self, l: usize, j: usize) -> f64 {
-        let cap = self.terms.group_of[l].map_or(0.0, |g| self.point.cap[g]);
-        self.point.p[j] + cap * self.terms.load(l, j)
+    fn kappa(&self, l: usize) -> f64 {
+        if self.income_binds[l] { self.alpha[l] } else { THRIFT }
     }
 
-    /// What row `l`'s purchase `e` puts on a price's constraint.
-    fn load(&self, dual: Dual, e: usize) -> f64 {
-        let (terms, k) = (self.terms, self.terms.scaled.k);
-        let (l, j) = (e / k, e % k);
-        let amount = terms.scaled.weight[l] * self.point.y[e];
-        match dual {
-            Dual::Type(i) if i == j => amount,
-            Dual::Cap(g) if terms.group_of[l] == Some(g) => amount * terms.load(l, j),
-            Dual::Floor(g) if terms.group_of[l] == Some(g) => {
-                -amount * terms.lift[l] * terms.scaled.value[e]
+    fn step(&mut self) {
+        let (market, n, k) = (self.market, self.market.n, self.market.k);
+        let kappa: Vec<f64> = (0..n).map(|l| self.kappa(l)).collect();
+        let mut response = vec![0.0; n * k];
+        let mut beta = self.y.clone();
+        for e in (0..n * k).filter(|&e| self.y[e] > 0.0) {
+            let (l, j, v) = (e / k, e % k, market.speed[e]);
+            response[e] = self.y[e] / (DELTA * v);
+            beta[e] -= response[e] * (kappa[l] * self.price[j] + self.lambda[l] - v);
+        }
+        let slope = |binds: bool, slope: f64| if binds { SLOPE * slope } else { f64::INFINITY };
+        let room = |l: usize| if self.demand_binds[l] { market.demand[l] } else { 0.0 };
+        let income_slope =
+            |l: usize| slope(self.income_binds[l], 1.0 / kappa[l].abs().max(f64::MIN_POSITIVE));
+        let demand_slope = |l: usize| slope(self.demand_binds[l], room(l).powi(2));
+        let goal = Goal {
+            beta,
+            income: vec![1.0; n],
+            room: (0..n).map(room).collect(),
+            supply: market.supply.clone(),
+        };
+        let mut system = System::default();
+        system.response = response;
+        system.income_slope = (0..n).map(income_slope).collect();
+        system.demand_slope = (0..n).map(demand_slope).collect();
+        system.price_slope =
+            self.priced.iter().map(|p| if *p { 0.0 } else { f64::INFINITY }).collect();
+        system.kappa = kappa;
+        let origin = Origin { market, y: &self.y, price: &self.price };
+        let mut change = Change::default();
+        system.factor(origin);
+        system.solve(origin, &goal, &mut change);
+        for (y, dy) in self.y.iter_mut().zip(&change.y).filter(|(y, _)| **y > 0.0) {
+            // What falls to next to nothing would for ever fall on.
+            let falls = *y + dy < VANISHES * *y && *y < SEED;
+            *y = if falls { 0.0 } else { (*y + dy).max(0.0) };
+        }
+        self.alpha.iter_mut().zip(&change.alpha).for_each(|(a, d)| *a += d);
+        self.lambda.iter_mut().zip(&change.lambda).for_each(|(a, d)| *a += d);
+        self.price.iter_mut().zip(&change.price).for_each(|(a, d)| *a += d);
+    }
+
+    /// The greatest relative error of an equation.
+    fn residual(&self) -> f64 {
+        let (market, k) = (self.market, self.market.k);
+        let mut most = 0.0_f64;
+        let mut look = |error: f64| {
+            let error = error.abs();
+            most = if error <= most { most } else { error };
+        };
+        let mut sold = vec![0.0; k];
+        for l in 0..market.n {
+            let (v, y) = (market.speed(l), &self.y[l * k..][..k]);
+            let (mut spent, mut held) = (0.0, 0.0);
+            for j in (0..k).filter(|&j| y[j] > 0.0) {
+                look((self.kappa(l) * self.price[j] + self.lambda[l]) / v[j] - 1.0);
+                spent += self.price[j] * y[j];
+                held += y[j];
+                sold[j] += market.weight[l] * y[j];
             }
-            _ => 0.0,
+            if self.income_binds[l] {
+                look(spent - 1.0);
+            }
+            if self.demand_binds[l] {
+                look(held / market.demand[l] - 1.0);
+            }
         }
+        for j in (0..k).filter(|&j| self.priced[j]) {
+            look(sold[j] / market.supply[j] - 1.0);
+        }
+        most
     }
 
-    /// One Newton step; gives the size of the residuals before it.
-    fn step(&mut self) -> Option<f64> {
-        let (n, k, m) = (self.terms.scaled.n, self.terms.scaled.k, self.duals.len());
-        let mut matrix = vec![0.0; m * m];
-        let mut rhs: Vec<f64> = self
-            .duals
-            .iter()
-            .map(|d| if matches!(d, Dual::Floor(_)) { 1.0 } else { -1.0 })
-            .collect();
-        let mut size = 0.0_f64;
-        let mut rows = Vec::with_capacity(n);
-        for l in (0..n).filter(|&l| self.terms.takes_part(l)) {
-            let row = RowStep::new(self, l)?;
-            size = row.lacks.iter().fold(size, |m, g| m.max(g.abs() / self.terms.scaled.weight[l]));
-            row.add(&mut matrix, &mut rhs);
-            rows.push(row);
-        }
-        for c in &self.duals {
-            let used: f64 = (0..n * k).filter(|&e| self.bought[e]).map(|e| self.load(*c, e)).sum();
-            let asked = if matches!(c, Dual::Floor(_)) { -1.0 } else { 1.0 };
-            size = size.max((asked - used).abs());
-        }
-        if !size.is_finite() {
-            return None;
-        }
-        if size <= SOLVED {
-            return Some(size);
-        }
-        let scale: Vec<f64> =
-            (0..m).map(|i| matrix[i * m + i].max(1e-300).sqrt().recip()).collect();
-        for a in 0..m {
-            rhs[a] *= scale[a];
-            (0..m).for_each(|b| matrix[a * m + b] *= scale[a] * scale[b]);
-            matrix[a * m + a] += DELTA_PRICE;
-        }
-        factor_spd(&mut matrix, m);
-        solve_factored(&matrix, &mut rhs);
-        let change: Vec<f64> = rhs.iter().zip(&scale).map(|(x, s)| x * s).collect();
-        for row in &rows {
-            row.apply(&change, &mut self.point.y);
-        }
-        for (dual, change) in self.duals.clone().into_iter().zip(change) {
-            *self.price_mut(dual) += change;
-        }
-        for l in 0..n {
-            self.point.u[l] = self.terms.scaled.utility(l, &self.point.y, l);
-        }
-        (0..n * k).filter(|&e| self.point.y[e] <= 0.0).for_each(|e| self.bought[e] = false);
-        Some(size)
-    }
-
-    fn price_mut(&mut self, dual: Dual) -> &mut f64 {
-        match dual {
-            Dual::Type(j) => &mut self.point.p[j],
-            Dual::Cap(g) => &mut self.point.cap[g],
-            Dual::Floor(g) => &mut self.point.floor[g],
-        }
-    }
-
-    /// Lets join what fails outside the sets, and leave what has the wrong sign; false if nothing does.
+    /// Lets every row that has not the best buy it, and types have a price just where it is needed; whether
+    /// anything changed.
     fn change_sets(&mut self) -> bool {
-        let (terms, k) = (self.terms, self.terms.scaled.k);
+        let (market, k) = (self.market, self.market.k);
         let mut changed = false;
-        for l in (0..terms.scaled.n).filter(|&l| terms.takes_part(l)) {
-            let phi = terms.group_of[l].map_or(0.0, |g| self.point.floor[g] * terms.lift[l]);
-            let lambda = 1.0 / self.point.u[l] + phi;
-            for j in 0..k {
-                let (e, cost) = (l * k + j, self.cost(l, j));
-                let worth = lambda * terms.scaled.value[e];
-                if !self.bought[e] && terms.usable(e) && worth > cost * (1.0 + FAILS) {
-                    self.bought[e] = true;
-                    self.point.y[e] = SEED / terms.able[j];
-                    self.point.u[l] += terms.scaled.value[e] * self.point.y[e];
-                    changed = true;
-                }
+        let mut sold = vec![0.0; k];
+        for l in 0..market.n {
+            let y = &self.y[l * k..][..k];
+            sold.iter_mut().zip(y).for_each(|(sold, y)| *sold += market.weight[l] * y);
+            let sum = |of: &[f64]| -> f64 { of.iter().zip(y).map(|(a, y)| a * y).sum() };
+            let (own, spent, held) =
+                (sum(market.speed(l)), sum(&self.price), y.iter().sum::<f64>());
+            let best = market.choice(l, &self.price);
+            let lacks = own < best.speed * (1.0 - FAILS) || spent > best.cost * (1.0 + FAILS);
+            if lacks || held > market.demand[l] * (1.0 + FAILS) {
+                self.choose(l);
+                changed = true;
             }
         }
-        let mut duals: Vec<Dual> = Vec::new();
-        for dual in self.all_duals() {
-            let free = matches!(dual, Dual::Cap(g) if terms.groups[g].filled);
-            let kept = if self.duals.contains(&dual) {
-                free || *self.price_mut(dual) >= -FAILS
-            } else {
-                self.used(dual) > 1.0 + FAILS
-            };
-            if kept {
-                duals.push(dual);
+        for j in 0..k {
+            let usual = market.unit[j] / market.supply[j];
+            if self.priced[j] && self.price[j] < FAILS * usual {
+                (self.priced[j], self.price[j]) = (false, 0.0);
+                changed = true;
+            } else if !self.priced[j] && sold[j] > market.supply[j] * (1.0 + FAILS) {
+                (self.priced[j], self.price[j]) = (true, SEED * usual);
+                changed = true;
             }
-        }
-        if duals != self.duals {
-            changed = true;
-            self.keep_prices(duals);
         }
         changed
     }
 
-    /// Every price that could be, in the order of the list.
-    fn all_duals(&self) -> Vec<Dual> {
-        let mut all: Vec<Dual> = (0..self.terms.scaled.k).map(Dual::Type).collect();
-        for (g, group) in self.terms.groups.iter().enumerate() {
-            if !group.load.is_empty() {
-                all.push(Dual::Cap(g));
-            }
-            if group.floor {
-                all.push(Dual::Floor(g));
-            }
+    /// Lets a row buy the best at these prices, besides what it has.
+    fn choose(&mut self, l: usize) {
+        let (market, k) = (self.market, self.market.k);
+        let (v, demand) = (market.speed(l), market.demand[l]);
+        let (dear, cheap) = market.choice(l, &self.price).types;
+        let price = self.price[dear];
+        for j in cheap.into_iter().chain([dear]) {
+            let y = &mut self.y[l * k + j];
+            *y = y.max(SEED * demand.min(1.0 / self.price[j]));
         }
-        all
-    }
-
-    /// How much of a constraint is used, so that more than one is too much: for a floor that is missed,
-    /// one and what is missing.
-    fn used(&self, dual: Dual) -> f64 {
-        let entries = (0..self.bought.len()).filter(|&e| self.bought[e]);
-        let used: f64 = entries.map(|e| self.load(dual, e)).sum();
-        if matches!(dual, Dual::Floor(_)) { 2.0 + used } else { used }
-    }
-}
-
-/// One row's part of a step.
-struct RowStep {
-    entries: Vec<usize>,
-    /// The parts of its utility.
-    parts: Vec<f64>,
-    /// What the equations of its purchases lack.
-    lacks: Vec<f64>,
-    /// The prices it meets, by position, with what each purchase puts on their constraints.
-    columns: Vec<(usize, Vec<f64>)>,
-    weight: f64,
-}
-
-impl RowStep {
-    fn new(finish: &Finish<'_>, l: usize) -> Option<Self> {
-        let (terms, k) = (finish.terms, finish.terms.scaled.k);
-        let weight = terms.scaled.weight[l];
-        let entries: Vec<usize> = (l * k..(l + 1) * k).filter(|&e| finish.bought[e]).collect();
-        let worth = |e: usize| finish.point.y[e] * terms.scaled.value[e];
-        let u: f64 = entries.iter().map(|&e| worth(e)).sum();
-        if !(u > 0.0 && u.is_finite()) {
-            return None;
-        }
-        let phi = terms.group_of[l].map_or(0.0, |g| finish.point.floor[g] * terms.lift[l]);
-        let lack = |&e: &usize| {
-            let above = (1.0 / u + phi) * terms.scaled.value[e] - finish.cost(l, e % k);
-            weight * finish.point.y[e] * above
+        let slope = |j: usize| (v[dear] - v[j]) / (price - self.price[j]);
+        (self.income_binds[l], self.demand_binds[l]) = match cheap {
+            Some(_) => (true, true),
+            None => (price * demand > 1.0, price * demand <= 1.0),
         };
-        let meets = |dual: Dual| match dual {
-            Dual::Type(j) => finish.bought[l * k + j],
-            Dual::Cap(g) | Dual::Floor(g) => terms.group_of[l] == Some(g),
+        self.alpha[l] = match cheap {
+            Some(j) => slope(j),
+            None if self.income_binds[l] => v[dear] / price,
+            None => THRIFT,
         };
-        let duals = finish.duals.iter().enumerate().filter(|&(_, &dual)| meets(dual));
-        let columns =
-            duals.map(|(at, &dual)| (at, entries.iter().map(|&e| finish.load(dual, e)).collect()));
-        Some(RowStep {
-            parts: entries.iter().map(|&e| worth(e) / u).collect(),
-            lacks: entries.iter().map(lack).collect(),
-            columns: columns.collect(),
-            entries,
-            weight,
-        })
-    }
-
-    /// `(H + delta weight)^-1 x`, by Sherman and Morrison.
-    fn solve(&self, x: &[f64]) -> Vec<f64> {
-        let f = &self.parts;
-        let norm: f64 = f.iter().map(|f| f * f).sum();
-        let along: f64 = f.iter().zip(x).map(|(f, x)| f * x).sum();
-        let one = |(i, x): (usize, &f64)| {
-            // Without the own part, so that nothing cancels where there is no other.
-            let (own, rest) = (f[i] * f[i], along - f[i] * x);
-            (x * (DELTA + norm - own) - f[i] * rest) / (DELTA * (DELTA + norm) * self.weight)
-        };
-        x.iter().enumerate().map(one).collect()
-    }
-
-    /// Adds `C' H^-1 C` and `C' H^-1 g + C' 1` (of which the caller has taken what is asked for).
-    fn add(&self, matrix: &mut [f64], rhs: &mut [f64]) {
-        let m = rhs.len();
-        let still = self.solve(&self.lacks);
-        for (a, column) in &self.columns {
-            let image = self.solve(column);
-            rhs[*a] += column.iter().zip(&still).map(|(c, s)| c * (1.0 + s)).sum::<f64>();
-            for (b, other) in &self.columns {
-                matrix[a * m + b] += other.iter().zip(&image).map(|(c, x)| c * x).sum::<f64>();
-            }
-        }
-    }
-
-    /// Changes the purchases for a change of the prices.
-    fn apply(&self, change: &[f64], y: &mut [f64]) {
-        let mut lacks = self.lacks.clone();
-        for (at, column) in &self.columns {
-            lacks.iter_mut().zip(column).for_each(|(g, c)| *g -= c * change[*at]);
-        }
-        for (&e, a) in self.entries.iter().zip(self.solve(&lacks)) {
-            y[e] = (y[e] * (1.0 + a)).max(0.0);
+        self.lambda[l] = if self.demand_binds[l] { v[dear] - self.alpha[l] * price } else { 0.0 };
+        if !self.income_binds[l] {
+            // It has enough: only of its fastest types.
+            (0..k).filter(|&j| v[j] < 1.0).for_each(|j| self.y[l * k + j] = 0.0);
         }
     }
 }

@@ -1,389 +1,270 @@
-//! The Newton system of [`super::point`], eliminated row by row and group by group down to the prices.
+//! One Newton step of the market's equations, eliminated row by row down to the prices.
 //!
-//! For a row write `D = diag(y / s)`, `q = v.Dv`, `omega = 1 / (u + eta q)`, `h = v.D load`, and `a`, `b`
-//! for what its products lack: `a = (mu - y s - dy ds) / s`, `b = 1 - eta u - deta du`. The equations
-//! `s dy + y ds = s a`, `ds = dp + load dcap - v (deta + lift dfloor)`, `eta du + u deta = b` give
-//!
-//! ```text
-//! P  = D - omega eta D v v' D                         (Sherman and Morrison)
-//! dy = a - omega eta D v (v.a) + omega b D v - P dp - P load dcap + omega u lift D v dfloor
-//! du = omega u (v.a - v.D dp - h dcap + q lift dfloor) + omega q b
-//! ```
-//!
-//! and the cap and the floor of a group two equations in `dcap` and `dfloor`, `M d = c - B' dp`, with
+//! For every row the unknowns are the changes of its bundle, of its price of money `alpha` and of its price
+//! of demand `lambda`; all rows share the changes of the prices. With `D` diagonal and `kappa` the price of
+//! money that counts, the equations are
 //!
 //! ```text
-//! M = [ sum weight load.P load + t / cap     -sum weight omega u lift h          ]
-//!     [ -sum weight omega u lift h           sum weight omega u q lift^2 + r / floor ]
-//! B = [ sum weight P load,  -sum weight omega u lift D v ]
+//! y + dy = beta - D (kappa dp + p dalpha + dlambda)
+//! p.(y + dy) + y.dp - g dalpha  = income                 unless the income does not bind (g infinite)
+//! 1.(y + dy)        - h dlambda = room                   unless the demand does not bind (h infinite)
+//! sum_l weight_l (y + dy)_l - f dp = supply              unless the type is free (f infinite: dp = 0)
 //! ```
 //!
-//! What is sold of each type then is one system for the prices,
-//! `(sum weight P + diag(z / p) - sum_g B M^-1 B') dp = ...`, symmetric and positive definite.
+//! A row's two equations have the matrix `sum_j D_j (p_j, 1)(p_j, 1)' + diag(g, h)`. Where one type outweighs
+//! the others its determinant cancels; so `dlambda` is counted from the mean price `c = sum D p / sum D`,
+//! which makes the first part diagonal. What remains is one `k x k` system for the prices,
+//!
+//! ```text
+//! sum_l weight_l (kappa D + u1 g1' + u2 g2') + diag(f),   u1 = D (p - c),  u2 = D 1,
+//! (g1, g2)' = K^-1 (y - kappa u1, -kappa u2)'
+//! ```
+//!
+//! which is not symmetric: a price takes money from its buyers besides turning them to other types.
 
-use super::point::Point;
-use super::terms::Terms;
-use crate::linalg::{factor_spd, solve_factored};
+use super::market::Market;
 
-/// The direction towards complementarity `mu`, with a part of the second-order terms of `affine`; none if the
-/// arithmetic breaks down.
-pub(super) fn direction(
-    terms: &Terms<'_>,
-    point: &Point,
-    mu: f64,
-    affine: Option<(&Point, f64)>,
-) -> Option<Point> {
-    let k = terms.scaled.k;
-    let lacks = Lacks::new(terms, point, mu, affine);
-    let mut matrix = vec![0.0; k * k];
-    let mut rhs = vec![0.0; k];
-    let mut row = Row::new(k);
-    let mut groups: Vec<GroupSystem> =
-        (0..terms.groups.len()).map(|g| GroupSystem::new(terms, point, &lacks, g)).collect();
-    for l in 0..terms.scaled.n {
-        row.load(terms, point, &lacks, l);
-        row.add_to_prices(terms.scaled.weight[l], &mut matrix, &mut rhs);
-        if let Some(g) = terms.group_of[l] {
-            groups[g].add(terms, point, &row, l);
-        }
-    }
-    for j in 0..k {
-        rhs[j] -= lacks.sold[j];
-        if terms.able[j] == 0.0 {
-            // Nobody takes it: its price stays at nothing.
-            (matrix[j * k + j], rhs[j]) = (1.0, 0.0);
-        } else if let Some(z) = point.z.get(j) {
-            matrix[j * k + j] += z / point.p[j];
-            rhs[j] += lacks.price[j] / point.p[j];
-        }
-    }
-    for group in &mut groups {
-        group.close();
-        group.add_to_prices(&mut matrix, &mut rhs);
-    }
-    let dp = solve_scaled(&mut matrix, rhs);
-    let step = back_substitute(terms, point, &lacks, &groups, dp, &mut row);
-    let lists = [&step.y, &step.s, &step.eta, &step.p, &step.cap, &step.floor];
-    let finite = lists.iter().all(|list| list.iter().all(|x| x.is_finite()));
-    finite.then_some(step)
+/// Pivots below this part of the first are rounding: their unknowns stay as they are.
+const PIVOT: f64 = 1e-13;
+
+/// Where a step begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin<'a> {
+    pub market: &'a Market,
+    pub y: &'a [f64],
+    pub price: &'a [f64],
 }
 
-fn back_substitute(
-    terms: &Terms<'_>,
-    point: &Point,
-    lacks: &Lacks<'_>,
-    groups: &[GroupSystem],
-    dp: Vec<f64>,
-    row: &mut Row,
-) -> Point {
-    let (n, k) = (terms.scaled.n, terms.scaled.k);
-    let local: Vec<(f64, f64)> = groups.iter().map(|g| g.solve(&dp)).collect();
-    let mut step = Point {
-        y: vec![0.0; n * k],
-        s: vec![0.0; n * k],
-        u: vec![0.0; n],
-        eta: vec![0.0; n],
-        ..Point::default()
-    };
-    for l in 0..n {
-        row.load(terms, point, lacks, l);
-        let (dcap, dfloor) = terms.group_of[l].map_or((0.0, 0.0), |g| local[g]);
-        let lift = terms.lift[l] * dfloor;
-        for j in 0..k {
-            row.cost[j] = dp[j] + dcap * terms.load(l, j);
-        }
-        let change = row.va - dot(&row.dv, &row.cost) + row.q * lift;
-        let deta = row.omega * (row.b - row.eta * change);
-        step.eta[l] = deta;
-        step.u[l] = row.omega * (row.u * change + row.q * row.b);
-        for j in 0..k {
-            let e = l * k + j;
-            if terms.usable(e) {
-                step.s[e] = row.cost[j] - (deta + lift) * terms.scaled.value[e];
-                step.y[e] = row.a[j] - row.d[j] * step.s[e];
+/// The left-hand side, with the system of the prices factored. Its lists are kept from step to step.
+#[derive(Clone, Debug, Default)]
+pub(super) struct System {
+    /// `D`, row after row.
+    pub response: Vec<f64>,
+    pub kappa: Vec<f64>,
+    /// `g`, `h` and `f`.
+    pub income_slope: Vec<f64>,
+    pub demand_slope: Vec<f64>,
+    pub price_slope: Vec<f64>,
+    pairs: Vec<Pair>,
+    factors: Factors,
+}
+
+/// A right-hand side; `income` and `room` are any finite number where they do not bind.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Goal {
+    pub beta: Vec<f64>,
+    pub income: Vec<f64>,
+    pub room: Vec<f64>,
+    pub supply: Vec<f64>,
+}
+
+/// The changes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Change {
+    pub y: Vec<f64>,
+    pub alpha: Vec<f64>,
+    pub lambda: Vec<f64>,
+    pub price: Vec<f64>,
+}
+
+/// The inverse of a row's two equations, with the price that `dlambda` is counted from.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    centre: f64,
+    inverse: [f64; 3],
+}
+
+impl System {
+    /// Eliminates the rows and factors what remains, once `D`, `kappa` and the slopes are there.
+    pub fn factor(&mut self, Origin { market, y, price }: Origin<'_>) {
+        let (n, k) = (market.n, market.k);
+        let mut matrix = vec![0.0; k * k];
+        let (mut first, mut second) = (vec![0.0; k], vec![0.0; k]);
+        self.pairs.clear();
+        for l in 0..n {
+            let (d, y) = (&self.response[l * k..][..k], &y[l * k..][..k]);
+            let pair = Pair::new(d, &price[..k], self.income_slope[l], self.demand_slope[l]);
+            self.pairs.push(pair);
+            let (weight, kappa) = (market.weight[l], self.kappa[l]);
+            let [i11, i12, i22] = pair.inverse;
+            for j in 0..k {
+                let along = y[j] - kappa * d[j] * (price[j] - pair.centre);
+                let level = -kappa * d[j];
+                first[j] = weight * (i11 * along + i12 * level);
+                second[j] = weight * (i12 * along + i22 * level);
+            }
+            for (a, row) in matrix.chunks_exact_mut(k).enumerate() {
+                let (u1, u2) = (d[a] * (price[a] - pair.centre), d[a]);
+                for ((m, f), s) in row.iter_mut().zip(&first).zip(&second) {
+                    *m += u1 * f + u2 * s;
+                }
+                row[a] += weight * kappa * d[a];
             }
         }
-    }
-    for (g, &(dcap, dfloor)) in local.iter().enumerate() {
-        let slack = |dual: f64, slack: f64, change: f64, lack: f64| {
-            if slack > 0.0 { (lack - slack * change) / dual } else { 0.0 }
-        };
-        step.t.push(slack(point.cap[g], point.t[g], dcap, lacks.cap[g]));
-        step.r.push(slack(point.floor[g], point.r[g], dfloor, lacks.floor[g]));
-        step.cap.push(dcap);
-        step.floor.push(dfloor);
-    }
-    let rest = |j: usize| (lacks.price[j] - point.z[j] * dp[j]) / point.p[j];
-    let rest = |j: usize| if terms.able[j] > 0.0 { rest(j) } else { 0.0 };
-    step.z = (0..point.z.len()).map(rest).collect();
-    step.p = dp;
-    step
-}
-
-/// Solves the price system with its diagonal scaled to one: prices differ by orders of magnitude.
-fn solve_scaled(matrix: &mut [f64], mut rhs: Vec<f64>) -> Vec<f64> {
-    let k = rhs.len();
-    let scale: Vec<f64> = (0..k).map(|j| 1.0 / matrix[j * k + j].max(1e-300).sqrt()).collect();
-    for a in 0..k {
-        rhs[a] *= scale[a];
-        for b in 0..=a {
-            matrix[a * k + b] *= scale[a] * scale[b];
-        }
-    }
-    factor_spd(matrix, k);
-    solve_factored(matrix, &mut rhs);
-    rhs.iter_mut().zip(&scale).for_each(|(x, s)| *x *= s);
-    rhs
-}
-
-/// What the products and the equations lack.
-struct Lacks<'a> {
-    mu: f64,
-    affine: Option<(&'a Point, f64)>,
-    price: Vec<f64>,
-    cap: Vec<f64>,
-    floor: Vec<f64>,
-    sold: Vec<f64>,
-    load: Vec<f64>,
-    lifted: Vec<f64>,
-}
-
-impl<'a> Lacks<'a> {
-    fn new(terms: &Terms<'_>, point: &Point, mu: f64, affine: Option<(&'a Point, f64)>) -> Self {
-        let lack = |x: f64, y: f64, weight: f64, second: Option<(f64, f64)>| {
-            mu * weight - x * y - second.map_or(0.0, |(a, b)| a * b)
-        };
-        let groups = 0..terms.groups.len();
-        let (sold, load, lifted) = point.residuals(terms);
-        Lacks {
-            mu,
-            affine,
-            price: (0..point.z.len())
-                .map(|j| {
-                    lack(
-                        point.p[j],
-                        point.z[j],
-                        terms.able[j],
-                        affine.map(|(a, part)| (a.p[j], part * a.z[j])),
-                    )
-                })
-                .collect(),
-            cap: groups
-                .clone()
-                .map(|g| {
-                    let second = affine.map(|(a, part)| (a.cap[g], part * a.t[g]));
-                    lack(point.cap[g], point.t[g], terms.groups[g].weight, second)
-                })
-                .collect(),
-            floor: groups
-                .map(|g| {
-                    let second = affine.map(|(a, part)| (a.floor[g], part * a.r[g]));
-                    lack(point.floor[g], point.r[g], terms.groups[g].weight, second)
-                })
-                .collect(),
-            sold,
-            load,
-            lifted,
-        }
-    }
-}
-
-/// One row's part of the system.
-struct Row {
-    d: Vec<f64>,
-    a: Vec<f64>,
-    /// `D v`.
-    dv: Vec<f64>,
-    /// `1 - omega eta D_j v_j^2`: how much of its diagonal a type keeps in `P`, without cancellation.
-    keep: Vec<f64>,
-    /// `dy` for unchanged prices.
-    still: Vec<f64>,
-    cost: Vec<f64>,
-    va: f64,
-    q: f64,
-    omega: f64,
-    eta: f64,
-    u: f64,
-    b: f64,
-}
-
-impl Row {
-    fn new(k: usize) -> Self {
-        let zero = || vec![0.0; k];
-        Row {
-            d: zero(),
-            a: zero(),
-            dv: zero(),
-            keep: zero(),
-            still: zero(),
-            cost: zero(),
-            va: 0.0,
-            q: 0.0,
-            omega: 0.0,
-            eta: 0.0,
-            u: 0.0,
-            b: 0.0,
-        }
-    }
-
-    fn load(&mut self, terms: &Terms<'_>, point: &Point, lacks: &Lacks<'_>, l: usize) {
-        let k = self.d.len();
-        let value = terms.scaled.value(l);
-        (self.q, self.va) = (0.0, 0.0);
-        for j in 0..k {
-            let e = l * k + j;
-            if !terms.usable(e) {
-                (self.d[j], self.a[j], self.dv[j]) = (0.0, 0.0, 0.0);
-                continue;
+        for (j, f) in self.price_slope.iter().enumerate() {
+            if f.is_finite() {
+                matrix[j * k + j] += f;
+            } else {
+                matrix[j * k..][..k].fill(0.0);
+                (0..k).for_each(|i| matrix[i * k + j] = 0.0);
+                matrix[j * k + j] = 1.0;
             }
-            let second = lacks.affine.map_or(0.0, |(a, part)| part * a.y[e] * a.s[e]);
-            self.d[j] = point.y[e] / point.s[e];
-            self.a[j] = (lacks.mu - second) / point.s[e] - point.y[e];
-            self.dv[j] = self.d[j] * value[j];
-            self.q += self.dv[j] * value[j];
-            self.va += self.a[j] * value[j];
         }
-        (self.eta, self.u) = (point.eta[l], point.u[l]);
-        if self.u == 0.0 {
-            (self.omega, self.b) = (0.0, 0.0);
-            self.keep.fill(0.0);
-            self.still.fill(0.0);
-            return;
-        }
-        self.omega = 1.0 / (self.u + self.eta * self.q);
-        self.b = 1.0
-            - self.eta * self.u
-            - lacks.affine.map_or(0.0, |(a, part)| part * a.eta[l] * a.u[l]);
-        for j in 0..k {
-            let others = without(value, &self.dv, self.q, j);
-            self.keep[j] = (self.u + self.eta * others) * self.omega;
-            let others = without(value, &self.a, self.va, j);
-            self.still[j] =
-                self.a[j] * self.keep[j] + self.omega * self.dv[j] * (self.b - self.eta * others);
+        self.factors = Factors::new(matrix, k);
+    }
+
+    /// The changes that reach a goal.
+    pub fn solve(&self, origin: Origin<'_>, goal: &Goal, change: &mut Change) {
+        let Origin { market, y, price } = origin;
+        let (n, k) = (market.n, market.k);
+        change.price = self.factors.solve(&self.price_goal(origin, goal, change));
+        let dp = &change.price;
+        change.y.resize(n * k, 0.0);
+        for l in 0..n {
+            let (d, y) = (&self.response[l * k..][..k], &y[l * k..][..k]);
+            let (kappa, Pair { centre, inverse: [i11, i12, i22] }) = (self.kappa[l], self.pairs[l]);
+            let (mut along, mut level) = (0.0, 0.0);
+            for j in 0..k {
+                let pull = kappa * d[j] * dp[j];
+                along += y[j] * dp[j] - pull * (price[j] - centre);
+                level -= pull;
+            }
+            let alpha = change.alpha[l] + i11 * along + i12 * level;
+            let level = change.lambda[l] + i12 * along + i22 * level;
+            let (beta, dy) = (&goal.beta[l * k..][..k], &mut change.y[l * k..][..k]);
+            for j in 0..k {
+                let cost = kappa * dp[j] + (price[j] - centre) * alpha + level;
+                dy[j] = beta[j] - y[j] - d[j] * cost;
+            }
+            change.alpha[l] = alpha;
+            change.lambda[l] = level - centre * alpha;
         }
     }
 
-    fn add_to_prices(&self, weight: f64, matrix: &mut [f64], rhs: &mut [f64]) {
-        let k = self.d.len();
-        let couple = weight * self.omega * self.eta;
+    /// The right-hand side of the system of the prices. Leaves in `change` what `alpha` and `lambda` (counted
+    /// from the mean price) change by at unchanged prices.
+    fn price_goal(&self, origin: Origin<'_>, goal: &Goal, change: &mut Change) -> Vec<f64> {
+        let Origin { market, price, .. } = origin;
+        let k = market.k;
+        change.alpha.clear();
+        change.lambda.clear();
+        let mut rhs: Vec<f64> = goal.supply.iter().map(|m| -m).collect();
+        for l in 0..market.n {
+            let (d, beta) = (&self.response[l * k..][..k], &goal.beta[l * k..][..k]);
+            let Pair { centre, inverse: [i11, i12, i22] } = self.pairs[l];
+            let (mut spent, mut held) = (0.0, 0.0);
+            for j in 0..k {
+                spent += beta[j] * (price[j] - centre);
+                held += beta[j];
+            }
+            let over = held - goal.room[l];
+            let above = spent + centre * goal.room[l] - goal.income[l];
+            let (alpha, level) = (i11 * above + i12 * over, i12 * above + i22 * over);
+            change.alpha.push(alpha);
+            change.lambda.push(level);
+            let weight = market.weight[l];
+            for j in 0..k {
+                rhs[j] += weight * (beta[j] - d[j] * ((price[j] - centre) * alpha + level));
+            }
+        }
+        let slopes = rhs.iter_mut().zip(&self.price_slope);
+        slopes.filter(|(_, f)| f.is_infinite()).for_each(|(b, _)| *b = 0.0);
+        rhs
+    }
+}
+
+impl Pair {
+    fn new(d: &[f64], price: &[f64], g: f64, h: f64) -> Self {
+        let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
+        for (d, p) in d.iter().zip(price) {
+            sum += d;
+            first += d * p;
+            second += d * p * p;
+        }
+        match (g.is_finite(), h.is_finite()) {
+            (true, true) => {}
+            (true, false) => return Pair { centre: 0.0, inverse: [1.0 / (second + g), 0.0, 0.0] },
+            (false, true) => return Pair { centre: 0.0, inverse: [0.0, 0.0, 1.0 / (sum + h)] },
+            (false, false) => return Pair { centre: 0.0, inverse: [0.0; 3] },
+        }
+        let centre = if sum > 0.0 { first / sum } else { 0.0 };
+        let square = |(d, p): (&f64, &f64)| d * (p - centre) * (p - centre);
+        let spread = d.iter().zip(price).map(square).sum::<f64>() + g;
+        let determinant = spread * (sum + h) + centre * centre * h * sum;
+        let inverse = [sum + h, centre * h, spread + centre * centre * h];
+        Pair { centre, inverse: inverse.map(|x| x / determinant) }
+    }
+}
+
+/// Gauss's elimination with complete pivoting, rows and columns scaled alike.
+#[derive(Clone, Debug, Default)]
+struct Factors {
+    k: usize,
+    matrix: Vec<f64>,
+    scale: Vec<f64>,
+    rows: Vec<usize>,
+    columns: Vec<usize>,
+    rank: usize,
+}
+
+impl Factors {
+    fn new(mut matrix: Vec<f64>, k: usize) -> Self {
+        let scale: Vec<f64> =
+            (0..k).map(|j| matrix[j * k + j].abs().max(1e-300).sqrt().recip()).collect();
         for a in 0..k {
-            rhs[a] += weight * self.still[a];
-            matrix[a * k + a] += weight * self.d[a] * self.keep[a];
-            let dv = couple * self.dv[a];
-            for b in 0..a {
-                matrix[a * k + b] -= dv * self.dv[b];
+            (0..k).for_each(|b| matrix[a * k + b] *= scale[a] * scale[b]);
+        }
+        let (mut rows, mut columns): (Vec<usize>, Vec<usize>) =
+            ((0..k).collect(), (0..k).collect());
+        let mut rank = k;
+        let mut least = 0.0;
+        for step in 0..k {
+            let (mut best, mut at) = (0.0, (step, step));
+            for a in step..k {
+                for b in step..k {
+                    let size = matrix[rows[a] * k + columns[b]].abs();
+                    if size > best {
+                        (best, at) = (size, (a, b));
+                    }
+                }
+            }
+            if step == 0 {
+                least = best * PIVOT;
+            }
+            if best.is_nan() || best <= least {
+                rank = step;
+                break;
+            }
+            rows.swap(step, at.0);
+            columns.swap(step, at.1);
+            let pivot_row = rows[step] * k;
+            for &row in &rows[step + 1..] {
+                let factor = matrix[row * k + columns[step]] / matrix[pivot_row + columns[step]];
+                matrix[row * k + columns[step]] = factor;
+                for &b in &columns[step + 1..] {
+                    matrix[row * k + b] -= factor * matrix[pivot_row + b];
+                }
             }
         }
+        Factors { k, matrix, scale, rows, columns, rank }
     }
 
-    /// `P x`, into `out`.
-    fn apply(&self, x: &[f64], out: &mut [f64]) {
-        let along = dot(&self.dv, x);
-        for j in 0..x.len() {
-            let others = along - self.dv[j] * x[j];
-            out[j] = self.d[j] * self.keep[j] * x[j] - self.omega * self.eta * self.dv[j] * others;
-        }
-    }
-}
-
-/// The two equations of a group, `M d = c - B' dp`.
-struct GroupSystem {
-    m: [f64; 3],
-    c: [f64; 2],
-    b: [Vec<f64>; 2],
-    image: Vec<f64>,
-}
-
-impl GroupSystem {
-    fn new(terms: &Terms<'_>, point: &Point, lacks: &Lacks<'_>, g: usize) -> Self {
-        let k = terms.scaled.k;
-        let mut system = GroupSystem {
-            m: [0.0; 3],
-            c: [0.0; 2],
-            b: [vec![0.0; k], vec![0.0; k]],
-            image: vec![0.0; k],
-        };
-        if terms.groups[g].filled {
-            system.c[0] = -lacks.load[g];
-        } else if !terms.groups[g].load.is_empty() {
-            system.m[0] = point.t[g] / point.cap[g];
-            system.c[0] = lacks.cap[g] / point.cap[g] - lacks.load[g];
-        }
-        if terms.groups[g].floor {
-            system.m[2] = point.r[g] / point.floor[g];
-            system.c[1] = lacks.floor[g] / point.floor[g] + lacks.lifted[g];
-        }
-        system
-    }
-
-    fn add(&mut self, terms: &Terms<'_>, point: &Point, row: &Row, l: usize) {
-        let Some(g) = terms.group_of[l] else { return };
-        let group = &terms.groups[g];
-        let weight = terms.scaled.weight[l];
-        if !group.load.is_empty() {
-            row.apply(&group.load, &mut self.image);
-            self.m[0] += weight * dot(&group.load, &self.image);
-            self.c[0] += weight * dot(&group.load, &row.still);
-            self.b[0].iter_mut().zip(&self.image).for_each(|(b, x)| *b += weight * x);
-        }
-        if group.floor {
-            let part = weight * terms.lift[l] * row.omega;
-            self.m[2] += part * point.u[l] * row.q * terms.lift[l];
-            self.c[1] -= part * (point.u[l] * row.va + row.q * row.b);
-            self.b[1].iter_mut().zip(&row.dv).for_each(|(b, dv)| *b -= part * point.u[l] * dv);
-            if !group.load.is_empty() {
-                self.m[1] -= part * point.u[l] * dot(&row.dv, &group.load);
+    fn solve(&self, rhs: &[f64]) -> Vec<f64> {
+        let k = self.k;
+        let mut b: Vec<f64> = self.rows.iter().map(|&r| rhs[r] * self.scale[r]).collect();
+        for a in 0..self.rank {
+            for c in a + 1..k {
+                b[c] -= self.matrix[self.rows[c] * k + self.columns[a]] * b[a];
             }
         }
-    }
-
-    /// Replaces `M` by its inverse; a limit that the group does not have stays at zero.
-    fn close(&mut self) {
-        let [m11, m12, m22] = self.m;
-        self.m = match (m11 > 0.0, m22 > 0.0) {
-            (true, true) => {
-                let determinant = (m11 - m12 / m22 * m12).max(f64::EPSILON * m11);
-                let first = 1.0 / determinant;
-                let cross = -m12 / m22 * first;
-                [first, cross, 1.0 / m22 - cross * m12 / m22]
-            }
-            (true, false) => [1.0 / m11, 0.0, 0.0],
-            (false, true) => [0.0, 0.0, 1.0 / m22],
-            (false, false) => [0.0; 3],
-        };
-    }
-
-    fn add_to_prices(&self, matrix: &mut [f64], rhs: &mut [f64]) {
-        let k = rhs.len();
-        let [i11, i12, i22] = self.m;
-        let local = [i11 * self.c[0] + i12 * self.c[1], i12 * self.c[0] + i22 * self.c[1]];
-        for a in 0..k {
-            let (x, y) = (self.b[0][a], self.b[1][a]);
-            rhs[a] -= x * local[0] + y * local[1];
-            for b in 0..=a {
-                let (x2, y2) = (self.b[0][b], self.b[1][b]);
-                matrix[a * k + b] -= i11 * x * x2 + i12 * (x * y2 + y * x2) + i22 * y * y2;
-            }
+        let mut x = vec![0.0; k];
+        for a in (0..self.rank).rev() {
+            let row = self.rows[a] * k;
+            let known: f64 = (a + 1..self.rank)
+                .map(|c| self.matrix[row + self.columns[c]] * x[self.columns[c]])
+                .sum();
+            x[self.columns[a]] = (b[a] - known) / self.matrix[row + self.columns[a]];
         }
+        x.iter().zip(&self.scale).map(|(x, s)| x * s).collect()
     }
-
-    /// The changes of the prices of cap and floor.
-    fn solve(&self, dp: &[f64]) -> (f64, f64) {
-        let [i11, i12, i22] = self.m;
-        let c = [self.c[0] - dot(&self.b[0], dp), self.c[1] - dot(&self.b[1], dp)];
-        (i11 * c[0] + i12 * c[1], i12 * c[0] + i22 * c[1])
-    }
-}
-
-/// `sum_(i != j) v_i x_i` from the whole sum, summed anew where `j` is most of it.
-fn without(value: &[f64], x: &[f64], whole: f64, j: usize) -> f64 {
-    let own = value[j] * x[j];
-    if 4.0 * own.abs() <= 3.0 * whole.abs() {
-        return whole - own;
-    }
-    (0..value.len()).filter(|&i| i != j).map(|i| value[i] * x[i]).sum()
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

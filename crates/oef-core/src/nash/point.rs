@@ -1,292 +1,321 @@
-//! Points on the way of the interior-point method: variables, start, steps, how far they are.
+//! Points of the central path: the market's conditions with every product equal to `mu` times its unit.
+//!
+//! ```text
+//! s = kappa p + lambda - v,  kappa = alpha + thrift     y s = mu v         per row and type
+//! q = 1 - p.y                                           q alpha = mu       per row
+//! r = demand - 1.y                                      r lambda = mu      per row with a demand
+//! z = supply - sum_l weight_l y_l                       z p = mu unit      per type
+//! ```
+//!
+//! At given prices these are the central path of each row's own linear program, so a point is one of the
+//! prices and `mu` alone. The unit of `y s` is the speed itself: types that are slow for everybody have prices
+//! as small, and are to be priced as precisely.
+//!
+//! A row that has all it can use of its fastest GPUs keeps money, `alpha` goes to 0, and nothing would make
+//! it choose the cheaper of two types that are equally fast. `thrift` does: a small price of money on top,
+//! which goes to 0 with the root of `mu`, more slowly than what it has to outweigh.
 
-use super::newton::direction;
-use super::terms::Terms;
+use super::market::Market;
+use super::newton::{Change, Goal, Origin, System};
 
-/// Steps; 10 to 25 are usual, from ten rows to a hundred thousand.
-const STEPS_MAX: usize = 300;
-/// Steps without progress after which there will be none.
-const IDLE_MAX: usize = 15;
-/// Mean complementarity and residuals at which the prices are right to twelve digits or so.
-const CONVERGED: f64 = 1e-15;
-/// Residuals that are rounding once complementarity is far smaller.
-const ACCEPTED: f64 = 1e-11;
-/// Part of the way to the boundary that a step may take.
-const TO_BOUNDARY: f64 = 0.995;
-/// A step shorter than this asks whether the second-order terms are to blame.
-const SHORT: f64 = 0.1;
-/// The start keeps this much of everything free.
-const FREE: f64 = 0.1;
+/// The thrift at `mu = 1`.
+const THRIFT: f64 = 0.1;
 
-/// Primal and dual variables, in scaled units; also a direction in them.
-///
-/// ```text
-/// u_l = v_l.y_l                                        utility
-/// s_l = p + cap_g load_g - (eta_l + floor_g lift_l) v_l   above its worth
-/// eta_l u_l = 1                                        (from the logarithm)
-/// y s = mu,  p z = mu able,  cap t = mu weight_g,  floor r = mu weight_g
-/// sum_l weight_l y_l + z = 1,  sum_(l in g) weight_l load_g.y_l + t_g = 1
-/// sum_(l in g) weight_l lift_l u_l - r_g = 1
-/// ```
-///
-/// Everything but the products is linear: a step that is feasible in the first four lines stays so.
+/// The variables of the path; also a step in them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Point {
     pub y: Vec<f64>,
     pub s: Vec<f64>,
-    pub u: Vec<f64>,
-    pub eta: Vec<f64>,
-    pub p: Vec<f64>,
-    pub z: Vec<f64>,
-    pub cap: Vec<f64>,
-    pub t: Vec<f64>,
-    pub floor: Vec<f64>,
+    pub alpha: Vec<f64>,
+    pub q: Vec<f64>,
+    pub lambda: Vec<f64>,
     pub r: Vec<f64>,
+    pub price: Vec<f64>,
+    pub z: Vec<f64>,
+    pub thrift: f64,
 }
 
-/// Follows the path of centres from the start to its end, or as near as the arithmetic gets. Gives
-/// the best point and the number of steps; `None` if stopped.
-pub(super) fn follow(terms: &Terms<'_>, stop: &dyn Fn() -> bool) -> Option<(Point, usize)> {
-    let mut point = Point::start(terms);
-    let mut best = (point.distance(terms), point.clone());
-    let (mut idle, mut careful) = (0, false);
-    for steps in 0..STEPS_MAX {
-        let spent = best.0 <= ACCEPTED && point.mu(terms) <= 0.1 * CONVERGED;
-        if best.0 <= CONVERGED || spent || idle == IDLE_MAX {
-            return Some((best.1, steps));
-        }
-        if stop() {
-            return None;
-        }
-        let step = point.step(terms, careful);
-        let distance = point.distance(terms);
-        if !(distance.is_finite() && step > 0.0) {
-            return Some((best.1, steps));
-        }
-        idle = if distance < 0.99 * best.0 { 0 } else { idle + 1 };
-        careful = step < 0.5;
-        if distance < best.0 {
-            best = (distance, point.clone());
-        }
+/// What steps are computed with, kept from one to the next.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Work {
+    system: System,
+    goal: Goal,
+}
+
+/// The products that a step aims at, less the second-order terms of an earlier one.
+struct Products<'a> {
+    mu: f64,
+    affine: Option<&'a Point>,
+}
+
+impl Products<'_> {
+    fn money(&self, l: usize) -> f64 {
+        self.mu - self.affine.map_or(0.0, |a| a.alpha[l] * a.q[l])
     }
-    Some((best.1, STEPS_MAX))
+
+    fn room(&self, l: usize) -> f64 {
+        self.mu - self.affine.map_or(0.0, |a| a.lambda[l] * a.r[l])
+    }
+
+    fn left(&self, market: &Market, j: usize) -> f64 {
+        self.mu * market.unit[j] - self.affine.map_or(0.0, |a| a.price[j] * a.z[j])
+    }
+}
+
+/// What the units add up to.
+fn measure(market: &Market) -> f64 {
+    let limited = (0..market.n).filter(|&l| market.is_limited(l)).count();
+    let speeds: f64 = market.speed.iter().sum();
+    speeds + market.unit.iter().sum::<f64>() + (market.n + limited) as f64
+}
+
+pub(super) fn thrift(mu: f64) -> f64 {
+    THRIFT * mu.powf(0.4)
 }
 
 impl Point {
-    /// A point inside all bounds and caps, with all products of order one whatever the ranges of
-    /// speedups, weights and demands: type `j` divided among those who can use it, `y_lj = 1 / able_j`
-    /// (less under a cap), and prices above everybody's value by a part of `able_j`.
-    fn start(terms: &Terms<'_>) -> Self {
-        let scaled = terms.scaled;
-        let (n, k) = (scaled.n, scaled.k);
-        let kept = if terms.sells_out() { 1.0 } else { 1.0 - FREE };
-        let mut y: Vec<f64> = (0..n * k)
-            .map(|e| if terms.usable(e) { kept / terms.able[e % k] } else { 0.0 })
-            .collect();
-        for group in terms.groups.iter().filter(|g| !g.load.is_empty()) {
-            let load = load_of(terms, group, &y);
-            let kept = if group.filled { 1.0 } else { kept };
-            if load > kept || group.filled {
-                for &l in &group.rows {
-                    y[l * k..][..k].iter_mut().for_each(|y| *y *= kept / load);
-                }
-            }
-        }
-        let u: Vec<f64> = (0..n).map(|l| scaled.utility(l, &y, l)).collect();
-        let eta = u.iter().map(|&u| if u > 0.0 { 1.0 / u } else { 0.0 }).collect();
-        let mut point = Point { y, u, eta, ..Point::default() };
-        for group in &terms.groups {
-            let capped = !group.load.is_empty() && !group.filled;
-            point.cap.push(if capped { group.weight } else { 0.0 });
-            point.t.push(if capped { 1.0 - load_of(terms, group, &point.y) } else { 0.0 });
-            let reached: f64 = lifted(terms, group, &point.u);
-            point.floor.push(if group.floor { FREE * group.weight } else { 0.0 });
-            point.r.push(if group.floor { (reached - 1.0).max(FREE) } else { 0.0 });
-        }
-        let worth = |l: usize, e: usize| point.lambda(terms, l) * scaled.value[e];
-        let mut p: Vec<f64> = terms.able.iter().map(|able| FREE * able).collect();
-        for j in 0..k {
-            let value =
-                |l: usize| worth(l, l * k + j) - point.cap_price(terms, l) * terms.load(l, j);
-            p[j] += (0..n).filter(|l| terms.usable(l * k + j)).map(value).fold(0.0, f64::max);
-        }
-        point.s = (0..n * k)
-            .map(|e| {
-                let (l, j) = (e / k, e % k);
-                let cap = point.cap_price(terms, l) * terms.load(l, j);
-                if terms.usable(e) { p[j] + cap - worth(l, e) } else { 0.0 }
-            })
-            .collect();
-        point.z = if terms.sells_out() {
-            Vec::new()
-        } else {
-            point.sold(terms).iter().map(|sold| (1.0 - sold).max(0.5 * FREE)).collect()
+    /// A point near the path for a large `mu`, where the path is known: prices are so high that next to
+    /// nothing is bought.
+    pub fn start(market: &Market, mu: f64) -> Self {
+        let (n, k) = (market.n, market.k);
+        let price: Vec<f64> =
+            market.unit.iter().zip(&market.supply).map(|(u, m)| 1.5 * mu * u / m).collect();
+        let mut point = Point {
+            y: vec![0.0; n * k],
+            s: vec![1.0; n * k],
+            z: market.unit.iter().zip(&price).map(|(u, p)| mu * u / p).collect(),
+            price,
+            thrift: thrift(mu),
+            ..Point::default()
         };
-        point.p = p;
+        for l in 0..n {
+            let speed = market.speed(l);
+            let alpha = mu * (1.0 + speed.iter().sum::<f64>());
+            let limited = market.is_limited(l);
+            let r = if limited { 0.5 * market.demand[l] } else { f64::INFINITY };
+            let lambda = if limited { mu / r } else { 0.0 };
+            for j in (0..k).filter(|&j| speed[j] > 0.0) {
+                let s = (alpha + point.thrift) * point.price[j] + lambda;
+                point.s[l * k + j] = s;
+                point.y[l * k + j] = mu * speed[j] / s;
+            }
+            point.alpha.push(alpha);
+            point.q.push(mu / alpha);
+            point.lambda.push(lambda);
+            point.r.push(r);
+        }
         point
     }
 
-    /// What a unit of row `l`'s utility is worth to it and towards its floor.
-    pub fn lambda(&self, terms: &Terms<'_>, l: usize) -> f64 {
-        self.eta[l] + terms.group_of[l].map_or(0.0, |g| self.floor[g] * terms.lift[l])
+    /// The mean of the products in their units.
+    pub fn mu(&self, market: &Market) -> f64 {
+        let sum = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let limited = (0..market.n).filter(|&l| market.is_limited(l));
+        let full: f64 = limited.map(|l| self.lambda[l] * self.r[l]).sum();
+        let products =
+            sum(&self.y, &self.s) + sum(&self.alpha, &self.q) + sum(&self.price, &self.z);
+        (products + full) / measure(market)
     }
 
-    fn cap_price(&self, terms: &Terms<'_>, l: usize) -> f64 {
-        terms.group_of[l].map_or(0.0, |g| self.cap[g])
-    }
-
-    pub fn sold(&self, terms: &Terms<'_>) -> Vec<f64> {
-        let (k, weight) = (terms.scaled.k, &terms.scaled.weight);
-        let mut sold = vec![0.0; k];
-        for (row, weight) in self.y.chunks_exact(k).zip(weight) {
-            for (sold, y) in sold.iter_mut().zip(row) {
-                *sold += weight * y;
-            }
-        }
-        sold
-    }
-
-    /// What is missing on the capacities, the caps and the floors.
-    pub fn residuals(&self, terms: &Terms<'_>) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
-        let free = |j: usize| self.z.get(j).copied().unwrap_or(0.0);
-        let sold = self.sold(terms).into_iter().enumerate().map(|(j, sold)| 1.0 - sold - free(j));
-        let mut caps = vec![0.0; terms.groups.len()];
-        let mut floors = vec![0.0; terms.groups.len()];
-        for (g, group) in terms.groups.iter().enumerate() {
-            if !group.load.is_empty() {
-                caps[g] = 1.0 - load_of(terms, group, &self.y) - self.t[g];
-            }
-            if group.floor {
-                floors[g] = 1.0 + self.r[g] - lifted(terms, group, &self.u);
-            }
-        }
-        (sold.collect(), caps, floors)
-    }
-
-    /// Mean complementarity: products over the weights they are to be proportional to.
-    fn mu(&self, terms: &Terms<'_>) -> f64 {
-        let k = terms.scaled.k;
-        let mut sum = 0.0;
-        for (l, weight) in terms.scaled.weight.iter().enumerate() {
-            let row = l * k..(l + 1) * k;
-            let own: f64 = self.y[row.clone()].iter().zip(&self.s[row]).map(|(y, s)| y * s).sum();
-            sum += weight * own;
-        }
-        let pairs = [(&self.p, &self.z), (&self.cap, &self.t), (&self.floor, &self.r)];
-        for (a, b) in pairs {
-            sum += a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        }
-        sum / terms.measure
-    }
-
-    /// How far from the optimum: the mean complementarity, or the greatest residual.
-    fn distance(&self, terms: &Terms<'_>) -> f64 {
-        let (sold, caps, floors) = self.residuals(terms);
-        let linear = sold.iter().chain(&caps).chain(&floors).fold(0.0_f64, |m, x| m.max(x.abs()));
-        let products = self.eta.iter().zip(&self.u).filter(|&(_, &u)| u != 0.0);
-        let unit = products.fold(0.0_f64, |m, (a, b)| m.max((a * b - 1.0).abs()));
-        let numbers = self.mu(terms) + linear + unit;
-        if numbers.is_nan() {
-            return f64::NAN;
-        }
-        // Linear residuals stop falling at the rounding of their sums.
-        self.mu(terms).max(1e-2 * linear).max(1e-2 * unit)
-    }
-
-    /// One predictor-corrector step; `careful` steps towards the centre. Gives the step's length.
-    fn step(&mut self, terms: &Terms<'_>, careful: bool) -> f64 {
-        let mu = self.mu(terms);
-        let Some(affine) = direction(terms, self, 0.0, None) else { return 0.0 };
-        let length = self.length(&affine).min(1.0);
-        let least = if careful { 0.3 } else { 1e-4 };
-        let sigma = (self.mu_after(terms, &affine, length) / mu).clamp(0.0, 1.0).powi(3);
-        let target = sigma.max(least) * mu;
-        let Some(mut full) = direction(terms, self, target, Some((&affine, 1.0))) else {
-            return 0.0;
+    /// The same after a part of a step.
+    pub fn mu_after(&self, market: &Market, step: &Point, part: f64) -> f64 {
+        let sum = |a: &[f64], da: &[f64], b: &[f64], db: &[f64]| -> f64 {
+            let pairs = a.iter().zip(da).zip(b.iter().zip(db));
+            pairs.map(|((a, da), (b, db))| (a + part * da) * (b + part * db)).sum()
         };
-        if self.length(&full) < SHORT {
-            // The second-order terms belong to a full step; of a short one they may be all there is.
-            let second = Some((&affine, length * length));
-            let Some(other) = direction(terms, self, target, second) else { return 0.0 };
-            if self.length(&other) > self.length(&full) {
-                full = other;
+        let products = sum(&self.y, &step.y, &self.s, &step.s)
+            + sum(&self.alpha, &step.alpha, &self.q, &step.q)
+            + sum(&self.price, &step.price, &self.z, &step.z);
+        let after =
+            |l: usize| (self.lambda[l] + part * step.lambda[l]) * (self.r[l] + part * step.r[l]);
+        let full: f64 = (0..market.n).filter(|&l| market.is_limited(l)).map(after).sum();
+        (products + full) / measure(market)
+    }
+
+    /// How far this is from the path's point of `mu`: the greatest relative error of a product or a slack.
+    pub fn deviation(&self, market: &Market, mu: f64) -> f64 {
+        let k = market.k;
+        let mut most = 0.0_f64;
+        let mut look = |error: f64, scale: f64| {
+            let error = (error / scale).abs();
+            most = if error <= most { most } else { error };
+        };
+        let mut left = market.supply.clone();
+        for l in 0..market.n {
+            let (v, y, s) = (market.speed(l), &self.y[l * k..][..k], &self.s[l * k..][..k]);
+            let kappa = self.alpha[l] + self.thrift;
+            let (mut spent, mut held) = (0.0, 0.0);
+            for j in (0..k).filter(|&j| v[j] > 0.0) {
+                look(y[j] * s[j] - mu * v[j], mu * v[j]);
+                look(kappa * self.price[j] + self.lambda[l] - v[j] - s[j], s[j]);
+                spent += self.price[j] * y[j];
+                held += y[j];
+                left[j] -= market.weight[l] * y[j];
+            }
+            look(self.alpha[l] * self.q[l] - mu, mu);
+            look(1.0 - spent - self.q[l], self.q[l]);
+            if market.is_limited(l) {
+                look(self.lambda[l] * self.r[l] - mu, mu);
+                look(market.demand[l] - held - self.r[l], self.r[l]);
             }
         }
-        let length = (TO_BOUNDARY * self.length(&full)).min(1.0);
-        for (x, d) in self.lists_mut().into_iter().zip(full.lists()) {
-            x.iter_mut().zip(d).for_each(|(x, d)| *x += length * d);
+        for j in 0..k {
+            look(self.price[j] * self.z[j] - mu * market.unit[j], mu * market.unit[j]);
+            look(left[j] - self.z[j], self.z[j]);
         }
-        for l in 0..terms.scaled.n {
-            self.u[l] = terms.scaled.utility(l, &self.y, l);
-        }
-        length
+        most
     }
 
-    /// Everything but the utilities, in pairs whose products tend to zero; then `eta`.
-    fn lists(&self) -> [&Vec<f64>; 9] {
-        [&self.y, &self.s, &self.z, &self.p, &self.t, &self.cap, &self.r, &self.floor, &self.eta]
-    }
-
-    fn lists_mut(&mut self) -> [&mut Vec<f64>; 9] {
-        [
-            &mut self.y,
-            &mut self.s,
-            &mut self.z,
-            &mut self.p,
-            &mut self.t,
-            &mut self.cap,
-            &mut self.r,
-            &mut self.floor,
-            &mut self.eta,
-        ]
-    }
-
-    /// The mean complementarity after a step.
-    fn mu_after(&self, terms: &Terms<'_>, step: &Point, length: f64) -> f64 {
-        let product = |x: f64, dx: f64, s: f64, ds: f64| (x + length * dx) * (s + length * ds);
-        let k = terms.scaled.k;
-        let mut sum = 0.0;
-        for (l, weight) in terms.scaled.weight.iter().enumerate() {
-            let row = l * k..(l + 1) * k;
-            let own = row.map(|e| product(self.y[e], step.y[e], self.s[e], step.s[e]));
-            sum += weight * own.sum::<f64>();
-        }
-        let (now, change) = (self.lists(), step.lists());
-        for pair in [2, 4, 6] {
-            let (x, s, dx, ds) = (now[pair], now[pair + 1], change[pair], change[pair + 1]);
-            sum += (0..x.len()).map(|i| product(x[i], dx[i], s[i], ds[i])).sum::<f64>();
-        }
-        sum / terms.measure
-    }
-
-    /// How far one can go in a direction before something reaches zero.
-    fn length(&self, step: &Point) -> f64 {
-        let shorter = |length: f64, (x, d): (&f64, &f64)| {
-            if *d < 0.0 && -x / d < length { -x / d } else { length }
+    /// Prepares Newton's steps from here.
+    pub fn prepare(&self, market: &Market, work: &mut Work) {
+        let ratio = |to: &mut Vec<f64>, a: &[f64], b: &[f64]| {
+            to.clear();
+            to.extend(a.iter().zip(b).map(|(a, b)| a / b));
         };
-        let mut length = 1.0 / TO_BOUNDARY;
-        for (x, d) in self.lists().into_iter().zip(step.lists()) {
-            if std::ptr::eq(x, &self.cap) {
-                // The price of a cap that is to be filled may have any sign; it has no slack.
-                let slack = x.iter().zip(d).zip(&self.t).filter(|&(_, &t)| t > 0.0);
-                length = slack.map(|(pair, _)| pair).fold(length, shorter);
+        let system = &mut work.system;
+        ratio(&mut system.response, &self.y, &self.s);
+        ratio(&mut system.income_slope, &self.q, &self.alpha);
+        ratio(&mut system.demand_slope, &self.r, &self.lambda);
+        ratio(&mut system.price_slope, &self.z, &self.price);
+        system.kappa.clear();
+        system.kappa.extend(self.alpha.iter().map(|a| a + self.thrift));
+        system.factor(Origin { market, y: &self.y, price: &self.price });
+    }
+
+    /// The step towards `mu` and a thrift, with the second-order terms of an earlier one.
+    pub fn step(
+        &self,
+        market: &Market,
+        work: &mut Work,
+        (mu, thrift): (f64, f64),
+        affine: Option<&Point>,
+        step: &mut Point,
+    ) {
+        let (n, k) = (market.n, market.k);
+        step.s.resize(n * k, 0.0);
+        self.aim(market, &mut work.goal, (mu, thrift), affine, &mut step.s);
+        // The lists go to and fro, so that nothing has to be made anew.
+        let mut change = Change {
+            y: std::mem::take(&mut step.y),
+            alpha: std::mem::take(&mut step.alpha),
+            lambda: std::mem::take(&mut step.lambda),
+            price: std::mem::take(&mut step.price),
+        };
+        let origin = Origin { market, y: &self.y, price: &self.price };
+        work.system.solve(origin, &work.goal, &mut change);
+        let Change { y, alpha, lambda, price } = change;
+        for l in 0..n {
+            let (v, s) = (market.speed(l), &mut step.s[l * k..][..k]);
+            let kappa = self.alpha[l] + self.thrift;
+            for j in 0..k {
+                let change = kappa * price[j] + self.price[j] * alpha[l] + lambda[l];
+                s[j] = if v[j] > 0.0 { s[j] + change } else { 0.0 };
+            }
+        }
+        let slack = |product: f64, dual: f64, slack: f64, change: f64| {
+            if slack.is_finite() { (product - slack * change) / dual - slack } else { 0.0 }
+        };
+        let goal = Products { mu, affine };
+        let q = (0..n).map(|l| slack(goal.money(l), self.alpha[l], self.q[l], alpha[l]));
+        step.q.clear();
+        step.q.extend(q);
+        let r = (0..n).map(|l| slack(goal.room(l), self.lambda[l], self.r[l], lambda[l]));
+        step.r.clear();
+        step.r.extend(r);
+        let left = |j: usize| goal.left(market, j);
+        step.z = (0..k).map(|j| slack(left(j), self.price[j], self.z[j], price[j])).collect();
+        step.thrift = thrift - self.thrift;
+        (step.y, step.alpha, step.lambda, step.price) = (y, alpha, lambda, price);
+    }
+
+    /// The right-hand side of a step; `lacks` becomes what `s` lacks.
+    fn aim(
+        &self,
+        market: &Market,
+        goal: &mut Goal,
+        (mu, thrift): (f64, f64),
+        affine: Option<&Point>,
+        lacks: &mut [f64],
+    ) {
+        let (n, k) = (market.n, market.k);
+        let wanted = Products { mu, affine };
+        let price = &self.price[..k];
+        let sold = |j: usize| market.supply[j] - wanted.left(market, j) / price[j];
+        goal.supply = (0..k).map(sold).collect();
+        goal.beta.resize(n * k, 0.0);
+        goal.income.clear();
+        goal.room.clear();
+        for l in 0..n {
+            let row = l * k..(l + 1) * k;
+            let (v, y, s) = (market.speed(l), &self.y[row.clone()], &self.s[row.clone()]);
+            let (kappa, lambda) = (self.alpha[l] + thrift, self.lambda[l]);
+            let (beta, lack) = (&mut goal.beta[row.clone()], &mut lacks[row.clone()]);
+            let mut crossed = 0.0;
+            if let Some(a) = affine {
+                let (dy, ds, dp) = (&a.y[row.clone()], &a.s[row], &a.price[..k]);
+                for j in 0..k {
+                    lack[j] = kappa * price[j] + lambda - v[j] - s[j] + a.alpha[l] * dp[j];
+                    beta[j] = (mu * v[j] - dy[j] * ds[j] - y[j] * lack[j]) / s[j];
+                    crossed += dp[j] * dy[j];
+                }
             } else {
-                length = x.iter().zip(d).fold(length, shorter);
+                for j in 0..k {
+                    lack[j] = kappa * price[j] + lambda - v[j] - s[j];
+                    beta[j] = (mu * v[j] - y[j] * lack[j]) / s[j];
+                }
+            }
+            goal.income.push(1.0 - wanted.money(l) / self.alpha[l] - crossed);
+            let limited = market.is_limited(l);
+            goal.room.push(if limited { market.demand[l] - wanted.room(l) / lambda } else { 0.0 });
+        }
+    }
+
+    /// How far a step can go until something reaches zero, at most a thousand times its length.
+    pub fn reach(&self, step: &Point) -> f64 {
+        let mut shrinks = 1e-3;
+        for (at, by) in self.lists().into_iter().zip(step.lists()) {
+            for (a, d) in at.iter().zip(by) {
+                // Both are zero where a row has no demand or cannot run.
+                if -d > shrinks * a {
+                    shrinks = -d / a;
+                }
             }
         }
-        length
+        1.0 / shrinks
     }
-}
 
-fn load_of(terms: &Terms<'_>, group: &super::terms::Group, y: &[f64]) -> f64 {
-    let k = terms.scaled.k;
-    let row = |&l: &usize| {
-        let load: f64 = group.load.iter().zip(&y[l * k..][..k]).map(|(a, y)| a * y).sum();
-        terms.scaled.weight[l] * load
-    };
-    group.rows.iter().map(row).sum()
-}
+    pub fn scale(&mut self, factor: f64) {
+        self.lists_mut().into_iter().flatten().for_each(|d| *d *= factor);
+        self.thrift *= factor;
+    }
 
-fn lifted(terms: &Terms<'_>, group: &super::terms::Group, u: &[f64]) -> f64 {
-    group.rows.iter().map(|&l| terms.scaled.weight[l] * terms.lift[l] * u[l]).sum()
+    pub fn advance(&mut self, step: &Point, part: f64) {
+        let lists = self.lists_mut();
+        for (at, by) in lists.into_iter().zip(step.lists()) {
+            at.iter_mut().zip(by).for_each(|(a, d)| *a += part * d);
+        }
+        self.thrift += part * step.thrift;
+    }
+
+    /// A step relative to the variables, in a list.
+    pub fn relative(&self, step: &Point) -> Vec<f64> {
+        let lists = self.lists().into_iter().zip(step.lists());
+        let ratio = |(a, d): (&f64, &f64)| if *d == 0.0 { 0.0 } else { d / a };
+        lists.flat_map(|(at, by)| at.iter().zip(by).map(ratio)).collect()
+    }
+
+    pub fn is_finite(&self) -> bool {
+        // Whatever is wrong in a row is wrong in its prices of money and demand.
+        let lists = [&self.alpha, &self.lambda, &self.price];
+        lists.iter().all(|list| list.iter().all(|x| x.is_finite()))
+    }
+
+    fn lists(&self) -> [&Vec<f64>; 8] {
+        [&self.y, &self.s, &self.alpha, &self.q, &self.lambda, &self.r, &self.price, &self.z]
+    }
+
+    fn lists_mut(&mut self) -> [&mut Vec<f64>; 8] {
+        let Point { y, s, alpha, q, lambda, r, price, z, .. } = self;
+        [y, s, alpha, q, lambda, r, price, z]
+    }
 }

@@ -3,6 +3,7 @@
 mod demand;
 mod edit;
 mod limits;
+mod profile;
 mod reference;
 #[cfg(feature = "serde")]
 mod serial;
@@ -11,6 +12,7 @@ mod validate;
 
 pub use demand::water_fill;
 pub use limits::{MAX_COOPERATIVE_PROFILES, MAX_GPU_TYPES, MAX_WORKLOADS};
+pub use profile::{UnusableProfile, check_profile};
 pub use spec::{GpuSpec, ProblemSpec, TenantSpec, WorkloadSpec};
 pub(crate) use validate::edit_distance;
 pub use validate::{Field, InvalidProblem, ProblemError};
@@ -114,7 +116,8 @@ impl Problem {
     ///
     /// Declared in the problem, or else the type that is slowest for the most weight. A workload that
     /// cannot run there is normalised by its slowest runnable type, multiplied by the (weighted)
-    /// median speedup of that type among the workloads that run on both.
+    /// median speedup of that type among the workloads that run on both (at most 1,000, at least 1/1,000: one
+    /// tenant's odd profile must not make another's figures meaningless).
     pub fn reference(&self) -> TypeId {
         self.reference
     }

@@ -1,5 +1,6 @@
 //! The reference type and the normalisation of profiles: part of the fairness contract.
 
+use super::profile::MAX_RATIO;
 use super::{GpuType, Workload};
 use crate::ids::TypeId;
 
@@ -29,6 +30,10 @@ pub(super) fn derive(types: &[GpuType], workloads: &[Workload]) -> TypeId {
     TypeId(best)
 }
 
+/// A median speedup beyond this factor counts as this factor. No two gpu types differ by that much for most
+/// workloads; where few run on both types, one odd profile would otherwise decide how all others count.
+const MEDIAN_MAX: f64 = 1000.0;
+
 /// Fills in every workload's speedups.
 pub(super) fn normalise(reference: TypeId, workloads: &mut [Workload]) {
     let r = reference.0;
@@ -51,6 +56,9 @@ pub(super) fn normalise(reference: TypeId, workloads: &mut [Workload]) {
                 .filter(|&j| own[j] == slowest)
                 .map(|j| median_speedup(j, r, workloads))
                 .fold(f64::INFINITY, f64::min);
+            let fastest = own.iter().copied().fold(slowest, f64::max);
+            let factor =
+                factor.clamp(1.0 / MEDIAN_MAX, MEDIAN_MAX).min(MAX_RATIO * slowest / fastest);
             (l, own.iter().map(|thr| thr / slowest * factor).collect())
         })
         .collect();

@@ -1,5 +1,6 @@
 //! From a description to a problem, or to the list of everything that is wrong with it.
 
+use super::profile::{MAX_NUMBER, UnusableProfile, check_profile};
 use super::{
     GpuType, Problem, ProblemSpec, Tenant, Workload, demand, limits, reference, total_weight,
 };
@@ -90,7 +91,6 @@ impl Checker<'_> {
         let reference_declared = reference.is_some();
         let reference = reference.unwrap_or_else(|| reference::derive(&types, &workloads));
         reference::normalise(reference, &mut workloads);
-        self.check_range(&workloads);
         let total_weight = total_weight(&tenants);
         Some(Problem { types, tenants, workloads, reference, reference_declared, total_weight })
     }
@@ -248,6 +248,12 @@ impl Checker<'_> {
             let hint = "give it a throughput above 0 on at least one gpu type";
             self.wrong(Field::WorkloadThroughput(t, w), message, hint);
         }
+        if let Err(UnusableProfile::Range { low, high }) = check_profile(&throughput) {
+            let message = format!("{who} has throughputs from {low:e} to {high:e}");
+            let hint =
+                "the throughputs of a workload differ by a factor of 1e9 at most; check the units";
+            self.wrong(Field::WorkloadThroughput(t, w), message, hint);
+        }
         throughput
     }
 
@@ -277,35 +283,10 @@ impl Checker<'_> {
             self.wrong(field, message, hint);
         }
     }
-
-    /// Speedups that differ by more than double precision can resolve would make every figure noise.
-    fn check_range(&mut self, workloads: &[Workload]) {
-        let mut place = (0, 0);
-        for workload in workloads {
-            if workload.tenant.0 != place.0 {
-                place = (workload.tenant.0, 0);
-            }
-            let runnable = workload.speedup.iter().copied().filter(|&s| s > 0.0);
-            let (low, high) =
-                runnable.fold((f64::INFINITY, 0.0_f64), |(l, h), s| (l.min(s), h.max(s)));
-            if !(low >= 1.0 / MAX_SPEEDUP && high <= MAX_SPEEDUP) {
-                let message =
-                    format!("workload `{}` has speedups from {low:e} to {high:e}", workload.name);
-                let hint =
-                    "speedups over the reference type lie between 1e-9 and 1e9; check the units";
-                self.wrong(Field::WorkloadThroughput(place.0, place.1), message, hint);
-            }
-            place.1 += 1;
-        }
-    }
 }
 
-/// Counts, weights and raw throughputs up to here keep every product of three finite.
-const MAX_NUMBER: f64 = 1e100;
 /// The least weight that still leaves its reciprocal finite in every product.
 const MIN_WEIGHT: f64 = 1e-100;
-/// No two gpu types differ by nine orders of magnitude; a unit mistake does.
-const MAX_SPEEDUP: f64 = 1e9;
 
 fn known_types(name: &str, by_name: &BTreeMap<&str, usize>) -> String {
     let nearest = by_name.keys().min_by_key(|known| edit_distance(name, known));

@@ -7,7 +7,7 @@ use super::policy::Policy;
 use super::verdict::Verdict;
 use super::watch::Guard;
 use crate::ids::WorkloadKey;
-use crate::tenant::{Profile, Provenance};
+use crate::profile::{Profile, Provenance};
 
 /// An estimate is nobody's word: what was seen is better as soon as it rests on some eight windows on each of
 /// two types.

@@ -3,9 +3,10 @@
 
 use super::deficit::{Claim, Selection};
 use super::pick::{Types, count_types};
-use super::queue::{Held, pays};
+use super::queue::Held;
 use crate::ids::Slot;
 use crate::reason::StartReason;
+use crate::settings::pays;
 use crate::time::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -3,7 +3,7 @@
 use crate::class::{Class, WaitingKey};
 use crate::ids::{JobId, Slot, WorkloadKey};
 use crate::job::Job;
-use crate::settings::Settings;
+use crate::settings::pays;
 use crate::state::State;
 use crate::time::Span;
 use std::cmp::Reverse;
@@ -241,10 +241,4 @@ pub(crate) fn pace(state: &State, slot: Slot) -> f64 {
     let gpus = state.target(slot).map_or(&[][..], |lease| &lease.gpus);
     let on = gpus.iter().map(|&g| profile.on(state.cluster.type_of(g).0));
     on.fold(f64::INFINITY, f64::min) * (1.0 - state.settings.spread_loss.clamp(0.0, 1.0))
-}
-
-/// Whether a faster place wins back the restart within the horizon.
-pub(crate) fn pays(settings: &Settings, speed: f64, now: f64) -> bool {
-    let (cost, horizon) = (settings.restart_cost.seconds(), settings.horizon.seconds());
-    speed * (horizon - cost).max(0.0) > now * horizon
 }

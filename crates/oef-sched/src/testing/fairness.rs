@@ -247,3 +247,44 @@ impl Balance {
         }
     }
 }
+
+// What the upper limit of the accounts cuts is counted, so that a limit that hides a debt would show.
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn limits_cut_nothing_from_single_gpu_jobs(seed: u64, stickiness in 1..3, min_run in 0..2u64) {
+        let stickiness = f64::from(stickiness) / 2.0;
+        let kind = Kind { gangs: &[1], stickiness, min_run, budget: true };
+        let mut fixed = Fixed::new(seed, &kind);
+        fixed.run(400);
+        for workload in fixed.world.state.workloads() {
+            prop_assert!(workload.cut() == 0.0, "{} lost {}", workload.name, workload.cut());
+        }
+    }
+
+    #[test]
+    fn what_limits_cut_is_left_over_or_another_has_it(
+        seed: u64,
+        gangs: bool,
+        stickiness in 0..3,
+        min_run in 0..4u64,
+    ) {
+        let gangs = if gangs { GANGS.gangs } else { &[1] };
+        let stickiness = f64::from(stickiness) / 2.0;
+        let mut fixed = Fixed::new(seed, &Kind { gangs, stickiness, min_run, budget: true });
+        let left_over = left_over(&mut fixed, ROUNDS);
+        let state = &fixed.world.state;
+        // Gangs exchange GPUs of one type for those of another at their own speeds.
+        let rate = |w: &Workload| {
+            let speeds = || w.profile.throughput.iter().copied().filter(|&s| s > 0.0);
+            speeds().fold(0.0, f64::max) / speeds().fold(f64::INFINITY, f64::min)
+        };
+        let rate = state.workloads().iter().map(rate).fold(1.0, f64::max);
+        let gifts: f64 = state.workloads().iter().map(Workload::extra).sum();
+        let debts: f64 = state.workloads().iter().flat_map(|w| w.deficits()).map(|d| -d.min(0.0)).sum();
+        let cut: f64 = state.workloads().iter().map(Workload::cut).sum();
+        let most = rate * (left_over + gifts + debts);
+        prop_assert!(cut <= most + 1e-6, "{cut} cut; {left_over} left over, {gifts} given, {debts} owed by others");
+    }
+}

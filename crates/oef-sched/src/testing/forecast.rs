@@ -103,7 +103,7 @@ fn reasons_say_what_a_job_waits_for() {
     let expected = [
         (
             gang,
-            "its workload saves up for 4 GPUs: 1.00 of k80 in each round, 0.00 GPU-rounds so far; expected in round 3",
+            "its workload saves up for 4 GPUs: 1.00 of k80 in each round, balance +0.00 GPU-rounds; expected in round 3",
         ),
         (behind, "job 9 of its workload goes first; expected in round 6"),
         (huge, "needs 5 GPUs at once; it can have 4 at most"),
@@ -131,13 +131,13 @@ fn tenants_are_told_what_they_have_and_why() {
     world.submit(keys[6], 1);
     let said = |t: usize| why_tenant(&world.state, tenant(t)).map(|f| f.sentence);
     let expected = [
-        "is entitled to 2.00 of k80, 1.00 of v100, by weight 1.00 of 4.00; it has 3 and 17 jobs waiting",
-        "is entitled to 1.00 of v100, all that its jobs can use; it has 1",
-        "is entitled to 1.00 of v100, all that its limit allows; it has 1 and 19 jobs waiting",
-        "is entitled to 2.00 of k80, 1.00 of v100, by weight 1.00 of 4.00; it has 3 and 17 jobs waiting",
+        "is entitled to 2.00 of k80, 1.00 of v100, with weight 1.00 of 4.00; it holds 3, 17 jobs waiting",
+        "is entitled to 1.00 of v100, all that its jobs can use; it holds 1",
+        "is entitled to 1.00 of v100, all that its limit allows; it holds 1, 19 jobs waiting",
+        "is entitled to 2.00 of k80, 1.00 of v100, with weight 1.00 of 4.00; it holds 3, 17 jobs waiting",
         "is suspended: 2 jobs held",
         "has no jobs",
-        "has its first share in the next round; it has 0 and 1 job waiting",
+        "has its first share in the next round; it holds 0, 1 job waiting",
     ];
     for (t, expected) in expected.into_iter().enumerate() {
         assert_eq!(said(t).as_deref(), Some(expected), "{}", names[t]);

@@ -68,7 +68,7 @@ fn a_tenant_with_a_limit_leaves_the_rest_to_others() {
     assert_eq!([a, b].map(|w| world.state.workloads()[w.0].share_on(0)), [2.0, 6.0]);
     let waits = world.state.jobs().find(|job| job.state() == JobState::Queued);
     let waits = waits.map_or(JobId(0), |job| job.spec().id);
-    assert_eq!(said(&world, waits), "needs 1 GPUs; its tenant has 2 of the 2 it may have");
+    assert_eq!(said(&world, waits), "needs 1 GPU; its tenant has 2 of the 2 it may have");
     assert_eq!(said(&world, gang), "needs 3 GPUs at once; its tenant may have 2");
     // Nobody else wants them, and still.
     for job in world.state.jobs().map(|job| job.spec().id).collect::<Vec<_>>() {

@@ -173,7 +173,7 @@ fn a_tenant_with_one_job_keeps_the_best_part_of_its_share() {
         assert_eq!(world.runs_on(job), "v100");
     }
     let shares = |w: WorkloadKey| world.state.workloads()[w.0].share.clone();
-    assert_eq!(shares(one), [0.0, 1.0]);
+    assert!(shares(one)[0] < 1e-9 && (shares(one)[1] - 1.0).abs() < 1e-9, "{:?}", shares(one));
     assert!((shares(many).iter().sum::<f64>() - 15.0).abs() < 1e-6, "no share is wasted");
 }
 

@@ -18,6 +18,10 @@ pub struct Gauges {
     pub sharing_incentive: Option<f64>,
     /// The largest envy in the last certificate; 0: none.
     pub worst_envy: Option<f64>,
+    /// Workloads with live jobs that cannot be part of the problem and have no share.
+    pub left_out: u64,
+    /// Whether the shares are not those of the mechanism.
+    pub shares_failed: bool,
     /// The number of the last journalled record.
     pub journal_seq: u64,
 }

@@ -9,8 +9,8 @@ use crate::view;
 use crate::world::World;
 use oef_api::types::{
     Cluster, Fairness, Group, Groups, Info, Job, JobState, Jobs, JobsQuery, LogChunk, LogQuery,
-    LogStream, Problem, Round, Rounds, Settings, Tenant, TenantWhy, Tenants, Token, Tokens, WhatIf,
-    WhatIfAnswer, Why, Workload, Workloads,
+    LogStream, Problem, Round, RoundProblem, Rounds, Settings, Tenant, TenantWhy, Tenants, Token,
+    Tokens, WhatIf, WhatIfAnswer, Why, Workload, Workloads,
 };
 use oef_executor::{ExecutorError, LogFrom, Stream};
 use oef_sched::{Generation, Health, JobId};
@@ -173,6 +173,11 @@ impl Daemon {
         view::stored_round(&self.inner.archive, round).map(|round| view::round_for(round, caller))
     }
 
+    /// The problem that the shares of a round answer. Reads the disk.
+    pub fn round_problem(&self, caller: &Caller, round: u64) -> Result<RoundProblem, Problem> {
+        view::round_problem(&self.inner.archive, caller, round)
+    }
+
     /// Who was promised what, and who got it.
     pub fn fairness(&self, caller: &Caller) -> Result<Fairness, Problem> {
         let draft = self.with_world(|world| view::FairnessDraft::take(world, caller))?;
@@ -226,6 +231,8 @@ impl Daemon {
             round: world.sched.round().0,
             sharing_incentive: measured.sharing_incentive,
             worst_envy: measured.worst_envy,
+            left_out: world.sched.entitlement().left_out().len() as u64,
+            shares_failed: world.sched.entitlement().trouble().is_some(),
             journal_seq: seq,
         })
     }

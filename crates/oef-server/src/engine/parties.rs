@@ -11,6 +11,7 @@ use oef_api::types::{
     GroupPut, Limits, Problem, Provenance, Role, TenantCreate, TenantPatch, TokenCreate,
     WorkloadPut,
 };
+use oef_core::problem::{UnusableProfile, check_profile};
 use oef_sched::Time;
 use std::collections::BTreeMap;
 
@@ -145,10 +146,15 @@ pub(super) fn workload(
 fn profile(world: &World, throughput: &BTreeMap<String, f64>) -> Result<(), Problem> {
     for (gpu, &on) in throughput {
         known_type(world, gpu, "throughput")?;
-        if !on.is_finite() || on < 0.0 {
+        if let Err(UnusableProfile::Number(_)) = check_profile(&[on]) {
             let why = format!("throughput on `{gpu}` is a number from 0 on, not {on}");
             return Err(Kind::BadRequest.problem(why).field("throughput"));
         }
+    }
+    let on: Vec<f64> = throughput.values().copied().collect();
+    if let Err(reason @ UnusableProfile::Range { .. }) = check_profile(&on) {
+        let why = format!("this profile cannot be used: {reason}");
+        return Err(Kind::BadRequest.problem(why).field("throughput").hint("check the units"));
     }
     if throughput.values().all(|&on| on == 0.0) {
         let why = "with this profile it could run nowhere: one throughput must be above 0";

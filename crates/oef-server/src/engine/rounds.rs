@@ -1,8 +1,8 @@
 //! When rounds begin, and when shares are asked for.
 //!
 //! Rounds begin at whole multiples of their length. The shares for a round are asked for when it is due, or
-//! so much earlier as the last computation took; a round waits for them a moment and then begins with those
-//! of before.
+//! so much earlier as the last computation took; a round waits for them a moment and then begins with the last
+//! ones, cut to what there is and what can be used.
 
 use super::batch::Batch;
 use super::run::Engine;
@@ -141,6 +141,12 @@ impl Engine {
     fn begin_round(&mut self, at: Time) {
         let kept = self.rounds.is_solving;
         let mut batch = Batch::default();
+        // The last shares may be for GPUs and tenants that are gone.
+        let question = if kept { self.shared.world().sched.question() } else { None };
+        if let Some(question) = question {
+            let answer = Box::new(question.keep_last("not computed in time"));
+            batch.push(at, Change::Shares { answer, solve_ms: 0 });
+        }
         batch.push(at, Change::Round { kept });
         if !self.commit(batch) {
             // Tried again soon; meanwhile everything goes on as it is.
@@ -152,7 +158,7 @@ impl Engine {
         if kept {
             tracing::warn!(
                 round = self.shared.world().sched.round().0,
-                "shares were not ready: the round keeps those of before"
+                "shares could not be computed in time; using last round's"
             );
         }
         self.describe_round(self.planned);

@@ -3,6 +3,7 @@
 use super::message::Message;
 use oef_core::Options;
 use oef_sched::Question;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,13 @@ pub(super) fn answer(questions: &Receiver<Question>, engine: &Sender<Message>, l
         let began = Instant::now();
         let stop = || began.elapsed() > limit;
         let options = Options { stop: Some(&stop), ..Options::default() };
-        let answer = Box::new(question.answer(&options));
+        // A mistake in a solver must not stop everybody's rounds: the last shares are kept.
+        let spare = question.clone();
+        let answer = catch_unwind(AssertUnwindSafe(|| question.answer(&options)));
+        let answer = Box::new(answer.unwrap_or_else(|_| {
+            tracing::error!("the computation of shares panicked (please report it)");
+            spare.keep_last("internal error in the solver")
+        }));
         let took = began.elapsed();
         if engine.send(Message::Solved { answer, took }).is_err() {
             return;

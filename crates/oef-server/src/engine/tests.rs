@@ -238,3 +238,29 @@ fn a_tenant_declares_its_own_profiles_only() {
     assert_eq!(put(&viewer(), None).as_deref(), Some("forbidden"));
     assert_eq!(put(&Caller::admin(), Some(Provenance::Measured)), None);
 }
+
+#[test]
+fn a_profile_that_cannot_be_used_is_refused_with_the_reason() {
+    let put = |slow: f64, fast: f64| {
+        let on = [("slow", slow), ("fast", fast)].map(|(gpu, on)| (gpu.to_string(), on));
+        let throughput = Some(BTreeMap::from(on));
+        let workload = WorkloadPut { weight: None, throughput, provenance: None };
+        let (tenant, name) = ("ada".to_string(), "w".to_string());
+        ask(&world(), &Caller::admin(), Command::PutWorkload { tenant, name, workload })
+            .err()
+            .map(|problem| (problem.kind, problem.detail))
+    };
+    assert_eq!(put(1.0, 2.0), None);
+    assert_eq!(put(1e-9, 1.0), None);
+    let cases = [
+        (1e-12, 1.0, "from 1e-12 to 1e0"),
+        (1.0, 1e101, "throughput on `fast`"),
+        (1.0, f64::NAN, "throughput on `fast`"),
+        (-1.0, 1.0, "throughput on `slow`"),
+        (0.0, 0.0, "could run nowhere"),
+    ];
+    for (slow, fast, said) in cases {
+        let (kind, detail) = put(slow, fast).expect("it cannot be used");
+        assert!(kind == "bad_request" && detail.contains(said), "{slow} {fast}: {kind} {detail}");
+    }
+}

@@ -7,12 +7,16 @@ use super::failure::Answer;
 use super::queries::{NumberedParams, page};
 use axum::Json;
 use axum::extract::State;
-use oef_api::types::{Round, Rounds};
+use oef_api::types::{Round, RoundProblem, Rounds};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(current)).routes(routes!(show))
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(current))
+        .routes(routes!(show))
+        .routes(routes!(problem))
 }
 
 /// Lists rounds, the newest first
@@ -51,4 +55,19 @@ async fn show(
     Part(round): Part<u64>,
 ) -> Answer<Round> {
     app.aside(move |daemon| daemon.round(&caller, Some(round))).await.map(Json)
+}
+
+/// Shows the problem that the shares of a round answer, as a problem file has it
+#[utoipa::path(get, path = "/rounds/{round}/problem", tag = "rounds", operation_id = "getRoundProblem",
+    params(("round" = u64, Path, description = "The round's number")),
+    responses((status = 200, description = "The problem", body = RoundProblem),
+              (status = 403, description = "It has the profiles of all tenants", body = oef_api::types::Problem,
+               content_type = "application/problem+json")))]
+async fn problem(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part(round): Part<u64>,
+) -> Answer<RoundProblem> {
+    app.aside(move |daemon| daemon.round_problem(&caller, round)).await.map(Json)
 }

@@ -34,6 +34,8 @@ pub(super) struct GaugeFamilies {
     deficit: Family<TenantLabels, Number>,
     sharing_incentive: Number,
     worst_envy: Number,
+    left_out: Gauge,
+    shares_failed: Gauge,
 }
 
 impl GaugeFamilies {
@@ -50,13 +52,27 @@ impl GaugeFamilies {
             tenant_jobs: family(r, "tenant_jobs", "Live jobs by tenant and state"),
             grants: family(r, "grants", "GPUs that a tenant's jobs hold, by type"),
             share: family(r, "share_gpus", "GPUs that a tenant is entitled to, by type"),
-            deficit: family(r, "deficit_gpu_rounds", "GPU-rounds that a tenant is owed"),
+            deficit: family(
+                r,
+                "deficit_gpu_rounds",
+                "Balance of a tenant in GPU-rounds: + under, - over its share so far",
+            ),
             sharing_incentive: number(
                 r,
                 "sharing_incentive_ratio",
                 "The smallest throughput of a tenant over that of an equal split",
             ),
             worst_envy: number(r, "worst_envy_ratio", "The largest envy between two tenants"),
+            left_out: whole(
+                r,
+                "workloads_left_out",
+                "Workloads with live jobs that have no share because their profile cannot be used",
+            ),
+            shares_failed: whole(
+                r,
+                "shares_failed",
+                "1 while the shares are not those of the mechanism, because they could not be computed",
+            ),
         }
     }
 
@@ -82,6 +98,8 @@ impl GaugeFamilies {
         // Not known is not 0: no number at all.
         self.sharing_incentive.set(now.sharing_incentive.unwrap_or(f64::NAN));
         self.worst_envy.set(now.worst_envy.unwrap_or(f64::NAN));
+        self.left_out.set(i64::try_from(now.left_out).unwrap_or(i64::MAX));
+        self.shares_failed.set(i64::from(now.shares_failed));
     }
 
     fn set_tenants(&self, tenants: &[TenantGauges]) {
@@ -112,6 +130,12 @@ impl GaugeFamilies {
         let labels = TenantLabels { tenant: tenant() };
         self.deficit.get_or_create(&labels).inc_by(t.deficit);
     }
+}
+
+fn whole(registry: &mut Registry, name: &str, help: &str) -> Gauge {
+    let gauge = Gauge::default();
+    registry.register(name, help, gauge.clone());
+    gauge
 }
 
 fn number(registry: &mut Registry, name: &str, help: &str) -> Number {

@@ -95,6 +95,8 @@ fn gauges_are_those_of_now() {
         deficit: -0.5,
     };
     let mut gauges = Gauges {
+        left_out: 2,
+        shares_failed: true,
         round: 7,
         jobs: BTreeMap::from([(JobState::Running, 2)]),
         gpus: vec![GpuGauges { gpu_type: "fast".into(), used: 2, idle: 1, down: 4 }],
@@ -117,6 +119,8 @@ fn gauges_are_those_of_now() {
         ("oef_tenant_jobs{tenant=\"a\\\"b\",state=\"queued\"}", 3.0),
         ("oef_journal_records", 42.0),
         ("oef_sharing_incentive_ratio", 1.25),
+        ("oef_workloads_left_out", 2.0),
+        ("oef_shares_failed", 1.0),
     ] {
         assert_eq!(value(&text, series), Some(count), "{series}\n{text}");
     }

@@ -2,7 +2,8 @@
 //!
 //! Every function checks the caller itself. Jobs, placements, workloads and what is set for a tenant are
 //! shown to those who may see that tenant; to everybody else they do not exist. Shares, grants, prices and
-//! certificates are shown to all: whether they are fair can only be checked with everybody's.
+//! certificates are shown to all: whether they are fair can only be checked with everybody's. The problem of a round,
+//! with everybody's profiles, is shown to those who may see all tenants.
 //!
 //! What takes long comes in two steps: a *draft* takes what it needs from the world, which is quick, and is
 //! finished when the world is free again.
@@ -10,6 +11,7 @@
 mod access;
 mod certificate;
 mod cluster;
+mod day;
 mod fairness;
 mod guard;
 mod jobs;
@@ -29,7 +31,9 @@ pub use certificate::certificate;
 pub use cluster::{cluster, settings};
 pub use fairness::FairnessDraft;
 pub use jobs::{job, jobs};
-pub use round::{RoundDocument, RoundDraft, RoundFacts, round_for, rounds, stored_round};
+pub use round::{
+    RoundDocument, RoundDraft, RoundFacts, round_for, round_problem, rounds, stored_round,
+};
 pub use tenants::{group, groups, tenant, tenants};
 pub use tokens::tokens;
 pub use whatif::WhatIfDraft;

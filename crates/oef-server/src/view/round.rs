@@ -9,10 +9,12 @@ use crate::problem::{Kind, More as _};
 use crate::store::{Archive, StoreError, StoredRound};
 use crate::world::World;
 use oef_api::types::{
-    Grant, JobState, Placement, Problem as Trouble, Round, RoundSummary, Rounds, ShareEntry,
-    SharesAge,
+    Grant, JobState, LeftOut, Placement, Problem as Trouble, ProblemGpu, ProblemTenant,
+    ProblemWorkload, Role, Round, RoundProblem, RoundSummary, Rounds, ShareEntry, SharesAge,
 };
-use oef_core::{Outcome, Problem, WorkloadId, workload_equal_split};
+use oef_core::{
+    Outcome, Problem, ProblemSpec, TenantSpec, WorkloadId, WorkloadSpec, workload_equal_split,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -31,6 +33,9 @@ pub struct RoundDocument {
     pub summary: RoundSummary,
     /// Whole.
     pub round: Round,
+    /// What its shares answer; none: there was nothing to share, or it was kept by an older version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<RoundProblem>,
 }
 
 /// What a round's document needs of the world.
@@ -64,11 +69,13 @@ impl RoundDraft {
                 of_round: world.round.shares_of,
                 solve_s: world.round.solve_ms as f64 / 1000.0,
                 trouble: sched.entitlement().trouble().map(String::from),
+                left_out: left_out(world),
             },
             audit: None,
             plan_s: facts.plan.as_secs_f64(),
         };
-        let document = RoundDocument { summary: summary(world, &round), round };
+        let problem = answer.map(|(problem, _)| written(problem));
+        let document = RoundDocument { summary: summary(world, &round), round, problem };
         let answer = answer.map(|(problem, outcome)| (problem.clone(), outcome.clone()));
         RoundDraft { document, answer }
     }
@@ -98,6 +105,39 @@ fn summary(world: &World, round: &Round) -> RoundSummary {
         queued: count(&[JobState::Queued]),
         total: round.total,
         holds: Vec::new(),
+    }
+}
+
+/// Workloads that are left out of the shares, with the reasons.
+fn left_out(world: &World) -> Vec<LeftOut> {
+    let named = world.sched.entitlement().left_out().iter().filter_map(|(key, reason)| {
+        let workload = world.sched.workloads().get(key.0)?;
+        let tenant = world.tenant_names.get(&workload.tenant)?.clone();
+        Some(LeftOut { tenant, workload: workload.name.clone(), reason: reason.clone() })
+    });
+    named.collect()
+}
+
+/// A problem as a problem file has it.
+fn written(problem: &Problem) -> RoundProblem {
+    let spec = ProblemSpec::from(problem);
+    let workload = |w: WorkloadSpec| ProblemWorkload {
+        name: w.name,
+        weight: w.weight,
+        demand: w.demand,
+        throughput: w.throughput.into_iter().filter(|(_, on)| *on > 0.0).collect(),
+    };
+    let tenant = |t: TenantSpec| ProblemTenant {
+        name: t.name,
+        weight: t.weight,
+        demand: t.demand,
+        workload: t.workloads.into_iter().map(workload).collect(),
+    };
+    let gpus = spec.gpus.into_iter();
+    RoundProblem {
+        reference: spec.reference.unwrap_or_default(),
+        gpu: gpus.map(|g| ProblemGpu { gpu_type: g.name, count: g.count }).collect(),
+        tenant: spec.tenants.into_iter().map(tenant).collect(),
     }
 }
 
@@ -161,6 +201,29 @@ pub fn round_for(mut round: Round, caller: &Caller) -> Round {
 
 /// The document of a round that was kept; none: the last one.
 pub fn stored_round(archive: &Archive, round: Option<u64>) -> Result<Round, Trouble> {
+    stored(archive, round).map(|document| document.round)
+}
+
+/// The problem that the shares of a round answer. It has everybody's profiles, so that only those may see it who may
+/// see all tenants.
+pub fn round_problem(
+    archive: &Archive,
+    caller: &Caller,
+    round: u64,
+) -> Result<RoundProblem, Trouble> {
+    if caller.role == Role::Tenant {
+        let why = "a token of role tenant may not see the problem of a round: it has the profiles of all tenants";
+        return Err(Kind::Forbidden
+            .problem(why)
+            .hint("`oef round` has everybody's shares and the certificate"));
+    }
+    stored(archive, Some(round))?.problem.ok_or_else(|| {
+        Kind::NotFound
+            .problem(format!("the problem of round {round} is not kept: there was nothing to share, or the round is older than this version"))
+    })
+}
+
+fn stored(archive: &Archive, round: Option<u64>) -> Result<RoundDocument, Trouble> {
     let found = match round {
         Some(number) => archive.round(number),
         None => archive.last_round(),
@@ -173,7 +236,7 @@ pub fn stored_round(archive: &Archive, round: Option<u64>) -> Result<Round, Trou
             .problem("no round has begun yet")
             .hint("the first begins within the length of a round"),
     })?;
-    read::<RoundDocument>(&stored).map(|document| document.round)
+    read(&stored)
 }
 
 /// Rounds in a line each, the newest first.

@@ -47,9 +47,9 @@ impl WhatIfDraft {
         solve(&mut state, options);
         let after = picture(&state);
         notes.extend(changed_reference(reference_before, reference(&state)));
-        notes.extend(state.entitlement().trouble().map(|trouble| {
-            format!("the mechanism gives no answer, so that everything would be divided by weight: {trouble}")
-        }));
+        notes.extend(
+            state.entitlement().trouble().map(|trouble| format!("after these changes {trouble}")),
+        );
         let answer = state.entitlement().answer();
         let audit = answer.map(|(problem, outcome)| certificate(problem, outcome));
         let starts = starts(&mut state, &jobs);

@@ -1,6 +1,7 @@
 //! Why a job waits, runs or ended, and why a tenant has what it has.
 
 use super::access;
+use super::day::last_day;
 use super::guard;
 use super::text::{amounts, figure, gpus, timestamp};
 use crate::caller::Caller;
@@ -31,7 +32,7 @@ pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
         match &forecast.waits {
             Some(waits) => {
                 why.kind = kind(waits).into();
-                details.push(format!("it came to wait because: {reason}"));
+                details.push(format!("it is queued because: {reason}"));
                 why.sentence = forecast.sentence;
             }
             // The scheduler counts a job as running when it was told to start.
@@ -75,6 +76,7 @@ fn kind(waits: &WaitReason) -> &'static str {
         WaitReason::Behind { .. } => "behind",
         WaitReason::NextRound => "next_round",
         WaitReason::NoShare => "no_share",
+        WaitReason::LeftOut { .. } => "left_out",
         WaitReason::Saving { .. } => "saving",
         WaitReason::Protected { .. } => "protected",
     }
@@ -97,7 +99,7 @@ fn estimate(world: &World, entry: &JobEntry) -> Option<String> {
     })
 }
 
-/// What a tenant is entitled to, has and is owed.
+/// A tenant's share, what it holds, and its balance.
 fn has(world: &World, name: &str, tenant: &TenantEntry) -> String {
     let types = world.sched.cluster().types();
     let own = || world.workloads_of(tenant);
@@ -108,12 +110,12 @@ fn has(world: &World, name: &str, tenant: &TenantEntry) -> String {
     let deficit: f64 = sum(&|w, j| w.deficit_on(j)).iter().sum();
     let holds: Vec<u32> = (0..types.len()).map(|j| own().map(|w| w.used_on(j)).sum()).collect();
     let holds = gpus(types.iter().zip(holds));
-    let owed = match deficit {
-        d if d > 0.005 => format!("is owed {d:.2} GPU-rounds"),
-        d if d < -0.005 => format!("has had {:.2} GPU-rounds beyond its share", -d),
-        _ => "is owed nothing".into(),
+    let balance = match deficit {
+        d if d > 0.005 => format!("+{d:.2} GPU-rounds (under its share so far)"),
+        d if d < -0.005 => format!("{d:.2} GPU-rounds (over its share so far)"),
+        _ => "0".into(),
     };
-    format!("its tenant {name} is entitled to {share} in each round, has {holds}, and {owed}")
+    format!("its tenant {name}: share {share}; holds {holds} now; balance {balance}")
 }
 
 /// How the last run ended.
@@ -136,13 +138,12 @@ pub fn tenant_why(world: &World, caller: &Caller, name: &str) -> Result<TenantWh
     details.extend(worth(world, tenant));
     details.extend(prices(world));
     details.extend(delivered(world, tenant));
+    details.extend(last_day(world).remove(name).map(|day| day.sentence));
     for &workload in tenant.workloads.values() {
         details.extend(guard::sentences(world, workload));
     }
     let trouble = world.sched.entitlement().trouble();
-    details.extend(trouble.map(|trouble| {
-        format!("the mechanism gave no answer, so that everything is divided by weight: {trouble}")
-    }));
+    details.extend(trouble.map(String::from));
     Ok(TenantWhy { tenant: name.into(), sentence, details })
 }
 
@@ -154,7 +155,7 @@ fn worth(world: &World, tenant: &TenantEntry) -> Option<String> {
     let (own, equal) = (outcome.shares.throughput(problem, place), equal_split(problem, place));
     let counts = problem.tenants()[place.0].weight / problem.total_weight();
     Some(format!(
-        "its share trains at {}, an equal split at {} (in GPUs of {}); its weight is {:.0} % of all that counted",
+        "its share trains at {}, an equal split (what its jobs can use of it) at {}, in GPUs of {}; it has {:.0} % of the active weight",
         figure(own),
         figure(equal),
         problem.types()[problem.reference().0].name,
@@ -169,16 +170,13 @@ fn prices(world: &World) -> Option<String> {
     let prices: Vec<String> =
         prices.map(|(gpu, price)| format!("{} of {}", figure(*price), gpu.name)).collect();
     (!prices.is_empty())
-        .then(|| format!("what one more GPU is worth to all: {}", prices.join(", ")))
+        .then(|| format!("value of one more GPU (cluster throughput): {}", prices.join(", ")))
 }
 
 /// What it was promised and what it got so far.
 fn delivered(world: &World, tenant: &TenantEntry) -> Option<String> {
     let (promised, delivered) = tenant.account.at(world.sched.now());
     (promised > 0.0).then(|| {
-        format!(
-            "since it first had jobs it got {:.0} % of what it was promised",
-            100.0 * delivered / promised
-        )
+        format!("delivered of promised, since its first job: {:.0} %", 100.0 * delivered / promised)
     })
 }

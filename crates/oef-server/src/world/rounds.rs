@@ -13,9 +13,26 @@ impl World {
         answer: &Answer,
         solve_ms: u64,
     ) -> Result<(), Rejection> {
+        let before = self.sched.entitlement().left_out().to_vec();
+        let trouble_before = self.sched.entitlement().trouble().is_some();
         self.step(at, EventKind::Shares(Box::new(answer.clone())))?;
-        self.round.shares_of = self.sched.round().0 + 1;
-        self.round.solve_ms = solve_ms;
+        // A solve of no time is none: the shares are still those of an earlier round.
+        if answer.solves() > 0 || answer.trouble().is_none() {
+            self.round.shares_of = self.sched.round().0 + 1;
+            self.round.solve_ms = solve_ms;
+        }
+        if let Some(trouble) = answer.trouble().filter(|_| !trouble_before) {
+            self.note(at, EventTopic::Cluster, None, trouble.into());
+        }
+        for (key, reason) in answer.left_out() {
+            if before.iter().any(|(known, _)| known == key) {
+                continue;
+            }
+            let Some(workload) = self.sched.workloads().get(key.0) else { continue };
+            let tenant = self.tenant_names.get(&workload.tenant).cloned().unwrap_or_default();
+            let message = format!("workload {tenant}/{} has no share: {reason}", workload.name);
+            self.note(at, EventTopic::Tenant, Some(&tenant), message);
+        }
         Ok(())
     }
 
@@ -50,7 +67,7 @@ impl World {
         self.count_rates();
         self.follow(at, actions, out);
         let round = self.sched.round().0;
-        let kept = if kept { ", with the shares of before" } else { "" };
+        let kept = if kept { ", with last round's shares" } else { "" };
         self.push_event(Event {
             id: 0,
             at: timestamp(at),

@@ -47,6 +47,7 @@ const ROWS: &[Row] = &[
     ("GET", "/rounds", None, [200, 200, 200, 200]),
     ("GET", "/rounds/current", None, [200, 200, 200, 200]),
     ("GET", "/rounds/1", None, [200, 200, 200, 200]),
+    ("GET", "/rounds/1/problem", None, [0, 403, 403, 0]),
     ("GET", "/fairness", None, [200, 200, 200, 200]),
     (
         "POST",

@@ -64,6 +64,7 @@ fn summarise(run: Run<'_>) -> RunResult {
         overcommitted: recorder.overcommitted,
         worst_sharing_incentive: least(&recorder.tenants, |t| t.delivered),
         worst_promised_incentive: least(&recorder.tenants, |t| t.promised),
+        days: recorder.days.finish(),
         deficit_max: recorder.deficit_max,
         solves: run.state.entitlement().solves(),
         trouble: run.trouble,

@@ -43,6 +43,8 @@ pub(crate) struct RunState {
     pub across: bool,
     /// Where it stands, if that is on one type.
     pub place: Option<Place>,
+    /// GPUs that it holds, by type.
+    pub gpus: Vec<u32>,
 }
 
 impl SimJob {
@@ -71,8 +73,10 @@ impl SimJob {
     ) -> Time {
         let mut types: Vec<usize> = Vec::new();
         let mut hosts = Vec::new();
+        let mut gpus = vec![0; cluster.types().len()];
         for gpu in &lease.gpus {
             let gpu_type = cluster.nodes()[gpu.node.0].gpu_type().0;
+            gpus[gpu_type] += 1;
             if !types.contains(&gpu_type) {
                 types.push(gpu_type);
             }
@@ -92,7 +96,7 @@ impl SimJob {
         self.starts += 1;
         self.first_start = self.first_start.or(Some(now));
         let generation = lease.generation;
-        self.run = Some(RunState { generation, from, counted: now, rate, across, place });
+        self.run = Some(RunState { generation, from, counted: now, rate, across, place, gpus });
         let seconds = (self.work - self.done) / rate;
         let left = Span(((seconds * 1000.0).ceil().min(1e15)) as u64);
         from + left.max(Span(1))

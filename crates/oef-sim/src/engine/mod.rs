@@ -1,6 +1,7 @@
 //! Discrete events in virtual time: the trace and the world on one side, the scheduler's `step` on the other.
 
 mod agenda;
+mod days;
 mod finish;
 mod guarding;
 mod jobs;
@@ -10,6 +11,7 @@ mod scenario;
 mod setup;
 mod summary;
 
+pub use days::TenantDay;
 pub use guarding::Found;
 pub use record::{JobRecord, Segment, Series, TenantRecord, WorkloadRecord};
 pub use run::{Progress, SimulationError, simulate};

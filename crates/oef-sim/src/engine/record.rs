@@ -1,7 +1,9 @@
 //! What is written down while a simulation runs.
 
+use super::days::Days;
 use super::jobs::SimJob;
 use super::scenario::Detail;
+use oef_core::audit::Presence;
 use oef_core::{Outcome, Problem, equal_split};
 use oef_sched::{State, TenantKey, Time, WorkloadKey};
 
@@ -126,13 +128,20 @@ pub(crate) struct Recorder {
     worked: Vec<f64>,
     /// The same by workload.
     workload_worked: Vec<f64>,
-    gpu_seconds: Vec<f64>,
+    /// The same by tenant and gpu type.
+    gpu_seconds: Vec<Vec<f64>>,
     round_began: Time,
+    /// What every day delivered.
+    pub days: Days,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Promise {
     live: bool,
+    weight: f64,
+    /// GPUs that it can use, and what one of each type is worth to it: the mean over its workloads, by their weights.
+    demand: f64,
+    speedup: Vec<f64>,
     throughput: f64,
     equal_split: f64,
     gpus: f64,
@@ -165,6 +174,7 @@ impl Recorder {
             workload_worked: Vec::new(),
             gpu_seconds: Vec::new(),
             round_began: Time(0),
+            days: Days::default(),
         }
     }
 
@@ -177,9 +187,13 @@ impl Recorder {
     }
 
     /// A job has held GPUs.
-    pub fn held(&mut self, tenant: TenantKey, gpu_seconds: f64) {
-        widen(&mut self.gpu_seconds, tenant.0);
-        self.gpu_seconds[tenant.0] += gpu_seconds;
+    pub fn held(&mut self, tenant: TenantKey, gpus: &[u32], seconds: f64) {
+        if self.gpu_seconds.len() <= tenant.0 {
+            self.gpu_seconds.resize(tenant.0 + 1, Vec::new());
+        }
+        let held = &mut self.gpu_seconds[tenant.0];
+        held.resize(gpus.len().max(held.len()), 0.0);
+        held.iter_mut().zip(gpus).for_each(|(held, &gpus)| *held += f64::from(gpus) * seconds);
     }
 
     /// A round is over, at `now`; its jobs' work has been counted.
@@ -192,10 +206,10 @@ impl Recorder {
         self.tenants.resize(state.tenants().len(), TenantRecord::default());
         self.current.resize(self.tenants.len(), Promise::default());
         self.worked.resize(self.tenants.len(), 0.0);
-        self.gpu_seconds.resize(self.tenants.len(), 0.0);
+        self.gpu_seconds.resize(self.tenants.len(), Vec::new());
         let any_live = self.current.iter().any(|p| p.live);
         let actual: f64 = self.worked.iter().sum();
-        let held: f64 = self.gpu_seconds.iter().sum();
+        let held: f64 = self.gpu_seconds.iter().flatten().sum();
         let there = f64::from(state.cluster().total()) * seconds;
         if any_live || actual > 0.0 {
             self.actual += actual;
@@ -210,20 +224,47 @@ impl Recorder {
             still[state.workloads()[w.0].tenant.0] = true;
         }
         for (t, record) in self.tenants.iter_mut().enumerate() {
-            let promise = self.current[t];
+            let promise = &self.current[t];
             if promise.live && still[t] {
                 record.rounds += 1;
                 record.delivered += self.worked[t] / round;
                 record.promised += promise.throughput * seconds / round;
                 record.equal_split += promise.equal_split * seconds / round;
                 record.share_gpus += promise.gpus * seconds / round;
-                record.held_gpus += self.gpu_seconds[t] / round;
+                record.held_gpus += self.gpu_seconds[t].iter().sum::<f64>() / round;
             }
         }
+        self.count_day(&still, seconds, now);
         self.push_series(state, seconds, actual, held, there);
         self.worked.fill(0.0);
         self.workload_worked.fill(0.0);
-        self.gpu_seconds.fill(0.0);
+        self.gpu_seconds.iter_mut().for_each(|held| held.fill(0.0));
+    }
+
+    /// Adds the round to its day.
+    fn count_day(&mut self, still: &[bool], seconds: f64, now: Time) {
+        let held: Vec<Vec<f64>> = self
+            .gpu_seconds
+            .iter()
+            .map(|held| held.iter().map(|gpu_seconds| gpu_seconds / seconds).collect())
+            .collect();
+        let there = (0..self.tenants.len()).filter(|&t| self.current[t].live && still[t]);
+        let present: Vec<Presence<'_>> = there
+            .map(|t| {
+                let promise = &self.current[t];
+                Presence {
+                    tenant: t,
+                    length: seconds,
+                    weight: promise.weight,
+                    delivered: self.worked[t] / seconds,
+                    equal_split: promise.equal_split,
+                    demand: promise.demand,
+                    speedup: &promise.speedup,
+                    held: &held[t],
+                }
+            })
+            .collect();
+        self.days.add(now.seconds(), seconds, self.tenants.len(), &present);
     }
 
     fn push_series(&mut self, state: &State, seconds: f64, actual: f64, held: f64, there: f64) {
@@ -300,6 +341,13 @@ impl Recorder {
             let unit = self.unit(problem, l, key.0);
             let promise = &mut self.current[tenant];
             (promise.live, promise.unit) = (true, unit);
+            let workload = &problem.workloads()[l];
+            promise.weight += workload.weight;
+            promise.demand += workload.demand.unwrap_or(f64::INFINITY);
+            promise.speedup.resize(self.truths[key.0].len(), 0.0);
+            for (mean, truth) in promise.speedup.iter_mut().zip(&self.truths[key.0]) {
+                *mean += workload.weight * truth;
+            }
             for (j, &gpus) in outcome.shares.of_workload(oef_core::WorkloadId(l)).iter().enumerate()
             {
                 promise.throughput += gpus * self.truths[key.0][j];
@@ -308,7 +356,9 @@ impl Recorder {
         }
         for (t, &tenant) in entitlement.tenants().iter().enumerate() {
             let split = equal_split(problem, oef_core::TenantId(t));
-            self.current[tenant.0].equal_split = split * self.current[tenant.0].unit;
+            let promise = &mut self.current[tenant.0];
+            promise.equal_split = split * promise.unit;
+            promise.speedup.iter_mut().for_each(|speedup| *speedup /= promise.weight);
         }
         self.estimated_now = self.current.iter().map(|p| p.throughput).sum();
         let most = self.busiest.as_ref().map_or(0, |(p, _)| p.tenants().len());

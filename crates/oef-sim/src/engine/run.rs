@@ -178,9 +178,10 @@ impl Run<'_> {
         let worked = job.count(self.now);
         self.listen(index, before);
         let job = &self.jobs[index];
-        let held = self.now.since(before).seconds() * f64::from(job.workers);
+        let seconds = self.now.since(before).seconds();
         self.recorder.worked(job.tenant, job.workload, worked);
-        self.recorder.held(job.tenant, held);
+        let gpus = job.run.as_ref().map_or(&[][..], |run| &run.gpus);
+        self.recorder.held(job.tenant, gpus, seconds);
     }
 
     pub(super) fn close_segment(&mut self, index: usize) {

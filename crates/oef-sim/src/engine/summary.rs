@@ -1,5 +1,6 @@
 //! The result of one run.
 
+use super::days::TenantDay;
 use super::guarding::Found;
 use super::record::{JobRecord, Segment, Series, TenantRecord, WorkloadRecord};
 use oef_core::{Mechanism, Outcome, Problem};
@@ -72,11 +73,14 @@ pub struct RunResult {
     pub worst_sharing_incentive: f64,
     /// The same for what the shares promised.
     pub worst_promised_incentive: f64,
+    /// Every tenant on every day that it was there for at least twelve whole rounds: what it got over its equal split,
+    /// and what the GPUs of the tenant that it would rather have been would have given it.
+    pub days: Vec<TenantDay>,
     /// The greatest deficit of any workload at any round, in GPU-rounds.
     pub deficit_max: f64,
     /// How often shares were computed.
     pub solves: u64,
-    /// What went wrong with the mechanism, if it did: shares were then divided by weight for a while.
+    /// The first time that shares could not be computed, if there was one: why, and what was used instead.
     pub trouble: Option<String>,
     /// By tenant.
     pub tenants: Vec<TenantRecord>,
@@ -105,5 +109,25 @@ mod tests {
         let ten: Vec<f64> = (1..=10).rev().map(f64::from).collect();
         let q = Quantiles::of(&ten);
         assert_eq!((q.mean, q.p50, q.p90, q.p99), (5.5, 5.0, 9.0, 10.0));
+    }
+}
+
+impl RunResult {
+    /// The least that any tenant got on any day, over its equal split; `None` where nobody was there for long enough.
+    pub fn worst_day_incentive(&self) -> Option<f64> {
+        self.days.iter().map(|day| day.incentive).reduce(f64::min)
+    }
+
+    /// The part of the tenants' days on which a tenant got at least this part of its equal split.
+    pub fn days_at_least(&self, part: f64) -> Option<f64> {
+        let reached = self.days.iter().filter(|day| day.incentive >= part).count();
+        (!self.days.is_empty()).then(|| reached as f64 / self.days.len() as f64)
+    }
+
+    /// The mean over the tenants' days of the envy towards the most envied tenant: 0 where nobody had it better.
+    pub fn mean_day_envy(&self) -> Option<f64> {
+        let envy: Vec<f64> =
+            self.days.iter().filter_map(|day| Some((day.envy? - 1.0).max(0.0))).collect();
+        (!envy.is_empty()).then(|| envy.iter().sum::<f64>() / envy.len() as f64)
     }
 }

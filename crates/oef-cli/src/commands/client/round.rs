@@ -4,7 +4,7 @@ use super::tenants::amounts;
 use super::watch::{Watching, watch};
 use crate::args_cluster::RoundArgs;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Complaint, Failure};
 use crate::output::jobs::{by_type, one_by_one};
 use crate::output::names::{safe, short};
 use crate::output::numbers::{figure, fixed, seconds};
@@ -13,7 +13,9 @@ use crate::output::times::{at, span};
 use crate::output::width;
 use crate::printer::Printer;
 use oef_api::client::Client;
-use oef_api::types::{Audit, EventTopic, Grant, Property, Round, RoundSummary};
+use oef_api::types::{
+    Audit, EventTopic, Grant, LeftOut, Property, Round, RoundProblem, RoundSummary,
+};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 
@@ -26,6 +28,9 @@ pub fn run(args: &RoundArgs, client: &Client, printer: &Printer) -> Result<Exit,
         }
         Ok(render(&client.round(args.round)?, width::columns()))
     };
+    if args.problem {
+        return problem(args, client, printer);
+    }
     if args.watch {
         let begins = |event: &oef_api::types::Event| event.topic == EventTopic::Round;
         return watch(client, printer, begins, || Ok((draw()?, Watching::GoOn)));
@@ -36,6 +41,34 @@ pub fn run(args: &RoundArgs, client: &Client, printer: &Printer) -> Result<Exit,
         (false, _) => printer.result(&draw()?)?,
     }
     Ok(Exit::Done)
+}
+
+/// Writes the problem of a round as a problem file.
+fn problem(args: &RoundArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
+    let round = client.round(args.round)?;
+    let problem = client.round_problem(round.round)?;
+    match args.json {
+        true => printer.json(&problem)?,
+        false => printer.result(&problem_file(&round, &problem)?)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn problem_file(round: &Round, problem: &RoundProblem) -> Result<String, Failure> {
+    let mechanism = safe(&round.mechanism);
+    let mut out = format!(
+        "# Round {}, began {}. `oef share --mechanism {mechanism} FILE` gives its shares.\n",
+        round.round, round.began
+    );
+    if let Some(trouble) = &round.shares_age.trouble {
+        let _ = writeln!(out, "# Not in this round: {}.", safe(trouble));
+    }
+    let text = toml::to_string(problem).map_err(|error| {
+        Complaint::new(format!("the problem cannot be written as TOML: {error}"))
+            .hint("`--json` writes it as JSON")
+    })?;
+    out.push_str(&text);
+    Ok(out)
 }
 
 fn list(rounds: &[RoundSummary]) -> Table {
@@ -102,7 +135,7 @@ fn head(out: &mut String, round: &Round) {
     let age = &round.shares_age;
     if age.kept {
         let text =
-            format!("shares of round {} were kept: the new ones were not ready", age.of_round);
+            format!("shares could not be computed in time; using those of round {}", age.of_round);
         let _ = writeln!(out, "{}", text.yellow());
     } else {
         // It is counted in whole milliseconds.
@@ -112,8 +145,12 @@ fn head(out: &mut String, round: &Round) {
         };
         let _ = writeln!(out, "shares computed in {took}");
     }
-    if let Some(trouble) = &age.trouble {
+    if let Some(trouble) = age.trouble.as_deref().filter(|_| !age.kept) {
         let _ = writeln!(out, "{}", safe(trouble).yellow());
+    }
+    for LeftOut { tenant, workload, reason } in &age.left_out {
+        let text = format!("{}/{} has no share: {}", safe(tenant), safe(workload), safe(reason));
+        let _ = writeln!(out, "{}", text.yellow());
     }
     let prices: Vec<String> = round
         .prices
@@ -121,7 +158,7 @@ fn head(out: &mut String, round: &Round) {
         .map(|(name, price)| format!("{} {}", safe(name), figure(*price)))
         .collect();
     if !prices.is_empty() {
-        let _ = writeln!(out, "one more GPU is worth: {}", prices.join(", "));
+        let _ = writeln!(out, "value of one more GPU (cluster throughput): {}", prices.join(", "));
     }
 }
 

@@ -113,7 +113,7 @@ fn render(tenants: &[Tenant], columns: Option<usize>) -> String {
         Cell::number("running"),
         Cell::text("holds"),
         Cell::text("share"),
-        Cell::number("owed"),
+        Cell::number("balance"),
         Cell::text("group"),
     ]);
     for tenant in tenants {

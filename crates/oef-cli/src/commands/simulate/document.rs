@@ -46,10 +46,20 @@ struct RunDocument<'a> {
     preemptions: u64,
     overcommitted: u64,
     worst_promised_incentive: f64,
+    by_day: ByDayDocument,
     solves: u64,
     trouble: Option<&'a str>,
     guard: Option<GuardDocument<'a>>,
     tenants: Object<'a, TenantDocument>,
+}
+
+/// Fairness as delivered, over the days of all tenants.
+#[derive(Debug, Serialize)]
+struct ByDayDocument {
+    tenant_days: usize,
+    worst_sharing_incentive: Option<f64>,
+    at_least_95_percent: Option<f64>,
+    mean_envy: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -132,6 +142,12 @@ fn run<'a>(simulated: &'a Simulated<'_>, run: &'a RunResult) -> RunDocument<'a> 
         preemptions: run.preemptions,
         overcommitted: run.overcommitted,
         worst_promised_incentive: finite(run.worst_promised_incentive),
+        by_day: ByDayDocument {
+            tenant_days: run.days.len(),
+            worst_sharing_incentive: run.worst_day_incentive(),
+            at_least_95_percent: run.days_at_least(0.95),
+            mean_envy: run.mean_day_envy(),
+        },
         solves: run.solves,
         trouble: run.trouble.as_deref(),
         guard: GuardDocument::new(simulated, run),

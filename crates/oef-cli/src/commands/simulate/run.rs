@@ -152,10 +152,7 @@ fn remarks(gathered: &Gathered, scenario: &Scenario, runs: &[RunResult]) -> Vec<
     for run in runs {
         remarks.extend(guard::remark(gathered, run));
         if let Some(trouble) = &run.trouble {
-            remarks.push(format!(
-                "{}: shares were divided by weight for a while, since {trouble}",
-                run.mechanism
-            ));
+            remarks.push(format!("{}: for a while {trouble}", run.mechanism));
         }
         if run.overcommitted > 0 {
             let gpus = counted(run.overcommitted as usize, "GPU-round");

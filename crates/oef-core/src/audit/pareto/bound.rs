@@ -1,10 +1,10 @@
 //! Bounds on the gain from prices, by weak duality, and prices that may give a good one.
 //!
-//! For given prices p, tenant t contributes the least of D_t q - sum_i s_i u_i over q >= 0, where
+//! For given prices p, party i contributes the least of D_i q - s_i u_i over q >= 0, where
 //! s_i(q) = min_j (p_j + q) / W_ij must be at least 1; without a demand q = 0. The bound is valid for
 //! any p and any q, so neither has to be found exactly.
 
-use super::exchange::{Exchange, Group};
+use super::exchange::Exchange;
 
 /// An upper bound on the gain, from the best multiple of the given prices; infinite where these prices
 /// prove nothing.
@@ -33,16 +33,9 @@ pub(super) fn bound(exchange: &Exchange, prices: &[f64]) -> f64 {
 /// s_i >= 1, for the parties without a demand, or for all.
 fn multiple(exchange: &Exchange, prices: &[f64], all: bool) -> f64 {
     let mut factor = 0.0_f64;
-    for group in &exchange.groups {
-        if group.demand.is_some() && !all {
-            continue;
-        }
-        for i in group.parties.clone() {
-            for (w, p) in exchange.values_of(i).iter().zip(prices) {
-                if *w > 0.0 {
-                    factor = factor.max(w / p);
-                }
-            }
+    for i in (0..exchange.parties()).filter(|&i| all || exchange.demand[i].is_none()) {
+        for (w, p) in exchange.values_of(i).iter().zip(prices).filter(|(w, _)| **w > 0.0) {
+            factor = factor.max(w / p);
         }
     }
     if factor > 0.0 { factor } else { 1.0 }
@@ -50,35 +43,28 @@ fn multiple(exchange: &Exchange, prices: &[f64], all: bool) -> f64 {
 
 fn bound_at(exchange: &Exchange, prices: &[f64]) -> f64 {
     let worth: f64 = prices.iter().zip(&exchange.capacity).map(|(p, m)| p * m).sum();
-    let groups: f64 = exchange.groups.iter().map(|g| group_term(exchange, g, prices)).sum();
-    worth + groups
+    let parties: f64 = (0..exchange.parties()).map(|i| party_term(exchange, i, prices)).sum();
+    worth + parties
 }
 
-/// The least of D q - sum s_i(q) u_i, by bisection on its slope.
-fn group_term(exchange: &Exchange, group: &Group, prices: &[f64]) -> f64 {
-    let Some(demand) = group.demand else {
-        return -group
-            .parties
-            .clone()
-            .map(|i| best_rate(exchange, i, prices, 0.0).0 * exchange.floor[i])
-            .sum::<f64>();
+/// The least of D q - s(q) u, by bisection on its slope.
+fn party_term(exchange: &Exchange, party: usize, prices: &[f64]) -> f64 {
+    let floor = exchange.floor[party];
+    let Some(demand) = exchange.demand[party] else {
+        return -best_rate(exchange, party, prices, 0.0).0 * floor;
     };
     // Value and slope at q; the slope grows with q.
     let at = |q: f64| {
-        group.parties.clone().fold((demand * q, demand), |(value, slope), i| {
-            let (rate, growth) = best_rate(exchange, i, prices, q);
-            (value - rate * exchange.floor[i], slope - growth * exchange.floor[i])
-        })
+        let (rate, growth) = best_rate(exchange, party, prices, q);
+        (demand * q - rate * floor, demand - growth * floor)
     };
     let mut low = 0.0_f64;
-    for i in group.parties.clone() {
-        for (w, p) in exchange.values_of(i).iter().zip(prices) {
-            low = low.max(w - p);
-        }
+    for (w, p) in exchange.values_of(party).iter().zip(prices) {
+        low = low.max(w - p);
     }
     let mut high =
         low + prices.iter().fold(0.0_f64, |a, p| a.max(*p)).max(low).max(f64::MIN_POSITIVE);
-    // A tenant that makes the most of its demand has slope 0 for ever: rounding must not decide.
+    // A party that makes the most of its demand has slope 0 for ever: rounding must not decide.
     let flat = -demand * 1e-12;
     let mut least = at(low).0;
     if at(low).1 >= flat {
@@ -124,17 +110,15 @@ fn best_rate(exchange: &Exchange, party: usize, prices: &[f64], q: f64) -> (f64,
 pub(super) fn supporting_prices(exchange: &Exchange) -> Vec<f64> {
     let k = exchange.types.len();
     let mut limit = vec![f64::INFINITY; k * k];
-    for group in &exchange.groups {
-        let used: f64 = exchange.held[group.parties.start * k..group.parties.end * k].iter().sum();
-        if group.demand.is_some_and(|d| used >= d * (1.0 - HELD)) {
+    for i in 0..exchange.parties() {
+        let (w, x) = (exchange.values_of(i), &exchange.held[i * k..][..k]);
+        let used: f64 = x.iter().sum();
+        if exchange.demand[i].is_some_and(|d| used >= d * (1.0 - HELD)) {
             continue;
         }
-        for i in group.parties.clone() {
-            let (w, x) = (exchange.values_of(i), &exchange.held[i * k..][..k]);
-            for j in (0..k).filter(|&j| w[j] * x[j] > HELD * exchange.floor[i]) {
-                for h in (0..k).filter(|&h| w[h] > 0.0) {
-                    limit[j * k + h] = limit[j * k + h].min(w[j] / w[h]);
-                }
+        for j in (0..k).filter(|&j| w[j] * x[j] > HELD * exchange.floor[i]) {
+            for h in (0..k).filter(|&h| w[h] > 0.0) {
+                limit[j * k + h] = limit[j * k + h].min(w[j] / w[h]);
             }
         }
     }

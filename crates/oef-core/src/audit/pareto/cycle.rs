@@ -38,8 +38,7 @@ fn hand_out_idle(exchange: &Exchange, amounts: &mut [f64]) -> bool {
 }
 
 fn unlimited(exchange: &Exchange) -> impl Iterator<Item = usize> {
-    let free = exchange.groups.iter().filter(|g| g.demand.is_none());
-    free.flat_map(|g| g.parties.clone())
+    (0..exchange.parties()).filter(|&i| exchange.demand[i].is_none())
 }
 
 /// One edge of a ring: a party that gives `from` for `to`.

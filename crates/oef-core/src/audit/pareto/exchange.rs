@@ -3,7 +3,6 @@
 use crate::ids::{TypeId, WorkloadId};
 use crate::problem::{Problem, Workload};
 use crate::shares::{Shares, dot};
-use std::ops::Range;
 
 /// The data of the exchange program. Types without GPUs or without
 /// anybody to use them, and parties that can use nothing, are left out.
@@ -19,14 +18,8 @@ pub(super) struct Exchange {
     pub held: Vec<f64>,
     /// u: what each party has now.
     pub floor: Vec<f64>,
-    /// Tenants with a demand or without, and their parties.
-    pub groups: Vec<Group>,
-}
-
-/// The parties under one demand.
-pub(super) struct Group {
-    pub parties: Range<usize>,
-    pub demand: Option<f64>,
+    /// GPUs that each party can use at most.
+    pub demand: Vec<Option<f64>>,
 }
 
 impl Exchange {
@@ -46,7 +39,7 @@ impl Exchange {
             runner: Vec::new(),
             held: Vec::new(),
             floor: Vec::new(),
-            groups: Vec::new(),
+            demand: Vec::new(),
         };
         for (l, workload) in problem.workloads().iter().enumerate() {
             if takes_part(&workload) {
@@ -60,12 +53,11 @@ impl Exchange {
         if !self.types.iter().any(|j| workload.speedup[j.0] > 0.0) {
             return;
         }
-        let first = self.parties();
         self.value.extend(self.types.iter().map(|j| workload.speedup[j.0]));
         self.held.extend(self.types.iter().map(|&j| shares.get(id, j)));
         self.runner.push(id);
         self.floor.push(dot(&workload.speedup, shares.of_workload(id)));
-        self.groups.push(Group { parties: first..first + 1, demand: workload.demand });
+        self.demand.push(workload.demand);
     }
 
     pub fn parties(&self) -> usize {

@@ -1,17 +1,17 @@
 //! Pareto efficiency, by its own program: can anybody gain without another's loss?
 //!
-//! The parties are the tenants (or the workloads). Party i values type j at W_ij, the best of its
-//! workloads there, and has the throughput u_i now. The exchange program
+//! The parties are the workloads. Party i values type j at W_ij and has the throughput u_i now. The exchange
+//! program
 //!
 //! ```text
 //! maximise   sum_ij W_ij x_ij - sum_i u_i            the gain
 //! so that    sum_j W_ij x_ij >= u_i                  nobody loses
 //!            sum_i x_ij <= m_j                       capacity
-//!            sum_{i of t} sum_j x_ij <= D_t          demand of tenant t
+//!            sum_j x_ij <= D_i                       demand
 //! ```
 //!
-//! has the dual: minimise m.p + sum_t D_t q_t - sum_i s_i u_i with p, q >= 0, s >= 1 and
-//! p_j + q_t >= s_i W_ij. Every p gives a bound on the gain (`bound`); prices that support the shares
+//! has the dual: minimise m.p + sum_i (D_i q_i - s_i u_i) with p, q >= 0, s >= 1 and
+//! p_j + q_i >= s_i W_ij. Every p gives a bound on the gain (`bound`); prices that support the shares
 //! give the bound 0, which is the proof of efficiency without any program. Otherwise an interior-point
 //! method solves the pair (`program`), and both its answers are checked by hand: the prices by the
 //! same bound, the shares by counting. Where the program is too large or stalls, idle GPUs or a ring of

@@ -3,7 +3,7 @@
 //! With theta = x / v, a party's rate follows from the prices:
 //! ds_i = (beta_i + sum_j W theta (dp_j + a_j dq)) / h_i, h_i = sum_j W^2 theta + r / l.
 //! What remains is, per demand, one pivot for q, and for the prices the matrix
-//! diag(z / p) + sum_i (diag(theta_i) - (W theta)(W theta)' / h_i) - sum_t column column' / kappa.
+//! diag(z / p) + sum_i (diag(theta_i) - (W theta)(W theta)' / h_i - column_i column_i' / kappa_i).
 
 use super::dense::{cholesky, solve_refined};
 use super::program::{Point, Program, Residual};
@@ -29,22 +29,18 @@ pub(super) struct System {
 impl System {
     pub fn new(program: &Program, point: &Point) -> Option<Self> {
         let k = program.k;
-        let (n, groups) = (program.c.len(), program.demand.len());
+        let (n, demands) = (program.c.len(), program.demand.len());
         let mut system = System {
             h: vec![0.0; n],
             kappa: point.y.iter().zip(&point.q).map(|(y, q)| y / q).collect(),
-            column: vec![0.0; groups * k],
+            column: vec![0.0; demands * k],
             matrix: vec![0.0; k * k],
             factor: Vec::new(),
         };
         let mut block = vec![0.0; k * k];
         for i in 0..n {
             system.add_party(program, point, i, &mut block);
-            // The parties of one tenant follow each other; its q is eliminated after the last.
-            if i + 1 == n || program.group[i].is_none() || program.group[i] != program.group[i + 1]
-            {
-                system.add_block(program, program.group[i], &mut block);
-            }
+            system.add_block(program, program.limit[i], &mut block);
         }
         for j in 0..k {
             system.matrix[j * k + j] += point.z[j] / point.p[j];
@@ -53,8 +49,8 @@ impl System {
         Some(system)
     }
 
-    /// Adds diag(theta) - (W theta)(W theta)' / h of one party to its tenant's block, and its part in
-    /// the tenant's q. With g = W^2 theta and y = a / W these are sums of positive terms, without the
+    /// Makes diag(theta) - (W theta)(W theta)' / h of one party its block, and the pivot and the column of
+    /// its q. With g = W^2 theta and y = a / W these are sums of positive terms, without the
     /// cancellation of the plain formulas: theta (h - g) / h on the diagonal,
     /// W theta (sum_o g_o (y_j - y_o) + rest y_j) / h in the column.
     fn add_party(&mut self, program: &Program, point: &Point, i: usize, block: &mut [f64]) {
@@ -74,7 +70,7 @@ impl System {
                 block[j * k + o] -= values[j] * theta[j] / h * (values[o] * theta[o]);
             }
         }
-        let Some(t) = program.group[i] else { return };
+        let Some(t) = program.limit[i] else { return };
         let y: Vec<f64> = (0..k)
             .map(|j| if values[j] > 0.0 { program.a[t * k + j] / values[j] } else { 0.0 })
             .collect();
@@ -86,13 +82,13 @@ impl System {
         }
     }
 
-    /// Adds a tenant's block, less what the elimination of its q takes off, and clears it.
-    fn add_block(&mut self, program: &Program, group: Option<usize>, block: &mut [f64]) {
+    /// Adds a party's block, less what the elimination of its q takes off, and clears it.
+    fn add_block(&mut self, program: &Program, limit: Option<usize>, block: &mut [f64]) {
         let k = program.k;
         for j in 0..k {
             for o in 0..=j {
                 let at = j * k + o;
-                let off = group.map_or(0.0, |t| {
+                let off = limit.map_or(0.0, |t| {
                     self.column[t * k + j] * self.column[t * k + o] / self.kappa[t]
                 });
                 let left = block[at] - off;
@@ -134,7 +130,7 @@ impl System {
                 if program.w[at] > 0.0 {
                     let change = d.x[at] + point.x[at] / point.v[at] * program.w[at] * rate;
                     right[j] += change;
-                    if let Some(g) = program.group[i] {
+                    if let Some(g) = program.limit[i] {
                         right_q[g] += program.a[g * k + j] * change;
                     }
                 }
@@ -174,7 +170,7 @@ impl System {
         let mut charge = vec![0.0; k];
         for i in 0..beta.len() {
             charge.clone_from(&d.p);
-            if let Some(g) = program.group[i] {
+            if let Some(g) = program.limit[i] {
                 (0..k).for_each(|j| charge[j] += program.a[g * k + j] * d.q[g]);
             }
             let mut along = beta[i];

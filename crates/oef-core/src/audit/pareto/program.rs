@@ -1,9 +1,9 @@
 //! A primal-dual interior-point method for the exchange program.
 //!
-//! Unknowns: amounts x_ij, surplus r_i over the floor, spare capacity z_j, spare demand y_t, and their
-//! duals v_ij, l_i = s_i - c_i, p_j, q_t. Everything is scaled: types to capacity 1, each party's
+//! Unknowns: amounts x_ij, surplus r_i over the floor, spare capacity z_j, spare demand y_i, and their
+//! duals v_ij, l_i = s_i - c_i, p_j, q_i. Everything is scaled: types to capacity 1, each party's
 //! values to at most 1 (c_i is what this unit counts in the objective, at most 1). In the Newton
-//! system each s_i and each q_t is eliminated on its own, and a k x k system in the prices remains:
+//! system each s_i and each q_i is eliminated on its own, and a k x k system in the prices remains:
 //! one iteration takes O(n k^2), so a hundred thousand parties are no obstacle.
 
 use super::exchange::Exchange;
@@ -87,10 +87,10 @@ pub(super) struct Program {
     pub c: Vec<f64>,
     /// One unit of the objective in throughput.
     pub unit: f64,
-    /// The demand group of each party.
-    pub group: Vec<Option<usize>>,
+    /// Where each party's demand is in the list of demands.
+    pub limit: Vec<Option<usize>>,
     pub demand: Vec<f64>,
-    /// What a (scaled) type counts against each group's (scaled) demand.
+    /// What a (scaled) type counts against each (scaled) demand.
     pub a: Vec<f64>,
 }
 
@@ -149,18 +149,15 @@ impl Program {
             floor,
             c,
             unit,
-            group: vec![None; n],
+            limit: Vec::with_capacity(n),
             demand: Vec::new(),
             a: Vec::new(),
         };
         let largest = exchange.capacity.iter().copied().fold(0.0, f64::max);
-        for group in &exchange.groups {
-            let Some(demand) = group.demand else { continue };
-            if group.parties.is_empty() {
-                continue;
-            }
+        for demand in &exchange.demand {
+            program.limit.push(demand.map(|_| program.demand.len()));
+            let Some(demand) = demand else { continue };
             let scale = largest.min(demand.max(largest * 1e-6));
-            group.parties.clone().for_each(|i| program.group[i] = Some(program.demand.len()));
             program.demand.push(demand / scale);
             program.a.extend(exchange.capacity.iter().map(|m| m / scale));
         }
@@ -172,7 +169,7 @@ impl Program {
     }
 
     fn charge(&self, point: &Point, i: usize, j: usize) -> f64 {
-        point.p[j] + self.group[i].map_or(0.0, |g| self.a[g * self.k + j] * point.q[g])
+        point.p[j] + self.limit[i].map_or(0.0, |g| self.a[g * self.k + j] * point.q[g])
     }
 
     /// A strictly dual feasible start: prices three times those that make every party's rate at least
@@ -243,7 +240,7 @@ impl Program {
                 let x = point.x[at];
                 has += self.w[at] * x;
                 capacity[j] += x;
-                if let Some(g) = self.group[i] {
+                if let Some(g) = self.limit[i] {
                     demand[g] += self.a[g * k + j] * x;
                 }
                 let charge = self.charge(point, i, j);

@@ -20,14 +20,13 @@ pub(super) fn repair(exchange: &Exchange, amounts: &[f64]) -> Vec<f64> {
         }
     }
     let mut room = vec![f64::INFINITY; exchange.parties()];
-    for group in &exchange.groups {
-        let Some(demand) = group.demand else { continue };
-        let part = &mut x[group.parties.start * k..group.parties.end * k];
-        let used: f64 = part.iter().sum();
+    for (i, bundle) in x.chunks_exact_mut(k.max(1)).enumerate() {
+        let Some(demand) = exchange.demand[i] else { continue };
+        let used: f64 = bundle.iter().sum();
         if used > demand {
-            part.iter_mut().for_each(|a| *a *= demand / used);
+            bundle.iter_mut().for_each(|a| *a *= demand / used);
         }
-        room[group.parties.clone()].fill((demand - used).max(0.0));
+        room[i] = (demand - used).max(0.0);
     }
     give_to_the_short(exchange, &mut x, &room);
     x

@@ -2,7 +2,7 @@
 
 use super::{Draft, Group};
 use crate::cooperative::data::Data;
-use crate::cooperative::multipliers::Envy;
+use crate::cooperative::multipliers::{Envy, Multipliers};
 use crate::linalg::{Cholesky, dot, is_definite};
 use ndarray::Array2;
 
@@ -30,13 +30,22 @@ const SLACK: f64 = 0.01;
 /// Rounds of taking more inequalities into account.
 const ROUNDS_MAX: usize = 6;
 
-/// An unknown: a pair, with the place of the envious row among the members, or else outside.
+/// An unknown: the multiplier of a pair, with the place of the envious row among the members, or else outside; or that
+/// of a member's cap.
 pub(super) struct Pair {
-    envious: usize,
+    source: Source,
     member: Option<usize>,
-    outside: usize,
+    /// Which of the sums it is part of, where it is not a member's.
+    sum: usize,
     envied: usize,
     z: f64,
+}
+
+/// Where an unknown comes from.
+#[derive(Clone, Copy, PartialEq)]
+enum Source {
+    Row(usize),
+    Cap,
 }
 
 /// An equation `(member, type)`; those of types that are not held have a slack.
@@ -113,6 +122,20 @@ impl<'a> System<'a> {
         system
     }
 
+    /// How many sums of unknowns are given: those of rows outside, and that of the cap.
+    fn sums(&self) -> usize {
+        self.group.outside.len() + usize::from(self.group.cap > 0.0)
+    }
+
+    /// What an unknown takes from the worth of the bundle that it is about.
+    fn taken(&self, source: Source) -> &'a [f64] {
+        let rows = self.data.rows;
+        match source {
+            Source::Row(l) => rows.compare(l),
+            Source::Cap => &rows.size,
+        }
+    }
+
     fn seed(&mut self, all: bool) {
         let g = self.group.members.len();
         let mut place = vec![None; self.data.n];
@@ -133,23 +156,38 @@ impl<'a> System<'a> {
             for (m, &l) in self.group.members.iter().enumerate() {
                 let least = SEED * self.data.worth[l] / g as f64;
                 let z = known[envied * g + m];
-                if m != envied && (all || z > least || stranger[m] || stranger[envied]) {
+                let is_free = m != envied && !self.data.rows.compares_with_itself(l);
+                if is_free && (all || z > least || stranger[m] || stranger[envied]) {
                     let (z, member) = (z.max(least), Some(m));
-                    self.pairs.push(Pair { envious: l, member, outside: 0, envied, z });
+                    self.pairs.push(Pair { source: Source::Row(l), member, sum: 0, envied, z });
                 }
             }
         }
-        for (outside, &(l, total)) in self.group.outside.iter().enumerate() {
+        for (sum, &(l, total)) in self.group.outside.iter().enumerate() {
             let known = |envied: usize| {
                 self.group.last[envied].iter().find(|e| e.0 == l).map_or(0.0, |e| e.1)
             };
-            let z: Vec<f64> = (0..g).map(|i| known(i) + SEED * total / g as f64).collect();
-            let sum: f64 = z.iter().sum();
-            for (envied, z) in z.iter().enumerate() {
-                let z = z * total / sum;
-                self.pairs.push(Pair { envious: l, member: None, outside, envied, z });
-            }
+            let others = (0..g).filter(|&i| place.get(l).copied().flatten() != Some(i));
+            self.divide(Source::Row(l), sum, total, others.map(|i| (i, known(i))).collect());
         }
+        if self.group.cap > 0.0 {
+            let last = |&m: &usize| (m, self.group.last_cap[m]);
+            let members = self.group.at_cap.iter().map(last).collect();
+            self.divide(Source::Cap, self.group.outside.len(), self.group.cap, members);
+        }
+    }
+
+    /// Unknowns for members, in proportion to what they were and a little more, with a sum.
+    fn divide(&mut self, source: Source, sum: usize, total: f64, members: Vec<(usize, f64)>) {
+        let least = SEED * total / members.len() as f64;
+        let all: f64 = members.iter().map(|(_, z)| z + least).sum();
+        self.pairs.extend(members.into_iter().map(|(envied, z)| Pair {
+            source,
+            member: None,
+            sum,
+            envied,
+            z: (z + least) * total / all,
+        }));
     }
 
     /// The columns of all pairs.
@@ -158,15 +196,16 @@ impl<'a> System<'a> {
         let mut columns = Columns::default();
         columns.start.push(0);
         for pair in &self.pairs {
-            let value = self.data.value(pair.envious);
+            let taken = self.taken(pair.source);
             match pair.member {
+                // Without a threshold a row compares as it values.
                 Some(m) => {
-                    let own = self.at[m * k..][..k].iter().zip(value);
+                    let own = self.at[m * k..][..k].iter().zip(taken);
                     columns.entries.extend(own.filter_map(|(at, v)| Some(((*at)?, *v))));
                 }
-                None => columns.entries.push((self.equations.len() + pair.outside, 1.0)),
+                None => columns.entries.push((self.equations.len() + pair.sum, 1.0)),
             }
-            let other = self.at[pair.envied * k..][..k].iter().zip(value);
+            let other = self.at[pair.envied * k..][..k].iter().zip(taken);
             columns.entries.extend(other.filter_map(|(at, v)| Some(((*at)?, -v))));
             columns.start.push(columns.entries.len());
         }
@@ -187,10 +226,14 @@ impl<'a> System<'a> {
         false
     }
 
-    pub fn multipliers(&self) -> Vec<Envy> {
-        let z = self.pairs.iter().filter(|p| p.z > 0.0);
-        let envied = |p: &Pair| self.group.members[p.envied];
-        z.map(|p| Envy { envious: p.envious, envied: envied(p), z: p.z }).collect()
+    pub fn add_multipliers(&self, to: &mut Multipliers) {
+        for pair in self.pairs.iter().filter(|p| p.z > 0.0) {
+            let envied = self.group.members[pair.envied];
+            match pair.source {
+                Source::Row(envious) => to.envy.push(Envy { envious, envied, z: pair.z }),
+                Source::Cap => to.cap[envied] = pair.z,
+            }
+        }
     }
 
     /// `weight_i p_j - alpha_i v_ij` without the unknown part.
@@ -202,12 +245,13 @@ impl<'a> System<'a> {
     /// Step by step; returns whether the equations hold. The factor of a step before does for the next
     /// one as long as that gets much nearer.
     fn solve(&mut self, solved: f64) -> bool {
-        let size = self.equations.len() + self.group.outside.len();
+        let size = self.equations.len() + self.sums();
         self.lambda = vec![0.0; size];
         let columns = self.columns();
         let mut right: Vec<f64> =
             self.equations.iter().map(|e| self.right(e.member, e.gpu)).collect();
         right.extend(self.group.outside.iter().map(|o| o.1));
+        right.extend((self.group.cap > 0.0).then_some(self.group.cap));
         let most = MOST * self.pairs.iter().map(|p| p.z).sum::<f64>();
         let mut factor = self.factor.take().filter(|(_, at)| *at == size).map(|(factor, _)| factor);
         let (mut before, mut steps) = (f64::INFINITY, 0);
@@ -319,10 +363,21 @@ impl<'a> System<'a> {
         let right = self.equations.iter().zip(&self.lambda);
         let right: f64 = right.map(|(e, x)| self.right(e.member, e.gpu) * x).sum();
         // Rows outside divide what they have in the best way for the multipliers.
+        let most_of = |values: &[f64], members: &mut dyn Iterator<Item = usize>| {
+            let worth = members.map(|m| -dot(values, &lambda[m * k..][..k]));
+            worth.fold(f64::NEG_INFINITY, f64::max)
+        };
         let best = |&(l, total): &(usize, f64)| {
-            total * (0..g).map(|m| -worth(l, m)).fold(f64::NEG_INFINITY, f64::max)
+            let mut others = (0..g).filter(|&m| self.group.members[m] != l);
+            total * most_of(self.data.rows.compare(l), &mut others)
         };
         let outside: f64 = self.group.outside.iter().map(best).sum();
+        let at_cap = &mut self.group.at_cap.iter().copied();
+        let cap = match self.group.cap > 0.0 {
+            true => self.group.cap * most_of(&self.data.rows.size, at_cap),
+            false => 0.0,
+        };
+        let outside = outside + cap;
         right > outside + most * growth.fold(0.0, f64::max)
     }
 
@@ -340,7 +395,7 @@ impl<'a> System<'a> {
         let (g, k) = (self.group.members.len(), self.data.k);
         let mut room: Vec<f64> = (0..g * k).map(|e| self.right(e / k, e % k)).collect();
         for pair in &self.pairs {
-            for (j, v) in self.data.value(pair.envious).iter().enumerate() {
+            for (j, v) in self.taken(pair.source).iter().enumerate() {
                 if let Some(m) = pair.member {
                     room[m * k + j] -= pair.z * v;
                 }
@@ -396,7 +451,7 @@ impl<'a> System<'a> {
         let mut row: Vec<(usize, f64)> = Vec::new();
         for pair in self.pairs.iter().filter(|pair| pair.z > POSITIVE) {
             let Some(m) = pair.member else { continue };
-            let value = self.data.value(pair.envious);
+            let value = self.taken(pair.source);
             row.clear();
             for (member, sign) in [(m, 1.0), (pair.envied, -1.0)] {
                 let entries = unknown[member * k..][..k].iter().zip(value);
@@ -408,12 +463,12 @@ impl<'a> System<'a> {
                 }
             }
         }
-        // A row outside that is tight with several members values their bundles alike.
-        for outside in 0..self.group.outside.len() {
-            let tight = self.pairs.iter().filter(|p| p.member.is_none() && p.outside == outside);
+        // A row outside that is tight with several members values their bundles alike; so do caps.
+        for sum in 0..self.sums() {
+            let tight = self.pairs.iter().filter(|p| p.member.is_none() && p.sum == sum);
             let tight: Vec<&Pair> = tight.filter(|p| p.z > POSITIVE).collect();
             for pair in tight.windows(2) {
-                let value = self.data.value(pair[0].envious);
+                let value = self.taken(pair[0].source);
                 row.clear();
                 for (member, sign) in [(pair[0].envied, 1.0), (pair[1].envied, -1.0)] {
                     let entries = unknown[member * k..][..k].iter().zip(value);

@@ -79,6 +79,13 @@ struct Path {
     reduced: Vec<Line>,
 }
 
+impl Path {
+    /// What is missing at the start: each takes a pivot or more.
+    fn shifts(&self) -> usize {
+        self.bound.iter().chain(&self.cost).filter(|shift| shift.abs() > 2.0 * TIE).count()
+    }
+}
+
 /// The next event on the path.
 enum Event {
     Enters(usize),
@@ -87,12 +94,6 @@ enum Event {
 }
 
 impl Simplex {
-    /// Solves to an optimal vertex from a nearly optimal basis.
-    pub fn track(&mut self, pivots_max: usize, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
-        self.approach(pivots_max, stop)?;
-        self.arrive(stop)
-    }
-
     /// Follows the path to its end. Its own tolerances are coarse: where the vertex counts, it is
     /// checked by [`Self::arrive`].
     pub fn approach(&mut self, pivots_max: usize, stop: &dyn Fn() -> bool) -> Result<(), LpError> {
@@ -102,6 +103,9 @@ impl Simplex {
             self.refactor();
         }
         let mut path = self.shifted();
+        if path.shifts() > pivots_max {
+            return Err(LpError::NotConverged);
+        }
         let mut ties = 0;
         let limit = self.pivots + pivots_max;
         loop {

@@ -56,7 +56,8 @@ fn leximin_raises_the_rest_after_the_first_is_blocked() {
     for upper in [1.0, 3.0, INF] {
         p.var(0.0, 0.0, upper, vec![(row, 1.0)]);
     }
-    let levels: Vec<Level> = (0..3).map(|v| Level { terms: vec![(v, 1.0)], target: 1.0 }).collect();
+    let levels: Vec<Level> =
+        (0..3).map(|v| Level { terms: vec![(v, 1.0)], target: 1.0, most: f64::INFINITY }).collect();
     let (s, gap) = leximin(Simplex::new(p), &levels, &|| false).unwrap();
     assert!(gap < 1e-12);
     let x: Vec<f64> = (0..3).map(|v| s.value(v)).collect();

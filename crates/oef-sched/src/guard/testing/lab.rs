@@ -2,7 +2,7 @@
 
 use crate::guard::{Guard, Judged, Notice, Place, Policy, Word};
 use crate::ids::{Generation, JobId, WorkloadKey};
-use crate::tenant::{Profile, Provenance};
+use crate::profile::{Profile, Provenance};
 use crate::testing::dice::Dice;
 use crate::time::{Span, Time};
 

@@ -136,7 +136,7 @@ fn an_estimate_gives_way_without_an_accusation() {
     let quiet = (Noise::None, Noise::None);
     for policy in [Policy::Report, Policy::Replace] {
         let mut lab = Lab::new(liar([1.0, 1.1], quiet, 1));
-        lab.profile.provenance = crate::tenant::Provenance::Estimated;
+        lab.profile.provenance = crate::profile::Provenance::Estimated;
         let news = (0..10).find_map(|_| lab.round(policy).news);
         assert_eq!(news, Some(News::Learnt));
         assert!((lab.profile.throughput[1] / lab.profile.throughput[0] - 2.0).abs() < 1e-6);

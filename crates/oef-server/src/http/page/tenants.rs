@@ -1,4 +1,4 @@
-//! Tenants: what each is entitled to, holds and is owed; promised and delivered as bars.
+//! Tenants: share, GPUs held and balance of each; promised and delivered as bars.
 
 use super::Seen;
 use super::markup::{Markup, figure};
@@ -26,7 +26,7 @@ pub(super) fn show(page: &mut Markup, seen: &Seen) {
     let most = parts.values().flat_map(|part| [part.promised, part.delivered]).fold(0.0, f64::max);
     page.raw("<div class=\"wide\"><table><thead><tr><th>tenant</th><th class=\"n\">weight</th><th>share</th>");
     page.raw(
-        "<th>holds</th><th class=\"n\">owed</th><th class=\"n\">run</th><th class=\"n\">wait</th>",
+        "<th>holds</th><th class=\"n\" title=\"+ under, - over its share so far, in GPU-rounds\">balance</th><th class=\"n\">run</th><th class=\"n\">wait</th>",
     );
     page.raw("<th>promised and delivered</th></tr></thead><tbody>");
     for tenant in &seen.tenants.tenants {

@@ -106,6 +106,7 @@ fn seen(name: &str) -> Seen {
                 promised_total: 1.0,
                 delivered_total: 1.0,
                 history: Vec::new(),
+                day: None,
             }],
             envy: Vec::new(),
             sharing_incentive: None,
@@ -123,6 +124,7 @@ fn seen(name: &str) -> Seen {
             grants: Vec::new(),
             placements: Vec::new(),
             shares_age: SharesAge {
+                left_out: Vec::new(),
                 kept: true,
                 of_round: 6,
                 solve_s: 0.01,

@@ -159,7 +159,7 @@ fn why_a_job_waits_is_said_with_the_start_to_expect() {
         assert!(["behind", "saving", "protected"].contains(&why.kind.as_str()), "{why:?}");
         let listed = view::job(&scene.world, &admin(), id).expect("there");
         assert_eq!(listed.reason, why.sentence);
-        let figures = why.details.iter().any(|d| d.contains("is entitled to 1.00 slow"));
+        let figures = why.details.iter().any(|d| d.contains("share 1.00 slow; holds "));
         assert!(figures, "{why:?}");
     }
 }

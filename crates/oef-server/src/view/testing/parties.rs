@@ -160,8 +160,11 @@ fn why_a_tenant_has_what_it_has_names_its_worth_and_the_prices() {
     let why = view::tenant_why(&scene.world, &of("bob"), "bob").expect("its own");
     assert!(why.sentence.starts_with("bob "), "{why:?}");
     let has = |text: &str| why.details.iter().any(|detail| detail.contains(text));
-    assert!(has("trains at 2.1429, an equal split at 3 (in GPUs of slow)"), "{why:?}");
-    assert!(has("what one more GPU is worth to all"), "{why:?}");
+    assert!(
+        has("trains at 2.1429, an equal split (what its jobs can use of it) at 3, in GPUs of slow"),
+        "{why:?}"
+    );
+    assert!(has("value of one more GPU (cluster throughput)"), "{why:?}");
     assert!(view::tenant_why(&scene.world, &of("bob"), "alice").is_err());
 }
 

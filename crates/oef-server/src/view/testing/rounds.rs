@@ -83,6 +83,11 @@ fn kept_rounds_come_back_whole_and_in_pages() {
         assert_eq!(back, document.round);
     }
     assert_eq!(view::stored_round(&archive, None).expect("kept").round, 5);
+    let problem = view::round_problem(&archive, &admin(), 3).expect("kept");
+    assert_eq!(Some(problem), documents[2].problem);
+    let refused = view::round_problem(&archive, &of("alice"), 3).expect_err("everybody's profiles");
+    assert_eq!(refused.status, 403);
+    assert_eq!(view::round_problem(&archive, &admin(), 6).expect_err("not yet").status, 404);
     assert_eq!(view::stored_round(&archive, Some(6)).expect_err("not yet").status, 404);
     let page = |after| Page { limit: Some(2), after };
     let first = view::rounds(&archive, &page(None)).expect("kept");
@@ -95,6 +100,47 @@ fn kept_rounds_come_back_whole_and_in_pages() {
     assert_eq!(view::stored_round(&archive, Some(9)).expect_err("not a round").status, 500);
     drop(store);
     std::fs::remove_dir_all(dir).expect("ours");
+}
+
+#[test]
+fn a_rounds_problem_has_what_jobs_can_use() {
+    let scene = Scene::two_tenants(Mechanism::Cooperative);
+    let problem = document(&scene).problem.expect("there is something to share");
+    assert_eq!(problem.reference, "slow");
+    let counts: Vec<(&str, f64)> =
+        problem.gpu.iter().map(|gpu| (gpu.gpu_type.as_str(), gpu.count)).collect();
+    assert_eq!(counts, [("slow", 1.0), ("fast", 1.0)]);
+    for (tenant, fast) in problem.tenant.iter().zip([2.0, 5.0]) {
+        assert_eq!((tenant.weight, tenant.demand), (1.0, None));
+        let [workload] = &tenant.workload[..] else { panic!("{tenant:?}") };
+        // Three jobs want three GPUs, and there are two.
+        assert_eq!((workload.demand, workload.throughput["fast"]), (Some(2.0), fast));
+    }
+}
+
+#[test]
+fn one_profile_that_cannot_be_used_is_told_and_hurts_nobody_else() {
+    let mut scene = Scene::two_tenants(Mechanism::Cooperative);
+    scene.tenant("eve", 5.0);
+    scene.workload("eve", "odd", &[("slow", 1e-12), ("fast", 1.0)]);
+    let job = scene.submit("eve", "odd", 1);
+    scene.now += super::scene::ROUND_MS;
+    scene.round();
+    let round = document(&scene).round;
+    let shares: Vec<&str> = round.shares.iter().map(|share| share.tenant.as_str()).collect();
+    assert_eq!(shares, ["alice", "bob"]);
+    assert!(round.total > 3.0 && round.audit.is_some_and(|audit| audit.envy_free.holds));
+    let [left_out] = &round.shares_age.left_out[..] else { panic!("{:?}", round.shares_age) };
+    assert_eq!((left_out.tenant.as_str(), left_out.workload.as_str()), ("eve", "odd"));
+    assert!(left_out.reason.contains("cannot be used"), "{left_out:?}");
+    let told =
+        scene.world.events.iter().filter(|event| event.message.contains("eve/odd has no share"));
+    assert_eq!(told.count(), 1);
+    let why = view::why(&scene.world, &of("eve"), job).expect("its own");
+    assert_eq!(why.kind, "left_out");
+    assert!(why.sentence.contains("its profile cannot be used"), "{}", why.sentence);
+    let why = view::tenant_why(&scene.world, &of("eve"), "eve").expect("its own");
+    assert!(why.sentence.starts_with("eve has no share for workload odd"), "{}", why.sentence);
 }
 
 #[test]

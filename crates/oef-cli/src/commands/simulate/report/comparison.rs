@@ -60,6 +60,8 @@ fn price(runs: &[RunResult]) -> Table {
         .column(Column::text("mechanism"))
         .column(Column::number("least favoured").unit("x").highest_is_best().mark_worst())
         .column(Column::number("as promised").unit("x").highest_is_best().mark_worst())
+        .column(Column::fraction("days at 95 %").highest_is_best().mark_worst())
+        .column(Column::fraction("mean envy").lowest_is_best().mark_worst())
         .column(Column::number("largest deficit").lowest_is_best().mark_worst())
         .column(Column::number("straggler workers").lowest_is_best().mark_worst())
         .column(Column::number("moved").lowest_is_best().mark_worst())
@@ -70,6 +72,8 @@ fn price(runs: &[RunResult]) -> Table {
             run.mechanism.name().into(),
             run.worst_sharing_incentive.into(),
             run.worst_promised_incentive.into(),
+            run.days_at_least(0.95).unwrap_or(f64::NAN).into(),
+            run.mean_day_envy().unwrap_or(f64::NAN).into(),
             run.deficit_max.into(),
             run.straggler_workers.into(),
             run.migrations.into(),

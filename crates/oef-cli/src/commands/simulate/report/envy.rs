@@ -19,9 +19,8 @@ pub fn section(run: &RunResult) -> Option<Section> {
     let (problem, outcome) = run.busiest.as_ref()?;
     let section = Section::new("Envy in the busiest round").paragraph(format!(
         "The round with the most tenants at once had {}. Each row says what a tenant would make of another's share \
-         (scaled to its own weight), relative to its own: above 1 it would rather have the other's. Tenants give back what \
-         their jobs cannot use, so a round may lack what the mechanism promises for jobs without end, and the other way \
-         round.",
+         (scaled to its own weight), relative to its own: above 1 it would rather have the other's. Only what \
+         a tenant's jobs can use counts.",
         problem.tenants().len()
     ));
     let section = certificate(section, problem, outcome);

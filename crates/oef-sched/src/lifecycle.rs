@@ -1,12 +1,12 @@
 //! Jobs come, wait, are held, stop and go: who counts where.
 
-use crate::action::Action;
+use crate::action::{Action, Refusal};
 use crate::class::Class;
-use crate::ids::{GpuId, Slot, TenantKey};
+use crate::ids::{GpuId, JobId, Slot, TenantKey};
 use crate::job::{Job, JobSpec, Phase};
 use crate::ledger;
-use crate::plan::{start_if_free, stop};
 use crate::reason::StopReason;
+use crate::rounds::{start_if_free, stop};
 use crate::state::State;
 use crate::time::Time;
 
@@ -88,7 +88,7 @@ fn join(state: &mut State, spec: &JobSpec) -> usize {
     workload.wanted += u64::from(spec.workers);
     workload.gang_max = workload.gang_max.max(spec.workers);
     if before.is_some_and(|before| before != workload.usable_types(cluster.capacity())) {
-        entitlement.forget();
+        entitlement.invalidate();
     }
     if state.active.insert(spec.workload) {
         ledger::enter(state, spec.workload);
@@ -108,7 +108,7 @@ fn leave(state: &mut State, spec: &JobSpec, class: usize) {
         let live = workload.classes.iter().filter(|class| class.live > 0);
         workload.gang_max = live.map(|class| class.workers).max().unwrap_or(0);
         if before != workload.usable_types(cluster.capacity()) {
-            entitlement.forget();
+            entitlement.invalidate();
         }
     }
     if !workload.is_active() {
@@ -136,12 +136,12 @@ pub(crate) fn vacate(state: &mut State, slot: Slot) -> Vec<GpuId> {
 }
 
 /// Starts whoever waited for just these GPUs, or for its tenant to hold fewer.
-pub(crate) fn start_heirs(state: &mut State, gpus: &[GpuId], tenant: TenantKey) -> Vec<Action> {
-    let mut heirs: Vec<Slot> = gpus.iter().filter_map(|&g| state.cluster.owner(g)).collect();
-    heirs.sort();
-    heirs.dedup();
+pub(crate) fn start_assigned(state: &mut State, gpus: &[GpuId], tenant: TenantKey) -> Vec<Action> {
+    let mut assigned: Vec<Slot> = gpus.iter().filter_map(|&g| state.cluster.owner(g)).collect();
+    assigned.sort();
+    assigned.dedup();
     let mut actions: Vec<Action> =
-        heirs.into_iter().filter_map(|slot| start_if_free(state, slot)).collect();
+        assigned.into_iter().filter_map(|slot| start_if_free(state, slot)).collect();
     actions.extend(start_within_limit(state, tenant));
     actions
 }
@@ -156,4 +156,8 @@ pub(crate) fn start_within_limit(state: &mut State, tenant: TenantKey) -> Vec<Ac
     let mut slots: Vec<Slot> = placed.collect();
     slots.sort_by_key(|&slot| state.at(slot).spec.id);
     slots.into_iter().filter_map(|slot| start_if_free(state, slot)).collect()
+}
+
+pub(crate) fn find(state: &State, id: JobId) -> Result<Slot, Refusal> {
+    state.by_id.get(&id).copied().ok_or(Refusal::UnknownJob(id))
 }

@@ -1,15 +1,29 @@
 //! What owners and operators order.
 
-use crate::action::{Action, Refusal};
+use crate::action::{Action, Refusal, bad, wrong};
 use crate::ids::{GroupKey, JobId, Slot, TenantKey, WorkloadKey};
 use crate::job::{Next, Phase};
-use crate::lives::{set_aside, start_within_limit, unpark};
-use crate::plan::fill;
+use crate::ledger::{self, advance};
+use crate::lifecycle::{find, set_aside, start_within_limit, unpark};
+use crate::profile::Profile;
 use crate::reason::StopReason;
+use crate::rounds::fill;
+use crate::settings::Settings;
 use crate::state::State;
-use crate::step::{advance, bad, find, wrong};
-use crate::tenant::Profile;
 use crate::time::Time;
+
+impl State {
+    /// Changes the settings; they count from the next round on. Another rounding begins with empty
+    /// accounts: the two do not count the same thing.
+    pub fn set_settings(&mut self, settings: Settings) {
+        ledger::settle(self, self.now);
+        if settings.rounding != self.settings.rounding {
+            ledger::clear(self);
+        }
+        self.settings = settings;
+        self.entitlement.invalidate();
+    }
+}
 
 pub(crate) fn hold(state: &mut State, at: Time, id: JobId) -> Result<Vec<Action>, Refusal> {
     let slot = find(state, id)?;
@@ -74,7 +88,7 @@ pub(crate) fn weight_changed(
     sensible(weight)?;
     advance(state, at);
     state.tenants[tenant.0].weight = weight;
-    state.entitlement.forget();
+    state.entitlement.invalidate();
     Ok(Vec::new())
 }
 
@@ -94,7 +108,7 @@ pub(crate) fn limit(
     for workload in state.tenants[tenant.0].workloads.clone() {
         state.workloads[workload.0].cap = gpus.unwrap_or(u32::MAX);
     }
-    state.entitlement.forget();
+    state.entitlement.invalidate();
     actions.extend(fill(state));
     Ok(actions)
 }
@@ -111,7 +125,7 @@ pub(crate) fn workload_weight(
     sensible(weight)?;
     advance(state, at);
     state.workloads[workload.0].weight = weight;
-    state.entitlement.forget();
+    state.entitlement.invalidate();
     Ok(Vec::new())
 }
 
@@ -149,7 +163,7 @@ pub(crate) fn profiled(
     }
     advance(state, at);
     state.workloads[workload.0].profile = profile;
-    state.entitlement.forget();
+    state.entitlement.invalidate();
     Ok(fill(state))
 }
 
@@ -163,7 +177,7 @@ pub(crate) fn group_weight(
     sensible(weight)?;
     advance(state, at);
     state.groups[group.0].weight = weight;
-    state.entitlement.forget();
+    state.entitlement.invalidate();
     Ok(Vec::new())
 }
 
@@ -181,7 +195,7 @@ pub(crate) fn group_parent(
     }
     advance(state, at);
     state.groups[group.0].parent = parent;
-    state.entitlement.forget();
+    state.entitlement.invalidate();
     Ok(Vec::new())
 }
 
@@ -195,7 +209,7 @@ pub(crate) fn tenant_group(
     known_group(state, group)?;
     advance(state, at);
     state.tenants[tenant.0].group = group;
-    state.entitlement.forget();
+    state.entitlement.invalidate();
     Ok(Vec::new())
 }
 

@@ -1,23 +1,25 @@
 //! Right hand sides of the Newton system.
 
 use super::data::Data;
-use super::interior::Point;
 use super::lanes;
+use super::point::Point;
 
 /// Residuals of the equations, and what each complementarity product should become.
-pub(super) struct Targets {
+pub(super) struct Rhs {
     pub own: Vec<f64>,
     pub envy: Vec<f64>,
+    pub cap: Vec<f64>,
     pub capacity: Vec<f64>,
     pub bundle: Vec<f64>,
     pub utility: Vec<f64>,
     pub product_y: Vec<f64>,
     pub product_a: Vec<f64>,
+    pub product_r: Vec<f64>,
     pub product_c: Vec<f64>,
     pub product_s: Vec<f64>,
 }
 
-impl Targets {
+impl Rhs {
     /// How far a point is from satisfying its equations.
     pub fn residuals(data: &Data<'_>, point: &Point) -> Self {
         let (n, k) = (data.n, data.k);
@@ -26,27 +28,34 @@ impl Targets {
         let own = (0..n)
             .map(|l| lanes::product(data.wide(l), bundle_of(l)) - point.u[l] - point.a[l])
             .collect();
+        let over = |l: usize| match data.is_capped(l) {
+            true => data.rows.cap[l] - lanes::product(&data.wide_size, bundle_of(l)) - point.r[l],
+            false => 0.0,
+        };
+        let cap = (0..n).map(over).collect();
         let mut envy = vec![0.0; point.pairs.s.len()];
         let mut capacity: Vec<f64> = point.c.iter().map(|c| n as f64 - c).collect();
         for i in 0..n {
             for r in point.pairs.range(i) {
                 let l = point.pairs.envious[r];
-                let other = lanes::product(data.wide(l), bundle_of(i));
-                envy[r] = point.u[l] - other - point.pairs.s[r];
+                let other = lanes::product(data.wide_compare(l), bundle_of(i));
+                envy[r] = point.u[l] - data.rows.base[l] - other - point.pairs.s[r];
             }
             for (capacity, y) in capacity.iter_mut().zip(&point.y[i * k..][..k]) {
                 *capacity -= data.weight[i] * y;
             }
         }
         let (bundle, utility) = dual_residuals(data, point, &data.worth);
-        Targets {
+        Rhs {
             own,
             envy,
+            cap,
             capacity,
             bundle,
             utility,
             product_y: Vec::new(),
             product_a: Vec::new(),
+            product_r: Vec::new(),
             product_c: Vec::new(),
             product_s: Vec::new(),
         }
@@ -55,7 +64,8 @@ impl Targets {
     /// Largest residual of the primal and of the dual equations.
     pub fn norms(&self) -> (f64, f64) {
         let most = |x: &[f64]| x.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
-        let primal = most(&self.own).max(most(&self.envy)).max(most(&self.capacity));
+        let primal =
+            most(&self.own).max(most(&self.envy)).max(most(&self.cap)).max(most(&self.capacity));
         (primal, most(&self.bundle).max(most(&self.utility)))
     }
 
@@ -75,12 +85,13 @@ impl Targets {
         let d = affine;
         aim(&mut self.product_y, &point.y, &point.v, d.map(|d| (&d.y[..], &d.v[..])));
         aim(&mut self.product_a, &point.a, &point.alpha, d.map(|d| (&d.a[..], &d.alpha[..])));
+        aim(&mut self.product_r, &point.r, &point.lambda, d.map(|d| (&d.r[..], &d.lambda[..])));
         aim(&mut self.product_c, &point.c, &point.p, d.map(|d| (&d.c[..], &d.p[..])));
         let moves = d.map(|d| (&d.pairs.s[..], &d.pairs.z[..]));
         aim(&mut self.product_s, &point.pairs.s, &point.pairs.z, moves);
     }
 
-    /// What a direction leaves of these targets. The primal equations and all products but those of
+    /// What a direction leaves of these. The primal equations and all products but those of
     /// the capacities hold by construction.
     pub fn left_by(&self, data: &Data<'_>, point: &Point, d: &Point) -> Self {
         let (n, k) = (data.n, data.k);
@@ -88,16 +99,23 @@ impl Targets {
         for (left, wanted) in bundle.iter_mut().zip(&self.bundle) {
             *left += wanted;
         }
-        let product_c =
-            (0..k).map(|j| self.product_c[j] - point.p[j] * d.c[j] - point.c[j] * d.p[j]).collect();
-        Targets {
+        let product = |j: usize| self.product_c[j] - point.p[j] * d.c[j] - point.c[j] * d.p[j];
+        let (mut product_c, mut capacity): (Vec<f64>, _) =
+            ((0..k).map(product).collect(), vec![0.0; k]);
+        for j in (0..k).filter(|&j| data.rows.used_up[j]) {
+            let used: f64 = (0..n).map(|i| data.weight[i] * d.y[i * k + j]).sum();
+            (product_c[j], capacity[j]) = (0.0, self.capacity[j] - used);
+        }
+        Rhs {
             own: vec![0.0; n],
             envy: vec![0.0; point.pairs.s.len()],
-            capacity: vec![0.0; k],
+            cap: vec![0.0; n],
+            capacity,
             bundle,
             utility,
             product_y: vec![0.0; n * k],
             product_a: vec![0.0; n],
+            product_r: vec![0.0; n],
             product_c,
             product_s: vec![0.0; point.pairs.s.len()],
         }
@@ -121,14 +139,16 @@ impl Targets {
             })
             .collect()
         };
-        Targets {
+        Rhs {
             own: vec![0.0; data.n],
             envy: vec![0.0; point.pairs.s.len()],
+            cap: vec![0.0; data.n],
             capacity: vec![0.0; data.k],
             bundle: vec![0.0; data.n * data.k],
             utility: vec![0.0; data.n],
             product_y: pull(&point.y, &d.y, &point.v, &d.v),
             product_a: pull(&point.a, &d.a, &point.alpha, &d.alpha),
+            product_r: pull(&point.r, &d.r, &point.lambda, &d.lambda),
             product_c: pull(&point.c, &d.c, &point.p, &d.p),
             product_s: pull(&point.pairs.s, &d.pairs.s, &point.pairs.z, &d.pairs.z),
         }

@@ -1,6 +1,6 @@
-//! Solving again from the last optimum.
+//! Solving from the last optimum.
 //!
-//! After one tenant came or left nearly everything is as it was: which rows share a bundle, what the
+//! After one tenant came or left, or when demands have changed a little, nearly everything is as it was: which rows share a bundle, what the
 //! bundles hold, which pairs are tight. So the program with shared bundles is solved from the last
 //! vertex, along a path on which a newcomer's claim grows from nothing and that of a row that has left
 //! is let go. Then every group of rows with the same bundle must be proven to want no other (see
@@ -9,19 +9,18 @@
 //! multipliers prove it over all pairs, and if they show that in every optimum the same rows share
 //! bundles; else it is for the cold solve to find.
 
-use super::EXACT;
 use super::data::Data;
 use super::envy_program::EnvyProgram;
-use super::groups::{Drafts, Groups, Outcome};
-use super::interior::Point;
-use super::multipliers::{self, Envy};
+use super::groups::{Drafts, GroupProofs, Groups};
+use super::multipliers::Multipliers;
+use super::point::Point;
+use super::rows::Rows;
 use super::vertex::Vertex;
-use crate::allocation::Allocation;
+use super::{Answer, EXACT, FROM_PATH};
 use crate::ids::TypeId;
 use crate::instance::Instance;
 use crate::linalg::dot;
-use crate::scaled::Scaled;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Rows that may come and go before a fresh start is better.
 const CHANGED_MAX: usize = 8;
@@ -46,13 +45,7 @@ pub(super) struct Kept {
     vertex: Vertex,
     /// The distinct bundles of the vertex.
     bundles: Vec<f64>,
-    z: Vec<Envy>,
-}
-
-/// A proven answer, and what it leaves for the next solve.
-pub(super) struct Found {
-    pub allocation: Allocation,
-    pub kept: Kept,
+    multipliers: Multipliers,
 }
 
 /// Where the rows of an instance stood in the last one, and which rows of that have left.
@@ -63,35 +56,60 @@ struct Moves {
 
 /// The last vertex carried over: rows that have left stand as ghosts without weight behind the others.
 struct Start {
-    extended: Scaled,
+    extended: Rows,
     vertex: Vertex,
-    /// The last multipliers towards each row: (envious row, z).
-    last: Vec<Vec<(usize, f64)>>,
+    last: LastMultipliers,
+}
+
+/// The last multipliers, where a proof starts from.
+#[derive(Default)]
+pub(super) struct LastMultipliers {
+    /// Towards each row: (envious row, z).
+    pub envy: Vec<Vec<(usize, f64)>>,
+    /// Of each row's cap.
+    pub cap: Vec<f64>,
+}
+
+impl LastMultipliers {
+    /// Multipliers of rows that stand elsewhere now.
+    fn new(multipliers: &Multipliers, now: impl Fn(usize) -> usize, rows: usize) -> Self {
+        let mut last = LastMultipliers { envy: vec![Vec::new(); rows], cap: vec![0.0; rows] };
+        for e in &multipliers.envy {
+            last.envy[now(e.envied)].push((now(e.envious), e.z));
+        }
+        for (l, cap) in multipliers.cap.iter().enumerate() {
+            last.cap[now(l)] = *cap;
+        }
+        last
+    }
 }
 
 impl Kept {
-    /// What the end of an interior path and the vertex found from it leave.
-    pub fn new(instance: &Instance, vertex: Vertex, bundles: Vec<f64>, point: &Point) -> Self {
-        let z = multipliers::at(point);
-        Self::of(instance, vertex, bundles, z)
-    }
-
-    fn of(instance: &Instance, vertex: Vertex, bundles: Vec<f64>, z: Vec<Envy>) -> Self {
+    /// What a proven vertex leaves.
+    pub fn new(
+        instance: &Instance,
+        vertex: Vertex,
+        bundles: Vec<f64>,
+        multipliers: Multipliers,
+    ) -> Self {
         let (types, speedup) = (instance.types.clone(), instance.speedup.clone());
-        Kept { types, speedup, vertex, bundles, z }
+        Kept { types, speedup, vertex, bundles, multipliers }
     }
 
-    /// Tells rows by their profiles; `None` if too much has changed.
+    /// Tells rows by their profiles, and those with equal ones by the order of their demands; `None` if too much has
+    /// changed.
     fn compare(&self, instance: &Instance) -> Option<Moves> {
         let k = instance.width();
         if self.types != instance.types {
             return None;
         }
         let key = |row: &[f64]| row.iter().map(|w| w.to_bits()).collect::<Vec<u64>>();
-        let rows = self.speedup.chunks(k).enumerate();
-        let old: BTreeMap<Vec<u64>, usize> = rows.map(|(l, row)| (key(row), l)).collect();
-        let from: Vec<Option<usize>> =
-            (0..instance.rows()).map(|l| old.get(&key(instance.profile(l))).copied()).collect();
+        let mut old: BTreeMap<Vec<u64>, VecDeque<usize>> = BTreeMap::new();
+        for (l, row) in self.speedup.chunks(k).enumerate() {
+            old.entry(key(row)).or_default().push_back(l);
+        }
+        let mut find = |l: usize| old.get_mut(&key(instance.profile(l)))?.pop_front();
+        let from: Vec<Option<usize>> = (0..instance.rows()).map(&mut find).collect();
         let mut stays = vec![false; self.vertex.bundle_of.len()];
         from.iter().flatten().for_each(|&o| stays[o] = true);
         let gone: Vec<usize> = (0..stays.len()).filter(|&o| !stays[o]).collect();
@@ -100,9 +118,9 @@ impl Kept {
         few.then_some(Moves { from, gone })
     }
 
-    fn start(&self, instance: &Instance, scaled: &Scaled, moves: &Moves) -> Start {
-        let (n, k) = (scaled.n, scaled.k);
-        let mut extended = scaled.clone();
+    fn start(&self, instance: &Instance, rows: &Rows, moves: &Moves) -> Start {
+        let (n, k) = (rows.n, rows.k);
+        let mut extended = rows.clone();
         let mut now = vec![0; self.vertex.bundle_of.len()];
         for (l, from) in moves.from.iter().enumerate() {
             if let Some(o) = from {
@@ -114,10 +132,7 @@ impl Kept {
             let profile = &self.speedup[o * k..][..k];
             let row = profile.iter().zip(&instance.capacity).map(|(w, m)| w * m);
             let whole: f64 = row.clone().sum();
-            extended.value.extend(row.map(|v| v / whole));
-            extended.weight.push(0.0);
-            extended.worth.push(0.0);
-            extended.n += 1;
+            extended.push_weightless(row.map(|v| v / whole));
         }
         let mut vertex = self.vertex.clone();
         vertex.bundle_of = vec![0; extended.n];
@@ -125,30 +140,29 @@ impl Kept {
             vertex.bundle_of[l] = self.vertex.bundle_of[o];
         }
         vertex.pairs.iter_mut().for_each(|pair| pair.0 = now[pair.0]);
-        self.add_near_pairs(scaled, moves, &mut vertex);
-        let mut last = vec![Vec::new(); extended.n];
-        for e in &self.z {
-            last[now[e.envied]].push((now[e.envious], e.z));
-        }
+        self.add_near_pairs(rows, moves, &mut vertex);
+        let last = LastMultipliers::new(&self.multipliers, |o| now[o], extended.n);
         Start { extended, vertex, last }
     }
 
     /// Pairs that were not in the program but may soon be tight, and the newcomers with theirs.
-    fn add_near_pairs(&self, scaled: &Scaled, moves: &Moves, vertex: &mut Vertex) {
-        let k = scaled.k;
+    fn add_near_pairs(&self, rows: &Rows, moves: &Moves, vertex: &mut Vertex) {
+        let k = rows.k;
         let bundles = self.bundles.len() / k;
-        let like = |l: usize, b: usize| dot(scaled.value(l), &self.bundles[b * k..][..k]);
+        let bundle = |b: usize| &self.bundles[b * k..][..k];
+        let like = |l: usize, b: usize| dot(rows.value(l), bundle(b));
+        let asked = |l: usize, b: usize| rows.base[l] + dot(rows.compare(l), bundle(b));
         let mut present = vec![false; vertex.bundle_of.len() * bundles];
         for &(l, b, _) in &vertex.pairs {
             present[l * bundles + b] = true;
         }
         let known = |l: &usize| moves.from[*l].is_some();
         let mut favourite = Vec::new();
-        for l in 0..scaled.n {
-            let likes: Vec<f64> = (0..bundles).map(|b| like(l, b)).collect();
+        for l in 0..rows.n {
+            let likes: Vec<f64> = (0..bundles).map(|b| asked(l, b)).collect();
             let best = (0..bundles).max_by(|&a, &b| likes[a].total_cmp(&likes[b])).unwrap_or(0);
             let (enough, own) = if known(&l) {
-                (likes[vertex.bundle_of[l]] * (1.0 - NEAR), Some(vertex.bundle_of[l]))
+                (like(l, vertex.bundle_of[l]) * (1.0 - NEAR), Some(vertex.bundle_of[l]))
             } else {
                 favourite.push((l, best));
                 (likes[best] * (1.0 - NEAR_NEWCOMER), None)
@@ -162,8 +176,8 @@ impl Kept {
         // A newcomer has a bundle of its own, with nothing in it yet.
         for (at, (l, best)) in favourite.into_iter().enumerate() {
             vertex.bundle_of[l] = bundles + at;
-            for i in (0..scaled.n).filter(known) {
-                if like(i, best) > (1.0 - NEAR_NEWCOMER) * like(i, vertex.bundle_of[i]) {
+            for i in (0..rows.n).filter(known) {
+                if asked(i, best) > (1.0 - NEAR_NEWCOMER) * like(i, vertex.bundle_of[i]) {
                     vertex.pairs.push((i, bundles + at, true));
                 }
             }
@@ -172,51 +186,52 @@ impl Kept {
 }
 
 /// The answer for an instance that is like the last one, if it is found and proven.
-pub(super) fn solve(
+pub(super) fn from_last(
     kept: &Kept,
     instance: &Instance,
-    scaled: &Scaled,
+    rows: &Rows,
     stop: &dyn Fn() -> bool,
-) -> Option<Found> {
+) -> Option<Answer> {
     let moves = kept.compare(instance)?;
-    let start = kept.start(instance, scaled, &moves);
-    settle(instance, scaled, start, PIVOTS_LEAST + PIVOTS_PER_ROW * scaled.n, stop)
+    let start = kept.start(instance, rows, &moves);
+    // With demands nearly every row has a bundle of its own, and a pivot takes longer.
+    let pivots_max = match rows.is_limited() {
+        true => PIVOTS_LEAST,
+        false => PIVOTS_LEAST + PIVOTS_PER_ROW * rows.n,
+    };
+    settle(instance, rows, start, pivots_max, stop)
 }
 
 /// The answer from the end of an interior path, if it is found and proven: where the vertex there was
 /// not the optimum, or is far from it.
 pub(super) fn from_path(
     instance: &Instance,
-    scaled: &Scaled,
+    rows: &Rows,
     point: &Point,
     stop: &dyn Fn() -> bool,
-) -> Option<Found> {
-    let mut last = vec![Vec::new(); scaled.n];
-    for e in multipliers::at(point) {
-        last[e.envied].push((e.envious, e.z));
-    }
-    let vertex = Vertex::near(scaled, point, NEARLY_SAME);
-    let start = Start { extended: scaled.clone(), vertex, last };
-    settle(instance, scaled, start, 2 * (PIVOTS_LEAST + PIVOTS_PER_ROW * scaled.n), stop)
+) -> Option<Answer> {
+    let last = LastMultipliers::new(&Multipliers::tight(point), |l| l, rows.n);
+    let vertex = Vertex::near(rows, point, NEARLY_SAME);
+    let start = Start { extended: rows.clone(), vertex, last };
+    settle(instance, rows, start, 2 * (PIVOTS_LEAST + PIVOTS_PER_ROW * rows.n), stop)
 }
 
 /// Moves to the optimum with the bundles shared as they are, proves it or splits bundles, and so on.
 fn settle(
     instance: &Instance,
-    scaled: &Scaled,
+    rows: &Rows,
     start: Start,
     pivots_max: usize,
     stop: &dyn Fn() -> bool,
-) -> Option<Found> {
-    let data = Data::new(scaled);
+) -> Option<Answer> {
+    let data = Data::new(rows);
     let Start { mut extended, mut vertex, mut last } = start;
     let (mut left, mut drafts) = (pivots_max, Drafts::default());
     for _ in 0..ROUNDS_MAX {
-        let ghost: Vec<bool> = (0..extended.n).map(|l| l >= scaled.n).collect();
-        let mut program = EnvyProgram::resume(&extended, &vertex, &ghost);
+        let mut program = EnvyProgram::resume(&extended, &vertex, rows.n);
         program.approach(left, stop).ok()?;
         let mut seen = Seen::at(&mut program, &data, &mut last, &mut drafts);
-        if !matches!(seen.outcome, Outcome::Split(..)) {
+        if !matches!(seen.proofs, GroupProofs::Split(..)) {
             // Only the last vertex need be exact; mostly it is the one that was proven.
             let near = program.pivots();
             program.arrive(left, stop).ok()?;
@@ -226,36 +241,39 @@ fn settle(
         }
         left = left.saturating_sub(program.pivots());
         vertex = program.vertex();
-        let Seen { groups, outcome, .. } = seen;
-        match outcome {
-            Outcome::Open => return None,
-            Outcome::Split(label, proven) => {
+        let Seen { y, groups, proofs } = seen;
+        match proofs {
+            GroupProofs::Open => return None,
+            GroupProofs::Split(label, proven) => {
                 vertex = vertex.regrouped(&label);
-                extended = scaled.clone();
-                last.truncate(scaled.n);
-                last.iter_mut().for_each(|list| list.retain(|e| e.0 < scaled.n));
-                proven.iter().for_each(|e| last[e.envied].clear());
-                proven.iter().for_each(|e| last[e.envied].push((e.envious, e.z)));
+                extended = rows.clone();
+                last.envy.truncate(rows.n);
+                last.envy.iter_mut().for_each(|list| list.retain(|e| e.0 < rows.n));
+                proven.iter().for_each(|e| last.envy[e.envied].clear());
+                proven.iter().for_each(|e| last.envy[e.envied].push((e.envious, e.z)));
             }
-            Outcome::Proven(z) => {
-                let y = own_bundles(&program, &data);
-                let bound = multipliers::bound(&data, &z);
-                if ((bound - scaled.total(&y)) / bound).abs() > EXACT {
+            GroupProofs::Proven(multipliers) => {
+                let bound = multipliers.bound(&data);
+                if ((bound - rows.total(&y)) / bound).abs() > EXACT {
                     return None;
                 }
                 let vertex = vertex.regrouped(&groups.of);
-                let first = groups.members.iter().flat_map(|m| &y[m[0] * scaled.k..][..scaled.k]);
-                let kept = Kept::of(instance, vertex, first.copied().collect(), z);
-                if extended.n > scaled.n {
+                let first = groups.members.iter().flat_map(|m| &y[m[0] * rows.k..][..rows.k]);
+                let kept = Kept::new(instance, vertex, first.copied().collect(), multipliers);
+                if extended.n > rows.n {
                     // Nobody is in the program but those who are there.
-                    program = EnvyProgram::resume(scaled, &kept.vertex, &vec![false; scaled.n]);
+                    program = EnvyProgram::resume(rows, &kept.vertex, rows.n);
                     program.approach(left, stop).ok()?;
                     program.arrive(left, stop).ok()?;
                     left = left.saturating_sub(program.pivots());
                 }
-                let mut allocation = canonical(instance, scaled, program, bound, stop)?;
-                allocation.pivots = pivots_max - left;
-                return Some(Found { allocation, kept });
+                let price = program.prices();
+                let canonical = program.make_canonical(stop).ok()?;
+                let y = program.bundles();
+                let gap = ((bound - rows.total(&y)) / bound).abs();
+                let (pivots, method, kept) = (pivots_max - left, FROM_PATH, Some(kept));
+                let answer = Answer { y, price, gap, pivots, method, canonical, kept };
+                return (canonical && gap <= EXACT).then_some(answer);
             }
         }
     }
@@ -266,51 +284,28 @@ fn settle(
 struct Seen {
     y: Vec<f64>,
     groups: Groups,
-    outcome: Outcome,
+    proofs: GroupProofs,
 }
 
 impl Seen {
     fn at(
         program: &mut EnvyProgram<'_>,
         data: &Data<'_>,
-        last: &mut [Vec<(usize, f64)>],
+        last: &mut LastMultipliers,
         drafts: &mut Drafts,
     ) -> Self {
-        let y = own_bundles(program, data);
-        let (price, shared) = program.multipliers(data.n);
-        let groups = Groups::new(data, &y, &program.vertex(), &shared, last);
-        let outcome = groups.prove(data, &y, &price, last, drafts);
-        Seen { y, groups, outcome }
+        let mut y = program.bundles();
+        y.truncate(data.n * data.k);
+        let (price, envy, cap) = program.multipliers(data.n);
+        let groups = Groups::new(data, &y, &program.vertex(), (&envy, &cap), last);
+        let proofs = groups.prove(data, &y, &price, last, drafts);
+        Seen { y, groups, proofs }
     }
 
     /// Whether the proof leaves no gap.
     fn is_exact(&self, data: &Data<'_>) -> bool {
-        let Outcome::Proven(z) = &self.outcome else { return false };
-        let bound = multipliers::bound(data, z);
-        ((bound - data.scaled.total(&self.y)) / bound).abs() <= EXACT
+        let GroupProofs::Proven(multipliers) = &self.proofs else { return false };
+        let bound = multipliers.bound(data);
+        ((bound - data.rows.total(&self.y)) / bound).abs() <= EXACT
     }
-}
-
-/// The bundles of the rows that are there, without those of ghosts.
-fn own_bundles(program: &EnvyProgram<'_>, data: &Data<'_>) -> Vec<f64> {
-    let mut y = program.bundles();
-    y.truncate(data.n * data.k);
-    y
-}
-
-/// The canonical optimum from a proven vertex.
-fn canonical(
-    instance: &Instance,
-    scaled: &Scaled,
-    mut program: EnvyProgram<'_>,
-    bound: f64,
-    stop: &dyn Fn() -> bool,
-) -> Option<Allocation> {
-    let price = program.prices();
-    program.make_canonical(stop).ok()?;
-    let y = program.bundles();
-    let gap = ((bound - scaled.total(&y)) / bound).abs();
-    let (x, price) = (scaled.to_shares(instance, &y), scaled.to_prices(instance, &price));
-    let (pivots, method) = (program.pivots(), super::METHOD);
-    (gap <= EXACT).then_some(Allocation { x, price, gap, pivots, method, canonical: true })
 }
