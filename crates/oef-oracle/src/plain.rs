@@ -74,6 +74,12 @@ impl<'a> EnvyFree<'a> {
         self.total
     }
 
+    /// The greatest total is a little more than was found: shares that reach it are at hand. What depends on
+    /// the total may do so ten thousand times as strongly, so that the last digits count.
+    pub fn raise_total(&mut self, total: f64) {
+        self.total = self.total.max(total);
+    }
+
     /// By how much shares break what is asked of them, in equal splits or parts of a type.
     pub fn excess(&self, shares: &Shares) -> f64 {
         let problem = self.model.problem;

@@ -144,7 +144,7 @@ pub fn plainly(
 /// are looked at level by level: nobody can be raised above its ratio to the equal split unless
 /// somebody at that level or below it pays.
 fn cooperative_plainly(problem: &Problem, shares: &Shares) -> Verdict {
-    let Some(program) = plain::EnvyFree::new(problem) else {
+    let Some(mut program) = plain::EnvyFree::new(problem) else {
         return Verdict::NoOpinion;
     };
     if problem.workloads().iter().any(|w| w.demand.is_some()) {
@@ -163,6 +163,7 @@ fn cooperative_plainly(problem: &Problem, shares: &Shares) -> Verdict {
     if right <= 0.0 {
         return Verdict::Right;
     }
+    program.raise_total(total);
     let found = check::throughputs(problem, shares);
     let ratio = |(l, u): (usize, &f64)| if *u > 0.0 { u / program.split(l) } else { 0.0 };
     let ratios: Vec<f64> = found.iter().enumerate().map(ratio).collect();
