@@ -36,8 +36,8 @@ const SMALL: usize = 24;
 /// What differs by less counts as equal in the mechanism's own order.
 const EQUAL: f64 = oef_core::OPTIMALITY_TOLERANCE;
 
-/// Sums of throughputs by the other solver are right to this, relative to their terms.
-const PLAIN: f64 = 1e-7;
+/// What the other solver finds above the tolerance by less than this factor may be its own noise.
+const NOISE: f64 = 10.0;
 
 /// Levels that are looked at, the least among them; each takes programs of its own.
 const LEVELS_MAX: usize = 6;
@@ -214,11 +214,11 @@ fn more_than_found(
     let mut most = None;
     for ease in [1e-7, 1e-8, EQUAL] {
         most = program.most(rates, floors, ease);
-        if most.is_some_and(|most| most <= found + PLAIN * scale) {
+        if most.is_some_and(|most| most <= found + TOLERANCE * scale) {
             return Some(false);
         }
     }
-    most.map(|_| true)
+    most.filter(|most| *most > found + NOISE * TOLERANCE * scale).map(|_| true)
 }
 
 /// Whether what is found is as good in everything that the mechanism asks for, in its order.

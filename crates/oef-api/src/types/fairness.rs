@@ -41,6 +41,25 @@ pub struct TenantFairness {
     pub delivered_total: f64,
     /// Promised and delivered over time, the oldest first.
     pub history: Vec<FairnessPoint>,
+    /// What the last 24 hours delivered; absent before its first round.
+    #[serde(default)]
+    pub day: Option<DayFairness>,
+}
+
+/// What the last 24 hours delivered to a tenant, while it had jobs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DayFairness {
+    /// Hours in which it had jobs.
+    pub hours: f64,
+    /// What it got over its equal split (what its jobs could use of it).
+    pub of_equal_split: Option<f64>,
+    /// The tenant whose GPUs would have been worth more to it, if there is one.
+    pub envies: Option<String>,
+    /// What the GPUs of the tenant whose were worth most to it would have given it, scaled by weight, over what it got;
+    /// over 1 is envy. Absent with more than 300 tenants.
+    pub envy: Option<f64>,
+    /// The same in a sentence.
+    pub sentence: String,
 }
 
 /// A tenant's part in one round.

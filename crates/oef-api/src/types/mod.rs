@@ -18,7 +18,7 @@ mod workload;
 pub use access::Access;
 pub use cluster::{Cluster, GpuRef, GpuTypeStatus, Node, NodeHealth, NodePatch};
 pub use event::{Event, EventTopic};
-pub use fairness::{EnvyEntry, Fairness, FairnessPoint, TenantFairness};
+pub use fairness::{DayFairness, EnvyEntry, Fairness, FairnessPoint, TenantFairness};
 pub use job::{
     Change, Ending, Job, JobBatch, JobState, JobSubmit, JobsQuery, LogChunk, LogQuery, LogStream,
     Measured, Probe, Progress, Run, StopSignal, Submitted, Why,

@@ -7,11 +7,13 @@
 
 use crate::shares::usable_value;
 
-/// What one tenant had in one round.
+/// What one tenant had in one round, or another stretch of time.
 #[derive(Clone, Copy, Debug)]
 pub struct Presence<'a> {
     /// Who, by any numbering of the tenants.
     pub tenant: usize,
+    /// For how long it had jobs, in any unit.
+    pub length: f64,
     /// What it counted.
     pub weight: f64,
     /// Mean normalised throughput that it got.
@@ -61,28 +63,30 @@ impl OverTime {
         }
     }
 
-    /// Adds a round of this length, with everybody who had jobs in it. Tenants beyond the number that this was made
-    /// for are passed over.
-    pub fn add(&mut self, length: f64, present: &[Presence<'_>]) {
+    /// Adds a round (or another stretch of time), with everybody who had jobs in it. Two tenants are compared for as
+    /// long as both had. Tenants beyond the number that this was made for are passed over.
+    pub fn add(&mut self, present: &[Presence<'_>]) {
         let known = || present.iter().filter(|p| p.tenant < self.tenants && p.weight > 0.0);
         let mut changes = Vec::new();
         for t in known() {
             for s in known().filter(|s| s.tenant != t.tenant) {
                 let bundle: Vec<f64> = s.held.iter().map(|x| x * t.weight / s.weight).collect();
                 let value = usable_value(t.speedup, &bundle, Some(t.demand));
-                changes.push((t.tenant * self.tenants + s.tenant, t.delivered, value));
+                let both = t.length.min(s.length);
+                let pair = t.tenant * self.tenants + s.tenant;
+                changes.push((pair, t.delivered * both, value * both));
             }
         }
         for t in known().map(|p| p.tenant).collect::<Vec<_>>() {
             self.rounds[t] += 1;
         }
         for p in present.iter().filter(|p| p.tenant < self.tenants) {
-            self.delivered[p.tenant] += p.delivered * length;
-            self.equal_split[p.tenant] += p.equal_split * length;
+            self.delivered[p.tenant] += p.delivered * p.length;
+            self.equal_split[p.tenant] += p.equal_split * p.length;
         }
         for (pair, own, other) in changes {
-            self.own[pair] += own * length;
-            self.other[pair] += other * length;
+            self.own[pair] += own;
+            self.other[pair] += other;
         }
     }
 
@@ -119,20 +123,29 @@ mod tests {
 
     fn presence<'a>(tenant: usize, delivered: f64, held: &'a [f64]) -> Presence<'a> {
         let (speedup, demand): (&[f64], f64) = (&[1.0, 2.0], 2.0);
-        Presence { tenant, weight: 1.0, delivered, equal_split: 1.5, demand, speedup, held }
+        Presence {
+            tenant,
+            length: 1.0,
+            weight: 1.0,
+            delivered,
+            equal_split: 1.5,
+            demand,
+            speedup,
+            held,
+        }
     }
 
     #[test]
     fn turns_even_out_and_absence_counts_for_nothing() {
         let mut over = OverTime::new(2);
         let (slow, fast, none): (&[f64], &[f64], &[f64]) = (&[1.0, 0.0], &[0.0, 1.0], &[0.0, 0.0]);
-        over.add(10.0, &[presence(0, 1.0, slow), presence(1, 2.0, fast)]);
+        over.add(&[presence(0, 1.0, slow), presence(1, 2.0, fast)]);
         assert_eq!(over.envy(0), Some(EnvyOverTime { other: 1, ratio: 2.0 }));
-        over.add(10.0, &[presence(0, 2.0, fast), presence(1, 1.0, slow)]);
+        over.add(&[presence(0, 2.0, fast), presence(1, 1.0, slow)]);
         assert_eq!(over.envy(0), Some(EnvyOverTime { other: 1, ratio: 1.0 }));
         assert_eq!(over.sharing_incentive(0), Some(1.0));
         // While the other is away, what it does not have is nobody's envy.
-        over.add(10.0, &[presence(0, 0.0, none)]);
+        over.add(&[presence(0, 0.0, none)]);
         assert_eq!(over.envy(0), Some(EnvyOverTime { other: 1, ratio: 1.0 }));
         assert_eq!((over.rounds(0), over.rounds(1)), (3, 2));
         assert_eq!(over.sharing_incentive(0), Some(2.0 / 3.0));
@@ -141,11 +154,11 @@ mod tests {
     #[test]
     fn only_what_can_be_used_is_envied() {
         let mut over = OverTime::new(2);
-        over.add(1.0, &[presence(0, 4.0, &[0.0, 2.0]), presence(1, 9.0, &[3.0, 3.0])]);
+        over.add(&[presence(0, 4.0, &[0.0, 2.0]), presence(1, 9.0, &[3.0, 3.0])]);
         assert_eq!(over.envy(0), Some(EnvyOverTime { other: 1, ratio: 1.0 }));
         let lighter = Presence { weight: 0.5, ..presence(1, 1.0, &[1.0, 0.0]) };
         let mut over = OverTime::new(2);
-        over.add(1.0, &[presence(0, 4.0, &[0.0, 2.0]), lighter]);
+        over.add(&[presence(0, 4.0, &[0.0, 2.0]), lighter]);
         assert_eq!(over.envy(0), Some(EnvyOverTime { other: 1, ratio: 0.5 }));
     }
 }

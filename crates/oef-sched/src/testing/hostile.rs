@@ -8,7 +8,8 @@ use oef_core::{Mechanism, TenantId, WorkloadId, workload_equal_split};
 use proptest::prelude::*;
 
 /// The mechanisms that promise everybody its equal split.
-const INCENTIVE: [Mechanism; 3] = [Mechanism::Cooperative, Mechanism::Incentive, Mechanism::MaxMin];
+const INCENTIVE: [Mechanism; 4] =
+    [Mechanism::Cooperative, Mechanism::Nash, Mechanism::Incentive, Mechanism::MaxMin];
 /// Those that promise less. (`efficiency` promises nothing: who is slower than others may get nothing at all.)
 const OTHERS: [Mechanism; 3] =
     [Mechanism::Noncooperative, Mechanism::Gavel, Mechanism::GandivaFair];

@@ -1,5 +1,6 @@
 //! Who was promised what, who got it, and who would rather be another.
 
+use super::day::last_day;
 use super::text::timestamp;
 use crate::caller::Caller;
 use crate::world::{TenantEntry, World};
@@ -27,10 +28,11 @@ impl FairnessDraft {
         let place = |key: TenantKey| entitlement.tenants().iter().position(|&k| k == key);
         let mut tenants = Vec::new();
         let mut places = Vec::new();
+        let mut days = last_day(world);
         for (name, entry) in &world.tenants {
             let place = place(entry.key).map(TenantId);
             if place.is_some() || entry.live > 0 {
-                tenants.push(part(world, name, entry));
+                tenants.push(TenantFairness { day: days.remove(name), ..part(world, name, entry) });
                 places.push(place);
             }
         }
@@ -83,6 +85,7 @@ fn part(world: &World, name: &str, entry: &TenantEntry) -> TenantFairness {
         promised_total: promised_total / 1000.0,
         delivered_total: delivered_total / 1000.0,
         history: history.collect(),
+        day: None,
     }
 }
 

@@ -11,6 +11,7 @@
 mod access;
 mod certificate;
 mod cluster;
+mod day;
 mod fairness;
 mod guard;
 mod jobs;

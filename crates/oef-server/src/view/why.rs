@@ -1,6 +1,7 @@
 //! Why a job waits, runs or ended, and why a tenant has what it has.
 
 use super::access;
+use super::day::last_day;
 use super::guard;
 use super::text::{amounts, figure, gpus, timestamp};
 use crate::caller::Caller;
@@ -137,6 +138,7 @@ pub fn tenant_why(world: &World, caller: &Caller, name: &str) -> Result<TenantWh
     details.extend(worth(world, tenant));
     details.extend(prices(world));
     details.extend(delivered(world, tenant));
+    details.extend(last_day(world).remove(name).map(|day| day.sentence));
     for &workload in tenant.workloads.values() {
         details.extend(guard::sentences(world, workload));
     }

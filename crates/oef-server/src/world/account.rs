@@ -3,15 +3,59 @@
 //! Rates change only with records, so that each tenant's totals are brought up to date when one of its
 //! rates changes, and at every round.
 
-use super::{Account, Delivered, TenantEntry, World};
+use super::{Account, Delivered, Hour, TenantEntry, World};
 use oef_api::types::{GpuRef, JobState};
-use oef_core::WorkloadId;
-use oef_sched::{Time, WorkloadKey};
-use std::collections::BTreeMap;
+use oef_core::{TenantId, WorkloadId, equal_split};
+use oef_sched::{TenantKey, Time, WorkloadKey};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Rounds of one tenant that are remembered: a day of five-minute rounds.
 const ROUNDS_REMEMBERED: usize = 288;
+
+/// Hours of one tenant that are remembered: a day and the hour that goes on.
+const HOURS_REMEMBERED: usize = 25;
+const HOUR_MS: u64 = 3_600_000;
+
+/// What a tenant counts in the shares of a round.
+struct Standing {
+    weight: f64,
+    equal_split: f64,
+    demand: f64,
+    /// The mean over its workloads, by their weights.
+    speedup: Vec<f64>,
+}
+
+/// Adds the round that ends to its hour.
+fn remember(
+    hours: &mut VecDeque<Hour>,
+    hour: u64,
+    ms: f64,
+    delivered: f64,
+    held_ms: &[f64],
+    standing: &Standing,
+) {
+    if hours.back().is_none_or(|last| last.hour != hour) {
+        if hours.len() >= HOURS_REMEMBERED {
+            hours.pop_front();
+        }
+        hours.push_back(Hour { hour, ..Hour::default() });
+    }
+    let Some(last) = hours.back_mut() else { return };
+    last.ms += ms;
+    last.delivered += delivered;
+    last.equal_split += standing.equal_split * ms;
+    last.weight += standing.weight * ms;
+    last.demand += standing.demand * ms;
+    add(&mut last.speedup, &standing.speedup, ms);
+    add(&mut last.held, held_ms, 1.0);
+}
+
+/// Adds some times a list to another, which grows as needed.
+fn add(to: &mut Vec<f64>, list: &[f64], times: f64) {
+    to.resize(to.len().max(list.len()), 0.0);
+    to.iter_mut().zip(list).for_each(|(to, x)| *to += x * times);
+}
 
 impl Account {
     /// The totals at an instant: promised and delivered.
@@ -25,17 +69,29 @@ impl Account {
 
     fn settle(&mut self, at: Time) {
         (self.promised_total, self.delivered_total) = self.at(at);
+        let ms = at.since(self.since).0 as f64;
+        add(&mut self.round_held, &self.held, ms);
         self.since = at;
     }
 }
 
 impl World {
-    /// A tenant's jobs get more or less from now on.
-    pub(super) fn deliver(&mut self, at: Time, tenant: &str, rate: f64) {
+    /// A tenant's jobs get more or less (`sign`) from now on.
+    pub(super) fn deliver(
+        &mut self,
+        at: Time,
+        tenant: &str,
+        rate: f64,
+        gpus: &[GpuRef],
+        sign: f64,
+    ) {
+        let held = self.count_by_type(gpus);
         if let Some(entry) = self.tenants.get_mut(tenant) {
             entry.account.settle(at);
             // What is left of adding and taking away the same is not less than nothing.
-            entry.account.delivered_rate = (entry.account.delivered_rate + rate).max(0.0);
+            let account = &mut entry.account;
+            account.delivered_rate = (account.delivered_rate + sign * rate).max(0.0);
+            add(&mut account.held, &held, sign);
         }
     }
 
@@ -43,9 +99,11 @@ impl World {
     pub(super) fn close_round(&mut self, at: Time) {
         let (round, began) = (self.sched.round().0, self.sched.plan().began);
         let ms = at.since(began).0 as f64;
+        let mut standings = self.standings();
         for tenant in self.tenants.values_mut() {
             let account = &mut tenant.account;
             account.settle(at);
+            let held = std::mem::take(&mut account.round_held);
             let promised = account.promised_total - account.round_promised;
             let delivered = account.delivered_total - account.round_delivered;
             account.round_promised = account.promised_total;
@@ -53,6 +111,9 @@ impl World {
             let took_part = promised > 0.0 || delivered > 0.0 || tenant.live > 0;
             if round == 0 || ms <= 0.0 || !took_part {
                 continue;
+            }
+            if let Some(standing) = standings.remove(&tenant.key) {
+                remember(&mut tenant.hours, began.0 / HOUR_MS, ms, delivered, &held, &standing);
             }
             if tenant.delivered.len() >= ROUNDS_REMEMBERED {
                 tenant.delivered.pop_front();
@@ -74,14 +135,17 @@ impl World {
                 }
             }
         }
-        let mut delivered: BTreeMap<String, f64> = BTreeMap::new();
+        let mut delivered: BTreeMap<String, (f64, Vec<f64>)> = BTreeMap::new();
         let placed = [JobState::Starting, JobState::Running, JobState::Stopping];
         let jobs: Vec<_> = self.index.newest(None, &placed, None).collect();
         for id in jobs {
             let Some(job) = self.jobs.get(&id) else { continue };
             let Some(run) = job.run() else { continue };
             let rate = self.gang_rate(job.workload, &run.gpus);
-            *delivered.entry(job.tenant().to_string()).or_default() += rate;
+            let held = self.count_by_type(&run.gpus);
+            let sums = delivered.entry(job.tenant().to_string()).or_default();
+            sums.0 += rate;
+            add(&mut sums.1, &held, 1.0);
             if let Some(run) =
                 self.jobs.get_mut(&id).map(Arc::make_mut).and_then(|job| job.run_mut())
             {
@@ -92,8 +156,39 @@ impl World {
             let active = tenant.live > 0;
             let share = promised.get(name).copied().filter(|_| active);
             tenant.account.promised_rate = share.unwrap_or(0.0);
-            tenant.account.delivered_rate = delivered.get(name).copied().unwrap_or(0.0);
+            let (rate, held) = delivered.remove(name).unwrap_or_default();
+            (tenant.account.delivered_rate, tenant.account.held) = (rate, held);
         }
+    }
+
+    /// GPUs by the position of their type.
+    fn count_by_type(&self, gpus: &[GpuRef]) -> Vec<f64> {
+        let mut held = vec![0.0; self.sched.cluster().types().len()];
+        for gpu in gpus {
+            if let Some(of) = self.sched.cluster().type_named(&gpu.gpu_type) {
+                held[of.0] += 1.0;
+            }
+        }
+        held
+    }
+
+    /// How every tenant stands in the shares that count now.
+    fn standings(&self) -> BTreeMap<TenantKey, Standing> {
+        let entitlement = self.sched.entitlement();
+        let Some((problem, _)) = entitlement.answer() else { return BTreeMap::new() };
+        let everything: f64 = problem.types().iter().map(|t| t.capacity).sum();
+        let standing = |t: TenantId| {
+            let weight = problem.tenants()[t.0].weight;
+            let mut speedup = vec![0.0; problem.types().len()];
+            let mut demand = 0.0;
+            for workload in problem.workloads_of(t) {
+                demand += workload.demand.unwrap_or(everything);
+                add(&mut speedup, &workload.speedup, workload.weight / weight);
+            }
+            Standing { weight, equal_split: equal_split(problem, t), demand, speedup }
+        };
+        let tenants = entitlement.tenants().iter().zip(problem.tenant_ids());
+        tenants.map(|(&key, t)| (key, standing(t))).collect()
     }
 
     /// What the scheduler keeps of a tenant's workloads, its profile runs among them.

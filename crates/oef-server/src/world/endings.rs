@@ -57,6 +57,7 @@ impl World {
         let run = job.run().filter(|run| run.generation == end.generation);
         let run = run.ok_or(Rejection::WrongState(id))?;
         let (began, rate, why_stopped) = (run.began, run.rate, run.stop.clone());
+        let held = run.gpus.clone();
         let ended = Time(end.at_ms.unwrap_or(at.0)).clamp(began, at);
         let mut after = JobEntry::clone(job);
         let verdict = decide(&mut after, end, ended);
@@ -71,7 +72,7 @@ impl World {
             self.index.retries.insert((due, id));
         }
         self.jobs.insert(id, Arc::new(after));
-        self.deliver(at, &tenant, -rate);
+        self.deliver(at, &tenant, rate, &held, -1.0);
         let state = match verdict {
             Verdict::Finished => JobState::Finished,
             Verdict::Cancelled => JobState::Cancelled,

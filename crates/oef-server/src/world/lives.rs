@@ -163,6 +163,7 @@ impl World {
         if job.runs.len() >= RUNS_MAX {
             job.runs.remove(0);
         }
+        let held = gpus.clone();
         job.runs.push(RunEntry {
             generation: lease.generation,
             gpus,
@@ -176,7 +177,7 @@ impl World {
             ending: None,
             detail: None,
         });
-        self.deliver(at, &tenant, rate);
+        self.deliver(at, &tenant, rate, &held, 1.0);
         self.set_state(at, id, JobState::Starting, format!("starts on {place}: {why}"), out);
         out.push(Action::Start { job: id, generation: lease.generation });
     }

@@ -38,7 +38,9 @@ pub use record::{Change, GroupChange, NewJob, Record, SubmitKey};
 pub use rejection::Rejection;
 pub use settings::SettingsEntry;
 pub use snapshot::SnapshotError;
-pub use tenant::{Account, Delivered, GroupEntry, Mark, ProfileEntry, TenantEntry, WorkloadEntry};
+pub use tenant::{
+    Account, Delivered, GroupEntry, Hour, Mark, ProfileEntry, TenantEntry, WorkloadEntry,
+};
 pub use tokens::{KeyEntry, TokenEntry};
 
 use oef_api::types::Event;

@@ -53,6 +53,7 @@ impl World {
             live: 0,
             account: super::Account { since: at, ..Default::default() },
             delivered: VecDeque::new(),
+            hours: VecDeque::new(),
         };
         self.tenants.insert(name.into(), entry);
         let group = group.map(|group| GroupChange::Into(group.into()));

@@ -28,6 +28,9 @@ pub struct TenantEntry {
     pub account: Account,
     /// The last rounds, the oldest first.
     pub delivered: VecDeque<Delivered>,
+    /// The last day, hour by hour, the oldest first.
+    #[serde(default)]
+    pub hours: VecDeque<Hour>,
 }
 
 /// What a tenant was promised and what it got, in GPU-milliseconds of the reference type, up to an instant.
@@ -47,6 +50,33 @@ pub struct Account {
     pub round_promised: f64,
     /// The same of what was delivered.
     pub round_delivered: f64,
+    /// GPUs that its jobs hold now, by gpu type.
+    #[serde(default)]
+    pub held: Vec<f64>,
+    /// GPU-milliseconds that they held since the round began, by gpu type.
+    #[serde(default)]
+    pub round_held: Vec<f64>,
+}
+
+/// A tenant's part in one hour: sums over its rounds, each times its length in milliseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Hour {
+    /// The hour, counted from the epoch.
+    pub hour: u64,
+    /// Milliseconds of rounds in which it had jobs.
+    pub ms: f64,
+    /// Normalised throughput that it got.
+    pub delivered: f64,
+    /// Normalised throughput of its equal split.
+    pub equal_split: f64,
+    /// What it counted.
+    pub weight: f64,
+    /// GPUs that it could use.
+    pub demand: f64,
+    /// What a GPU of each type was worth to it.
+    pub speedup: Vec<f64>,
+    /// GPUs of each type that it held.
+    pub held: Vec<f64>,
 }
 
 /// A tenant's part in one round.

@@ -39,7 +39,7 @@ impl Days {
             self.today = Some((day, OverTime::new(pairs)));
         }
         if let Some((_, over)) = &mut self.today {
-            over.add(seconds, present);
+            over.add(present);
         }
     }
 

@@ -254,6 +254,7 @@ impl Recorder {
                 let promise = &self.current[t];
                 Presence {
                     tenant: t,
+                    length: seconds,
                     weight: promise.weight,
                     delivered: self.worked[t] / seconds,
                     equal_split: promise.equal_split,

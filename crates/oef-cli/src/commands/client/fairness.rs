@@ -52,7 +52,8 @@ fn render(fairness: &Fairness, history: bool, columns: Option<usize>) -> String 
     out.push_str(&verdicts(fairness));
     out.push('\n');
     out.push_str(&tenants(&fairness.tenants).render_within(columns));
-    let legend = "equal: an equal split of every type; kept: delivered of all that was promised";
+    let legend = "equal: an equal split of every type; kept: delivered of all that was promised; \
+                  24 h: delivered of the equal split, over the last day";
     let _ = writeln!(out, "{}", legend.dimmed());
     out.push_str(&envy(fairness, columns));
     if history {
@@ -98,6 +99,7 @@ fn tenants(tenants: &[TenantFairness]) -> Table {
         Cell::number("delivered"),
         Cell::text(""),
         Cell::number("kept"),
+        Cell::number("24 h"),
     ]);
     let largest = |t: &TenantFairness| t.promised.max(t.delivered);
     let full = tenants.iter().map(largest).fold(0.0, f64::max);
@@ -112,9 +114,20 @@ fn tenants(tenants: &[TenantFairness]) -> Table {
             Cell::number(fixed(tenant.delivered)),
             Cell::text(bar(tenant.delivered, full, BAR_WIDTH)).style(Style::new().green()),
             Cell::number(percent(kept)),
+            day_cell(tenant),
         ]);
     }
     table
+}
+
+/// What the last day delivered of the equal split; marked where another's GPUs would have been worth more.
+fn day_cell(tenant: &TenantFairness) -> Cell {
+    let Some(day) = &tenant.day else { return Cell::number("·") };
+    let part = day.of_equal_split.map_or_else(|| "·".into(), percent);
+    match &day.envies {
+        Some(_) => Cell::number(format!("{part}!")).style(Style::new().red()),
+        None => Cell::number(part),
+    }
 }
 
 /// The matrix, or its worst pairs where it would be too wide.

@@ -106,6 +106,7 @@ fn seen(name: &str) -> Seen {
                 promised_total: 1.0,
                 delivered_total: 1.0,
                 history: Vec::new(),
+                day: None,
             }],
             envy: Vec::new(),
             sharing_incentive: None,
