@@ -95,14 +95,15 @@ pub(super) fn start_again(
         // It was found with care already.
         return None;
     }
-    let mut walk = Walk { met: first.met.clone(), care: Care::Thorough };
+    let mut walk = Walk { met: first.met.clone(), care: Care::Steady };
     let mut least = first.left.max(walk.missed(data, &first.point));
     let mut iterations = first.iterations;
     let mut best = None;
-    for _ in 0..RESTARTS_MAX {
+    for restart in 0..RESTARTS_MAX {
         if least < ARRIVED || stop() {
             break;
         }
+        walk.care = if restart == 0 { Care::Steady } else { Care::Thorough };
         walk.met.sort_unstable();
         walk.met.dedup();
         let start = Point::start(data, &walk.met);
@@ -122,6 +123,8 @@ pub(super) fn start_again(
 enum Care {
     /// A few at a time, and those that the path has left behind are dropped.
     Quick,
+    /// A few at a time, and all of them stay.
+    Steady,
     /// Many at a time, and all of them stay.
     Thorough,
 }
@@ -261,7 +264,7 @@ fn adapt_pairs(data: &Data<'_>, point: &mut Point, walk: &mut Walk) {
             present[point.pairs.envious[r] * n + i] = true;
         }
     }
-    let most = if walk.care == Care::Quick { ADDED_MAX } else { ADDED_MAX_THOROUGH };
+    let most = if walk.care == Care::Thorough { ADDED_MAX_THOROUGH } else { ADDED_MAX };
     let near = if mu > EARLY { NEAR * mu.sqrt() } else { 0.0 };
     let mut added: Vec<(usize, usize, f64, f64)> = Vec::new();
     let room = ROOM * mu.sqrt();
@@ -281,7 +284,7 @@ fn adapt_pairs(data: &Data<'_>, point: &mut Point, walk: &mut Walk) {
         }));
     }
     walk.met.extend(added.iter().map(|&(l, i, _, _)| (l, i)));
-    let stay = mu > 1e-2 || walk.care == Care::Thorough;
+    let stay = mu > 1e-2 || walk.care != Care::Quick;
     let keep = |s: f64, z: f64| stay || z > 1e-3 * s;
     point.pairs.rebuild(n, keep, &added);
 }

@@ -26,7 +26,7 @@ const LATE: f64 = 1e-5;
 /// Error of a direction, relative to complementarity, at which it is fine enough.
 const FINE: f64 = 1e-4;
 /// Rounds of refinement per direction; each must halve the error to be worth another.
-const REFINEMENTS_MAX: usize = 3;
+const REFINEMENTS_MAX: usize = 5;
 
 /// The factored system at one point.
 pub(super) struct Newton {
