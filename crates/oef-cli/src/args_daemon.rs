@@ -58,7 +58,7 @@ pub struct UpArgs {
     /// How long a round lasts [default: as before, or 5min; with --demo 5s]
     #[arg(long, value_name = "TIME", value_parser = round_length)]
     pub round: Option<Duration>,
-    /// How to share (see `oef mechanisms`) [default: as before, or cooperative]
+    /// How to share (see `oef mechanisms`) [default: as before, or nash]
     #[arg(long, short, value_name = "NAME", value_parser = mechanism())]
     pub mechanism: Option<Mechanism>,
     /// Where everything is kept [default: under the XDG state folder]

@@ -146,10 +146,10 @@ fn table(n: usize, k: usize, mut entry: impl FnMut() -> f64) -> Vec<Vec<f64>> {
     (0..n).map(|_| (0..k).map(|_| entry()).collect()).collect()
 }
 
-/// Three significant digits from 1e-4 to 1e5: no more than a profile may range over.
+/// Three significant digits from 1e-5 to 1e4: a profile may cover nine orders of magnitude.
 fn huge(random: &mut Random) -> f64 {
     let digits = random.between(100, 999) as f64;
-    let exponent = random.between(0, 8) as i32 - 6;
+    let exponent = random.between(0, 8) as i32 - 7;
     digits * 10_f64.powi(exponent)
 }
 

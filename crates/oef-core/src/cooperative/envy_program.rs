@@ -37,6 +37,13 @@ pub(super) struct EnvyProgram<'a> {
     column: Vec<Option<usize>>,
 }
 
+/// Prices, the multipliers of the envy pairs (row, bundle, z), and those of the bundles' caps.
+pub(super) struct BundleMultipliers {
+    pub price: Vec<f64>,
+    pub envy: Vec<(usize, usize, f64)>,
+    pub cap: Vec<f64>,
+}
+
 impl<'a> EnvyProgram<'a> {
     /// The program with floors and a bundle for every row, and with the given pairs (row, row) to begin with.
     pub fn with_floors(rows: &'a Rows, pairs: &[(usize, usize)]) -> Self {
@@ -100,8 +107,8 @@ impl<'a> EnvyProgram<'a> {
         }
     }
 
-    /// Prices, the multipliers of the envy pairs (row, bundle, z), and those of the bundles' caps, in units of `n` rows.
-    pub fn multipliers(&mut self, n: usize) -> (Vec<f64>, Vec<(usize, usize, f64)>, Vec<f64>) {
+    /// The multipliers at the vertex, in units of `n` rows.
+    pub fn multipliers(&mut self, n: usize) -> BundleMultipliers {
         let duals = self.simplex.duals();
         let price = duals[..self.rows.k].to_vec();
         // The program may count rows that have left; multipliers are for those that are there.
@@ -111,13 +118,14 @@ impl<'a> EnvyProgram<'a> {
         let caps = self.caps();
         let cap =
             |b: usize| self.cap_row[b].map_or(0.0, |row| duals[row].max(0.0) * part / caps[b]);
-        (price, pairs.filter(|p| p.2 > 0.0).collect(), (0..self.bundles).map(cap).collect())
+        let envy = pairs.filter(|p| p.2 > 0.0).collect();
+        BundleMultipliers { price, envy, cap: (0..self.bundles).map(cap).collect() }
     }
 
     /// The multipliers of a program in which every row has its own bundle.
     pub fn own_multipliers(&mut self) -> Multipliers {
         let n = self.rows.n;
-        let (_, pairs, cap) = self.multipliers(n);
+        let BundleMultipliers { envy: pairs, cap, .. } = self.multipliers(n);
         let duals = self.simplex.duals();
         let floor = self.floor_row.iter().map(|row| row.map_or(0.0, |row| (-duals[row]).max(0.0)));
         let envy = pairs.into_iter().map(|(envious, envied, z)| Envy { envious, envied, z });

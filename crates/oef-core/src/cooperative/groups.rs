@@ -1,7 +1,7 @@
 //! The rows that share a bundle at a vertex, proven group by group, or split where they want to part.
 
 use super::data::Data;
-use super::envy_program::clusters;
+use super::envy_program::{BundleMultipliers, clusters};
 use super::multipliers::{Envy, Multipliers};
 use super::proof::{Attempt, Draft, Group, Proof};
 use super::vertex::{Vertex, in_order};
@@ -57,7 +57,7 @@ impl Groups {
         data: &Data<'_>,
         y: &[f64],
         vertex: &Vertex,
-        (envy, cap): (&[(usize, usize, f64)], &[f64]),
+        multipliers: &BundleMultipliers,
         last: &mut LastMultipliers,
     ) -> Self {
         let of = in_order(&clusters(data.rows, y, SAME));
@@ -69,12 +69,12 @@ impl Groups {
             members[g].push(l);
             let b = vertex.bundle_of[l];
             if member_with.insert(b, l).is_none() {
-                cap_of[g] += cap[b];
+                cap_of[g] += multipliers.cap[b];
             }
         }
         let mut alpha = data.worth.clone();
         let mut outside: Vec<BTreeMap<usize, f64>> = vec![BTreeMap::new(); count];
-        for &(l, b, z) in envy.iter().filter(|m| m.0 < data.n) {
+        for &(l, b, z) in multipliers.envy.iter().filter(|m| m.0 < data.n) {
             let Some(&i) = member_with.get(&b) else { continue };
             if of[l] == of[i] && !data.rows.compares_with_itself(l) {
                 last.envy[i].push((l, z));

@@ -124,10 +124,10 @@ pub(crate) fn solve(
     let kept = state.kept.take();
     let keeps_floors = |answer: &Answer| rows.keeps_floors(&answer.y);
     let answer = if rows.n <= SIMPLEX_MAX {
-        search.from_scratch(usize::MAX).unwrap_or_else(|| search.unfinished(None))
+        search.simplex_alone(usize::MAX).unwrap_or_else(|| search.unfinished(None))
     } else {
-        let warm = kept.and_then(|kept| search.from_last(&kept)).filter(keeps_floors);
-        warm.unwrap_or_else(|| search.from_path())
+        let warm = kept.and_then(|kept| search.warm_start(&kept)).filter(keeps_floors);
+        warm.unwrap_or_else(|| search.interior_point())
     };
     let answer = Some(answer).filter(keeps_floors).unwrap_or_else(|| search.with_floors());
     state.kept = answer.kept;
@@ -156,23 +156,23 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// From the answer of the last solve.
-    fn from_last(&self, kept: &Kept) -> Option<Answer> {
+    fn warm_start(&self, kept: &Kept) -> Option<Answer> {
         let found = warm_start::from_last(kept, self.instance, self.rows, self.stop)?;
         Some(Answer { method: WARM_START, ..found })
     }
 
     /// Along an interior path, and from its end to a vertex.
-    fn from_path(&self) -> Answer {
+    fn interior_point(&self) -> Answer {
         let start = Point::start(self.data, &self.rows.neighbours(NEIGHBOURS));
         let mut run = interior::follow(self.data, start, ACCURACY, self.stop);
         let mut bound = self.bound(&run);
-        let mut found = self.from_end(&run, bound);
+        let mut found = self.end_of_path(&run, bound);
         if found.is_none()
             && let Some(nearer) = interior::start_again(self.data, &run, ACCURACY, self.stop)
         {
             run = nearer;
             bound = bound.min(self.bound(&run));
-            found = self.from_end(&run, bound);
+            found = self.end_of_path(&run, bound);
         }
         let found = found.or_else(|| self.best_vertex(&run, bound));
         let mut answer = match found {
@@ -183,7 +183,7 @@ impl Search<'_> {
             answer = answer.or_better(self.with_own_bundles(&run));
         }
         if !answer.is_optimal() && self.rows.n <= OWN_BUNDLES_MAX {
-            answer = answer.or_better(self.from_scratch(PIVOT_WORK / self.rows.n));
+            answer = answer.or_better(self.simplex_alone(PIVOT_WORK / self.rows.n));
         }
         answer.pivots += run.iterations;
         answer
@@ -200,7 +200,7 @@ impl Search<'_> {
 
     /// The answer at the end of a path: the vertex there, if it is near; else the canonical point of the
     /// face there; else a vertex that is proven group by group.
-    fn from_end(&self, run: &Run, bound: f64) -> Option<Answer> {
+    fn end_of_path(&self, run: &Run, bound: f64) -> Option<Answer> {
         if (self.stop)() {
             return None;
         }
@@ -260,14 +260,14 @@ impl Search<'_> {
     }
 
     /// The simplex method alone, with a bundle for every row, and with floors.
-    fn from_scratch(&self, pivots_max: usize) -> Option<Answer> {
+    fn simplex_alone(&self, pivots_max: usize) -> Option<Answer> {
         let program = EnvyProgram::with_floors(self.rows, &self.rows.neighbours(3));
         self.finish(program.with_limit(pivots_max), None)
     }
 
     /// The answer where one without floors falls below them.
     fn with_floors(&self) -> Answer {
-        let found = self.from_scratch(10 * PIVOT_WORK / self.rows.n);
+        let found = self.simplex_alone(10 * PIVOT_WORK / self.rows.n);
         found.unwrap_or_else(|| self.unfinished(None))
     }
 

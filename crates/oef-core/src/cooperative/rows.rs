@@ -128,13 +128,13 @@ impl Rows {
         &self.compare
     }
 
-    /// By how much row `l` would envy its own bundle if somebody else had it: not at all without a
-    /// threshold, and with one only where it does not use its demand.
+    /// Whether it is a constraint for row `l` that others have the very bundle that it has. It is not without a threshold;
+    /// with one the row must then use its whole demand, with nothing slower than the threshold.
     pub fn compares_with_itself(&self, l: usize) -> bool {
         self.base[l] > 0.0
     }
 
-    /// How much less row `l` with a bundle envies another one.
+    /// How far row `l` with its own bundle is from envying another one.
     pub fn slack(&self, l: usize, own: &[f64], other: &[f64]) -> f64 {
         dot(self.value(l), own) - dot(self.compare(l), other) - self.base[l]
     }

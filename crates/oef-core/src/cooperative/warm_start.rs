@@ -296,9 +296,9 @@ impl Seen {
     ) -> Self {
         let mut y = program.bundles();
         y.truncate(data.n * data.k);
-        let (price, envy, cap) = program.multipliers(data.n);
-        let groups = Groups::new(data, &y, &program.vertex(), (&envy, &cap), last);
-        let proofs = groups.prove(data, &y, &price, last, drafts);
+        let multipliers = program.multipliers(data.n);
+        let groups = Groups::new(data, &y, &program.vertex(), &multipliers, last);
+        let proofs = groups.prove(data, &y, &multipliers.price, last, drafts);
         Seen { y, groups, proofs }
     }
 
