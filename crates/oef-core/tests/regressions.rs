@@ -79,7 +79,7 @@ fn nash_with_ties() {
 
 #[test]
 fn incentive_for_one_tenant_of_a_huge_range() {
-    check(Incentive, "7 2 8 | 1 332000 8.3e-6");
+    check(Incentive, "7 2 8 | 1 33200 8.3e-5");
 }
 
 #[test]

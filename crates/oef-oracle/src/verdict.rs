@@ -65,9 +65,7 @@ pub fn exactly(
         Mechanism::Cooperative if !instance.has_demand() => answer(exact::cooperative(&instance)),
         Mechanism::Cooperative => {
             let division = divide::with_demand(problem);
-            let right = exact::cooperative_with_demand(&instance, &division);
-            let least = instance.throughputs(&right).iter().sum::<Q>().to_f64();
-            return cooperative_with_demand(problem, shares, least);
+            answer(exact::cooperative_with_demand(&instance, &division))
         }
         Mechanism::Nash if !instance.has_demand() => nash(problem, &instance, shares),
         Mechanism::Nash => return nash_with_demand(problem, &instance, shares),
@@ -147,9 +145,6 @@ fn cooperative_plainly(problem: &Problem, shares: &Shares) -> Verdict {
     let Some(mut program) = plain::EnvyFree::new(problem) else {
         return Verdict::NoOpinion;
     };
-    if problem.workloads().iter().any(|w| w.demand.is_some()) {
-        return cooperative_with_demand(problem, shares, Some(program.total()));
-    }
     let (total, right) = (shares.total(problem), program.total());
     let (excess, envy) = (program.excess(shares), check::envy(problem, shares));
     // Written so that a NaN is wrong.
@@ -250,29 +245,9 @@ fn as_good(
     (!most_first || no_less(total)) && sorted(found).iter().zip(&sorted(right)).all(no_less)
 }
 
-/// The verdict on `cooperative` under demands: no envy and no less than the equal split in what can be used,
-/// nothing useful idle, and at least the total of the program whose thresholds are those of the plain
-/// division (the solver may raise thresholds where rows reach their demand, for more).
-fn cooperative_with_demand(problem: &Problem, shares: &Shares, least: Option<f64>) -> Verdict {
-    let Some(least) = least else {
-        return Verdict::NoOpinion;
-    };
-    let envy = check::envy(problem, shares);
-    let split = check::sharing_incentive(problem, shares);
-    let idle = check::useful_idle(problem, shares);
-    let total = shares.total(problem);
-    // Written so that a NaN is wrong.
-    let fair = envy <= TOLERANCE && split >= 1.0 - TOLERANCE && idle <= TOLERANCE;
-    let is_enough = total >= least * (1.0 - TOLERANCE);
-    match (fair, is_enough) {
-        (true, true) => Verdict::Right,
-        (true, false) => Verdict::Wrong(format!("the total is {total}, and {least} is possible")),
-        _ => Verdict::Wrong(format!("envy {envy:e}, equal split {split}, idle {idle:e}")),
-    }
-}
-
-/// The verdict on `nash` under demands: nobody is below its equal split in what can be used, and nobody can
-/// be raised without somebody else falling.
+/// The verdict on `nash` under demands: a market in which everybody buys the best that it can use, of
+/// which there may be several. All of them have no envy and nobody below its equal split in what can be
+/// used, and nobody can be raised without somebody else falling.
 fn nash_with_demand(problem: &Problem, instance: &Instance, shares: &Shares) -> Verdict {
     let envy = check::envy(problem, shares);
     let split = check::sharing_incentive(problem, shares);
@@ -289,7 +264,7 @@ fn nash_with_demand(problem: &Problem, instance: &Instance, shares: &Shares) -> 
         return Verdict::NoOpinion;
     };
     // Written so that a NaN is wrong.
-    let fair = split >= 1.0 - TOLERANCE && gain <= TOLERANCE;
+    let fair = envy <= TOLERANCE && split >= 1.0 - TOLERANCE && gain <= TOLERANCE;
     let fault = || format!("envy {envy:e}, equal split {split}, {gain:e} more is possible");
     if fair { Verdict::Right } else { Verdict::Wrong(fault()) }
 }
