@@ -20,7 +20,8 @@ pub(crate) struct Level {
 /// on. A positive dual proves that a level is blocked in every optimum, and each round has one.
 ///
 /// Returns the simplex at the final vertex and the greatest relative gap that the duals left open at
-/// any level; the program's own objective is ignored.
+/// any level, times the part of all targets that was still rising there: what one small function may miss is little to
+/// all. The program's own objective is ignored.
 pub(crate) fn leximin(
     simplex: Simplex,
     levels: &[Level],
@@ -60,6 +61,8 @@ pub(crate) fn leximin_watched(
     }
     let t = program.var(1.0, f64::NEG_INFINITY, f64::INFINITY, Vec::new());
     let most = |row: RowId| levels[row - first].most;
+    let targets = |rows: &[RowId]| rows.iter().map(|&row| levels[row - first].target).sum::<f64>();
+    let all = targets(&rows);
     let mut open: Vec<RowId> = rows;
     if !guess.support.is_empty() {
         set_rising(&mut simplex.program, t, &open);
@@ -86,7 +89,8 @@ pub(crate) fn leximin_watched(
         let rising: Vec<RowId> = open.iter().copied().filter(|row| !full.contains(row)).collect();
         let mut blocked = full;
         if !rising.is_empty() {
-            gap = gap.max((simplex.dual_bound() - level).abs() / level.abs().max(1e-6));
+            let part = targets(&rising) / all;
+            gap = gap.max(part * (simplex.dual_bound() - level).abs() / level.abs().max(1e-6));
             let duals = simplex.certain_duals();
             // The duals of the rising levels add up to one. What is far below the greatest may be rounding; if it is
             // not, the next round stops there, too.
