@@ -58,6 +58,10 @@ pub(crate) fn solve_again(
     };
     let allocation = found.or_else(|error| match error {
         LpError::Stopped => Ok(unfinished(&instance, mechanism)),
+        // The market has no method that always ends at an equilibrium.
+        LpError::NotConverged if mechanism == Mechanism::Nash => {
+            Ok(unfinished(&instance, mechanism))
+        }
         other => Err(SolveError::Numerical { mechanism, detail: other.to_string() }),
     })?;
     let division = match mechanism {
@@ -174,7 +178,7 @@ fn check_size(instance: &Instance, mechanism: Mechanism) -> Result<(), SolveErro
     Ok(())
 }
 
-/// Where a solve was stopped before its first answer: the plain division, which is within all capacities and
+/// Where a solve ended without an answer: the plain division, which is within all capacities and
 /// demands, with what it may be below the optimum.
 fn unfinished(instance: &Instance, mechanism: Mechanism) -> Allocation {
     let (n, k) = (instance.rows(), instance.width());
@@ -190,13 +194,13 @@ fn unfinished(instance: &Instance, mechanism: Mechanism) -> Allocation {
     let gap = match mechanism {
         Mechanism::Noncooperative => level(&instance.weight),
         Mechanism::Gavel => level(&instance.equal_splits()),
-        Mechanism::Nash => f64::INFINITY,
+        Mechanism::Nash => 1.0,
         _ => {
             let fastest = |j: usize| (0..n).map(|l| instance.profile(l)[j]).fold(0.0, f64::max);
             let bound: f64 = (0..k).map(|j| fastest(j) * instance.capacity[j]).sum();
             1.0 - (0..n).map(throughput).sum::<f64>() / bound
         }
     };
-    let method = "division by weight (stopped before a first answer)";
+    let method = "division by weight, since the mechanism's own answer was not found";
     Allocation { gap, canonical: false, ..Allocation::closed_form(x, price, method) }
 }

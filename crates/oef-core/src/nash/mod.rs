@@ -35,8 +35,9 @@ use point::Point;
 const PACES: [Pace; 4] = [Pace::Long, Pace::Close(0.2), Pace::Close(0.01), Pace::Close(1e-3)];
 /// Where the path is left for the equations of its end; closer to it if that did not do.
 const MU_END: [f64; 3] = [1e-12, 1e-14, 1e-16];
-/// A stop before this gap is reached is a stop before any answer.
-const GAP_MAX: f64 = 0.1;
+/// Shares that are farther than this from an equilibrium are no answer: the plain division, which nobody envies and
+/// nobody loses by, is a better one.
+const GAP_MAX: f64 = 0.01;
 
 /// Computes the shares of the rows of an instance, within capacities and demands.
 pub(crate) fn solve(instance: &Instance, stop: &dyn Fn() -> bool) -> Result<Allocation, LpError> {
@@ -71,7 +72,7 @@ pub(crate) fn solve(instance: &Instance, stop: &dyn Fn() -> bool) -> Result<Allo
         }
         pivots += walk.steps;
     }
-    best.ok_or(LpError::NotConverged)
+    best.filter(|best| best.gap <= GAP_MAX).ok_or(LpError::NotConverged)
 }
 
 fn keep_better(best: &mut Option<Allocation>, found: Allocation) {

@@ -98,20 +98,6 @@ pub struct RunResult {
     pub busiest: Option<(Problem, Outcome)>,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantiles_of_small_samples() {
-        assert_eq!(Quantiles::of(&[]), Quantiles::default());
-        assert_eq!(Quantiles::of(&[3.0]), Quantiles { mean: 3.0, p50: 3.0, p90: 3.0, p99: 3.0 });
-        let ten: Vec<f64> = (1..=10).rev().map(f64::from).collect();
-        let q = Quantiles::of(&ten);
-        assert_eq!((q.mean, q.p50, q.p90, q.p99), (5.5, 5.0, 9.0, 10.0));
-    }
-}
-
 impl RunResult {
     /// The least that any tenant got on any day, over its equal split; `None` where nobody was there for long enough.
     pub fn worst_day_incentive(&self) -> Option<f64> {
@@ -129,5 +115,19 @@ impl RunResult {
         let envy: Vec<f64> =
             self.days.iter().filter_map(|day| Some((day.envy? - 1.0).max(0.0))).collect();
         (!envy.is_empty()).then(|| envy.iter().sum::<f64>() / envy.len() as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_of_small_samples() {
+        assert_eq!(Quantiles::of(&[]), Quantiles::default());
+        assert_eq!(Quantiles::of(&[3.0]), Quantiles { mean: 3.0, p50: 3.0, p90: 3.0, p99: 3.0 });
+        let ten: Vec<f64> = (1..=10).rev().map(f64::from).collect();
+        let q = Quantiles::of(&ten);
+        assert_eq!((q.mean, q.p50, q.p90, q.p99), (5.5, 5.0, 9.0, 10.0));
     }
 }
