@@ -41,7 +41,7 @@ impl Default for Settings {
     fn default() -> Self {
         let round = Span::from_seconds(300.0);
         Settings {
-            mechanism: Mechanism::Nash,
+            mechanism: Mechanism::DEFAULT,
             reference: None,
             round,
             rounding: RoundingRule::Deficit,

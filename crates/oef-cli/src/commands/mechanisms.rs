@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::output::table::{Cell, Table};
 use crate::printer::Printer;
 use oef_core::Mechanism;
+use oef_core::mechanism::ADVICE;
 use owo_colors::Style;
 use serde::Serialize;
 
@@ -13,13 +14,17 @@ use serde::Serialize;
 struct MechanismDocument {
     name: &'static str,
     summary: &'static str,
+    default: bool,
 }
 
 /// Runs the command.
 pub fn run(args: &MechanismsArgs, printer: &Printer) -> Result<Exit, Failure> {
     if args.json {
-        let list =
-            Mechanism::ALL.map(|m| MechanismDocument { name: m.name(), summary: m.summary() });
+        let list = Mechanism::ALL.map(|m| MechanismDocument {
+            name: m.name(),
+            summary: m.summary(),
+            default: m == Mechanism::DEFAULT,
+        });
         printer.json(&list)?;
         return Ok(Exit::Done);
     }
@@ -28,6 +33,6 @@ pub fn run(args: &MechanismsArgs, printer: &Printer) -> Result<Exit, Failure> {
         let name = Cell::text(mechanism.name()).style(Style::new().bold());
         table.row(vec![name, Cell::text(mechanism.summary())]);
     }
-    printer.result(&table.render())?;
+    printer.result(&format!("{}\n{ADVICE}\n", table.render()))?;
     Ok(Exit::Done)
 }

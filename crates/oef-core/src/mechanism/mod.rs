@@ -13,7 +13,7 @@ pub use dispatch::solve;
 pub(crate) use dispatch::{Memory, solve_again};
 #[cfg(test)]
 pub(crate) use max_min::divide;
-pub use name::{Mechanism, UnknownMechanism};
+pub use name::{ADVICE, Mechanism, UnknownMechanism};
 pub use outcome::{Outcome, SolveError, SolverReport, Status, Trade};
 
 /// What a caller may choose besides the mechanism.

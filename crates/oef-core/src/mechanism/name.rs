@@ -13,7 +13,7 @@ pub enum Mechanism {
     Noncooperative,
     /// The most total throughput without envy.
     Cooperative,
-    /// A market with incomes by weight: the greatest weighted product of throughputs.
+    /// A market with incomes by weight: everybody buys the best that it can pay and use.
     Nash,
     /// The most total throughput in which nobody falls below its equal split.
     Incentive,
@@ -27,7 +27,15 @@ pub enum Mechanism {
     GandivaFair,
 }
 
+/// Which mechanism to take, in one sentence.
+pub const ADVICE: &str = "Take nash, the default of the daemon: nobody envies, nobody is below an equal split and nothing \
+     is wasted, also when tenants have fewer jobs than GPUs; take noncooperative where tenants may overstate their profiles and \
+     nobody measures them.";
+
 impl Mechanism {
+    /// What the daemon uses unless it is told otherwise.
+    pub const DEFAULT: Mechanism = Mechanism::Nash;
+
     /// All of them, in the order in which they are shown.
     pub const ALL: [Mechanism; 8] = [
         Mechanism::Noncooperative,

@@ -16,6 +16,13 @@ pub fn section(simulated: &Simulated<'_>) -> Section {
     if several {
         section = section.list(runs.iter().map(|run| won_and_lost(run, runs)));
     }
+    section = section
+        .paragraph(
+            "Days at 95 %: the part of the tenants' days on which a tenant got at least 95 % of its equal split. Mean envy: how much more the \
+             GPUs of the tenant that had it best would have given a tenant on a day, 0 where nobody had it better. Both are as delivered, not \
+             as promised, and count days of at least twelve whole rounds.",
+        )
+        .paragraph(ADVICE);
     for remark in &simulated.remarks {
         section = section.note(Tone::Warning, capitalised(remark));
     }
