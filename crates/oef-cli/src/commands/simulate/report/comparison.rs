@@ -2,6 +2,7 @@
 
 use super::super::run::Simulated;
 use super::measures::{MEASURES, Measure};
+use oef_core::mechanism::ADVICE;
 use oef_report::chart::{Axis, Bar, Bars, Chart as _};
 use oef_report::html::{Prose, Section, Tone};
 use oef_report::table::{Cell, Column, Table};
