@@ -172,7 +172,7 @@ fn the_gavel_cap_is_gavels() {
 }
 
 #[test]
-fn a_time_limit_of_nothing_ends_with_code_4_or_an_answer() {
+fn a_time_limit_of_nothing_still_has_an_answer_or_ends_with_code_4() {
     let commands: [&[&str]; 5] = [
         &["share", "-"],
         &["compare", "-"],
@@ -184,7 +184,7 @@ fn a_time_limit_of_nothing_ends_with_code_4_or_an_answer() {
         let args: Vec<&str> = command.iter().copied().chain(["--time-limit", "0s"]).collect();
         let ran = oef_with(&args, TWO);
         assert!(ran.code == 0 || ran.code == 4, "{command:?}: {}: {}", ran.code, ran.err);
-        assert_eq!(ran.code == 4, ran.err.contains("stopped"), "{command:?}: {}", ran.err);
+        assert!(ran.err.contains("stopped"), "{command:?}: {}", ran.err);
     }
 }
 

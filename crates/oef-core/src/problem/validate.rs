@@ -198,7 +198,10 @@ impl Checker<'_> {
             all.push(Workload {
                 name: workload.name.clone(),
                 tenant: TenantId(t),
-                weight: tenant.weight * (workload.weight / total),
+                weight: match (total / tenant.weight - 1.0).abs() < SAME_WEIGHT {
+                    true => workload.weight,
+                    false => tenant.weight * (workload.weight / total),
+                },
                 declared_demand: workload.demand,
                 demand: workload.demand,
                 throughput,
@@ -285,6 +288,9 @@ impl Checker<'_> {
     }
 }
 
+/// Parts that add up to the tenant's weight, but for rounding, are taken as they are: a problem that was written down has
+/// the very same numbers when it is read.
+const SAME_WEIGHT: f64 = 1e-13;
 /// The least weight that still leaves its reciprocal finite in every product.
 const MIN_WEIGHT: f64 = 1e-100;
 

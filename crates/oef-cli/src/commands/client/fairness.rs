@@ -52,9 +52,12 @@ fn render(fairness: &Fairness, history: bool, columns: Option<usize>) -> String 
     out.push_str(&verdicts(fairness));
     out.push('\n');
     out.push_str(&tenants(&fairness.tenants).render_within(columns));
-    let legend = "equal: an equal split of every type; kept: delivered of all that was promised; \
-                  24 h: delivered of the equal split, over the last day";
-    let _ = writeln!(out, "{}", legend.dimmed());
+    for legend in [
+        "equal: an equal split of every type; kept: delivered of all that was promised",
+        "24 h: delivered of the equal split, over the last day",
+    ] {
+        let _ = writeln!(out, "{}", legend.dimmed());
+    }
     out.push_str(&envy(fairness, columns));
     if history {
         out.push_str(&over_time(&fairness.tenants));
