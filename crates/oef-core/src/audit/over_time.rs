@@ -66,27 +66,21 @@ impl OverTime {
     /// Adds a round (or another stretch of time), with everybody who had jobs in it. Two tenants are compared for as
     /// long as both had. Tenants beyond the number that this was made for are passed over.
     pub fn add(&mut self, present: &[Presence<'_>]) {
-        let known = || present.iter().filter(|p| p.tenant < self.tenants && p.weight > 0.0);
-        let mut changes = Vec::new();
+        let n = self.tenants;
+        let known = || present.iter().filter(|p| p.tenant < n && p.weight > 0.0);
+        let mut bundle: Vec<f64> = Vec::new();
         for t in known() {
+            self.rounds[t.tenant] += 1;
+            self.delivered[t.tenant] += t.delivered * t.length;
+            self.equal_split[t.tenant] += t.equal_split * t.length;
             for s in known().filter(|s| s.tenant != t.tenant) {
-                let bundle: Vec<f64> = s.held.iter().map(|x| x * t.weight / s.weight).collect();
-                let value = usable_value(t.speedup, &bundle, Some(t.demand));
+                bundle.clear();
+                bundle.extend(s.held.iter().map(|x| x * t.weight / s.weight));
                 let both = t.length.min(s.length);
-                let pair = t.tenant * self.tenants + s.tenant;
-                changes.push((pair, t.delivered * both, value * both));
+                let pair = t.tenant * n + s.tenant;
+                self.own[pair] += t.delivered * both;
+                self.other[pair] += usable_value(t.speedup, &bundle, Some(t.demand)) * both;
             }
-        }
-        for t in known().map(|p| p.tenant).collect::<Vec<_>>() {
-            self.rounds[t] += 1;
-        }
-        for p in present.iter().filter(|p| p.tenant < self.tenants) {
-            self.delivered[p.tenant] += p.delivered * p.length;
-            self.equal_split[p.tenant] += p.equal_split * p.length;
-        }
-        for (pair, own, other) in changes {
-            self.own[pair] += own;
-            self.other[pair] += other;
         }
     }
 
