@@ -44,6 +44,32 @@ fn promised_and_delivered_are_counted_over_time() {
 }
 
 #[test]
+fn the_last_day_is_compared_with_an_equal_split_and_with_the_others_gpus() {
+    let mut scene = Scene::two_tenants(Mechanism::Noncooperative);
+    assert!(fairness(&scene).tenants.iter().all(|t| t.day.is_none()), "no round is over");
+    for _ in 0..30 {
+        scene.now += super::scene::ROUND_MS;
+        scene.round();
+    }
+    let fair = fairness(&scene);
+    let parts = fair.tenants.iter().map(|tenant| {
+        let day = tenant.day.as_ref().expect("it had jobs");
+        assert!((day.hours - 0.5).abs() < 1e-9, "{day:?}");
+        // The same of what the rounds delivered.
+        let mean: f64 = tenant.history.iter().map(|p| p.delivered).sum::<f64>() / 30.0;
+        let part = day.of_equal_split.expect("an equal split");
+        assert!((part - mean / tenant.equal_split).abs() < 1e-9, "{day:?}");
+        assert_eq!(day.envies.is_some(), day.envy.is_some_and(|ratio| ratio > 1.005), "{day:?}");
+        let said = format!("(30 min with jobs) it got {:.0} % of its equal split", 100.0 * part);
+        assert!(day.sentence.contains(&said), "{day:?}");
+        part
+    });
+    // Of two GPUs each always has one: one of them is above its equal split, the other below.
+    let parts: Vec<f64> = parts.collect();
+    assert!(parts.iter().any(|part| *part > 1.0 - 1e-9), "{parts:?}");
+}
+
+#[test]
 fn a_tenant_without_a_share_yet_is_there_with_nothing() {
     let mut scene = Scene::two_tenants(Mechanism::Cooperative);
     scene.tenant("carol", 3.0);
