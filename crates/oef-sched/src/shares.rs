@@ -11,7 +11,7 @@ use crate::ledger;
 use crate::question::Question;
 use crate::state::State;
 use crate::weights::{Portion, divide, portions};
-use oef_core::problem::check_profile;
+use oef_core::problem::{MAX_LIVE_RATIO, check_profile_within};
 use oef_core::{GpuSpec, Options, ProblemSpec, TenantSpec, WorkloadId, WorkloadSpec};
 
 impl State {
@@ -170,7 +170,7 @@ fn rows(state: &State, demands: &[u32]) -> (Vec<Row>, Vec<(WorkloadKey, String)>
         let speed =
             |(j, &usable): (usize, &bool)| if usable { workload.profile.on(j) } else { 0.0 };
         let throughput: Vec<f64> = usable.iter().enumerate().map(speed).collect();
-        match check_profile(&throughput) {
+        match check_profile_within(&throughput, MAX_LIVE_RATIO) {
             Ok(()) => rows.push(Row { tenant: workload.tenant, workload: key, demand, throughput }),
             Err(reason) => left_out.push((key, format!("its profile cannot be used: {reason}"))),
         }

@@ -12,7 +12,7 @@ mod validate;
 
 pub use demand::water_fill;
 pub use limits::{MAX_COOPERATIVE_PROFILES, MAX_GPU_TYPES, MAX_WORKLOADS};
-pub use profile::{UnusableProfile, check_profile};
+pub use profile::{MAX_LIVE_RATIO, UnusableProfile, check_profile, check_profile_within};
 pub use spec::{GpuSpec, ProblemSpec, TenantSpec, WorkloadSpec};
 pub(crate) use validate::edit_distance;
 pub use validate::{Field, InvalidProblem, ProblemError};

@@ -21,18 +21,29 @@ pub enum UnusableProfile {
     RunsNowhere,
     /// Its entries differ by more than double precision can resolve.
     #[error(
-        "its throughputs range from {low:e} to {high:e}; they may differ by a factor of 1e9 at most"
+        "its throughputs range from {low:e} to {high:e}; they may differ by a factor of {most:e} at most"
     )]
     Range {
         /// The least entry above 0.
         low: f64,
         /// The greatest entry.
         high: f64,
+        /// By how much they may differ.
+        most: f64,
     },
 }
 
+/// In a cluster that many share, less: one tenant's huge range would cost the shares of all their last digits, and no
+/// GPU is a million times as fast as another.
+pub const MAX_LIVE_RATIO: f64 = 1e6;
+
 /// Checks the throughputs of one workload; 0: it cannot run there.
 pub fn check_profile(throughput: &[f64]) -> Result<(), UnusableProfile> {
+    check_profile_within(throughput, MAX_RATIO)
+}
+
+/// The same with another limit on how much they may differ.
+pub fn check_profile_within(throughput: &[f64], most: f64) -> Result<(), UnusableProfile> {
     if let Some(&wrong) = throughput.iter().find(|t| !(0.0..=MAX_NUMBER).contains(*t)) {
         return Err(UnusableProfile::Number(wrong));
     }
@@ -40,8 +51,8 @@ pub fn check_profile(throughput: &[f64]) -> Result<(), UnusableProfile> {
     let (low, high) = runs.fold((f64::INFINITY, 0.0_f64), |(l, h), t| (l.min(t), h.max(t)));
     match high {
         0.0 => Err(UnusableProfile::RunsNowhere),
-        _ if high / low > MAX_RATIO || low < 1.0 / MAX_NUMBER => {
-            Err(UnusableProfile::Range { low, high })
+        _ if high / low > most || low < 1.0 / MAX_NUMBER => {
+            Err(UnusableProfile::Range { low, high, most })
         }
         _ => Ok(()),
     }

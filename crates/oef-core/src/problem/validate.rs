@@ -251,7 +251,7 @@ impl Checker<'_> {
             let hint = "give it a throughput above 0 on at least one gpu type";
             self.wrong(Field::WorkloadThroughput(t, w), message, hint);
         }
-        if let Err(UnusableProfile::Range { low, high }) = check_profile(&throughput) {
+        if let Err(UnusableProfile::Range { low, high, .. }) = check_profile(&throughput) {
             let message = format!("{who} has throughputs from {low:e} to {high:e}");
             let hint =
                 "the throughputs of a workload differ by a factor of 1e9 at most; check the units";

@@ -173,7 +173,7 @@ fn a_profile_that_cannot_be_used_is_left_out_alone() {
     let shares =
         |world: &World, w: WorkloadKey| -> f64 { world.state.workloads()[w.0].share.iter().sum() };
     assert!((shares(&world, good) - 3.0).abs() < 1e-9 && shares(&world, bad) == 0.0);
-    let reason = "its profile cannot be used: its throughputs range from 1e-12 to 1e0; they may differ by a factor of 1e9 at most";
+    let reason = "its profile cannot be used: its throughputs range from 1e-12 to 1e0; they may differ by a factor of 1e6 at most";
     assert_eq!(world.state.entitlement().left_out(), [(bad, reason.to_string())]);
     let told = why_tenant(&world.state, TenantKey(1)).map(|f| f.sentence).unwrap_or_default();
     assert!(told.starts_with("has no share for workload w: its profile cannot be used"), "{told}");

@@ -11,7 +11,7 @@ use oef_api::types::{
     GroupPut, Limits, Problem, Provenance, Role, TenantCreate, TenantPatch, TokenCreate,
     WorkloadPut,
 };
-use oef_core::problem::{UnusableProfile, check_profile};
+use oef_core::problem::{MAX_LIVE_RATIO, UnusableProfile, check_profile, check_profile_within};
 use oef_sched::Time;
 use std::collections::BTreeMap;
 
@@ -152,7 +152,7 @@ fn profile(world: &World, throughput: &BTreeMap<String, f64>) -> Result<(), Prob
         }
     }
     let on: Vec<f64> = throughput.values().copied().collect();
-    if let Err(reason @ UnusableProfile::Range { .. }) = check_profile(&on) {
+    if let Err(reason @ UnusableProfile::Range { .. }) = check_profile_within(&on, MAX_LIVE_RATIO) {
         let why = format!("this profile cannot be used: {reason}");
         return Err(Kind::BadRequest.problem(why).field("throughput").hint("check the units"));
     }
