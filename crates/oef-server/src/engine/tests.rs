@@ -251,7 +251,7 @@ fn a_profile_that_cannot_be_used_is_refused_with_the_reason() {
             .map(|problem| (problem.kind, problem.detail))
     };
     assert_eq!(put(1.0, 2.0), None);
-    assert_eq!(put(1e-9, 1.0), None);
+    assert_eq!(put(1e-6, 1.0), None);
     let cases = [
         (1e-12, 1.0, "from 1e-12 to 1e0"),
         (1.0, 1e101, "throughput on `fast`"),
