@@ -8,8 +8,8 @@ use crate::world::World;
 use oef_api::types::{JobSubmit, Problem as Trouble, Role, WhatIf, WhatIfChange};
 use oef_core::Mechanism;
 use oef_sched::{
-    Action, Event, EventKind, Health, JobId, JobSpec, JobState, NodeSpec, Profile, Span, State,
-    TenantKey, step,
+    Event, EventKind, Health, JobId, JobSpec, JobState, NodeSpec, Profile, Span, State, TenantKey,
+    step,
 };
 
 /// Changes in one question; each costs a walk through the state.
@@ -154,12 +154,8 @@ pub(super) fn apply(
 
 /// Lets something happen to the copy.
 fn take(state: &mut State, kind: EventKind) -> Result<(), Trouble> {
-    let actions = step(state, Event { at: state.now(), kind });
-    let refused = actions.into_iter().find_map(|action| match action {
-        Action::Refuse(refusal) => Some(refusal.to_string()),
-        _ => None,
-    });
-    refused.map_or(Ok(()), |why| Err(Kind::BadRequest.problem(why)))
+    let taken = step(state, Event { at: state.now(), kind });
+    taken.map(|_| ()).map_err(|refusal| Kind::BadRequest.problem(refusal.to_string()))
 }
 
 fn add_gpus(

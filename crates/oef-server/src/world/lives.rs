@@ -142,7 +142,6 @@ impl World {
                     };
                     self.stop(at, job, generation, why, out);
                 }
-                oef_sched::Action::Refuse(_) => {}
             }
         }
     }

@@ -1,11 +1,24 @@
 //! Every invariant of a state that is broken, in words. It knows the state and nothing of how it came about.
 
+use super::State;
 use crate::cluster::Health;
 use crate::ids::{GpuId, NodeId, Slot};
 use crate::job::{Job, Lease, Phase};
 use crate::settings::RoundingRule;
-use crate::state::State;
+use crate::tenant::Workload;
 use std::collections::BTreeSet;
+
+impl State {
+    /// For tests that need a state that is hard to come by.
+    pub(crate) fn workloads_mut(&mut self) -> &mut [Workload] {
+        &mut self.workloads
+    }
+
+    /// The next round solves again.
+    pub(crate) fn invalidate_shares(&mut self) {
+        self.entitlement.invalidate();
+    }
+}
 
 /// Lists what is wrong.
 pub(crate) fn broken(state: &State) -> Vec<String> {
