@@ -39,6 +39,11 @@ impl Replay {
         }
     }
 
+    /// The world so far.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
     /// The world after the last record.
     pub fn finish(self) -> World {
         self.world
