@@ -71,14 +71,13 @@ pub(super) fn unpark(state: &mut State, slot: Slot) {
 fn join(state: &mut State, spec: &JobSpec) -> usize {
     let State { workloads, cluster, entitlement, .. } = state;
     let workload = &mut workloads[spec.workload.0];
-    let alike = |c: &Class| c.workers == spec.workers && c.types == spec.types;
-    let known = workload.classes.iter().position(alike);
+    let known = workload.classes.iter().position(|class| class.is_of(spec));
     let class = known.or_else(|| workload.classes.iter().position(|c| c.live == 0));
     let class = class.unwrap_or(workload.classes.len());
     let is_first = workload.classes.get(class).is_none_or(|c| c.live == 0);
     let before = is_first.then(|| workload.usable_types(cluster.capacity()));
     if known.is_none() {
-        let new = Class::new(spec.workers, spec.types.clone(), cluster.types());
+        let new = Class::of(spec, cluster.types());
         match workload.classes.get_mut(class) {
             Some(vacant) => *vacant = new,
             None => workload.classes.push(new),

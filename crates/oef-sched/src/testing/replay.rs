@@ -22,6 +22,7 @@ fn any_event(dice: &mut Dice, world: &World) -> EventKind {
             priority: dice.one_of(&[0, i32::MIN, i32::MAX]),
             types: dice.chance(0.2).then(|| vec![name]),
             min_run: dice.chance(0.2).then(|| Span(dice.next() % 1_000_000)),
+            one_type: dice.chance(0.3),
         }),
         2 => EventKind::Cancelled { job },
         3 => EventKind::Progress { job, generation, steps: number },

@@ -234,6 +234,11 @@ impl Engine {
 
     fn last_snapshot(&mut self) {
         let head = self.store.head();
+        debug_assert_eq!(
+            self.world.to_snapshot().ok(),
+            self.shared.world().to_snapshot().ok(),
+            "everybody's world is the engine's once all is durable"
+        );
         if head > self.snapshot.0 {
             self.scribe.snapshot(&self.world, head);
         }

@@ -35,7 +35,7 @@ pub use endings::RunOutcome;
 pub use home::Home;
 pub use index::Index;
 pub use job::{JobEntry, RunEnding, RunEntry, StateChange, Telemetry};
-pub use lives::WORKERS_MAX;
+pub(crate) use lives::for_scheduler;
 pub(crate) use notes::timestamp;
 pub use record::{Change, GroupChange, NewJob, Record, SubmitKey};
 pub use rejection::Rejection;

@@ -167,6 +167,9 @@ impl Selection<'_> {
         let (state, job) = (self.state, self.state.at(slot));
         let profile = &state.workloads()[job.spec.workload.0].profile;
         let gang = job.spec.workers;
+        if job.spec.one_type {
+            return None;
+        }
         let usable = |j: &usize| state.may_use(job, *j) && state.cluster().capacity()[*j] > 0;
         let mut types: Vec<usize> = (0..self.free.len()).filter(usable).collect();
         let room = |j: usize| if self.may_start(slot, j) { self.free[j] } else { 0 };

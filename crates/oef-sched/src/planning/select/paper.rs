@@ -104,6 +104,9 @@ fn fit(state: &State, slot: Slot, held: Option<&Types>, gpus: &[u32]) -> Option<
     if let Some(&j) = types.iter().find(|&&j| gpus[j] >= workers) {
         return Some(Types::One(j));
     }
+    if job.spec.one_type {
+        return None;
+    }
     let mut left = workers;
     let mut counts = Vec::new();
     for j in types {
