@@ -63,6 +63,8 @@ const NEARLY_EXACT: f64 = 1e-10;
 /// Pivots per solve from the end of the path, which usually needs none, after which the proof by
 /// groups has a try.
 const PATIENCE: usize = 50;
+/// Free entries of a face times rows: the program for them is dense.
+const FREE_MAX: usize = 4_000;
 /// Pivots times rows that one attempt at a vertex may take, less than a second: where ties make the
 /// simplex go round, the answer at hand with its proven gap is better than one after minutes.
 const PIVOT_WORK: usize = 600_000;
@@ -198,22 +200,24 @@ impl Search<'_> {
         }
     }
 
-    /// The answer at the end of a path: the vertex there, if it is near; else the canonical point of the
-    /// face there; else a vertex that is proven group by group.
+    /// The answer at the end of a path: the point that its equations leave, if that is one; else the vertex there, if it
+    /// is near; else the canonical point of the face there; else a vertex that is proven group by group.
     fn end_of_path(&self, run: &Run, bound: f64) -> Option<Answer> {
         if (self.stop)() {
             return None;
         }
-        let near = self.near_vertex(run, SAME[0], bound, PATIENCE);
-        let near = near.filter(|answer| answer.canonical && answer.gap <= NEARLY_EXACT);
-        let on_face = || self.on_face(run, bound).filter(Answer::is_optimal);
+        let on_face = |free_max| self.on_face(run, bound, free_max).filter(Answer::is_optimal);
+        let near = || {
+            let near = self.near_vertex(run, SAME[0], bound, PATIENCE);
+            near.filter(|answer| answer.canonical && answer.gap <= NEARLY_EXACT)
+        };
         let by_groups = || warm_start::from_path(self.instance, self.rows, &run.point, self.stop);
-        near.or_else(on_face).or_else(by_groups)
+        on_face(0).or_else(near).or_else(|| on_face(FREE_MAX / self.rows.n)).or_else(by_groups)
     }
 
     /// The canonical point of the face at the end of the path.
-    fn on_face(&self, run: &Run, bound: f64) -> Option<Answer> {
-        let found = face::canonical(self.rows, &run.point, self.stop)?;
+    fn on_face(&self, run: &Run, bound: f64, free_max: usize) -> Option<Answer> {
+        let found = face::canonical(self.rows, &run.point, free_max, self.stop)?;
         let multipliers = Multipliers::tight(&run.point);
         let kept = Kept::new(self.instance, found.vertex, found.bundles, multipliers);
         let price = run.point.p.iter().map(|p| p.max(0.0)).collect();
@@ -224,7 +228,7 @@ impl Search<'_> {
 
     /// The vertex with shared bundles near the end of the path.
     fn near_vertex(&self, run: &Run, same: f64, bound: f64, patience: usize) -> Option<Answer> {
-        let vertex = Vertex::near(self.rows, &run.point, same);
+        let vertex = Vertex::near(self.rows, &run.point, same, 1.0);
         let program = EnvyProgram::resume(self.rows, &vertex, self.rows.n);
         let program = program.with_patience(patience).with_limit(PIVOT_WORK / self.rows.n);
         self.finish(program, Some((bound, run)))
@@ -254,7 +258,7 @@ impl Search<'_> {
         if self.rows.n > OWN_BUNDLES_MAX || (self.stop)() {
             return None;
         }
-        let vertex = Vertex::near(self.rows, &run.point, 0.0);
+        let vertex = Vertex::near(self.rows, &run.point, 0.0, 1.0);
         let program = EnvyProgram::resume(self.rows, &vertex, self.rows.n);
         self.finish(program.with_limit(PIVOT_WORK / self.rows.n), None)
     }

@@ -211,7 +211,7 @@ pub(super) fn from_path(
     stop: &dyn Fn() -> bool,
 ) -> Option<Answer> {
     let last = LastMultipliers::new(&Multipliers::tight(point), |l| l, rows.n);
-    let vertex = Vertex::near(rows, point, NEARLY_SAME);
+    let vertex = Vertex::near(rows, point, NEARLY_SAME, 1.0);
     let start = Start { extended: rows.clone(), vertex, last };
     settle(instance, rows, start, 2 * (PIVOTS_LEAST + PIVOTS_PER_ROW * rows.n), stop)
 }
