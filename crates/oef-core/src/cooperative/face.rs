@@ -18,6 +18,8 @@ use crate::lp::{Level, Lu, Program, Simplex, leximin};
 
 /// Bundles at the end of the path that agree to this are the same.
 const SAME: f64 = 1e-6;
+/// Entries up to which some may be free: the program for those has a dense row for each entry.
+const HELD_MAX: usize = 1_000;
 /// A pair is tight, or an entry nothing, only if it is so by this factor.
 const CLEAR: f64 = 10.0;
 /// What remains of an equation is something above the first, and nothing below the second; in between
@@ -180,7 +182,10 @@ impl<'a> Face<'a> {
         let mut factors = Lu::default();
         let deficiency = factors.factor(size, &columns);
         let least = factors.least_pivot();
-        if least < SOMETHING || deficiency.columns.len() > free_max {
+        if least < SOMETHING
+            || (held.len() > HELD_MAX && !deficiency.columns.is_empty())
+            || deficiency.columns.len() > free_max
+        {
             return None;
         }
         let mut place = vec![Some(0); held.len()];

@@ -9,6 +9,7 @@
 //! multipliers prove it over all pairs, and if they show that in every optimum the same rows share
 //! bundles; else it is for the cold solve to find.
 
+use super::checkpoint::Checkpoint;
 use super::data::Data;
 use super::envy_program::EnvyProgram;
 use super::groups::{Drafts, GroupProofs, Groups};
@@ -46,11 +47,13 @@ pub(super) struct Kept {
     /// The distinct bundles of the vertex.
     bundles: Vec<f64>,
     multipliers: Multipliers,
+    /// Where a path for rows with demands starts.
+    pub checkpoint: Option<Checkpoint>,
 }
 
 /// Where the rows of an instance stood in the last one, and which rows of that have left.
-struct Moves {
-    from: Vec<Option<usize>>,
+pub(super) struct Moves {
+    pub from: Vec<Option<usize>>,
     gone: Vec<usize>,
 }
 
@@ -93,12 +96,12 @@ impl Kept {
         multipliers: Multipliers,
     ) -> Self {
         let (types, speedup) = (instance.types.clone(), instance.speedup.clone());
-        Kept { types, speedup, vertex, bundles, multipliers }
+        Kept { types, speedup, vertex, bundles, multipliers, checkpoint: None }
     }
 
     /// Tells rows by their profiles, and those with equal ones by the order of their demands; `None` if too much has
     /// changed.
-    fn compare(&self, instance: &Instance) -> Option<Moves> {
+    pub fn compare(&self, instance: &Instance) -> Option<Moves> {
         let k = instance.width();
         if self.types != instance.types {
             return None;
