@@ -18,17 +18,19 @@ mod data;
 mod dual_residuals;
 mod envy_program;
 mod face;
-mod groups;
 mod interior;
 mod lanes;
+mod members;
 mod menu;
 mod multipliers;
 mod newton;
 mod pairs;
 mod point;
 mod proof;
+mod ratios;
 mod rhs;
 mod rows;
+mod shared_bundles;
 #[cfg(test)]
 mod tests;
 mod vertex;
@@ -165,7 +167,7 @@ impl Search<'_> {
     /// From the answer of the last solve.
     fn warm_start(&self, kept: &Kept) -> Option<Answer> {
         if self.goes_half_way() {
-            return self.from_half_way(kept);
+            return self.go_on_half_way(kept);
         }
         let found = warm_start::from_last(kept, self.instance, self.rows, self.stop)?;
         Some(Answer { method: WARM_START, ..found })
@@ -177,7 +179,7 @@ impl Search<'_> {
     }
 
     /// Along an interior path that starts half way along the last one.
-    fn from_half_way(&self, kept: &Kept) -> Option<Answer> {
+    fn go_on_half_way(&self, kept: &Kept) -> Option<Answer> {
         let start = kept.checkpoint.as_ref()?.start(self.data, &kept.compare(self.instance)?.from);
         let run = interior::resume(self.data, start, ACCURACY, self.stop);
         if !run.has_arrived() {
