@@ -25,6 +25,7 @@ mod solver;
 mod submission;
 #[cfg(test)]
 mod tests;
+mod threads;
 
 pub(crate) use command::{Command, Done};
 pub(crate) use message::Message;
