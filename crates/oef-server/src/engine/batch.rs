@@ -1,7 +1,6 @@
 //! What is journalled together, applied together and answered together.
 
 use super::command::Done;
-use super::hands::{Task, sentence};
 use super::message::Reply;
 use super::prepare::problem_of;
 use super::run::Engine;
@@ -10,8 +9,8 @@ use crate::problem::{Kind, More};
 use crate::store::{NewRecord, StoreError};
 use crate::world::{Action, Change, Record, Rejection, World};
 use oef_api::types::{JobState, Problem, Submitted};
-use oef_executor::Order;
-use oef_sched::{Generation, JobId, Time};
+use oef_executor::{Order, sentence};
+use oef_sched::Time;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -121,48 +120,36 @@ impl Engine {
             }
         };
         let took = began.elapsed();
-        let tasks = actions.iter().map(|action| self.task(&world, action)).collect::<Vec<_>>();
+        let orders: Vec<Order> =
+            actions.iter().filter_map(|action| self.order(&world, action)).collect();
         let totals = world.totals.clone();
         drop(world);
         if let Change::Round { .. } = record.change {
             self.planned = took;
         }
         self.measure(record, took, &before, &totals);
-        for task in tasks {
-            match task {
-                Ok(task) => drop(self.hands.send(task)),
-                Err((job, generation)) => {
-                    let why = "its GPUs are not here any more".into();
-                    self.observations.not_started(job, generation, false, why);
-                }
-            }
-        }
+        orders.into_iter().for_each(|order| self.executor.order(order));
         Ok(())
     }
 
-    /// What the executor has to do for an action; or who cannot be started.
-    fn task(&self, world: &World, action: &Action) -> Result<Task, (JobId, Generation)> {
-        Ok(match action {
-            Action::Start { job, generation } => {
-                let cannot = (*job, *generation);
-                let entry = world.jobs.get(job).ok_or(cannot)?;
+    /// What the executor has to do for an action; none: its job is gone.
+    fn order(&self, world: &World, action: &Action) -> Option<Order> {
+        Some(match action {
+            Action::Start { job, .. } => {
+                let entry = world.jobs.get(job)?;
                 if entry.restarts == 0 {
                     let waited = world.sched.now().since(entry.submitted);
                     self.metrics.measure(Measure::Waited(Duration::from_millis(waited.0)));
                 }
-                let dir = self.site.job_dir(*job);
-                let launch = Box::new(self.site.launch(world, *job).ok_or(cannot)?);
-                Task::Start { launch, dir, script: entry.spec.script.clone() }
+                Order::Start(Box::new(self.site.launch(world, *job)?))
             }
             Action::Keep { job, generation, until } => {
-                let (job, generation, until) = (*job, *generation, *until);
-                Task::Order(Order::Keep { job, generation, until })
+                Order::Keep { job: *job, generation: *generation, until: *until }
             }
             Action::Stop { job, generation, why } => {
-                let (job, generation, why) = (*job, *generation, why.clone());
-                Task::Order(Order::Stop { job, generation, why })
+                Order::Stop { job: *job, generation: *generation, why: why.clone() }
             }
-            Action::Forget { job } => self.site.forget(*job),
+            Action::Forget { job } => Order::Forget(*job),
         })
     }
 

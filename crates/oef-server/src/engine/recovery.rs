@@ -3,22 +3,20 @@
 use super::batch::Batch;
 use super::clock::Clock;
 use super::environment;
-use super::hands;
-use super::launch::{Site, nodes_of};
+use super::launch::Site;
 use super::message::Message;
+use super::nodes::Nodes;
 use super::observations::Observations;
 use super::prepare::Numbers;
 use super::rounds::Rounds;
 use super::run::Engine;
 use super::shared::Shared;
 use super::threads::{Threads, scribe};
-use crate::checkpoints::{Places, Sweeper};
 use crate::daemon::{Options, StartError};
 use crate::store::{Access, Archive, Store};
 use crate::world::{Change, Record, SettingsEntry, World};
-use oef_executor::{Device, Executor};
-use oef_sched::{Health, JobId, NodeSpec, Time};
-use std::collections::BTreeMap;
+use oef_executor::{Cursor, sentence};
+use oef_sched::Time;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
@@ -36,37 +34,34 @@ pub(crate) struct Running {
 /// Opens the folder, replays the journal, finds the jobs of before, and starts the threads.
 pub(crate) fn start(options: &Options) -> Result<Running, StartError> {
     let store = Store::open(&options.state_dir, Access::Create)?;
-    let dir = store.dir().canonicalize().map_err(StartError::Folder)?;
     let (world, covered) = load(&store)?;
     let mut clock = Clock::after(world.sched.now());
-    let nodes = nodes_of(&world, options.executor.devices());
-    let places = Places::new(&dir, &options.checkpoints);
+    let (mut nodes, heard) = Nodes::listen(options.executor.as_ref());
+    nodes.name(&world);
     let site = Site {
-        places,
-        dir,
         env: environment::for_jobs(std::env::vars(), &options.environment),
-        nodes: nodes.iter().map(|(name, (_, devices))| (name.clone(), devices.clone())).collect(),
+        nodes,
         log_limit_bytes: options.log_limit_bytes,
     };
-    recover(&world, &site, options.executor.as_ref())?;
+    let unused = options.executor.resume(site.known(&world)).map_err(StartError::Recover)?;
     let now = clock.now();
-    let next_job = world.next_job.max(unused_number(&site));
+    let next_job = world.next_job.max(unused.0);
     let numbers = Numbers { next_job, next_token: world.next_token };
     let published = world.next_event;
-    let first = first_changes(&world, options, &nodes)?;
-    let forgotten = forgotten(&world, &site);
+    let first = first_changes(&world, options, &site.nodes)?;
     let archive = store.archive();
     let shared = Arc::new(Shared::new(world, store.head()));
     let (inbox, messages) = channel();
-    let sweeper =
-        Sweeper { places: site.places.clone(), hosts: site.hosts(), shared: Arc::clone(&shared) };
-    let threads = Threads::start(options, &archive, sweeper, &inbox)?;
+    let last = heard.last().map_or(Cursor::default(), |(cursor, _)| *cursor);
+    let threads = Threads::start(options, &archive, &shared, &inbox, last)?;
+    // Nobody has ended so far: this is how it is heard.
+    let _ = inbox.send(Message::Happened(heard));
     let mut engine = Engine {
         shared: Arc::clone(&shared),
         store,
         clock,
         inbox: messages,
-        hands: threads.hands.clone(),
+        executor: Arc::clone(&options.executor),
         solver: threads.solver.clone(),
         pages: threads.pages.clone(),
         scribe: scribe(options, &archive, &shared),
@@ -82,9 +77,6 @@ pub(crate) fn start(options: &Options) -> Result<Running, StartError> {
         pause: Time(0),
     };
     begin(&mut engine, now, first)?;
-    for task in forgotten {
-        let _ = engine.hands.send(task);
-    }
     shared.ready.store(true, Ordering::Relaxed);
     let is_ready = Ready(Arc::clone(&shared));
     let work = move || {
@@ -119,7 +111,7 @@ fn load(store: &Store) -> Result<(World, u64), StartError> {
         None => (World::new(Default::default(), SettingsEntry::default()), 0),
         Some(snapshot) => {
             let world = World::from_snapshot(&snapshot.body).map_err(|error| {
-                let why = hands::sentence(&error);
+                let why = sentence(&error);
                 StartError::Journal { seq: snapshot.seq, why }
             })?;
             (world, snapshot.seq)
@@ -137,52 +129,11 @@ fn load(store: &Store) -> Result<(World, u64), StartError> {
     Ok((world, covered))
 }
 
-/// Finds the jobs of before. Folders that a job needs are made again, should they be gone.
-fn recover(world: &World, site: &Site, executor: &dyn Executor) -> Result<(), StartError> {
-    let held = site.held(world);
-    for lease in &held {
-        let job = lease.launch.job;
-        let script = world.jobs.get(&job).and_then(|entry| entry.spec.script.as_deref());
-        if let Err(error) = hands::prepare(&lease.launch, &site.job_dir(job), script) {
-            tracing::warn!(%job, %error, "the folder of a job could not be made");
-        }
-    }
-    for found in executor.recover(&held).map_err(StartError::Recover)? {
-        tracing::info!(job = %found.job, generation = %found.generation, found = ?found.found, "recovered");
-    }
-    Ok(())
-}
-
-/// A number that no folder of a job has. After an older backup was put in place there may be folders of jobs
-/// that the journal does not know; a new job must not find their checkpoints.
-fn unused_number(site: &Site) -> u64 {
-    let mut next = 0;
-    let mut folders = vec![site.dir.join("jobs"), site.dir.join("runs")];
-    folders.extend(site.hosts().values().map(|host| site.places.host_dir(host)));
-    for folder in folders {
-        let Ok(entries) = std::fs::read_dir(folder) else { continue };
-        for entry in entries.flatten() {
-            let number = entry.file_name().to_str().and_then(|name| name.parse::<u64>().ok());
-            next = next.max(number.map_or(0, |number| number.saturating_add(1)));
-        }
-    }
-    next
-}
-
-/// Folders of jobs that were forgotten just before the daemon ended.
-fn forgotten(world: &World, site: &Site) -> Vec<hands::Task> {
-    let Ok(entries) = std::fs::read_dir(site.dir.join("jobs")) else { return Vec::new() };
-    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let gone =
-        numbers.map(JobId).filter(|job| job.0 < world.next_job && !world.jobs.contains_key(job));
-    gone.map(|job| site.forget(job)).collect()
-}
-
 /// What has changed since the daemon ran last, or what a new folder begins with.
 fn first_changes(
     world: &World,
     options: &Options,
-    nodes: &BTreeMap<String, (NodeSpec, Vec<Device>)>,
+    nodes: &Nodes,
 ) -> Result<Vec<Change>, StartError> {
     let mut changes = Vec::new();
     let memory = options.memory;
@@ -202,17 +153,7 @@ fn first_changes(
             events_max: memory.events_max,
         });
     }
-    let cluster = world.sched.cluster();
-    for node in cluster.nodes() {
-        if !nodes.contains_key(node.name()) && node.health() == Health::Up {
-            changes.push(Change::NodeDown { node: node.name().into() });
-        }
-    }
-    for (spec, _) in nodes.values() {
-        if !world.sched.is_up(&spec.name) && !world.drained.contains(&spec.name) {
-            changes.push(Change::NodeUp(spec.clone()));
-        }
-    }
+    changes.extend(nodes.changes(world));
     changes.extend(settings_change(world, options, nodes, is_new)?);
     if world.halted {
         changes.push(Change::Halted { halted: false });
@@ -225,12 +166,12 @@ fn first_changes(
 fn settings_change(
     world: &World,
     options: &Options,
-    nodes: &BTreeMap<String, (NodeSpec, Vec<Device>)>,
+    nodes: &Nodes,
     is_new: bool,
 ) -> Result<Option<Change>, StartError> {
     let mut patch = options.settings.clone();
-    let here = |gpu: &String| nodes.values().any(|(spec, _)| spec.gpu_type == *gpu);
-    if let Some(gpu) = patch.reference.as_ref().filter(|gpu| !gpu.is_empty() && !here(gpu)) {
+    let is_wrong = |gpu: &&String| !gpu.is_empty() && !nodes.has_type(gpu);
+    if let Some(gpu) = patch.reference.as_ref().filter(is_wrong) {
         return Err(StartError::Setting(format!(
             "the reference type `{gpu}` is none of this cluster's gpu types"
         )));

@@ -48,6 +48,7 @@ pub fn options(dir: &Path, gpus: &str) -> Options {
         runner: vec![program, "runner".into()],
         devices: oef_executor::gpus::emulated(gpus).expect("gpus"),
         mps_pipe_dir: None,
+        checkpoints: Default::default(),
     });
     let mut options = Options::new(dir.into(), Arc::new(executor.expect("an executor")));
     options.settings = SettingsPatch {

@@ -1,0 +1,323 @@
+//! What nobody needs any more is removed, by a thread that nobody waits for.
+//!
+//! Jobs are forgotten by order. Copies of checkpoints on hosts that a job has left are found by looking: one goes
+//! when the job has told of a newer checkpoint elsewhere, and not before, because until then it is what can be
+//! gone back to. It is put aside by a rename in the job's own lane, so that no start finds half of it.
+
+use super::lanes::Work;
+use super::open::Inner;
+use crate::checkpoints::{is_leftover, remove, remove_folder};
+use crate::error::ExecutorError;
+use crate::launch::CheckpointLocation;
+use crate::records::{RunSpec, Status, read_json};
+use oef_sched::JobId;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+use tracing::{debug, info, warn};
+
+/// Often enough that disks do not fill, seldom enough that listing folders costs nothing.
+const SWEEP_EVERY: Duration = Duration::from_secs(10);
+
+/// A job that is to be forgotten and has not ended is looked at again after this...
+const ENDS_SOON: Duration = Duration::from_millis(250);
+/// ... and one whose folders could not be removed after this.
+const REMOVE_AGAIN: Duration = Duration::from_secs(60);
+
+/// What jobs left that nobody knows is kept so long: somebody may put another backup in place.
+const UNKNOWN_AGE: Duration = Duration::from_secs(30 * 86_400);
+
+/// What is put aside is called so.
+const TRASH: &str = ".oef-trash";
+
+/// What is to be removed.
+#[derive(Debug, Default)]
+pub(super) struct Cleaning {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    /// Jobs to forget, and not before when.
+    jobs: BTreeMap<JobId, Instant>,
+    is_over: bool,
+}
+
+/// What the thread does next.
+enum Next {
+    Forget(JobId),
+    Sweep,
+    End,
+}
+
+impl Cleaning {
+    /// Starts the thread. It keeps the executor from nothing: neither from ending nor from its folder.
+    pub(super) fn begin(inner: &Arc<Inner>) -> Result<(), ExecutorError> {
+        let (cleaning, inner) = (Arc::clone(&inner.cleaning), Arc::downgrade(inner));
+        let spawned = thread::Builder::new().name("cleaner".into());
+        spawned.spawn(move || cleaning.run(&inner)).map(|_| ()).map_err(ExecutorError::Thread)
+    }
+
+    pub(super) fn forget(&self, job: JobId) {
+        self.later(job, Duration::ZERO);
+    }
+
+    pub(super) fn end(&self) {
+        self.queue().is_over = true;
+        self.changed.notify_all();
+    }
+
+    fn later(&self, job: JobId, wait: Duration) {
+        self.queue().jobs.insert(job, Instant::now() + wait);
+        self.changed.notify_all();
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self, inner: &Weak<Inner>) {
+        let mut next_sweep = Instant::now();
+        loop {
+            let next = self.next(next_sweep);
+            let Some(inner) = inner.upgrade() else { return };
+            match next {
+                Next::End => return,
+                Next::Sweep => {
+                    inner.sweep();
+                    let trash = inner.trash();
+                    drop(inner);
+                    trash.iter().for_each(|path| remove_trash(path));
+                    next_sweep = Instant::now() + SWEEP_EVERY;
+                }
+                Next::Forget(job) if inner.is_live(job) => self.later(job, ENDS_SOON),
+                Next::Forget(job) => {
+                    let folders = inner.folders(job);
+                    drop(inner);
+                    if let Err(error) = folders.remove() {
+                        warn!(%job, %error, "its folders could not be removed yet");
+                        self.later(job, REMOVE_AGAIN);
+                    }
+                }
+            }
+        }
+    }
+
+    fn next(&self, next_sweep: Instant) -> Next {
+        let mut queue = self.queue();
+        loop {
+            let now = Instant::now();
+            if queue.is_over {
+                return Next::End;
+            }
+            if now >= next_sweep {
+                return Next::Sweep;
+            }
+            let first =
+                queue.jobs.iter().min_by_key(|(_, due)| **due).map(|(job, due)| (*job, *due));
+            if let Some((job, _)) = first.filter(|(_, due)| *due <= now) {
+                queue.jobs.remove(&job);
+                return Next::Forget(job);
+            }
+            let until = first.map_or(next_sweep, |(_, due)| due.min(next_sweep));
+            let waited = self.changed.wait_timeout(queue, until - now);
+            (queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// Everything that is kept of a job.
+struct Folders {
+    own: PathBuf,
+    /// Of its checkpoints, on every host.
+    copies: Vec<PathBuf>,
+    /// Removed last: by it the job is found again where this was cut short.
+    runs: PathBuf,
+}
+
+impl Folders {
+    fn remove(&self) -> io::Result<()> {
+        remove_folder(&self.own)?;
+        self.copies.iter().try_for_each(|copy| remove(copy))?;
+        remove_folder(&self.runs)
+    }
+}
+
+/// A folder with checkpoints on a host.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Copy {
+    job: JobId,
+    host: String,
+}
+
+/// Where a job's last good checkpoints are, by the records of its starts.
+struct LastGood {
+    location: CheckpointLocation,
+    since_ms: u64,
+    /// Whether a newer one was told since the job came there.
+    has_newer: bool,
+}
+
+impl Inner {
+    fn folders(&self, job: JobId) -> Folders {
+        let hosts = self.hosts().into_iter().map(CheckpointLocation::Host);
+        Folders {
+            own: self.places.job_dir(job),
+            copies: hosts.map(|host| self.places.folder(job, &host)).collect(),
+            runs: self.runs.job(job).path().to_path_buf(),
+        }
+    }
+
+    /// Finds copies that nobody needs and has them put aside.
+    fn sweep(self: &Arc<Self>) {
+        let mut jobs: BTreeMap<JobId, BTreeSet<Copy>> = BTreeMap::new();
+        for copy in self.copies() {
+            jobs.entry(copy.job).or_default().insert(copy);
+        }
+        let mut stale = Vec::new();
+        for (job, copies) in jobs {
+            if !self.runs.job(job).path().exists() {
+                copies
+                    .iter()
+                    .filter(|copy| self.age(copy) >= UNKNOWN_AGE)
+                    .for_each(|copy| self.put_aside(copy));
+                continue;
+            }
+            if copies.len() < 2 {
+                continue;
+            }
+            let Some(last) = self.last_good(job).filter(|last| last.has_newer) else { continue };
+            let left = copies.into_iter().filter(|copy| last.location != copy.location());
+            stale.extend(left.map(|copy| (Reverse(last.since_ms), copy)));
+        }
+        // The jobs that moved last are the likeliest to come back.
+        stale.sort();
+        for (_, copy) in stale.into_iter().skip(self.places.stale_max()) {
+            self.enqueue(copy.job, Work::Discard { host: copy.host });
+        }
+    }
+
+    /// Puts a copy aside, unless it is needed by now. In the job's lane: nothing of it is started meanwhile.
+    pub(super) fn discard(&self, job: JobId, host: &str) -> Result<(), ExecutorError> {
+        let copy = Copy { job, host: host.into() };
+        let is_stale = |last: &LastGood| last.has_newer && last.location != copy.location();
+        if !self.is_in_use(&copy) && self.last_good(job).as_ref().is_some_and(is_stale) {
+            info!(%job, %host, "an old copy of its checkpoints is not needed any more");
+            self.put_aside(&copy);
+        }
+        Ok(())
+    }
+
+    /// Whether a start that has not ended has its checkpoints there.
+    fn is_in_use(&self, copy: &Copy) -> bool {
+        let runs = self.runs.job(copy.job).runs().unwrap_or_default();
+        runs.iter().any(|run| {
+            let is_ended = matches!(Status::read(run), Ok(Some(status)) if status.is_ended());
+            let spec = || read_json::<RunSpec>(&run.launch_file()).ok().flatten();
+            !is_ended
+                && spec().is_some_and(|spec| self.places.location(&spec) == Some(copy.location()))
+        })
+    }
+
+    fn last_good(&self, job: JobId) -> Option<LastGood> {
+        let mut found: Option<LastGood> = None;
+        for run in self.runs.job(job).runs().ok()?.iter().rev() {
+            let Ok(Some(Status { started_ms: Some(since_ms), progress, .. })) = Status::read(run)
+            else {
+                continue;
+            };
+            let Ok(Some(spec)) = read_json::<RunSpec>(&run.launch_file()) else { continue };
+            let Some(location) = self.places.location(&spec) else { continue };
+            let told = progress.and_then(|progress| progress.checkpoint);
+            let is_newer =
+                spec.saved_before.is_some_and(|before| told.is_some_and(|told| told > before));
+            match &mut found {
+                None => found = Some(LastGood { location, since_ms, has_newer: is_newer }),
+                Some(last) if last.location == location => {
+                    last.since_ms = since_ms;
+                    last.has_newer |= is_newer;
+                }
+                Some(_) => break,
+            }
+        }
+        found
+    }
+
+    /// Every copy on every host, half transfers among them.
+    fn copies(&self) -> Vec<Copy> {
+        let mut found = Vec::new();
+        for host in self.hosts() {
+            let entries = fs::read_dir(self.places.host_dir(&host)).into_iter().flatten().flatten();
+            for name in entries.map(|entry| entry.file_name()) {
+                let Some(name) = name.to_str() else { continue };
+                if let Ok(number) = is_leftover(name).unwrap_or(name).parse() {
+                    found.push(Copy { job: JobId(number), host: host.clone() });
+                }
+            }
+        }
+        found
+    }
+
+    /// What was put aside.
+    fn trash(&self) -> Vec<PathBuf> {
+        let folders = self.hosts().into_iter().map(|host| self.places.host_dir(&host));
+        let entries =
+            folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+        let is_trash = |name: &std::ffi::OsStr| name.as_encoded_bytes().ends_with(TRASH.as_bytes());
+        entries.filter(|entry| is_trash(&entry.file_name())).map(|entry| entry.path()).collect()
+    }
+
+    fn put_aside(&self, copy: &Copy) {
+        for path in self.parts(copy) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let aside = path.with_file_name(format!(".{name}{TRASH}"));
+            if let Err(error) = fs::rename(&path, aside)
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                debug!(path = %path.display(), %error, "not put aside");
+            }
+        }
+    }
+
+    /// The folder of a copy, and what was left beside it.
+    fn parts(&self, copy: &Copy) -> Vec<PathBuf> {
+        let folder = self.places.host_dir(&copy.host);
+        let number = copy.job.to_string();
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let is_part = |name: &str| name == number || is_leftover(name) == Some(&number);
+        entries
+            .filter(|entry| entry.file_name().to_str().is_some_and(is_part))
+            .map(|entry| entry.path())
+            .collect()
+    }
+
+    /// How long nothing has changed in a copy, as far as can be seen from it.
+    fn age(&self, copy: &Copy) -> Duration {
+        let changed = |path: &Path| fs::symlink_metadata(path).and_then(|m| m.modified()).ok();
+        let parts = self.parts(copy);
+        let newest = parts.iter().flat_map(|part| {
+            let entries = fs::read_dir(part).into_iter().flatten().flatten();
+            entries.filter_map(|entry| changed(&entry.path())).chain(changed(part)).max()
+        });
+        let newest = newest.max().unwrap_or(SystemTime::now());
+        SystemTime::now().duration_since(newest).unwrap_or(Duration::ZERO)
+    }
+}
+
+impl Copy {
+    fn location(&self) -> CheckpointLocation {
+        CheckpointLocation::Host(self.host.clone())
+    }
+}
+
+fn remove_trash(path: &Path) {
+    if let Err(error) = remove_folder(path) {
+        warn!(path = %path.display(), %error, "an old copy of a checkpoint could not be removed");
+    }
+}
