@@ -100,9 +100,11 @@ impl Lanes {
         self.lock().contains_key(&job)
     }
 
-    /// Whether a job is to stop: what is being done to start it is in vain.
-    pub(super) fn is_to_stop(&self, job: JobId) -> bool {
-        self.lock().get(&job).is_some_and(|lane| lane.queue.iter().any(Work::is_stop))
+    /// Whether a lease is to stop: what is being done to begin it is in vain.
+    pub(super) fn is_to_stop(&self, job: JobId, generation: Generation) -> bool {
+        let is_meant =
+            |work: &Work| matches!(work, Work::Stop { generation: of, .. } if *of == generation);
+        self.lock().get(&job).is_some_and(|lane| lane.queue.iter().any(is_meant))
     }
 
     /// Takes the start of a lease out of a job's queue, if it is there.

@@ -81,10 +81,15 @@ impl Inner {
         let written = write_json(&path, &spec, Durability::Disk);
         written.map_err(ExecutorError::file(&path, "written"))?;
         self.warm_up(&spec, run);
-        if let Err(error) = self.spawn_runner(run) {
+        // That may have taken a while. The order to stop is the next in the lane, and tells the ending.
+        let spawned = match self.lanes.is_to_stop(run.job(), run.generation()) {
+            true => None,
+            false => Some(self.spawn_runner(run)),
+        };
+        if !matches!(spawned, Some(Ok(()))) {
             // A runner that comes late finds nothing to run.
             let _ = fs::remove_file(&path);
-            return Err(error);
+            return spawned.unwrap_or(Ok(()));
         }
         info!(job = %run.job(), generation = %run.generation(), workers = spec.devices.len(), "started");
         self.watch(Watched::new(run.clone()));

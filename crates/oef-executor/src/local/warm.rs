@@ -113,7 +113,8 @@ impl Inner {
         let unusable = |error: io::Error| format!("`{}`: {error}", folder.display());
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(unusable)?;
         // Jobs that need the same launcher at the same time: the first starts it.
-        let give_up = || self.is_closed() || self.lanes.is_to_stop(launch.job);
+        let is_to_stop = || self.lanes.is_to_stop(launch.job, launch.generation);
+        let give_up = || self.is_closed() || is_to_stop();
         let starting = Lock::take_within(&folder.join("starting"), 2 * CALL_LIMIT, give_up);
         let Some(_starting) = starting.map_err(unusable)? else {
             return Err("its launcher was waited for in vain".to_string());

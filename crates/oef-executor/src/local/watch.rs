@@ -125,13 +125,13 @@ impl Watched {
         if self.status.as_ref().is_some_and(Status::is_ended) {
             return;
         }
-        if !has_begun && self.since.elapsed() < BEGIN_LIMIT {
-            return;
-        }
         if matches!(self.run.path().try_exists(), Ok(false)) {
             // The runner sees that too, and ends the job.
             let detail = "its folder was removed".to_string();
             *self = Watched::over(self.run.clone(), Ending::Vanished { detail });
+            return;
+        }
+        if !has_begun && self.since.elapsed() < BEGIN_LIMIT {
             return;
         }
         let Ok(Some(_lock)) = Lock::try_take(&self.run.lock_file()) else { return };
