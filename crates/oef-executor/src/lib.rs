@@ -25,6 +25,7 @@ mod order;
 mod processes;
 mod records;
 pub mod runner;
+pub mod sim;
 #[cfg(test)]
 mod testing;
 mod warm;

@@ -4,4 +4,5 @@ mod bandwidth;
 mod settings;
 
 pub use bandwidth::Bandwidth;
+pub use oef_executor::checkpoints::Keeping;
 pub use settings::CheckpointSettings;
