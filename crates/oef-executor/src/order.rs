@@ -29,6 +29,8 @@ pub enum Order {
         /// Why, for the job's owner to read.
         why: String,
     },
+    /// A job has ended for good: of its checkpoints only the last good ones are kept.
+    Retire(JobId),
     /// Remove everything that is kept of a job once it has ended: output, records, folders, checkpoints. A
     /// folder that its owner named is the owner's and stays.
     Forget(JobId),
@@ -50,8 +52,10 @@ pub struct Held {
 pub struct Known {
     /// The leases that are held.
     pub held: Vec<Held>,
-    /// Every job, ended ones among them.
+    /// Every job.
     pub jobs: BTreeSet<JobId>,
+    /// Those of them that have ended for good.
+    pub retired: BTreeSet<JobId>,
     /// Jobs from this number on were never given out by this journal: what there is of them is kept.
     pub next: JobId,
 }

@@ -107,6 +107,13 @@ impl LocalExecutor {
     }
 }
 
+#[cfg(test)]
+impl LocalExecutor {
+    pub(super) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
+    }
+}
+
 impl Inner {
     /// Follows a start from now on.
     pub(super) fn watch(&self, watched: Watched) {
@@ -145,6 +152,7 @@ impl Executor for LocalExecutor {
             Order::Stop { job, generation, why } => {
                 inner.enqueue(job, Work::Stop { generation, why });
             }
+            Order::Retire(job) => inner.cleaning.retire([job]),
             Order::Forget(job) => inner.cleaning.forget(job),
             Order::Acknowledge(cursor) => {
                 for key in inner.events.acknowledge(cursor) {

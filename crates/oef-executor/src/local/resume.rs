@@ -23,6 +23,7 @@ impl Inner {
     pub(super) fn resume(self: &Arc<Self>, known: Known) -> Result<JobId, ExecutorError> {
         // First: the GPUs of what nobody holds may belong to what is started next.
         self.kill_unheld(&known.held);
+        self.cleaning.resume(known.retired);
         let there = self.jobs_there();
         for job in there.iter().filter(|job| **job < known.next && !known.jobs.contains(job)) {
             self.cleaning.forget(*job);

@@ -168,7 +168,7 @@ impl Inner {
     }
 
     /// A launch with everything found.
-    fn spec(&self, launch: &Launch, devices: Vec<Device>) -> RunSpec {
+    pub(super) fn spec(&self, launch: &Launch, devices: Vec<Device>) -> RunSpec {
         let dir = self.places.job_dir(launch.job);
         let host = devices.first().map_or("", |first| first.host.as_str());
         let (checkpoint_dir, fetch) = self.places.folder_for(launch, host);

@@ -42,7 +42,9 @@ impl Daemon {
         self.heard.clear();
         let next = self.jobs.last().map_or(JobId(0), |last| JobId(last.0 + 1));
         let held = self.held.values().cloned().collect();
-        self.executor().resume(Known { held, jobs: self.jobs.clone(), next }).expect("resumed")
+        self.executor()
+            .resume(Known { held, jobs: self.jobs.clone(), next, ..Known::default() })
+            .expect("resumed")
     }
 
     /// A job on the first GPU.

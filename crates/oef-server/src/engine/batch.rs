@@ -120,8 +120,8 @@ impl Engine {
             }
         };
         let took = began.elapsed();
-        let orders: Vec<Order> =
-            actions.iter().filter_map(|action| self.order(&world, action)).collect();
+        let orders = actions.iter().filter_map(|action| self.order(&world, action));
+        let orders: Vec<Order> = orders.chain(retired(&world, &record.change)).collect();
         let totals = world.totals.clone();
         drop(world);
         if let Change::Round { .. } = record.change {
@@ -194,6 +194,13 @@ impl Engine {
         }
         self.published = world.next_event;
     }
+}
+
+/// Whether a job has ended for good by this.
+fn retired(world: &World, change: &Change) -> Option<Order> {
+    let (Change::Ended { job, .. } | Change::Cancelled { job, .. }) = change else { return None };
+    let entry = world.jobs.get(job)?;
+    entry.state.is_final().then_some(Order::Retire(*job))
 }
 
 /// What callers are told when the journal cannot be written.

@@ -67,9 +67,11 @@ impl Site {
             let stop = job.run().and_then(|run| run.stop.clone());
             Some(Held { launch: self.launch(world, id)?, stop })
         });
+        let ended = world.jobs.iter().filter(|(_, job)| job.state.is_final());
         Known {
             held: held.collect(),
             jobs: world.jobs.keys().copied().collect(),
+            retired: ended.map(|(&id, _)| id).collect(),
             next: JobId(world.next_job),
         }
     }
