@@ -17,7 +17,7 @@ const HEAVY: &str = "import os\nWHO = os.getpid()\n";
 /// Says who it is, and waits for the end of the world.
 const SLEEPER: &str = "
 import os, signal, sys, time, heavy
-if 'deaf' in sys.argv:
+if 'unresponsive' in sys.argv:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if 'child' in sys.argv and os.fork() == 0:
     os.setsid()
@@ -159,7 +159,8 @@ fn a_gang_is_preempted_and_goes_on() {
 #[test]
 fn what_does_not_stop_is_killed_with_all_it_started() {
     let Some(mut world) = world() else { return };
-    let launch = Launch { grace: Span(300), ..job(&world, 1, &["sleeper.py", "deaf", "child"]) };
+    let launch =
+        Launch { grace: Span(300), ..job(&world, 1, &["sleeper.py", "unresponsive", "child"]) };
     world.start(&launch);
     let (launcher, worker, _) = up(&mut world, &launch);
     world.stop(&launch, "others are owed more");
@@ -240,7 +241,7 @@ fn where_no_launcher_can_be_a_job_runs_the_plain_way_and_says_why() {
         (&shell, "its command is not a script in Python"),
     ];
     for (launch, said) in cases {
-        fs::create_dir_all(checkpoint_dir(&launch)).expect("made");
+        fs::create_dir_all(checkpoint_dir(launch)).expect("made");
         enough(launch);
         world.start(launch);
         assert_eq!(world.ending(launch), Ending::Finished);

@@ -171,7 +171,7 @@ impl Drop for Inner {
 }
 
 impl Daemon {
-    /// Opens the state folder, replays its journal, finds the jobs of before, and starts to work.
+    /// Opens the state folder, replays its journal, recovers running jobs, and starts to work.
     pub fn start(options: Options) -> Result<Daemon, StartError> {
         let running = engine::start(&options)?;
         Ok(Daemon {

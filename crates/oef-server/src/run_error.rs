@@ -63,7 +63,7 @@ pub enum RunError {
     #[error(
         "no state folder is given, and neither XDG_STATE_HOME nor HOME is set; name one with `--state DIR`"
     )]
-    Homeless,
+    NoHomeFolder,
     /// The access file cannot be written.
     #[error("the access file {} cannot be written: {why}", path.display())]
     AccessFile {

@@ -69,15 +69,17 @@ mod tests {
     use super::*;
     use crate::testing::launch;
 
+    type Change = &'static dyn Fn(&mut Launch);
+
     #[test]
     fn what_can_never_be_started() {
-        let with = |change: &dyn Fn(&mut Launch)| {
+        let with = |change: Change| {
             let mut launch = launch(7, &["true"]);
             change(&mut launch);
             check(&launch)
         };
         assert_eq!(with(&|_| {}), None);
-        let cases: [(&dyn Fn(&mut Launch), &str); 7] = [
+        let cases: [(Change, &str); 7] = [
             (&|launch| launch.program = Program::Command(vec![]), "no command"),
             (&|launch| launch.devices.clear(), "no GPU"),
             (&|launch| launch.workdir = Some("work".into()), "`work` is not an absolute path"),

@@ -119,6 +119,32 @@ fn a_job_is_given_back_by_a_host_that_cannot_take_its_checkpoint() {
     pair.has_last_good();
 }
 
+/// A full disk is no failure of a job that has nothing to bring, either: it waits for room.
+#[test]
+fn a_job_waits_for_room_for_its_checkpoints() {
+    if !inside("jobs::a_job_waits_for_room_for_its_checkpoints") {
+        return;
+    }
+    let (mut world, pair) = (World::new(), Pair::new());
+    let small = pair.home.path().join("b");
+    let _disk = SmallDisk::new(&small, 64 << 10);
+    fs::write(small.join("full"), vec![0; 1 << 20]).expect_err("full");
+    let (mut job, mut stopped) = (world.script(1, "true"), world.script(2, "true"));
+    for launch in [&mut job, &mut stopped] {
+        launch.checkpoints.own_dir = Some(small.join(launch.job.to_string()));
+        world.start(launch);
+    }
+    let waits = |said: &&str| said.starts_with("waits for the system") && said.contains("No space");
+    world.until("both to wait", |world| {
+        (details(world).iter().filter(|said| waits(said)).count() == 2).then_some(())
+    });
+    world.stop(&stopped, "cancelled");
+    let never = Ending::Stopped { detail: "cancelled; it had not begun".into() };
+    assert_eq!(world.ending(&stopped), never);
+    fs::remove_file(small.join("full")).expect("removed");
+    assert_eq!(world.ending(&job), Ending::Finished);
+}
+
 #[test]
 fn two_jobs_fetch_at_once() {
     let pairs = [Pair::new().with_last_good(), Pair::new().with_last_good()];

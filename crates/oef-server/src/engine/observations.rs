@@ -53,7 +53,7 @@ enum What {
     Lease {
         job: JobId,
         generation: Generation,
-        change: Change,
+        change: Box<Change>,
     },
 }
 
@@ -64,7 +64,8 @@ impl Observations {
             Event::Node(_) | Event::NodesListed => vec![What::Nodes],
             Event::Lease { job, generation, event } => {
                 let changes = self.changes(job, generation, event).into_iter();
-                changes.map(|change| What::Lease { job, generation, change }).collect()
+                let lease = |change| What::Lease { job, generation, change: Box::new(change) };
+                changes.map(lease).collect()
             }
         };
         self.queue.extend(what.into_iter().map(|what| Seen { cursor, what }));
@@ -119,7 +120,7 @@ impl Observations {
                 continue;
             }
             let last_word = self.progress.get(job).filter(|(g, _)| g == generation);
-            if let (Change::Ended { .. }, Some(word)) = (change, last_word) {
+            if let (Change::Ended { .. }, Some(word)) = (&**change, last_word) {
                 batch.push(at, progress(*job, word));
                 jobs.push(*job);
             }
@@ -128,7 +129,7 @@ impl Observations {
                 batch.push(at, preparing(*job, wait));
                 waits.push(*job);
             }
-            batch.push(at, change.clone());
+            batch.push(at, Change::clone(change));
         }
         if has_nodes {
             site.nodes.changes(world).into_iter().for_each(|change| batch.push(at, change));
@@ -168,7 +169,9 @@ impl Observations {
             self.waits_told.insert(job, Instant::now());
         }
         for Seen { what, .. } in self.queue.drain(..count) {
-            if let What::Lease { job, change: Change::Ended { .. }, .. } = what {
+            if let What::Lease { job, change, .. } = what
+                && matches!(*change, Change::Ended { .. })
+            {
                 self.told.remove(&job);
                 self.waits_told.remove(&job);
                 self.progress.remove(&job);

@@ -31,7 +31,7 @@ pub(crate) struct Running {
     pub thread: JoinHandle<()>,
 }
 
-/// Opens the folder, replays the journal, finds the jobs of before, and starts the threads.
+/// Opens the folder, replays the journal, recovers running jobs, and starts the threads.
 pub(crate) fn start(options: &Options) -> Result<Running, StartError> {
     let store = Store::open(&options.state_dir, Access::Create)?;
     let (world, covered) = load(&store)?;
