@@ -108,12 +108,10 @@ impl Lanes {
     }
 
     /// Takes the start of a lease out of a job's queue, if it is there.
-    pub(super) fn take_start(&self, job: JobId, generation: Generation) -> bool {
-        let mut lanes = self.lock();
-        let Some(lane) = lanes.get_mut(&job) else { return false };
-        let before = lane.queue.len();
-        lane.queue.retain(|work| work.begins() != Some(generation));
-        lane.queue.len() < before
+    pub(super) fn take_start(&self, job: JobId, generation: Generation) {
+        if let Some(lane) = self.lock().get_mut(&job) {
+            lane.queue.retain(|work| work.begins() != Some(generation));
+        }
     }
 
     /// Waits until no lane works. Those that wait for another try do not count.

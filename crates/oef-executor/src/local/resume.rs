@@ -78,9 +78,18 @@ impl Inner {
             }
             Err(error) => Err(error),
         };
-        match taken {
+        self.or_give_up(&run, taken)
+    }
+
+    /// Whatever it was, a start whose files cannot be read is given up, and not tried again.
+    pub(super) fn or_give_up(
+        &self,
+        run: &RunFolder,
+        done: Result<(), ExecutorError>,
+    ) -> Result<(), ExecutorError> {
+        match done {
             Err(error) if is_unreadable(&error) => {
-                self.give_up(&run, &error);
+                self.give_up(run, &error);
                 Ok(())
             }
             done => done,

@@ -113,16 +113,17 @@ impl Inner {
 
     fn stop(&self, run: &RunFolder, why: &str) -> Result<(), ExecutorError> {
         info!(job = %run.job(), generation = %run.generation(), %why, "stopping");
-        let is_pending = self.lanes.take_start(run.job(), run.generation());
-        if is_pending || !run.launch_file().exists() {
+        // A start that waits in the lane is not needed any more, whether it would begin or find again.
+        self.lanes.take_start(run.job(), run.generation());
+        if !run.launch_file().exists() {
             return self.stop_unbegun(run, why);
         }
-        self.want_stop(run, why)?;
-        match self.is_watched(run) {
+        let stopped = self.want_stop(run, why).and_then(|()| match self.is_watched(run) {
             true => Ok(()),
-            // It ended long ago, and somebody has not heard of it.
+            // It was begun before the daemon was restarted, or ended long ago.
             false => self.find_again(run),
-        }
+        });
+        self.or_give_up(run, stopped)
     }
 
     /// Sees to it that a lease never begins, and tells so.

@@ -20,6 +20,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// A runner writes its first status within milliseconds; a machine that swaps may need longer.
 const BEGIN_LIMIT: Duration = Duration::from_secs(30);
 
+/// One of which no process is left after this will write none.
+const BEGIN_LEAST: Duration = Duration::from_secs(1);
+
 /// How often it is looked whether a runner that says nothing new still lives.
 const LIVENESS_EVERY: Duration = Duration::from_millis(250);
 
@@ -131,7 +134,7 @@ impl Watched {
             *self = Watched::over(self.run.clone(), Ending::Vanished { detail });
             return;
         }
-        if !has_begun && self.since.elapsed() < BEGIN_LIMIT {
+        if !has_begun && !self.is_overdue() {
             return;
         }
         let Ok(Some(_lock)) = Lock::try_take(&self.run.lock_file()) else { return };
@@ -145,6 +148,16 @@ impl Watched {
         }
         if left.is_empty() {
             self.end_lost();
+        }
+    }
+
+    /// Whether a runner that has written nothing will write nothing any more.
+    fn is_overdue(&self) -> bool {
+        let is_there = || !processes::find(self.run.path()).is_empty();
+        match self.since.elapsed() {
+            waited if waited < BEGIN_LEAST => false,
+            waited if waited < BEGIN_LIMIT => !is_there(),
+            _ => true,
         }
     }
 

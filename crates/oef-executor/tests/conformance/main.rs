@@ -39,6 +39,7 @@ macro_rules! all_conform {
             events_are_told_again_until_they_are_acknowledged,
             what_can_never_be_started_is_told_at_once,
             what_stands_beside_a_job_may_be_killed,
+            what_stands_beside_a_job_may_be_killed_at_every_step,
             an_executor_may_be_killed_at_every_step_of_a_start,
             an_executor_may_be_killed_at_every_step_of_a_stop,
             an_order_that_was_lost_is_made_up_for,

@@ -214,6 +214,27 @@ pub fn what_stands_beside_a_job_may_be_killed(mut daemon: Daemon) {
     assert_eq!(daemon.run(&job), Ending::Finished);
 }
 
+pub fn what_stands_beside_a_job_may_be_killed_at_every_step(mut daemon: Daemon) {
+    for (id, wait) in (1..).zip(STEPS_MS) {
+        let job = daemon.job(id, Does::Run);
+        daemon.start(&job);
+        sleep(Duration::from_millis(wait));
+        // It may not be there yet, and then it is stopped like any other.
+        daemon.bed.kill(job.job, job.generation);
+        if id % 2 == 0 {
+            daemon.restart();
+        }
+        daemon.stop(&job);
+        daemon.ending(&job);
+        assert!(!daemon.bed.is_running(job.job), "after {wait} ms");
+        assert!(daemon.bed.runs(job.job) <= 1, "after {wait} ms");
+        // What it left keeps no later start from running.
+        let mut again = next(&job);
+        again.program = daemon.bed.program(Does::Finish);
+        assert_eq!(daemon.run(&again), Ending::Finished, "after {wait} ms");
+    }
+}
+
 pub fn an_executor_may_be_killed_at_every_step_of_a_start(mut daemon: Daemon) {
     for (id, wait) in (1..).zip(STEPS_MS) {
         let job = daemon.job(id, Does::Run);
