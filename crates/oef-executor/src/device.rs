@@ -3,7 +3,18 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// One GPU, or what stands for one.
+/// A GPU as its executor calls it. Nobody else reads anything from it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct DeviceId(pub String);
+
+impl fmt::Display for DeviceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A GPU of this machine, or what stands for one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Device {
     /// The node that it belongs to. A machine with several gpu types is one node for each.
@@ -36,6 +47,13 @@ pub enum DeviceKind {
     },
     /// No GPU at all: the job is only told that it has one.
     Emulated,
+}
+
+impl Device {
+    /// What others call it.
+    pub fn id(&self) -> DeviceId {
+        DeviceId(self.to_string())
+    }
 }
 
 impl fmt::Display for Device {

@@ -45,8 +45,13 @@ pub enum Ending {
         /// What is known of it.
         detail: String,
     },
-    /// Nothing of it was started.
+    /// Nothing of it was started, and another try may go better.
     Refused {
+        /// Why.
+        why: String,
+    },
+    /// Nothing of it was started, and nothing ever could be.
+    Impossible {
         /// Why.
         why: String,
     },
@@ -142,6 +147,7 @@ impl fmt::Display for Ending {
             }
             Ending::Vanished { detail } => write!(f, "it vanished: {detail}"),
             Ending::Refused { why } => write!(f, "it was not started: {why}"),
+            Ending::Impossible { why } => write!(f, "it cannot be started: {why}"),
         }
     }
 }

@@ -5,8 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Why an order was not carried out or a question not answered. After an error on an order to start,
-/// nothing runs and nothing will.
+/// Why an order was not carried out yet or a question not answered.
 #[derive(Debug, Error)]
 pub enum ExecutorError {
     /// A newer lease of the job is known.
@@ -18,14 +17,6 @@ pub enum ExecutorError {
         newest: Generation,
         /// What the order said.
         given: Generation,
-    },
-    /// Nothing was ever started under that lease.
-    #[error("job {job} was never started here under lease {generation}")]
-    UnknownRun {
-        /// The job.
-        job: JobId,
-        /// What the order said.
-        generation: Generation,
     },
     /// Nothing of the job is there.
     #[error("job {0} has no output here: it was never started, or its output was removed")]
@@ -40,17 +31,6 @@ pub enum ExecutorError {
         /// What was asked for.
         rank: u32,
     },
-    /// An order makes no sense.
-    #[error("job {job} cannot be started: {why}")]
-    BadLaunch {
-        /// The job.
-        job: JobId,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// A job that still runs cannot be forgotten.
-    #[error("job {0} still runs; stop it first")]
-    StillRuns(JobId),
     /// Somebody else uses the state folder.
     #[error("`{}` is used by another daemon; stop it, or give this one another state folder", .0.display())]
     FolderInUse(PathBuf),
@@ -73,6 +53,23 @@ pub enum ExecutorError {
         /// What happened.
         detail: String,
     },
+    /// A thread could not be started.
+    #[error("a thread could not be started: {0}")]
+    Thread(#[source] io::Error),
+}
+
+/// An error with its causes in one sentence.
+pub fn sentence(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let next_text = next.to_string();
+        if !text.contains(&next_text) {
+            text = format!("{text}: {next_text}");
+        }
+        cause = next.source();
+    }
+    text
 }
 
 impl ExecutorError {

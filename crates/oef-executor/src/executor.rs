@@ -1,45 +1,38 @@
 //! The interface between a daemon and what runs its jobs.
 
-use crate::device::Device;
 use crate::error::ExecutorError;
+use crate::event::{Cursor, Event};
 use crate::logs::{LogChunk, LogQuery};
-use crate::observation::Observation;
-use crate::order::{Held, Order, Recovered};
-use oef_sched::{Generation, JobId};
+use crate::order::{Known, Order};
+use oef_sched::JobId;
+use std::time::Duration;
 
-/// Carries orders out and tells what it sees. It never decides which job runs where.
+/// Carries orders out and tells what its nodes and leases do. It never decides which job runs where.
 ///
-/// The daemon's side of the bargain: journal first, then [`perform`](Executor::perform); journal what
-/// [`observe`](Executor::observe) tells, then [`acknowledge`](Executor::acknowledge) endings; after a
-/// start of its own, call [`recover`](Executor::recover) once before anything else. Then a job is never
-/// started twice, and no ending is lost, wherever the daemon is killed.
+/// The daemon's side of the bargain: after a start of its own, call [`resume`](Executor::resume) once before
+/// anything else; journal first, then [`order`](Executor::order); journal the
+/// [`events`](Executor::events), then [`Order::Acknowledge`] them. Then no job is started twice and no
+/// ending is lost, wherever either side is killed.
+///
+/// Work for one job or node never waits for another's.
 pub trait Executor: Send + Sync {
-    /// The GPUs that there are.
-    fn devices(&self) -> Vec<Device>;
+    /// Takes an order and returns at once; what becomes of it is told as events. An order is tried until
+    /// it is carried out or can never be. An order that was carried out before changes nothing.
+    fn order(&self, order: Order);
 
-    /// Carries an order out, as far as that is immediate; what comes of it is observed. An order that
-    /// was carried out before changes nothing.
-    fn perform(&self, order: Order) -> Result<(), ExecutorError>;
+    /// What happened after `after`, oldest first; for each job in the order in which it happened. Without
+    /// anything new it waits, up to `wait`. The same question gets the same answer until the events are
+    /// acknowledged; of progress and preparation only the last word is kept.
+    fn events(&self, after: Cursor, wait: Duration) -> Vec<(Cursor, Event)>;
 
-    /// What is new since the last call, in the order in which it happened for each job. Never waits
-    /// for a job.
-    fn observe(&self) -> Vec<Observation>;
+    /// Takes up the work after a restart of the daemon. Nodes are told before, from when the executor was opened:
+    /// leases name their GPUs. What runs is found again; what
+    /// should have been started and was not is started; what runs and nobody holds is killed; what is kept
+    /// of jobs that nobody knows any more is removed. Gives a number that no job ever had here, nor any after it.
+    fn resume(&self, known: Known) -> Result<JobId, ExecutorError>;
 
-    /// The ending of this start is journalled: it need not be told again.
-    fn acknowledge(&self, job: JobId, generation: Generation);
-
-    /// Takes up the work after a restart of the daemon. `held` are the leases that the journal says
-    /// are running. What runs is found again; what should have been started and was not is started;
-    /// what has ended is told by the next [`observe`](Executor::observe); what runs and nobody holds
-    /// is killed.
-    fn recover(&self, held: &[Held]) -> Result<Vec<Recovered>, ExecutorError>;
-
-    /// A part of what a job wrote.
+    /// A part of what a job wrote. May wait for files.
     fn logs(&self, job: JobId, query: LogQuery) -> Result<LogChunk, ExecutorError>;
-
-    /// Removes what is kept of a job that has ended: its output and its records. Its checkpoints are
-    /// its owner's and stay.
-    fn forget(&self, job: JobId) -> Result<(), ExecutorError>;
 
     /// The daemon was told to stop and will not ask for anything any more. Jobs go on; what only helps to
     /// start others ends.

@@ -1,22 +1,19 @@
 //! Everything that is needed to start a job.
 
-use crate::checkpoints::Fetch;
-use crate::device::Device;
+use crate::device::DeviceId;
 use crate::wire;
 use oef_sched::{Generation, JobId, Span, Time};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 
-/// A job as it is started: what, where, and how it is told to stop.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A job as it is started: what, as whom, where, and how it is told to stop.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Launch {
     /// The job.
-    #[serde(with = "wire::job_id")]
     pub job: JobId,
     /// Of the lease under which it runs.
-    #[serde(with = "wire::generation")]
     pub generation: Generation,
     /// Who owns it, by name.
     pub tenant: String,
@@ -24,45 +21,79 @@ pub struct Launch {
     pub workload: String,
     /// What its owner calls it.
     pub name: String,
-    /// The program and its arguments; every worker runs the same.
-    pub command: Vec<String>,
+    /// What every worker runs.
+    pub program: Program,
+    /// As whom.
+    pub run_as: RunAs,
     /// Variables of its own. Those of the protocol (`RANK`, `OEF_*`, ...) win.
-    #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Where it starts.
-    pub workdir: PathBuf,
-    /// Where it finds and leaves its checkpoints; made if it is not there.
-    pub checkpoint_dir: PathBuf,
-    /// Checkpoints that lie elsewhere, to be brought there first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fetch: Option<Fetch>,
+    /// Where it starts; none: in a folder that the executor makes for it.
+    pub workdir: Option<PathBuf>,
+    /// Where it finds and leaves its checkpoints.
+    pub checkpoints: Checkpoints,
     /// One worker on each, in the order of the ranks.
-    pub devices: Vec<Device>,
+    pub devices: Vec<DeviceId>,
     /// How often it was started before.
-    #[serde(default)]
     pub restart: u32,
+    /// Workers that did all their work in an earlier start.
+    pub finished: BTreeSet<u32>,
     /// How it is told to stop.
-    #[serde(default)]
     pub stop_signal: StopSignal,
     /// How long it may take to stop before it is killed.
-    #[serde(with = "wire::span")]
     pub grace: Span,
     /// How long it may still run; `None`: as long as it likes.
-    #[serde(default, with = "wire::optional_span")]
     pub max_run: Option<Span>,
     /// The end of its lease, unless it is renewed. For information: while nobody renews leases,
     /// because the daemon is away, jobs go on.
-    #[serde(with = "wire::time")]
     pub until: Time,
     /// What is kept of each worker's output and error stream, each.
     pub log_limit_bytes: u64,
     /// Python modules that are imported before it starts, in a process from which it is forked; none: it
     /// is started the plain way.
-    #[serde(default)]
     pub warm: Vec<String>,
-    /// It is a profile run: it is measured and ended. Its checkpoint folder is its own, and is removed afterwards.
-    #[serde(default)]
+    /// It is a profile run: it is measured and ended, and keeps no checkpoints.
     pub probe: Option<Probe>,
+}
+
+/// What a worker runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// A program that is there, and its arguments.
+    Command(Vec<String>),
+    /// A script, by its text; without a first line that names an interpreter it is the shell's.
+    Script(Vec<u8>),
+}
+
+/// As whom a job runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum RunAs {
+    /// The user of the daemon.
+    #[default]
+    Daemon,
+    /// A user of the node, by name.
+    User(String),
+}
+
+/// A job's checkpoints.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Checkpoints {
+    /// A folder that its owner named; none: the executor has one for it.
+    pub own_dir: Option<PathBuf>,
+    /// Where the last good ones are that the executor has; none: it never ran.
+    pub last: Option<CheckpointLocation>,
+    /// Whether the job has said that it has some. It is not started without them then.
+    pub is_known: bool,
+    /// The greatest step that one was told to hold, 0 for none.
+    pub saved: f64,
+}
+
+/// Where the checkpoints of one job are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckpointLocation {
+    /// Where all nodes see them.
+    Shared,
+    /// On this host.
+    Host(String),
 }
 
 /// How a profile run is measured.

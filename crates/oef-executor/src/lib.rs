@@ -1,6 +1,6 @@
 //! What carries a plan out.
 //!
-//! An [`Executor`] is told what to do ([`Order`]) and tells what happened ([`Observation`]). It decides
+//! An [`Executor`] takes orders ([`Order`]) and tells what its nodes and leases do ([`Event`]). It decides
 //! nothing: on which GPUs a job runs, and until when, comes with the order. Every start carries the
 //! generation of its lease, and an older one than was ever seen for a job is refused.
 #![forbid(unsafe_code)]
@@ -11,28 +11,33 @@ pub mod demo_job;
 mod device;
 mod ending;
 mod error;
+mod event;
+mod event_log;
 mod executor;
+mod exhaustion;
 pub mod gpus;
 mod launch;
 pub mod local;
 mod log_file;
 mod logs;
 mod measured;
-mod observation;
 mod order;
 mod processes;
 mod records;
 pub mod runner;
+pub mod sim;
+#[cfg(test)]
+mod testing;
 mod warm;
 mod wire;
 
-pub use device::{Device, DeviceKind};
+pub use device::{Device, DeviceId, DeviceKind};
 pub use ending::{Ending, FailReason, signal_name};
-pub use error::ExecutorError;
+pub use error::{ExecutorError, sentence};
+pub use event::{Cursor, Event, LeaseEvent, NodeEvent, Progress, WorkerExit};
 pub use executor::Executor;
-pub use launch::{Launch, Probe, StopSignal};
+pub use launch::{CheckpointLocation, Checkpoints, Launch, Probe, Program, RunAs, StopSignal};
 pub use logs::{LogChunk, LogFrom, LogQuery, Stream};
 pub use measured::Measured;
-pub use observation::Observation;
-pub use order::{Found, Held, Order, Recovered};
+pub use order::{Held, Known, Order};
 pub use warm::warm_problem;

@@ -1,44 +1,45 @@
 //! What an executor is told.
 
+use crate::event::Cursor;
 use crate::launch::Launch;
-use crate::wire;
 use oef_sched::{Generation, JobId, Time};
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// One thing to do. Doing it twice is the same as doing it once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Order {
     /// Start a job on free GPUs.
     Start(Box<Launch>),
     /// Let a job run on: its lease is longer now.
     Keep {
         /// The job.
-        #[serde(with = "wire::job_id")]
         job: JobId,
         /// Of its lease.
-        #[serde(with = "wire::generation")]
         generation: Generation,
         /// The new end.
-        #[serde(with = "wire::time")]
         until: Time,
     },
-    /// Let a job save its work and end, or kill it after its grace time. An
-    /// [`Ended`](crate::Observation::Ended) follows.
+    /// Let a job save its work and end, or kill it after its grace time. It goes before starts. An
+    /// [`Ended`](crate::LeaseEvent::Ended) follows.
     Stop {
         /// The job.
-        #[serde(with = "wire::job_id")]
         job: JobId,
         /// Of its lease.
-        #[serde(with = "wire::generation")]
         generation: Generation,
         /// Why, for the job's owner to read.
         why: String,
     },
+    /// A job has ended for good: of its checkpoints only the last good ones are kept.
+    Retire(JobId),
+    /// Remove everything that is kept of a job once it has ended: output, records, folders, checkpoints. A
+    /// folder that its owner named is the owner's and stays.
+    Forget(JobId),
+    /// All events up to this one are journalled and need not be told again.
+    Acknowledge(Cursor),
 }
 
 /// A lease that the journal says is held: its job was started, and no ending is known.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Held {
     /// As it was, or should have been, started.
     pub launch: Launch,
@@ -46,29 +47,15 @@ pub struct Held {
     pub stop: Option<String>,
 }
 
-/// What became of a held lease while the daemon was away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Recovered {
-    /// The job.
-    #[serde(with = "wire::job_id")]
-    pub job: JobId,
-    /// Of its lease.
-    #[serde(with = "wire::generation")]
-    pub generation: Generation,
-    /// What was found.
-    pub found: Found,
-}
-
-/// How a lease was found after the daemon was away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Found {
-    /// It runs, or is about to.
-    Running,
-    /// It has ended; the next [`observe`](crate::Executor::observe) tells how.
-    Ended,
-    /// It had never been started, and is now.
-    Started,
-    /// Nobody holds it, yet it ran: it was killed.
-    Killed,
+/// What the journal knows when a daemon starts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Known {
+    /// The leases that are held.
+    pub held: Vec<Held>,
+    /// Every job.
+    pub jobs: BTreeSet<JobId>,
+    /// Those of them that have ended for good.
+    pub retired: BTreeSet<JobId>,
+    /// Jobs from this number on were never given out by this journal: what there is of them is kept.
+    pub next: JobId,
 }

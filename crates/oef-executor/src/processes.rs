@@ -137,12 +137,11 @@ fn environment(pid: Pid) -> Option<Vec<u8>> {
     None
 }
 
-/// Buries an ended process if it is a child of this one. A daemon that is the first process of a
-/// container becomes the parent of its runners.
-pub(crate) fn bury(pid: i32) {
-    if let Some(pid) = Pid::from_raw(pid) {
-        let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
-    }
+/// Reaps an ended process if it is a child of this one; false: it has not ended yet. A daemon that is the first
+/// process of a container becomes the parent of its runners.
+pub(crate) fn reap(pid: i32) -> bool {
+    let Some(pid) = Pid::from_raw(pid) else { return true };
+    !matches!(waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG), Ok(None))
 }
 
 /// The children of this process, ended or not; orphans of its workers among them.

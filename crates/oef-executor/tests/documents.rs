@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{World, next};
-use oef_executor::{Ending, Observation};
+use common::{Seen, World, checkpoint_dir, next};
+use oef_executor::Ending;
 use std::fs;
 use std::path::Path;
 
@@ -20,7 +20,7 @@ fn the_script_in_the_book_goes_on_from_where_it_was() {
     world.steps(&first, 2.0);
     world.stop(&first, "others are owed more");
     assert_eq!(world.ending(&first), Ending::Checkpointed);
-    let saved = fs::read_to_string(first.checkpoint_dir.join("count")).expect("a checkpoint");
+    let saved = fs::read_to_string(checkpoint_dir(&first).join("count")).expect("a checkpoint");
     let saved: f64 = saved.trim().parse().expect("a number");
     assert!(saved >= 2.0);
 
@@ -28,10 +28,7 @@ fn the_script_in_the_book_goes_on_from_where_it_was() {
     world.seen.clear();
     world.start(&second);
     world.steps(&second, 0.0);
-    let told = world.seen.iter().find_map(|seen| match seen {
-        Observation::Progress { steps, .. } => Some(*steps),
-        _ => None,
-    });
+    let told = world.seen.iter().find_map(Seen::progress).map(|progress| progress.steps);
     assert!(told.expect("progress") > saved);
     world.stop(&second, "cancelled");
     assert_eq!(world.ending(&second), Ending::Checkpointed);

@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::{World, devices, is_alive, open_with};
+use common::{Seen, World, devices, is_alive};
 use oef_executor::{
-    DeviceKind, Ending, Executor as _, FailReason, LogFrom, LogQuery, Observation, Order,
-    StopSignal, Stream,
+    DeviceKind, Ending, Executor as _, FailReason, LeaseEvent, LogFrom, LogQuery, Order, RunAs,
+    StopSignal, Stream, WorkerExit,
 };
 use oef_sched::{Span, Time};
 use std::fs;
@@ -20,12 +20,12 @@ fn a_job_finishes() {
     let words: Vec<&str> = world
         .seen
         .iter()
-        .map(|seen| match seen {
-            Observation::Preparing { .. } => "preparing",
-            Observation::Transferred { .. } => "transferred",
-            Observation::Started { .. } => "started",
-            Observation::Progress { .. } => "progress",
-            Observation::Ended { .. } => "ended",
+        .map(|seen| match seen.event {
+            LeaseEvent::Preparing(_) => "preparing",
+            LeaseEvent::Transferred(_) => "transferred",
+            LeaseEvent::Started { .. } => "started",
+            LeaseEvent::Progress(_) => "progress",
+            LeaseEvent::Ended { .. } => "ended",
         })
         .collect();
     assert_eq!(words, ["started", "ended"]);
@@ -67,16 +67,16 @@ fn what_cannot_start_says_why() {
     assert!(matches!(reason(world.run(&job)), FailReason::NotExecutable { .. }));
 
     let mut job = world.script(3, "true");
-    job.workdir = world.path("nowhere");
+    job.workdir = Some(world.path("nowhere"));
     assert!(matches!(reason(world.run(&job)), FailReason::WorkdirMissing { .. }));
     job = world.script(4, "true");
-    job.workdir = plain.clone();
+    job.workdir = Some(plain.clone());
     assert!(matches!(reason(world.run(&job)), FailReason::WorkdirMissing { .. }));
 
     // Below a file, and where even root makes nothing.
     for (id, folder) in [(5, plain.join("below")), (6, "/proc/nothing/here".into())] {
         let mut job = world.script(id, "true");
-        job.checkpoint_dir = folder.clone();
+        job.checkpoints.own_dir = Some(folder.clone());
         match reason(world.run(&job)) {
             FailReason::CheckpointDir { path, .. } => assert_eq!(path, folder),
             other => panic!("{other:?}"),
@@ -173,17 +173,19 @@ fn a_gang_has_its_ranks() {
 
 #[test]
 fn a_part_of_a_gpu_knows_its_service() {
-    let mut world = World::new();
-    let other = world.path("other");
-    world.executor = open_with(&other, Some("/run/mps".into()));
+    let mut world = World::with(|mut config| {
+        config.mps_pipe_dir = Some("/run/mps".into());
+        config.devices[0].kind = DeviceKind::Mps { ordinal: 3, percent: 8 };
+        config
+    });
     let names = "CUDA_VISIBLE_DEVICES CUDA_MPS_ACTIVE_THREAD_PERCENTAGE CUDA_MPS_PIPE_DIRECTORY";
     let script = format!("for n in {names}; do echo \"${{!n}}\"; done");
-    let mut job = world.script(1, &script);
-    job.devices[0].kind = DeviceKind::Mps { ordinal: 3, percent: 8 };
+    let job = world.script(1, &script);
     assert_eq!(world.run(&job), Ending::Finished);
     assert_eq!(world.output(&job, 0, Stream::Out), "3\n8\n/run/mps\n");
     // Who has a whole one is not sent there.
-    let job = world.script(2, "echo \"service: $CUDA_MPS_PIPE_DIRECTORY\"");
+    let mut job = world.script(2, "echo \"service: $CUDA_MPS_PIPE_DIRECTORY\"");
+    job.devices = devices(2).split_off(1);
     assert_eq!(world.run(&job), Ending::Finished);
     assert_eq!(world.output(&job, 0, Stream::Out), "service: \n");
 }
@@ -196,7 +198,7 @@ fn a_renewed_lease_changes_nothing_for_the_job() {
     world.started(&job);
     for until in [Time(1), Time(2), Time(2)] {
         let (job, generation) = (job.job, job.generation);
-        world.executor.perform(Order::Keep { job, generation, until }).expect("kept");
+        world.executor.order(Order::Keep { job, generation, until });
     }
     fs::write(world.path("go"), "").expect("written");
     assert_eq!(world.ending(&job), Ending::Finished);
@@ -215,6 +217,56 @@ fn one_bad_worker_ends_its_gang() {
 }
 
 #[test]
+fn of_a_stopped_gang_those_are_known_that_had_finished() {
+    let mut world = World::new();
+    let script = "if [ $RANK = 1 ]; then exit 0; fi; trap 'exit 75' TERM; [ $RANK = 2 ] && trap 'exit 0' TERM; \
+                  echo x > ready-$RANK; while :; do sleep 0.02; done";
+    let mut job = world.script(1, script);
+    job.devices = devices(3);
+    world.start(&job);
+    world.started(&job);
+    let ready = ["ready-0", "ready-2"].map(|name| world.path(name));
+    ready.iter().for_each(|path| drop(world.file(path)));
+    // Its end is seen before the gang is told to stop.
+    let variable = format!("OEF_RUN_DIR={}", world.run_dir(&job).display());
+    let ranks = |rank: u32| common::with_variable(&format!("RANK={rank}"));
+    common::wait_for("end of worker 1", || {
+        let own = common::with_variable(&variable);
+        ranks(1).iter().all(|pid| !own.contains(pid))
+    });
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    world.stop(&job, "others are owed more");
+    assert_eq!(world.ending(&job), Ending::Checkpointed);
+    let exits = world.seen.iter().find_map(|seen| match &seen.event {
+        LeaseEvent::Ended { exits, .. } => Some(exits.clone()),
+        _ => None,
+    });
+    let mut exits = exits.expect("an ending");
+    exits.sort_by_key(|exit| exit.rank);
+    let exit =
+        |rank, code, after_stop| WorkerExit { rank, code: Some(code), signal: None, after_stop };
+    assert_eq!(exits, [exit(0, 75, true), exit(1, 0, false), exit(2, 0, true)]);
+    let finished: Vec<u32> = exits.iter().filter(|e| e.is_finished()).map(|e| e.rank).collect();
+    assert_eq!(finished, [1]);
+    // The next start tells them.
+    let mut again = common::next(&job);
+    again.program = common::command_of(&["bash", "-c", "echo $OEF_FINISHED_BEFORE"]);
+    again.finished = finished.into_iter().collect();
+    assert_eq!(world.run(&again), Ending::Finished);
+    let told = [0, 1, 2].map(|rank| world.output(&again, rank, Stream::Out));
+    assert_eq!(told, ["0\n", "1\n", "0\n"]);
+}
+
+#[test]
+fn nobody_runs_as_another_user() {
+    let mut world = World::new();
+    let mut job = world.script(1, "true");
+    job.run_as = RunAs::User("nobody-of-that-name".into());
+    let Ending::Impossible { why } = world.run(&job) else { panic!("it cannot be") };
+    assert!(why.contains("`nobody-of-that-name`"), "{why}");
+}
+
+#[test]
 fn garbage_in_the_progress_file_is_counted() {
     let mut world = World::new();
     let script = "echo garbage >> $OEF_PROGRESS_FILE; \
@@ -222,13 +274,9 @@ fn garbage_in_the_progress_file_is_counted() {
                   echo -n '{\"step\": 6' >> $OEF_PROGRESS_FILE";
     let job = world.script(1, script);
     assert_eq!(world.run(&job), Ending::Finished);
-    let told = world.seen.iter().find_map(|seen| match seen {
-        Observation::Progress { steps, throughput, loss, skipped_lines, .. } => {
-            Some((*steps, *throughput, *loss, *skipped_lines))
-        }
-        _ => None,
-    });
-    assert_eq!(told, Some((5.0, Some(2.5), Some(0.5), 1)));
+    let told = world.seen.iter().find_map(Seen::progress).expect("progress");
+    let figures = (told.steps, told.throughput, told.loss, told.skipped_lines);
+    assert_eq!(figures, (5.0, Some(2.5), Some(0.5), 1));
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{World, kill, next, with_variable};
-use oef_executor::{Ending, Executor as _, Found, Held, Launch, Observation};
+use common::{World, checkpoint_dir, kill, next, with_variable};
+use oef_executor::{Ending, Held, Launch};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -41,8 +41,7 @@ impl Life {
         let Life { world, held, random } = self;
         let world = world.restart();
         let leases: Vec<Held> = held.values().cloned().collect();
-        let recovered = world.executor.recover(&leases).expect("recovered");
-        assert!(recovered.iter().all(|recovered| recovered.found != Found::Killed));
+        world.resume(&leases);
         Life { world, held, random }
     }
 
@@ -76,11 +75,16 @@ impl Life {
     /// Journals what is seen; a job that is not finished starts again under its next lease.
     fn observe(mut self) -> Life {
         let mut is_killed = false;
-        for seen in self.world.executor.observe() {
-            let (job, generation) = seen.about();
-            let Observation::Ended { ending, .. } = seen else { continue };
+        self.world.look();
+        for seen in std::mem::take(&mut self.world.seen) {
+            let (job, generation) = seen.about;
+            let Some(ending) = seen.ending() else { continue };
+            // One that was told before is told again after a restart, if nobody acknowledged it.
+            let is_held = |held: &&mut Held| held.launch.generation == generation;
+            if self.held.get_mut(&job.0).filter(is_held).is_none() {
+                continue;
+            }
             let Some(held) = self.held.remove(&job.0) else { continue };
-            assert_eq!(held.launch.generation, generation);
             match ending {
                 Ending::Finished => {}
                 Ending::Checkpointed | Ending::Vanished { .. } | Ending::Stopped { .. } => {
@@ -95,8 +99,8 @@ impl Life {
                 }
                 other => panic!("job {job}: {other}"),
             }
-            self.world.executor.acknowledge(job, generation);
         }
+        self.world.acknowledge();
         if is_killed { self.restart() } else { self }
     }
 }
@@ -133,7 +137,7 @@ fn seed() -> u64 {
 
 /// Checks one job's trace; how often it was started.
 fn check_trace(launch: &Launch) -> usize {
-    let text = fs::read_to_string(launch.checkpoint_dir.join("trace.jsonl")).expect("a trace");
+    let text = fs::read_to_string(checkpoint_dir(launch).join("trace.jsonl")).expect("a trace");
     let (mut alive, mut saved, mut reached, mut starts) = (None, 0, 0, 0);
     let mut generations = Vec::new();
     for line in text.lines() {

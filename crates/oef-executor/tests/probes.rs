@@ -2,10 +2,9 @@
 
 mod common;
 
-use common::World;
-use oef_executor::{Ending, FailReason, Launch, Measured, Observation, Probe};
+use common::{Seen, World};
+use oef_executor::{Ending, FailReason, Launch, Measured, Probe};
 use oef_sched::Span;
-use std::fs;
 
 fn probe(world: &World, id: u64, script: &str, limit_ms: u64) -> Launch {
     let probe = Probe { batches: 6, warmup: 2, least: Span(0), limit: Span(limit_ms) };
@@ -14,10 +13,8 @@ fn probe(world: &World, id: u64, script: &str, limit_ms: u64) -> Launch {
 
 fn measured(world: &World, launch: &Launch) -> Option<Measured> {
     let about = (launch.job, launch.generation);
-    world.seen.iter().rev().find_map(|seen| match seen {
-        Observation::Progress { measured, .. } if seen.about() == about => *measured,
-        _ => None,
-    })
+    let own = world.seen.iter().rev().filter(|seen| seen.about == about);
+    own.filter_map(Seen::progress).find_map(|progress| progress.measured)
 }
 
 /// A loop that never ends by itself, with a step after each of these sleeps.
@@ -35,7 +32,7 @@ fn a_program_is_measured_by_its_lines_and_ended() {
     assert_eq!(world.run(&launch), Ending::Finished);
     let found = measured(&world, &launch).expect("a figure");
     assert!(found.batches == 6 && found.batch_seconds >= 0.09, "{found:?}");
-    assert!(!launch.checkpoint_dir.exists(), "its checkpoints are nobody's");
+    assert!(!world.path("state/jobs/1/probe").exists(), "its checkpoints are nobody's");
 }
 
 #[test]
@@ -93,5 +90,5 @@ fn a_crash_is_a_crash_and_a_stop_a_stop() {
     world.started(&launch);
     world.stop(&launch, "others are owed more");
     assert!(matches!(world.ending(&launch), Ending::Stopped { .. }));
-    assert!(fs::metadata(&launch.checkpoint_dir).is_err());
+    assert!(!world.path("state/jobs/2/probe").exists());
 }

@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{World, devices, next};
-use oef_executor::{Ending, Launch, Observation, Stream};
+use common::{Seen, World, checkpoint_dir, devices, next};
+use oef_executor::{Ending, Launch, Stream};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -39,7 +39,7 @@ fn a_python_job_is_preempted_and_ends_with_the_same_sum() {
 fn a_gang_in_python_stops_together_and_goes_on() {
     let Some(mut world) = world() else { return };
     let stopped = stop_once_and_go_on(&mut world, 3, 2);
-    assert!(stopped.checkpoint_dir.read_dir().expect("a folder").count() >= 2);
+    assert!(checkpoint_dir(&stopped).read_dir().expect("a folder").count() >= 2);
     assert!(output_at_the_end(&mut world, stopped).contains("after 300"));
 }
 
@@ -74,10 +74,8 @@ fn stop_once_and_go_on(world: &mut World, id: u64, workers: u32) -> Launch {
     world.stop(&first, "others are owed more");
     assert_eq!(world.ending(&first), Ending::Checkpointed);
     let about = (first.job, first.generation);
-    let saved = world.seen.iter().rev().find_map(|seen| match seen {
-        Observation::Progress { checkpoint, .. } if seen.about() == about => *checkpoint,
-        _ => None,
-    });
+    let own = world.seen.iter().rev().filter(|seen| seen.about == about);
+    let saved = own.filter_map(Seen::progress).find_map(|progress| progress.checkpoint);
     assert!(saved.is_some_and(|step| (20.0..300.0).contains(&step)), "{saved:?}");
     next(&first)
 }

@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::{World, devices, is_alive, kill, next, open, wait_for, with_variable};
-use oef_executor::{
-    Ending, Executor as _, ExecutorError, Found, Held, Launch, Observation, Order, Stream,
+use common::{
+    World, checkpoint_dir, command_of, devices, is_alive, kill, next, open, wait_for, with_variable,
 };
+use oef_executor::{Ending, Executor as _, Held, Known, Launch, Order, Program, Stream};
 use oef_sched::{Generation, JobId, Time};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use std::fs;
 
 /// The events of a demonstration job's own trace.
 fn trace(launch: &Launch) -> Vec<Value> {
-    let text = fs::read_to_string(launch.checkpoint_dir.join("trace.jsonl")).expect("a trace");
+    let text = fs::read_to_string(checkpoint_dir(launch).join("trace.jsonl")).expect("a trace");
     text.lines().map(|line| serde_json::from_str(line).expect("a whole line")).collect()
 }
 
@@ -88,8 +88,8 @@ fn what_a_killed_runner_left_is_gone_before_the_next_start() {
     kill(world.runner_pid(&job), Signal::KILL);
     // Nobody looks in between: it is the next runner that must clear up.
     let mut second = next(&job);
-    // Fails for processes that are gone, and for those that are dead and not yet buried.
-    second.command = vec!["readlink".into(), format!("/proc/{grandchild}/exe")];
+    // Fails for processes that are gone, and for those that are dead and not yet reaped.
+    second.program = command_of(&["readlink".to_string(), format!("/proc/{grandchild}/exe")]);
     world.start(&second);
     assert!(matches!(world.ending(&second), Ending::Failed { code: Some(1), .. }));
     assert!(!is_alive(grandchild));
@@ -118,18 +118,15 @@ fn an_older_lease_is_void() {
     let mut third = first.clone();
     third.generation = Generation(3);
     assert_eq!(world.run(&third), Ending::Finished);
-    match world.executor.perform(Order::Start(Box::new(first.clone()))) {
-        Err(ExecutorError::Stale { job, newest, given }) => {
-            assert_eq!((job, newest, given), (JobId(1), Generation(3), Generation(1)));
-        }
-        other => panic!("{other:?}"),
-    }
+    let Ending::Refused { why } = world.run(&first) else { panic!("it is void") };
+    assert_eq!(why, "job 1 was given lease 3 already, so lease 1 is void");
     // A runner that comes late finds out by itself.
     let folder = world.path("state/runs/1/2");
     fs::create_dir_all(&folder).expect("made");
-    let second = Launch { generation: Generation(2), ..first };
-    let text = serde_json::to_string(&second).expect("JSON");
-    fs::write(folder.join("launch.json"), text).expect("written");
+    let written = fs::read_to_string(world.run_dir(&third).join("launch.json")).expect("written");
+    let mut second: Value = serde_json::from_str(&written).expect("JSON");
+    second["generation"] = 2.into();
+    fs::write(folder.join("launch.json"), second.to_string()).expect("written");
     let called = std::process::Command::new(common::PROGRAM).arg("runner").arg(&folder).status();
     assert!(called.expect("called").success());
     let status = world.file(&folder.join("status.json"));
@@ -211,10 +208,7 @@ fn a_daemon_finds_its_jobs_again() {
     let mut world = world;
     let path = world.path("unheld");
     let unheld_pid: i32 = world.file(&path).trim().parse().expect("a pid");
-    world.until("ending of 2", |world| {
-        let is_ended = |seen: &&Observation| matches!(seen, Observation::Ended { .. });
-        world.seen.iter().find(is_ended).map(|_| ())
-    });
+    world.until("ending of 2", |world| world.seen.iter().find_map(|seen| seen.ending()));
     // Nothing was acknowledged.
     let mut world = world.restart();
     world.seen.clear();
@@ -225,16 +219,7 @@ fn a_daemon_finds_its_jobs_again() {
         World::held(&unstarted),
         Held { launch: stopped_unstarted.clone(), stop },
     ];
-    let recovered = world.executor.recover(&held).expect("recovered");
-    let found: Vec<(u64, Found)> = recovered.iter().map(|r| (r.job.0, r.found)).collect();
-    let expected = [
-        (5, Found::Killed),
-        (1, Found::Running),
-        (2, Found::Ended),
-        (3, Found::Started),
-        (4, Found::Ended),
-    ];
-    assert_eq!(found, expected);
+    world.resume(&held);
     assert!(!is_alive(unheld_pid));
     assert!(matches!(world.ending(&ended), Ending::Failed { code: Some(4), .. }));
     assert_eq!(world.ending(&unstarted), Ending::Finished);
@@ -249,15 +234,19 @@ fn a_daemon_finds_its_jobs_again() {
 fn a_start_that_was_only_written_down_is_begun_once() {
     let world = World::new();
     let job = world.script(1, "echo x >> count");
-    // As a daemon leaves it that is killed between writing and spawning.
+    // As a daemon leaves it that is killed between writing and spawning: what another start left, less its words.
+    let model = world.script(2, "echo x >> count");
+    let mut world = world;
+    assert_eq!(world.run(&model), Ending::Finished);
+    let written = fs::read_to_string(world.run_dir(&model).join("launch.json")).expect("written");
+    fs::remove_file(world.path("count")).expect("removed");
     let folder = world.run_dir(&job);
     fs::create_dir_all(&folder).expect("made");
     fs::write(world.path("state/runs/1/generation"), "1\n").expect("written");
-    fs::write(folder.join("launch.json"), serde_json::to_string(&job).expect("JSON"))
-        .expect("written");
+    let written = written.replace("\"job\":2", "\"job\":1");
+    fs::write(folder.join("launch.json"), written).expect("written");
     let mut world = world.restart();
-    let recovered = world.executor.recover(&[World::held(&job)]).expect("recovered");
-    assert_eq!(recovered[0].found, Found::Started);
+    world.resume(&[World::held(&job)]);
     assert_eq!(world.ending(&job), Ending::Finished);
     assert_eq!(fs::read_to_string(world.path("count")).expect("a count"), "x\n");
 }
@@ -271,7 +260,7 @@ fn a_stop_reaches_a_job_after_a_restart() {
     let mut world = world.restart();
     // Journalled, and the daemon was killed before it could say so.
     let held = Held { launch: job.clone(), stop: Some("cancelled".into()) };
-    world.executor.recover(&[held]).expect("recovered");
+    world.resume(&[held]);
     assert_eq!(world.ending(&job), Ending::Checkpointed);
 }
 
@@ -284,30 +273,49 @@ fn one_executor_at_a_time() {
 }
 
 #[test]
-fn orders_for_nobody_are_errors() {
-    let world = World::new();
-    let (job, generation) = (JobId(9), Generation(1));
-    let keep = Order::Keep { job, generation, until: Time(5) };
-    assert!(matches!(world.executor.perform(keep), Err(ExecutorError::UnknownRun { .. })));
+fn orders_for_nobody_are_answered_or_harmless() {
+    let mut world = World::new();
+    let nobody = world.script(9, "true");
+    let (job, generation) = (nobody.job, nobody.generation);
+    world.executor.order(Order::Keep { job, generation, until: Time(5) });
+    world.executor.order(Order::Forget(JobId(77)));
+    // Whoever waits for its end hears of it, and a start that comes late does not begin.
+    world.stop(&nobody, "cancelled");
+    let never = Ending::Stopped { detail: "cancelled; it had not begun".into() };
+    assert_eq!(world.ending(&nobody), never);
+    world.seen.clear();
+    assert_eq!(world.run(&nobody), never);
     let mut bad = world.script(1, "true");
-    bad.command.clear();
-    let told = world.executor.perform(Order::Start(Box::new(bad))).expect_err("refused");
-    assert_eq!(told.to_string(), "job 1 cannot be started: it has no command");
+    bad.program = Program::Command(Vec::new());
+    let why = "it has no command".to_string();
+    assert_eq!(world.run(&bad), Ending::Impossible { why });
 }
 
 #[test]
-fn a_forgotten_job_leaves_nothing_but_its_checkpoints() {
+fn a_forgotten_job_leaves_nothing_but_what_its_owner_named() {
     let mut world = World::new();
     let job = world.demo(1, "--steps 100000 --step-ms 20");
     world.start(&job);
     world.steps(&job, 2.0);
-    assert!(matches!(world.executor.forget(job.job), Err(ExecutorError::StillRuns(JobId(1)))));
+    // Not before it has ended.
+    world.executor.order(Order::Forget(job.job));
     world.stop(&job, "cancelled");
-    world.ending(&job);
-    world.executor.forget(job.job).expect("forgotten");
-    assert!(!world.path("state/runs/1").exists());
-    assert!(job.checkpoint_dir.join("checkpoint.json").exists());
-    world.executor.forget(JobId(77)).expect("nothing to forget");
+    assert_eq!(world.ending(&job), Ending::Checkpointed);
+    wait_for("end of its folder", || !world.path("state/runs/1").exists());
+    assert!(checkpoint_dir(&job).join("checkpoint.json").exists());
+}
+
+#[test]
+fn jobs_that_the_journal_does_not_know_are_forgotten_or_their_numbers_not_given_again() {
+    let world = World::new();
+    for job in [3, 5, 8] {
+        fs::create_dir_all(world.path(&format!("state/jobs/{job}/work"))).expect("made");
+    }
+    let known = Known { jobs: [JobId(5)].into(), next: JobId(6), ..Known::default() };
+    assert_eq!(world.executor.resume(known).expect("resumed"), JobId(9));
+    wait_for("end of job 3", || !world.path("state/jobs/3").exists());
+    assert!(world.path("state/jobs/5").exists(), "it has ended, and is remembered");
+    assert!(world.path("state/jobs/8").exists(), "another backup may know it");
 }
 
 #[test]
@@ -335,12 +343,9 @@ fn a_damaged_job_keeps_no_other_from_being_found() {
     kill(world.runner_pid(&damaged), Signal::STOP);
     fs::write(world.run_dir(&damaged).join("status.json"), "{").expect("written");
     let mut world = world.restart();
-    let held = [World::held(&damaged), World::held(&sound)];
-    let recovered = world.executor.recover(&held).expect("recovered");
-    let found: Vec<Found> = recovered.iter().map(|recovered| recovered.found).collect();
-    assert_eq!(found, [Found::Ended, Found::Running]);
-    assert!(!is_alive(worker));
+    world.resume(&[World::held(&damaged), World::held(&sound)]);
     assert!(matches!(world.ending(&damaged), Ending::Vanished { .. }));
+    assert!(!is_alive(worker));
     fs::write(world.path("go"), "").expect("written");
     assert_eq!(world.ending(&sound), Ending::Finished);
 }
@@ -355,7 +360,6 @@ fn no_process_outlives_its_world() {
     wait_for("worker", || !with_variable(&variable).is_empty());
     // A daemon that holds nothing any more.
     let world = world.restart();
-    let recovered = world.executor.recover(&[]).expect("recovered");
-    assert_eq!(recovered.len(), 1);
+    world.resume(&[]);
     assert!(with_variable(&variable).is_empty());
 }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{World, devices, is_alive, kill, next, wait_for, with_variable};
+use common::{World, checkpoint_dir, devices, is_alive, kill, next, wait_for, with_variable};
 use oef_executor::{Ending, Executor as _, FailReason, Launch, Stream};
 use oef_sched::Span;
 use rustix::process::Signal;
@@ -17,7 +17,7 @@ const HEAVY: &str = "import os\nWHO = os.getpid()\n";
 /// Says who it is, and waits for the end of the world.
 const SLEEPER: &str = "
 import os, signal, sys, time, heavy
-if 'deaf' in sys.argv:
+if 'unresponsive' in sys.argv:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if 'child' in sys.argv and os.fork() == 0:
     os.setsid()
@@ -75,14 +75,14 @@ fn job(world: &World, id: u64, words: &[&str]) -> Launch {
 
 /// The launcher, the worker, and the worker's parent.
 fn up(world: &mut World, launch: &Launch) -> (i32, i32, i32) {
-    let text = world.file(&launch.checkpoint_dir.join("up"));
+    let text = world.file(&checkpoint_dir(launch).join("up"));
     let pids: Vec<i32> = text.split_whitespace().map(|word| word.parse().expect("a pid")).collect();
-    fs::remove_file(launch.checkpoint_dir.join("up")).expect("removed");
+    fs::remove_file(checkpoint_dir(launch).join("up")).expect("removed");
     (pids[0], pids[1], pids[2])
 }
 
 fn enough(launch: &Launch) {
-    fs::write(launch.checkpoint_dir.join("enough"), "").expect("written");
+    fs::write(checkpoint_dir(launch).join("enough"), "").expect("written");
 }
 
 fn left(world: &World, launch: &Launch) -> Vec<i32> {
@@ -106,7 +106,7 @@ fn jobs_of_a_tenant_are_forked_from_one_launcher() {
     assert!(!found.contains(&launcher), "a launcher belongs to no job");
     // The daemon is restarted, and finds the launcher again.
     let mut world = world.restart();
-    world.executor.recover(&[World::held(&first)]).expect("recovered");
+    world.resume(&[World::held(&first)]);
     let second = job(&world, 2, &["-u", "sleeper.py"]);
     world.start(&second);
     let other_options = up(&mut world, &second).0;
@@ -159,7 +159,8 @@ fn a_gang_is_preempted_and_goes_on() {
 #[test]
 fn what_does_not_stop_is_killed_with_all_it_started() {
     let Some(mut world) = world() else { return };
-    let launch = Launch { grace: Span(300), ..job(&world, 1, &["sleeper.py", "deaf", "child"]) };
+    let launch =
+        Launch { grace: Span(300), ..job(&world, 1, &["sleeper.py", "unresponsive", "child"]) };
     world.start(&launch);
     let (launcher, worker, _) = up(&mut world, &launch);
     world.stop(&launch, "others are owed more");
@@ -217,7 +218,7 @@ fn a_launcher_that_is_killed_harms_no_job_and_is_replaced() {
     wait_for("end of the launcher", || !is_alive(launcher));
     enough(&launch);
     assert_eq!(world.ending(&launch), Ending::Finished);
-    fs::remove_file(launch.checkpoint_dir.join("enough")).expect("removed");
+    fs::remove_file(checkpoint_dir(&launch).join("enough")).expect("removed");
     let again = next(&launch);
     world.start(&again);
     let (second, worker, _) = up(&mut world, &again);
@@ -240,7 +241,7 @@ fn where_no_launcher_can_be_a_job_runs_the_plain_way_and_says_why() {
         (&shell, "its command is not a script in Python"),
     ];
     for (launch, said) in cases {
-        fs::create_dir_all(&launch.checkpoint_dir).expect("made");
+        fs::create_dir_all(checkpoint_dir(launch)).expect("made");
         enough(launch);
         world.start(launch);
         assert_eq!(world.ending(launch), Ending::Finished);
@@ -264,7 +265,7 @@ fn imports_that_crash_are_not_tried_at_every_start() {
     let crashes = "import os\nwith open(__file__ + '.count', 'a') as file:\n    file.write('x')\nos.abort()\n";
     fs::write(world.path("modules/crashes.py"), crashes).expect("written");
     let mut launch = Launch { warm: vec!["crashes".into()], ..job(&world, 1, &["sleeper.py"]) };
-    fs::create_dir_all(&launch.checkpoint_dir).expect("made");
+    fs::create_dir_all(checkpoint_dir(&launch)).expect("made");
     enough(&launch);
     for _ in 0..3 {
         world.start(&launch);
@@ -282,7 +283,7 @@ fn a_launcher_that_nobody_needs_makes_room_for_another_tenant() {
     let Some(mut world) = world() else { return };
     let start = |world: &mut World, id: u64, tenant: &str| {
         let launch = Launch { tenant: tenant.into(), ..job(world, id, &["sleeper.py"]) };
-        fs::create_dir_all(&launch.checkpoint_dir).expect("made");
+        fs::create_dir_all(checkpoint_dir(&launch)).expect("made");
         enough(&launch);
         world.start(&launch);
         let launcher = up(world, &launch).0;

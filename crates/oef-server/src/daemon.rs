@@ -12,7 +12,6 @@ pub use reads::Page;
 pub use subscription::{Delivery, Subscription};
 
 use crate::caller::Caller;
-use crate::checkpoints::CheckpointSettings;
 use crate::engine::{self, Message, Shared};
 use crate::secret;
 use crate::store::{Archive, StoreError};
@@ -48,8 +47,6 @@ pub struct Options {
     pub environment: BTreeMap<String, String>,
     /// Output that is kept of each worker's stream.
     pub log_limit_bytes: u64,
-    /// Where checkpoints are, and how they are moved.
-    pub checkpoints: CheckpointSettings,
     /// A computation of shares is cut short after so long.
     pub solve_limit: Duration,
 }
@@ -67,7 +64,6 @@ impl Options {
             owner_secret: None,
             environment: BTreeMap::new(),
             log_limit_bytes: LOG_LIMIT_BYTES,
-            checkpoints: CheckpointSettings::default(),
             solve_limit: SOLVE_LIMIT,
         }
     }
@@ -111,11 +107,8 @@ pub enum StartError {
     /// The state folder cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The state folder has no path of its own.
-    #[error("the state folder cannot be found again: {0}")]
-    Folder(#[source] std::io::Error),
     /// The executor could not be brought back to what the journal says.
-    #[error("the jobs of before could not be found again: {0}")]
+    #[error("could not recover running jobs: {0}")]
     Recover(#[source] ExecutorError),
     /// The journal is not what this program wrote.
     #[error(
@@ -178,7 +171,7 @@ impl Drop for Inner {
 }
 
 impl Daemon {
-    /// Opens the state folder, replays its journal, finds the jobs of before, and starts to work.
+    /// Opens the state folder, replays its journal, recovers running jobs, and starts to work.
     pub fn start(options: Options) -> Result<Daemon, StartError> {
         let running = engine::start(&options)?;
         Ok(Daemon {

@@ -1,10 +1,10 @@
 //! Why a daemon does not start, with the way out.
 
-use crate::checkpoints::ToolsMissing;
 use crate::daemon::StartError;
 use crate::http::TlsError;
 use oef_api::types::Problem;
 use oef_executor::ExecutorError;
+use oef_executor::checkpoints::ToolsMissing;
 use oef_executor::gpus::{MpsError, SpecError};
 use std::io;
 use std::net::SocketAddr;
@@ -63,7 +63,7 @@ pub enum RunError {
     #[error(
         "no state folder is given, and neither XDG_STATE_HOME nor HOME is set; name one with `--state DIR`"
     )]
-    Homeless,
+    NoHomeFolder,
     /// The access file cannot be written.
     #[error("the access file {} cannot be written: {why}", path.display())]
     AccessFile {

@@ -2,7 +2,6 @@
 
 use crate::access::{self, AccessFiles};
 use crate::caller::Caller;
-use crate::checkpoints::check_tools;
 use crate::config::{Config, StopPolicy, is_loopback};
 use crate::daemon::{Daemon, Options, StopJobs};
 use crate::demo;
@@ -14,6 +13,7 @@ use crate::secret;
 use crate::up::{self, Mode};
 use oef_api::types::{Access, GroupPut, JobState, Problem, TenantCreate};
 use oef_executor::Executor;
+use oef_executor::checkpoints::check_tools;
 use oef_executor::local::{LocalConfig, LocalExecutor};
 use std::ffi::OsString;
 use std::net::{SocketAddr, TcpListener};
@@ -61,7 +61,8 @@ impl Started {
             (Some(certificate), Some(key)) => Some(tls_config(certificate, key)?),
             _ => None,
         };
-        check_tools(&config.checkpoints)?;
+        let checkpoints = config.checkpoints.for_executor();
+        check_tools(&checkpoints)?;
         let devices = up::devices(config, mode, talk)?;
         let listener = listen(config.listen)?;
         let address = listener
@@ -74,7 +75,8 @@ impl Started {
         let gpus = up::in_words(&devices);
         let is_new = !state_dir.join("oef.db").exists();
         let runner = vec![OsString::from(&program), OsString::from("runner")];
-        let local = LocalConfig { dir: state_dir.clone(), runner, devices, mps_pipe_dir };
+        let local =
+            LocalConfig { dir: state_dir.clone(), runner, devices, mps_pipe_dir, checkpoints };
         let executor = Arc::new(LocalExecutor::open(local)?);
         let exporter = Exporter::new();
         let secret = match access::left_behind(&up::own_access_file(&state_dir)) {
@@ -118,7 +120,6 @@ fn start(
             .filter_map(|name| Some((name.clone(), std::env::var(name).ok()?)))
             .collect(),
         log_limit_bytes: config.limits.log_bytes,
-        checkpoints: config.checkpoints.clone(),
         solve_limit: config.scheduling.solve_limit.0.0,
     };
     Ok(Daemon::start(options)?)

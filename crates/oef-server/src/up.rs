@@ -46,7 +46,7 @@ pub(crate) fn state_dir(config: &Config) -> Result<PathBuf, RunError> {
     if let Some(dir) = &config.state_dir {
         return std::path::absolute(dir).map_err(RunError::Runtime);
     }
-    let file = access_file().ok_or(RunError::Homeless)?;
+    let file = access_file().ok_or(RunError::NoHomeFolder)?;
     Ok(file.with_file_name("daemon"))
 }
 

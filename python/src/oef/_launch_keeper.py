@@ -189,7 +189,7 @@ def _pass_on(connection: socket.socket, child: int) -> None:
 
 
 def _signal(child: int, number: int) -> None:
-    """To the worker's whole group. It is not buried yet, so its number is its own."""
+    """To the worker's whole group. It is not reaped yet, so its number is its own."""
     for send_to in (os.killpg, os.kill):
         try:
             send_to(child, number)

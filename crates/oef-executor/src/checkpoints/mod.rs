@@ -13,16 +13,24 @@
 mod bring;
 mod carry;
 mod command;
+mod config;
 mod fetch;
 mod files;
 mod outcome;
 mod place;
+mod places;
 mod pulse;
+mod tools;
 mod transfer;
 
 pub use bring::{Brought, Look, NotBrought, Progress, bring};
+pub use config::{CheckpointConfig, HOST, Keeping, Transport};
 pub use fetch::{Fetch, FetchLimits, Source};
-pub use files::remove_folder;
+pub(crate) use files::remove_folder;
 pub use outcome::{BringError, Report};
-pub use place::{is_leftover, recover, remove};
+pub use place::remove;
+pub use tools::{ToolsMissing, check_tools};
 pub use transfer::{Transfer, TransferResult};
+
+pub(crate) use place::{is_leftover, recover};
+pub(crate) use places::Places;

@@ -1,22 +1,18 @@
-//! Launches that cannot be carried out are refused before anything is written.
+//! Launches that can never be carried out, known before anything is written.
 
-use crate::checkpoints::Source;
-use crate::error::ExecutorError;
-use crate::launch::Launch;
+use crate::launch::{Launch, Program, RunAs};
+use std::path::PathBuf;
 
 /// A gang on one machine; more is a mistake.
 const MAX_WORKERS: usize = 1024;
 
-/// Refuses what no system could start.
-pub(super) fn check(launch: &Launch) -> Result<(), ExecutorError> {
-    match problem(launch) {
-        Some(why) => Err(ExecutorError::BadLaunch { job: launch.job, why }),
-        None => Ok(()),
-    }
-}
-
-fn problem(launch: &Launch) -> Option<String> {
-    if launch.command.first().is_none_or(String::is_empty) {
+/// What is wrong with a launch that no system could start.
+pub(super) fn check(launch: &Launch) -> Option<String> {
+    let words: &[String] = match &launch.program {
+        Program::Command(words) => words,
+        Program::Script(_) => &[],
+    };
+    if matches!(launch.program, Program::Command(_)) && words.first().is_none_or(String::is_empty) {
         return Some("it has no command".to_string());
     }
     if launch.devices.is_empty() {
@@ -26,12 +22,15 @@ fn problem(launch: &Launch) -> Option<String> {
         let count = launch.devices.len();
         return Some(format!("{count} workers are more than the {MAX_WORKERS} of one machine"));
     }
-    for (what, path) in [("workdir", &launch.workdir), ("checkpoint dir", &launch.checkpoint_dir)] {
-        if !path.is_absolute() {
+    let is_relative = |path: &&PathBuf| !path.is_absolute();
+    for (what, path) in
+        [("workdir", &launch.workdir), ("checkpoint dir", &launch.checkpoints.own_dir)]
+    {
+        if let Some(path) = path.as_ref().filter(is_relative) {
             return Some(format!("its {what} `{}` is not an absolute path", path.display()));
         }
     }
-    if let Some(argument) = launch.command.iter().find(|argument| argument.contains('\0')) {
+    if let Some(argument) = words.iter().find(|argument| argument.contains('\0')) {
         return Some(format!("{argument:?} of its command has a zero byte in it"));
     }
     for (name, value) in &launch.env {
@@ -42,37 +41,62 @@ fn problem(launch: &Launch) -> Option<String> {
             return Some(format!("its variable `{name}` has a zero byte in it"));
         }
     }
-    if let Some(why) = launch.fetch.as_ref().and_then(|fetch| source_problem(&fetch.source)) {
-        return Some(why);
-    }
-    let texts = [&launch.name, &launch.tenant, &launch.workload];
-    let gpus = launch.devices.iter().flat_map(|device| [&device.host, &device.gpu_type]);
-    if texts.into_iter().chain(gpus).any(|text| text.contains('\0')) {
+    if [&launch.name, &launch.tenant, &launch.workload].iter().any(|text| text.contains('\0')) {
         return Some("one of its names has a zero byte in it".to_string());
     }
     None
 }
 
-/// What rsync or ssh would take for something else.
-fn source_problem(source: &Source) -> Option<String> {
-    match source {
-        Source::Folder { path } if !path.is_absolute() => {
-            Some(format!("its checkpoint's folder `{}` is not an absolute path", path.display()))
-        }
-        Source::Ssh { path, .. } if !path.is_absolute() => {
-            Some(format!("its checkpoint's folder `{}` is not an absolute path", path.display()))
-        }
-        Source::Ssh { destination, .. } if !is_destination(destination) => {
-            Some(format!("`{destination}` is no host that ssh could reach"))
-        }
-        Source::Daemon { url, .. } if !url.starts_with("rsync://") => {
-            Some(format!("`{url}` does not begin with rsync://"))
-        }
-        _ => None,
+/// Why a job cannot run as this user: without privileges a daemon has no other user than its own.
+pub(super) fn own_user_only(run_as: &RunAs) -> Option<String> {
+    let RunAs::User(name) = run_as else { return None };
+    let own = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let uid = rustix::process::getuid().as_raw().to_string();
+    let is_own = |line: &str| {
+        let mut fields = line.split(':');
+        fields.next() == Some(name) && fields.nth(1) == Some(&uid)
+    };
+    match own.lines().any(is_own) {
+        true => None,
+        false => Some(format!(
+            "it is to run as `{name}`, and on this machine jobs run as the user of the daemon"
+        )),
     }
 }
 
-fn is_destination(text: &str) -> bool {
-    let is_odd = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '\'' | '"');
-    !text.is_empty() && !text.starts_with('-') && !text.contains(is_odd)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::launch;
+
+    type Change = &'static dyn Fn(&mut Launch);
+
+    #[test]
+    fn what_can_never_be_started() {
+        let with = |change: Change| {
+            let mut launch = launch(7, &["true"]);
+            change(&mut launch);
+            check(&launch)
+        };
+        assert_eq!(with(&|_| {}), None);
+        let cases: [(Change, &str); 7] = [
+            (&|launch| launch.program = Program::Command(vec![]), "no command"),
+            (&|launch| launch.devices.clear(), "no GPU"),
+            (&|launch| launch.workdir = Some("work".into()), "`work` is not an absolute path"),
+            (&|launch| launch.checkpoints.own_dir = Some("c".into()), "`c` is not an absolute"),
+            (&|launch| launch.program = Program::Command(vec!["a\0".into()]), "zero byte"),
+            (&|launch| drop(launch.env.insert("A=B".into(), "1".into())), "name of a variable"),
+            (&|launch| launch.name = "\0".into(), "names has a zero byte"),
+        ];
+        for (change, said) in cases {
+            assert!(with(change).is_some_and(|why| why.contains(said)), "{said}");
+        }
+    }
+
+    #[test]
+    fn nobody_runs_as_somebody_else() {
+        assert_eq!(own_user_only(&RunAs::Daemon), None);
+        let other = RunAs::User("nobody-of-that-name".into());
+        assert!(own_user_only(&other).is_some_and(|why| why.contains("`nobody-of-that-name`")));
+    }
 }

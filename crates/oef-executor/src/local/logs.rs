@@ -1,14 +1,13 @@
 //! Answering questions for output.
 
-use super::open::LocalExecutor;
+use super::open::Inner;
 use crate::error::ExecutorError;
-use crate::launch::Launch;
 use crate::log_file;
 use crate::logs::{LogChunk, LogQuery};
-use crate::records::{RunFolder, Status, read_json};
+use crate::records::{RunFolder, RunSpec, Status, read_json};
 use oef_sched::JobId;
 
-impl LocalExecutor {
+impl Inner {
     pub(super) fn read_logs(&self, job: JobId, query: LogQuery) -> Result<LogChunk, ExecutorError> {
         let (run, launch) = self.run_with_logs(job, query)?;
         let workers = u32::try_from(launch.devices.len()).unwrap_or(u32::MAX);
@@ -41,7 +40,7 @@ impl LocalExecutor {
         &self,
         job: JobId,
         query: LogQuery,
-    ) -> Result<(RunFolder, Launch), ExecutorError> {
+    ) -> Result<(RunFolder, RunSpec), ExecutorError> {
         let folder = self.runs.job(job);
         let runs = match query.generation {
             Some(generation) => vec![folder.run(generation)],

@@ -3,13 +3,18 @@
 //! The executor writes what it wants into the folder of a start and spawns a runner, which is no child
 //! of it and outlives it; from then on it only reads what the runner writes. So a daemon that is killed
 //! and started again finds everything as it is.
+//!
+//! Every job has a lane of its own (`lanes`), so that nothing waits for another job's programs or files. One
+//! thread reads what runners write (`watch`), one removes what nobody needs (`clean`).
 
 mod check;
+mod clean;
+mod lanes;
 mod logs;
 mod open;
-mod perform;
-mod recover;
+mod resume;
 mod spawn;
+mod start;
 mod warm;
 mod watch;
 

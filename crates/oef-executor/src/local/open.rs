@@ -1,12 +1,16 @@
 //! The executor as a value.
 
+use super::clean::Cleaning;
+use super::lanes::{Lanes, Work};
 use super::watch::Watched;
+use crate::checkpoints::{CheckpointConfig, Places};
 use crate::device::Device;
 use crate::error::ExecutorError;
+use crate::event::{Cursor, Event};
+use crate::event_log::EventLog;
 use crate::executor::Executor;
 use crate::logs::{LogChunk, LogQuery};
-use crate::observation::Observation;
-use crate::order::{Held, Order, Recovered};
+use crate::order::{Known, Order};
 use crate::records::{Lock, RunFolder, RunsFolder};
 use oef_sched::{Generation, JobId};
 use std::collections::BTreeMap;
@@ -14,7 +18,9 @@ use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// What a local executor needs to know.
@@ -29,28 +35,46 @@ pub struct LocalConfig {
     pub devices: Vec<Device>,
     /// Where CUDA's multi-process service listens, if it runs.
     pub mps_pipe_dir: Option<PathBuf>,
+    /// Where checkpoints are, and how they are moved.
+    pub checkpoints: CheckpointConfig,
 }
 
 /// A process that was just forked has its parent's lock too, until it is another program: a moment after
 /// the last executor ended its lock may still be there.
 const LET_GO: Duration = Duration::from_secs(1);
 
+/// When the daemon stops, orders that were given are carried out first, but for what takes longer than this:
+/// the next start does it.
+const CLOSE_LIMIT: Duration = Duration::from_secs(5);
+
 /// Starts whose endings are not acknowledged.
-pub(super) type Table = BTreeMap<(JobId, Generation), Watched>;
+pub(super) type Table = BTreeMap<(JobId, Generation), Arc<Mutex<Watched>>>;
 
 /// Runs jobs as processes on this machine.
 #[derive(Debug)]
 pub struct LocalExecutor {
+    inner: Arc<Inner>,
+    watcher: Option<JoinHandle<()>>,
+}
+
+/// What the executor's threads share.
+#[derive(Debug)]
+pub(super) struct Inner {
     pub(super) runs: RunsFolder,
     pub(super) config: LocalConfig,
-    pub(super) watched: Mutex<Table>,
+    pub(super) places: Places,
+    pub(super) events: EventLog,
+    pub(super) lanes: Lanes,
+    pub(super) cleaning: Arc<Cleaning>,
+    pub(super) is_closed: AtomicBool,
+    watched: Mutex<Table>,
     /// Held for as long as this executor is there.
     _alone: Lock,
 }
 
 impl LocalExecutor {
     /// Takes a state folder. Nothing that runs there is touched before
-    /// [`recover`](Executor::recover).
+    /// [`resume`](Executor::resume).
     pub fn open(config: LocalConfig) -> Result<LocalExecutor, ExecutorError> {
         let made = ExecutorError::file(&config.dir, "made");
         // What jobs are given in their environment is nobody else's business.
@@ -62,66 +86,108 @@ impl LocalExecutor {
         let lock = Lock::take_within(&lock_file, LET_GO, || false);
         let lock = lock.map_err(ExecutorError::file(&lock_file, "locked"))?;
         let Some(alone) = lock else { return Err(ExecutorError::FolderInUse(dir)) };
-        Ok(LocalExecutor {
+        let inner = Arc::new(Inner {
             runs: RunsFolder::new(dir.join("runs")),
+            places: Places::new(&dir, &config.checkpoints),
             config: LocalConfig { dir, ..config },
-            watched: Mutex::new(BTreeMap::new()),
+            events: EventLog::default(),
+            lanes: Lanes::default(),
+            cleaning: Arc::default(),
+            is_closed: AtomicBool::new(false),
+            watched: Mutex::default(),
             _alone: alone,
-        })
+        });
+        inner.tell_nodes();
+        let watching = Arc::clone(&inner);
+        let spawned =
+            thread::Builder::new().name("watcher".into()).spawn(move || watching.watch_all());
+        let watcher = spawned.map_err(ExecutorError::Thread)?;
+        Cleaning::begin(&inner)?;
+        Ok(LocalExecutor { inner, watcher: Some(watcher) })
+    }
+}
+
+#[cfg(test)]
+impl LocalExecutor {
+    pub(super) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
+    }
+}
+
+impl Inner {
+    /// Follows a start from now on.
+    pub(super) fn watch(&self, watched: Watched) {
+        let key = (watched.run.job(), watched.run.generation());
+        self.watched().entry(key).or_insert_with(|| Arc::new(Mutex::new(watched)));
     }
 
-    /// Observes a start from now on.
-    pub(super) fn watch(&self, run: &RunFolder) {
-        let key = (run.job(), run.generation());
-        self.watched().entry(key).or_insert_with(|| Watched::new(run.clone()));
+    pub(super) fn is_watched(&self, run: &RunFolder) -> bool {
+        self.watched().contains_key(&(run.job(), run.generation()))
     }
 
-    /// The table stays whole whatever happened to a thread that held it.
+    /// Whether something is still to be done or told of a job.
+    pub(super) fn is_live(&self, job: JobId) -> bool {
+        let all = (job, Generation(0))..=(job, Generation(u64::MAX));
+        self.lanes.has(job) || self.watched().range(all).next().is_some()
+    }
+
+    /// The table stays whole whatever happened to a thread that held it. Nobody waits for files while it is held.
     pub(super) fn watched(&self) -> MutexGuard<'_, Table> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
     }
 }
 
 impl Executor for LocalExecutor {
-    fn devices(&self) -> Vec<Device> {
-        self.config.devices.clone()
-    }
-
-    fn perform(&self, order: Order) -> Result<(), ExecutorError> {
+    fn order(&self, order: Order) {
+        let inner = &self.inner;
         match order {
-            Order::Start(launch) => self.start(*launch),
-            Order::Keep { job, generation, until } => self.keep(job, generation, until),
-            Order::Stop { job, generation, why } => self.stop(job, generation, why),
+            Order::Start(launch) => inner.enqueue(launch.job, Work::Start(launch)),
+            Order::Keep { job, generation, until } => {
+                inner.enqueue(job, Work::Keep { generation, until });
+            }
+            Order::Stop { job, generation, why } => {
+                inner.enqueue(job, Work::Stop { generation, why });
+            }
+            Order::Retire(job) => inner.cleaning.retire([job]),
+            Order::Forget(job) => inner.cleaning.forget(job),
+            Order::Acknowledge(cursor) => {
+                for key in inner.events.acknowledge(cursor) {
+                    inner.watched().remove(&key);
+                }
+            }
         }
     }
 
-    fn observe(&self) -> Vec<Observation> {
-        let mut told = Vec::new();
-        for watched in self.watched().values_mut() {
-            watched.look(&mut told);
-        }
-        told
+    fn events(&self, after: Cursor, wait: Duration) -> Vec<(Cursor, Event)> {
+        self.inner.events.after(after, wait)
     }
 
-    fn acknowledge(&self, job: JobId, generation: Generation) {
-        if let Some(watched) = self.watched().remove(&(job, generation)) {
-            watched.bury_runner();
-        }
-    }
-
-    fn recover(&self, held: &[Held]) -> Result<Vec<Recovered>, ExecutorError> {
-        self.take_up(held)
+    fn resume(&self, known: Known) -> Result<JobId, ExecutorError> {
+        self.inner.resume(known)
     }
 
     fn logs(&self, job: JobId, query: LogQuery) -> Result<LogChunk, ExecutorError> {
-        self.read_logs(job, query)
-    }
-
-    fn forget(&self, job: JobId) -> Result<(), ExecutorError> {
-        self.remove(job)
+        self.inner.read_logs(job, query)
     }
 
     fn close(&self) {
-        self.end_launchers();
+        self.inner.lanes.wait_until_idle(CLOSE_LIMIT);
+        self.inner.end_launchers();
+    }
+}
+
+impl Drop for LocalExecutor {
+    /// Lets the folder go when the work in hand is done; what was ordered and not begun is done by the next start.
+    fn drop(&mut self) {
+        self.inner.is_closed.store(true, Ordering::Relaxed);
+        self.inner.cleaning.end();
+        if let Some(watcher) = self.watcher.take() {
+            let _ = watcher.join();
+        }
+        self.inner.lanes.wait_until_idle(CLOSE_LIMIT);
     }
 }

@@ -1,6 +1,6 @@
 //! Starting runners.
 
-use super::open::LocalExecutor;
+use super::open::Inner;
 use crate::error::ExecutorError;
 use crate::processes::RUNNER_DIR;
 use crate::records::RunFolder;
@@ -12,12 +12,12 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// The program that is called starts another and ends: milliseconds, but for a machine that swaps.
-const CALL_LIMIT: Duration = Duration::from_secs(20);
+pub(super) const CALL_LIMIT: Duration = Duration::from_secs(20);
 
 /// How often it is looked at meanwhile.
 const LOOK: Duration = Duration::from_millis(1);
 
-impl LocalExecutor {
+impl Inner {
     /// Starts the runner of a start that is written down. It takes its lock by itself.
     pub(super) fn spawn_runner(&self, run: &RunFolder) -> Result<(), ExecutorError> {
         let failed = |detail: String| ExecutorError::Runner { job: run.job(), detail };
@@ -25,7 +25,7 @@ impl LocalExecutor {
             let program = self.config.runner.first().cloned().unwrap_or_default();
             failed(format!("`{}`: {error}", program.display()))
         })?;
-        match wait_for(&mut child) {
+        match wait_for(&mut child, || false) {
             Ok(Some(status)) if status.success() => Ok(()),
             Ok(Some(status)) => {
                 let log = run.runner_log();
@@ -54,14 +54,17 @@ impl LocalExecutor {
     }
 }
 
-/// Waits for the called program; `None`: it took too long and was killed.
-pub(super) fn wait_for(child: &mut Child) -> io::Result<Option<ExitStatus>> {
+/// Waits for the called program; `None`: it took too long, or nobody wants it any more, and was killed.
+pub(super) fn wait_for(
+    child: &mut Child,
+    give_up: impl Fn() -> bool,
+) -> io::Result<Option<ExitStatus>> {
     let start = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
-        if start.elapsed() > CALL_LIMIT {
+        if start.elapsed() > CALL_LIMIT || give_up() {
             child.kill()?;
             child.wait()?;
             return Ok(None);

@@ -3,10 +3,9 @@
 //! A launcher is nobody's child and outlives the daemon, which finds it again by the lock in its folder,
 //! `STATE/warm/KEY`. It ends by itself when nobody needs it, and when its socket is gone.
 
-use super::open::LocalExecutor;
-use super::spawn::wait_for;
-use crate::launch::Launch;
-use crate::records::{Durability, Lock, RunFolder, write_json};
+use super::open::Inner;
+use super::spawn::{CALL_LIMIT, wait_for};
+use crate::records::{Durability, Lock, RunFolder, RunSpec, write_json};
 use crate::warm::{Warm, interpreter_words};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -30,6 +29,10 @@ const YIELDS_AFTER: Duration = Duration::from_secs(300);
 
 /// After that long it is tried again whether a list of modules can be forked after all.
 const REFUSED_FOR: Duration = Duration::from_secs(3600);
+
+/// One that could not be started is not tried again for this long, by all who wait for it now or come soon.
+const FAILED_FOR: Duration = Duration::from_secs(60);
+const FAILED: &str = "failed";
 
 /// Folders of launchers that ended so long ago are removed.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
@@ -76,10 +79,10 @@ const AT_IMPORT: [&str; 29] = [
 const AFTER_IMPORT: [&str; 4] =
     ["CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_MPS_", "PYTHONUNBUFFERED"];
 
-impl LocalExecutor {
+impl Inner {
     /// Sees to the launcher of a job that wants one, and leaves word for its workers. Whatever goes wrong,
     /// the job runs: then the plain way.
-    pub(super) fn warm_up(&self, launch: &Launch, run: &RunFolder) {
+    pub(super) fn warm_up(&self, launch: &RunSpec, run: &RunFolder) {
         if launch.warm.is_empty() {
             return;
         }
@@ -104,18 +107,25 @@ impl LocalExecutor {
         self.config.dir.join("warm")
     }
 
-    fn launcher(&self, launch: &Launch) -> Result<Warm, String> {
+    fn launcher(&self, launch: &RunSpec) -> Result<Warm, String> {
         let wanted = Wanted::new(launch)?;
         let folder = self.warm_dir().join(wanted.key());
         let unusable = |error: io::Error| format!("`{}`: {error}", folder.display());
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(unusable)?;
+        // Jobs that need the same launcher at the same time: the first starts it.
+        let is_to_stop = || self.lanes.is_to_stop(launch.job, launch.generation);
+        let give_up = || self.is_closed() || is_to_stop();
+        let starting = Lock::take_within(&folder.join("starting"), 2 * CALL_LIMIT, give_up);
+        let Some(_starting) = starting.map_err(unusable)? else {
+            return Err("its launcher was waited for in vain".to_string());
+        };
         let is_free = || Lock::try_take(&folder.join("lock")).map(|lock| lock.is_some());
         if is_free().map_err(unusable)? {
             if let Some(why) = refusal(&folder) {
                 return Err(why);
             }
             self.make_room(&folder)?;
-            wanted.spawn(&folder)?;
+            wanted.spawn(&folder, give_up).inspect_err(|why| note_failure(&folder, why))?;
             let (tenant, modules) = (&launch.tenant, launch.warm.join(","));
             info!(%tenant, %modules, folder = %folder.display(), "a launcher was started");
         }
@@ -155,7 +165,7 @@ impl LocalExecutor {
 /// A launcher as it would be started.
 #[derive(Debug)]
 struct Wanted<'a> {
-    launch: &'a Launch,
+    launch: &'a RunSpec,
     interpreter: PathBuf,
     /// Of the interpreter.
     options: &'a [String],
@@ -164,7 +174,7 @@ struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    fn new(launch: &Launch) -> Result<Wanted<'_>, String> {
+    fn new(launch: &RunSpec) -> Result<Wanted<'_>, String> {
         let words = interpreter_words(&launch.command);
         let words = words.ok_or("its command is not a script in Python")?;
         let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os()
@@ -194,7 +204,7 @@ impl Wanted<'_> {
     }
 
     /// Starts it. It listens when this returns, and imports meanwhile.
-    fn spawn(&self, folder: &Path) -> Result<(), String> {
+    fn spawn(&self, folder: &Path, give_up: impl Fn() -> bool) -> Result<(), String> {
         let failed = |error: io::Error| format!("its launcher could not be started: {error}");
         let log = folder.join("log");
         let (out, err) =
@@ -208,7 +218,7 @@ impl Wanted<'_> {
         command.env_clear().envs(&self.variables).env(ROOM, "x".repeat(ROOM_BYTES));
         command.current_dir("/").stdin(Stdio::null()).stdout(out).stderr(err);
         let mut child = command.spawn().map_err(failed)?;
-        match wait_for(&mut child).map_err(failed)? {
+        match wait_for(&mut child, give_up).map_err(failed)? {
             Some(status) if status.success() => Ok(()),
             Some(status) => {
                 let said = fs::read_to_string(&log).unwrap_or_default();
@@ -228,12 +238,21 @@ fn mark_used(folder: &Path) -> io::Result<()> {
     File::create(folder.join(USED))?.set_modified(SystemTime::now())
 }
 
-/// Why a launcher with these modules gave up lately.
+/// Why a launcher with these modules gave up lately, or could not be started just now.
 fn refusal(folder: &Path) -> Option<String> {
-    let path = folder.join("refused");
-    let is_recent = age(&path).is_some_and(|age| age < REFUSED_FOR);
-    let why = fs::read_to_string(path).ok().filter(|_| is_recent)?;
-    Some(why.trim_end().to_string())
+    [("refused", REFUSED_FOR), (FAILED, FAILED_FOR)].into_iter().find_map(|(name, how_long)| {
+        let path = folder.join(name);
+        let is_recent = age(&path).is_some_and(|age| age < how_long);
+        let why = fs::read_to_string(path).ok().filter(|_| is_recent)?;
+        Some(why.trim_end().to_string())
+    })
+}
+
+/// Leaves word for those who wait for the same launcher.
+fn note_failure(folder: &Path, why: &str) {
+    if let Err(error) = fs::write(folder.join(FAILED), why) {
+        warn!(folder = %folder.display(), %error, "not written");
+    }
 }
 
 fn age(path: &Path) -> Option<Duration> {

@@ -1,23 +1,50 @@
 //! Reading what runners write, and noticing when one is gone.
 
+use super::open::Inner;
 use crate::clock::now_ms;
 use crate::ending::Ending;
-use crate::observation::Observation;
+use crate::event::LeaseEvent;
+use crate::event::Progress;
 use crate::processes;
-use crate::records::{Lock, Phase, ProgressRecord, RunFolder, Status};
+use crate::records::{Lock, Phase, RunFolder, RunSpec, Status, read_json};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
+use std::sync::{Arc, PoisonError};
+use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 use tracing::warn;
 
+/// Often enough that a person sees no delay, seldom enough that looking costs nothing.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
 /// A runner writes its first status within milliseconds; a machine that swaps may need longer.
 const BEGIN_LIMIT: Duration = Duration::from_secs(30);
+
+/// One of which no process is left after this will write none.
+const BEGIN_LEAST: Duration = Duration::from_secs(1);
 
 /// How often it is looked whether a runner that says nothing new still lives.
 const LIVENESS_EVERY: Duration = Duration::from_millis(250);
 
 /// What is shown of the words of a runner that did not begin.
 const RUNNER_LOG_BYTES: usize = 500;
+
+impl Inner {
+    /// Reads what runners write, and sets lanes off whose waits are over, until the executor is closed.
+    pub(super) fn watch_all(self: Arc<Self>) {
+        let mut ended: Vec<i32> = Vec::new();
+        while !self.is_closed() {
+            let all: Vec<_> = self.watched().values().cloned().collect();
+            for watched in all {
+                let mut watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
+                ended.extend(watched.look(&self));
+            }
+            ended.retain(|pid| !processes::reap(*pid));
+            self.set_off_due();
+            sleep(LOOK_EVERY);
+        }
+    }
+}
 
 /// A start whose ending is not acknowledged, and what was told of it.
 #[derive(Debug)]
@@ -31,7 +58,7 @@ pub(super) struct Watched {
     detail_told: Option<String>,
     is_transfer_told: bool,
     is_started_told: bool,
-    progress_told: Option<ProgressRecord>,
+    progress_told: Option<Progress>,
     is_ended_told: bool,
 }
 
@@ -58,24 +85,18 @@ impl Watched {
         Watched { status, ..Watched::new(run) }
     }
 
-    /// The runner has nothing left to do once its ending is written.
-    pub(super) fn bury_runner(&self) {
-        if let Some(pid) = self.status.as_ref().and_then(|status| status.runner) {
-            processes::bury(pid);
-        }
-    }
-
-    /// Adds what is new.
-    pub(super) fn look(&mut self, told: &mut Vec<Observation>) {
+    /// Tells what is new; gives the runner's process id when it has nothing left to do.
+    fn look(&mut self, inner: &Inner) -> Option<i32> {
         if self.is_ended_told {
-            return;
+            return None;
         }
         let is_new = self.read();
         if !is_new && self.looked_alive.elapsed() >= LIVENESS_EVERY {
             self.looked_alive = Instant::now();
             self.look_alive();
         }
-        self.tell(told);
+        self.tell(inner);
+        self.status.as_ref().filter(|_| self.is_ended_told).and_then(|status| status.runner)
     }
 
     /// Reads the status if it is another than before.
@@ -107,13 +128,13 @@ impl Watched {
         if self.status.as_ref().is_some_and(Status::is_ended) {
             return;
         }
-        if !has_begun && self.since.elapsed() < BEGIN_LIMIT {
-            return;
-        }
         if matches!(self.run.path().try_exists(), Ok(false)) {
             // The runner sees that too, and ends the job.
             let detail = "its folder was removed".to_string();
             *self = Watched::over(self.run.clone(), Ending::Vanished { detail });
+            return;
+        }
+        if !has_begun && !self.is_overdue() {
             return;
         }
         let Ok(Some(_lock)) = Lock::try_take(&self.run.lock_file()) else { return };
@@ -126,12 +147,22 @@ impl Watched {
             processes::kill_one(found, self.run.path());
         }
         if left.is_empty() {
-            self.bury();
+            self.end_lost();
+        }
+    }
+
+    /// Whether a runner that has written nothing will write nothing any more.
+    fn is_overdue(&self) -> bool {
+        let is_there = || !processes::find(self.run.path()).is_empty();
+        match self.since.elapsed() {
+            waited if waited < BEGIN_LEAST => false,
+            waited if waited < BEGIN_LIMIT => !is_there(),
+            _ => true,
         }
     }
 
     /// Writes the ending of a start whose runner is gone; the caller holds its lock.
-    fn bury(&mut self) {
+    fn end_lost(&mut self) {
         let ending = match &self.status {
             Some(status) if status.started_ms.is_some() => Ending::Vanished {
                 detail: "its runner and its processes are gone; they were killed, or the machine \
@@ -164,47 +195,41 @@ impl Watched {
         }
     }
 
-    fn tell(&mut self, told: &mut Vec<Observation>) {
+    fn tell(&mut self, inner: &Inner) {
         let Some(status) = &self.status else { return };
-        let (job, generation) = (self.run.job(), self.run.generation());
+        let tell = |event| inner.events.lease(self.run.job(), self.run.generation(), event);
         if status.detail != self.detail_told && !self.is_started_told {
             self.detail_told.clone_from(&status.detail);
-            let told_now = status.detail.clone();
-            told.extend(told_now.map(|detail| Observation::Preparing { job, generation, detail }));
+            status
+                .detail
+                .clone()
+                .into_iter()
+                .for_each(|detail| tell(LeaseEvent::Preparing(detail)));
         }
         if let Some(transfer) = status.transfer
             && !self.is_transfer_told
         {
             self.is_transfer_told = true;
-            told.push(Observation::Transferred { job, generation, transfer });
+            tell(LeaseEvent::Transferred(transfer));
         }
         if let Some(at_ms) = status.started_ms
             && !self.is_started_told
         {
             self.is_started_told = true;
-            told.push(Observation::Started { job, generation, at_ms });
+            let spec = read_json::<RunSpec>(&self.run.launch_file()).ok().flatten();
+            let checkpoints = spec.and_then(|spec| inner.places.location(&spec));
+            tell(LeaseEvent::Started { at_ms, checkpoints });
         }
         if status.progress != self.progress_told
             && let Some(progress) = status.progress
         {
             self.progress_told = Some(progress);
-            told.push(Observation::Progress {
-                job,
-                generation,
-                steps: progress.steps,
-                throughput: progress.throughput,
-                loss: progress.loss,
-                checkpoint: progress.checkpoint,
-                wait: progress.wait,
-                skipped_lines: progress.skipped_lines,
-                measured: progress.measured,
-                at_ms: progress.at_ms,
-            });
+            tell(LeaseEvent::Progress(progress));
         }
         if let Phase::Ended { ending, at_ms } = &status.phase {
             self.is_ended_told = true;
-            let (ending, at_ms) = (ending.clone(), *at_ms);
-            told.push(Observation::Ended { job, generation, ending, at_ms });
+            let (ending, exits, at_ms) = (ending.clone(), status.exits.clone(), *at_ms);
+            tell(LeaseEvent::Ended { ending, exits, at_ms });
         }
     }
 }

@@ -15,9 +15,11 @@
 mod files;
 mod folders;
 mod lock;
+mod spec;
 mod status;
 
 pub(crate) use files::{Durability, read_json, write_json};
 pub(crate) use folders::{JobFolder, RunFolder, RunsFolder};
 pub(crate) use lock::Lock;
-pub(crate) use status::{Phase, ProgressRecord, Status, StopOrder, Wanted};
+pub(crate) use spec::RunSpec;
+pub(crate) use status::{Phase, Status, StopOrder, Wanted};

@@ -4,7 +4,7 @@ use super::files::{Durability, read_json, write_json};
 use super::folders::RunFolder;
 use crate::checkpoints::Transfer;
 use crate::ending::Ending;
-use crate::measured::Measured;
+use crate::event::{Progress, WorkerExit};
 use crate::wire;
 use oef_sched::{Generation, JobId, Time};
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,10 @@ pub(crate) struct Status {
     pub(crate) started_ms: Option<u64>,
     /// The workers' process ids, by rank.
     pub(crate) pids: Vec<i32>,
-    pub(crate) progress: Option<ProgressRecord>,
+    /// How each worker ended, once all have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) exits: Vec<WorkerExit>,
+    pub(crate) progress: Option<Progress>,
 }
 
 /// What the runner is doing.
@@ -45,23 +48,6 @@ pub(crate) enum Phase {
     Running,
     Stopping,
     Ended { ending: Ending, at_ms: u64 },
-}
-
-/// The last word of a job on how far it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ProgressRecord {
-    pub(crate) steps: f64,
-    pub(crate) throughput: Option<f64>,
-    pub(crate) loss: Option<f64>,
-    pub(crate) checkpoint: Option<f64>,
-    /// The part of the time that it waited for its data.
-    #[serde(default)]
-    pub(crate) wait: Option<f64>,
-    pub(crate) skipped_lines: u64,
-    /// What a profile run has measured.
-    #[serde(default)]
-    pub(crate) measured: Option<Measured>,
-    pub(crate) at_ms: u64,
 }
 
 /// What is wanted of a start that goes: `order.json`.
@@ -91,6 +77,7 @@ impl Status {
             transfer: None,
             started_ms: None,
             pids: Vec::new(),
+            exits: Vec::new(),
             progress: None,
         }
     }

@@ -1,9 +1,8 @@
 //! What a worker finds in its environment.
 
 use crate::device::{Device, DeviceKind};
-use crate::launch::Launch;
 use crate::processes::RUN_DIR;
-use crate::records::RunFolder;
+use crate::records::{RunFolder, RunSpec};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -12,9 +11,18 @@ use std::process::Command;
 /// A job that picks its GPU by `LOCAL_RANK`, as `torchrun` has it, sets this to `gang`.
 const VISIBLE: &str = "OEF_VISIBLE_GPUS";
 
+/// Where a gang on one machine meets.
+const THIS_MACHINE: &str = "127.0.0.1";
+
 /// Sets a worker's environment: the runner's own without anything of OEF's (tokens among them), the
 /// job's, and the protocol's.
-pub(super) fn apply(command: &mut Command, launch: &Launch, run: &RunFolder, rank: u32, port: u16) {
+pub(super) fn apply(
+    command: &mut Command,
+    launch: &RunSpec,
+    run: &RunFolder,
+    rank: u32,
+    port: u16,
+) {
     for (name, _) in std::env::vars_os() {
         if name.as_encoded_bytes().starts_with(b"OEF_") {
             command.env_remove(name);
@@ -25,7 +33,7 @@ pub(super) fn apply(command: &mut Command, launch: &Launch, run: &RunFolder, ran
 
 /// The variables of the protocol.
 pub(super) fn protocol(
-    launch: &Launch,
+    launch: &RunSpec,
     run: &RunFolder,
     rank: u32,
     port: u16,
@@ -40,7 +48,7 @@ pub(super) fn protocol(
     env.set("LOCAL_WORLD_SIZE", place.local_size);
     let node = hosts.iter().position(|host| *host == device.host).unwrap_or(0);
     env.set("NODE_RANK", node);
-    env.set("MASTER_ADDR", "127.0.0.1");
+    env.set("MASTER_ADDR", launch.master_addr.as_deref().unwrap_or(THIS_MACHINE));
     env.set("MASTER_PORT", port);
     env.set("OEF_JOB_ID", launch.job);
     env.set("OEF_JOB_NAME", &launch.name);
@@ -48,6 +56,7 @@ pub(super) fn protocol(
     env.set("OEF_WORKLOAD", &launch.workload);
     env.set("OEF_GENERATION", launch.generation);
     env.set("OEF_RESTART", launch.restart);
+    env.set("OEF_FINISHED_BEFORE", u8::from(launch.finished.contains(&rank)));
     env.set("OEF_GPU_TYPE", &device.gpu_type);
     env.set("OEF_GPU_INDEX", device.index);
     env.set("OEF_HOST", &device.host);
@@ -81,7 +90,7 @@ impl Variables {
 }
 
 /// What CUDA needs to know.
-fn gpu(env: &mut Variables, launch: &Launch, device: &Device) {
+fn gpu(env: &mut Variables, launch: &RunSpec, device: &Device) {
     let wants_gang = launch.env.get(VISIBLE).is_some_and(|value| value == "gang");
     let visible: Vec<String> = match &device.kind {
         // Parts of one GPU cannot be listed twice, so there each worker sees its own alone.
@@ -137,8 +146,8 @@ mod tests {
     use super::*;
     use oef_sched::{Generation, JobId, Span, Time};
 
-    fn launch(devices: Vec<Device>) -> Launch {
-        Launch {
+    fn launch(devices: Vec<Device>) -> RunSpec {
+        RunSpec {
             job: JobId(7),
             generation: Generation(3),
             tenant: "vision".into(),
@@ -149,8 +158,11 @@ mod tests {
             workdir: "/".into(),
             checkpoint_dir: "/tmp/checkpoints".into(),
             fetch: None,
+            saved_before: None,
             devices,
+            master_addr: None,
             restart: 2,
+            finished: [1].into(),
             stop_signal: crate::StopSignal::Usr1,
             grace: Span(2500),
             max_run: None,
@@ -165,7 +177,7 @@ mod tests {
         Device { host: host.into(), index, gpu_type: "h200".into(), kind }
     }
 
-    fn values(launch: &Launch, rank: u32, names: &[&str]) -> Vec<String> {
+    fn values(launch: &RunSpec, rank: u32, names: &[&str]) -> Vec<String> {
         let run = RunFolder::at(Path::new("/state/runs/7/3")).expect("a run");
         let env = protocol(launch, &run, rank, 4000);
         let value =
@@ -184,6 +196,18 @@ mod tests {
         assert_eq!(values(&launch, 3, &names), ["3", "1", "2", "1", "1"]);
         let names = ["OEF_GRACE_SECONDS", "OEF_STOP_SIGNAL", "OEF_RUN_DIR", "OEF_RESTART"];
         assert_eq!(values(&launch, 0, &names), ["2.5", "USR1", "/state/runs/7/3", "2"]);
+    }
+
+    #[test]
+    fn workers_are_told_whether_they_had_finished_and_where_the_first_is() {
+        let mut launch = launch(vec![
+            device("a", 0, DeviceKind::Emulated),
+            device("b", 0, DeviceKind::Emulated),
+        ]);
+        let names = ["OEF_FINISHED_BEFORE", "MASTER_ADDR"];
+        assert_eq!(values(&launch, 0, &names), ["0", "127.0.0.1"]);
+        launch.master_addr = Some("a.lab".into());
+        assert_eq!(values(&launch, 1, &names), ["1", "a.lab"]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A job's checkpoint is brought before its workers start.
 
+use super::session::unbegun;
 use super::stage::note;
 use super::verdict::Told;
 use crate::checkpoints::{Brought, Fetch, Look, NotBrought, Transfer, bring};
@@ -55,7 +56,7 @@ impl Fetching<'_> {
             }
             Err(NotBrought::Stopped) => {
                 tell(None, transfer);
-                Some(ending_of(stopped))
+                Some(stopped.as_ref().map_or_else(abandoned, unbegun))
             }
             Err(failed) => {
                 note(&failed.to_string());
@@ -66,14 +67,9 @@ impl Fetching<'_> {
     }
 }
 
-fn ending_of(stopped: Option<Told>) -> Ending {
-    match stopped {
-        Some(told @ Told::Superseded(_)) => Ending::Refused { why: told.why() },
-        told => {
-            let why = told.map_or_else(String::new, |told| told.why());
-            Ending::Stopped { detail: format!("{why}; it had not begun") }
-        }
-    }
+/// Nobody said why it was stopped, and nobody waits for it.
+fn abandoned() -> Ending {
+    unbegun(&Told::Abandoned)
 }
 
 /// Nobody needs to know the milliseconds of a transfer.

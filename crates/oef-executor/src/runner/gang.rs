@@ -5,10 +5,9 @@ use super::prepare::free_port;
 use super::stage::worker_command;
 use super::verdict::Exit;
 use super::{environment, stage};
-use crate::ending::FailReason;
-use crate::launch::{Launch, StopSignal};
+use crate::launch::StopSignal;
 use crate::processes::{self, Found, Role};
-use crate::records::RunFolder;
+use crate::records::{RunFolder, RunSpec};
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
@@ -41,24 +40,22 @@ struct Worker {
 }
 
 impl Gang {
-    /// Starts every worker, or none.
-    pub(super) fn start(launch: &Launch, run: &RunFolder) -> Result<Gang, FailReason> {
+    /// Starts every worker, or none. What the system could not do is told as a sentence: it says nothing of
+    /// the job.
+    pub(super) fn start(launch: &RunSpec, run: &RunFolder) -> Result<Gang, String> {
         let mut gang = Gang { workers: Vec::new(), outputs: Outputs::new(), folder: run.clone() };
-        let system = |what: &str, error: io::Error| FailReason::System {
-            detail: format!("{what}: {error}"),
-        };
-        let port = free_port().map_err(|error| system("no port for its workers", error))?;
+        let port = free_port().map_err(|error| format!("no port for its workers: {error}"))?;
         for rank in (0..).take(launch.devices.len()) {
             if let Err(error) = gang.start_worker(launch, rank, port) {
                 gang.kill();
                 gang.clear();
-                return Err(system(&format!("worker {rank} could not be started"), error));
+                return Err(format!("worker {rank} could not be started: {error}"));
             }
         }
         Ok(gang)
     }
 
-    fn start_worker(&mut self, launch: &Launch, rank: u32, port: u16) -> io::Result<()> {
+    fn start_worker(&mut self, launch: &RunSpec, rank: u32, port: u16) -> io::Result<()> {
         let mut command = worker_command(self.folder.path(), rank);
         environment::apply(&mut command, launch, &self.folder, rank, port);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -124,8 +121,8 @@ impl Gang {
         }
     }
 
-    /// Orphans of ended workers become children of the runner: those that ended are buried here.
-    pub(super) fn bury_orphans(&self) {
+    /// Orphans of ended workers become children of the runner: those that ended are reaped here.
+    pub(super) fn reap_orphans(&self) {
         for pid in self.orphans() {
             let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
         }
@@ -163,7 +160,7 @@ impl Gang {
                 is_left = true;
             }
         }
-        self.bury_orphans();
+        self.reap_orphans();
         is_left || !self.leftovers().is_empty()
     }
 

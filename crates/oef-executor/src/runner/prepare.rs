@@ -2,16 +2,16 @@
 
 use crate::checkpoints;
 use crate::ending::FailReason;
-use crate::launch::Launch;
+use crate::exhaustion::is_exhausted;
 use crate::processes;
-use crate::records::RunFolder;
+use crate::records::{RunFolder, RunSpec};
 use std::fs;
 use std::io::{self, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
 
 /// Ends what earlier starts left behind, and makes sure that the job finds its folders.
-pub(super) fn prepare(launch: &Launch, run: &RunFolder) -> Result<(), FailReason> {
+pub(super) fn prepare(launch: &RunSpec, run: &RunFolder) -> Result<(), FailReason> {
     let left = processes::kill_workers(run.job_folder().path());
     if !left.is_empty() {
         let pids = left.iter().map(|pid| pid.as_raw_nonzero().get()).collect();
@@ -22,12 +22,21 @@ pub(super) fn prepare(launch: &Launch, run: &RunFolder) -> Result<(), FailReason
     match fs::metadata(&launch.workdir) {
         Ok(metadata) if metadata.is_dir() => {}
         Ok(_) => return Err(workdir("it is no folder".to_string())),
+        Err(error) if is_exhausted(&error) => return Err(system(&launch.workdir, &error)),
         Err(error) => return Err(workdir(error.to_string())),
     }
     let found = checkpoints::recover(&launch.checkpoint_dir, launch.fetch.is_some());
     found.and_then(|()| writable(&launch.checkpoint_dir)).map_err(|error| {
+        // One that is to be brought can be brought to another host.
+        if is_exhausted(&error) && launch.fetch.is_none() {
+            return system(&launch.checkpoint_dir, &error);
+        }
         FailReason::CheckpointDir { path: launch.checkpoint_dir.clone(), detail: error.to_string() }
     })
+}
+
+fn system(path: &Path, error: &io::Error) -> FailReason {
+    FailReason::System { detail: format!("`{}`: {error}", path.display()) }
 }
 
 /// How a file is called that shows whether there is room.

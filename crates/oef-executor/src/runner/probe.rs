@@ -3,9 +3,9 @@
 use super::measure::Measure;
 use super::verdict::Told;
 use crate::ending::{Ending, FailReason, length};
-use crate::launch::Launch;
+use crate::event::Progress;
 use crate::measured::Measured;
-use crate::records::ProgressRecord;
+use crate::records::RunSpec;
 use oef_sched::Span;
 use std::time::Duration;
 
@@ -24,14 +24,14 @@ pub(super) struct ProbeRun {
 
 impl ProbeRun {
     /// Nothing, where the job is no profile run.
-    pub(super) fn of(launch: &Launch) -> Option<ProbeRun> {
+    pub(super) fn of(launch: &RunSpec) -> Option<ProbeRun> {
         let probe = launch.probe?;
         let measure = Measure::new(probe);
         Some(ProbeRun { measure, limit: probe.limit, own: None, skipped_lines: 0 })
     }
 
     /// The last word of the program, so long after its start.
-    pub(super) fn see(&mut self, at: Duration, progress: Option<&ProgressRecord>) {
+    pub(super) fn see(&mut self, at: Duration, progress: Option<&Progress>) {
         let Some(progress) = progress else { return };
         self.skipped_lines = progress.skipped_lines;
         match progress.measured {
@@ -97,7 +97,7 @@ mod tests {
     }
 
     fn tell(run: &mut ProbeRun, at: f64, steps: f64, measured: Option<Measured>) {
-        let record = ProgressRecord { steps, measured, ..ProgressRecord::default() };
+        let record = Progress { steps, measured, ..Progress::default() };
         run.see(seconds(at), Some(&record));
     }
 

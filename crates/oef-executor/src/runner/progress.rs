@@ -1,8 +1,8 @@
 //! Following the file in which a job tells how far it is.
 
 use crate::clock::now_ms;
+use crate::event::Progress;
 use crate::measured::Measured;
-use crate::records::ProgressRecord;
 use rustix::fs::{FallocateFlags, fallocate};
 use serde::Deserialize;
 use std::fs::{File, OpenOptions};
@@ -65,7 +65,7 @@ pub(super) struct Follower {
     partial: Vec<u8>,
     /// The rest of the current line is thrown away: it was too long.
     is_skipping: bool,
-    last: Option<ProgressRecord>,
+    last: Option<Progress>,
     skipped_lines: u64,
 }
 
@@ -83,7 +83,7 @@ impl Follower {
     }
 
     /// Reads what is new; the last word so far.
-    pub(super) fn look(&mut self) -> Option<ProgressRecord> {
+    pub(super) fn look(&mut self) -> Option<Progress> {
         if let Ok(bytes) = self.read_new() {
             self.take(&bytes);
         }
@@ -152,7 +152,7 @@ impl Follower {
                 let checkpoint = line.checkpoint.or(self.last.and_then(|last| last.checkpoint));
                 let profile = line.profile.and_then(|value| serde_json::from_value(value).ok());
                 let measured = profile.and_then(Profile::measured);
-                self.last = Some(ProgressRecord {
+                self.last = Some(Progress {
                     steps: line.step,
                     throughput: line.throughput,
                     loss: line.loss,

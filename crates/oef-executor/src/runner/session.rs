@@ -9,10 +9,10 @@ use super::stage::note;
 use super::verdict::{Exit, Gone, SAVED, Told, WorkerEnd, judge};
 use crate::clock::now_ms;
 use crate::ending::{Ending, FailReason};
-use crate::launch::Launch;
+use crate::event::{Progress, WorkerExit};
 use crate::log_file;
 use crate::logs::{LogFrom, Stream};
-use crate::records::{Lock, Phase, ProgressRecord, RunFolder, Status, Wanted, read_json};
+use crate::records::{Lock, Phase, RunFolder, RunSpec, Status, Wanted, read_json};
 use oef_sched::Span;
 use rustix::process::{getpid, set_child_subreaper, setsid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -45,6 +45,10 @@ const KILL_AGAIN: Duration = Duration::from_secs(1);
 
 /// How long the ending waits for a full disk between tries.
 const WRITE_AGAIN: Duration = Duration::from_millis(200);
+
+/// How long to wait before something is tried again for which the system had no room; twice as long each time.
+const TRY_AGAIN_FIRST: Duration = Duration::from_millis(250);
+const TRY_AGAIN_MAX: Duration = Duration::from_secs(15);
 
 /// The lines of output that come with a failure, and the most bytes that they may have.
 const LAST_LINES: u32 = 20;
@@ -91,7 +95,7 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn attempt(&mut self) -> Ending {
-        let launch: Launch = match read_json(&self.run.launch_file()) {
+        let launch: RunSpec = match read_json(&self.run.launch_file()) {
             Ok(Some(launch)) => launch,
             Ok(None) => return Ending::Refused { why: "it has no launch.json".to_string() },
             Err(error) => return Ending::Refused { why: format!("launch.json: {error}") },
@@ -99,25 +103,54 @@ impl Session<'_> {
         if let Some(ending) = self.take_job(&launch) {
             return ending;
         }
-        match prepare(&launch, self.run) {
-            Ok(()) => {}
+        let prepared = self.insist(|| match prepare(&launch, self.run) {
+            Err(FailReason::System { detail }) => Err(detail),
+            done => Ok(done),
+        });
+        match prepared {
+            Ok(Ok(())) => {}
             // What it has is on another host: that this one cannot take it is no failure of the job.
-            Err(reason @ FailReason::CheckpointDir { .. }) if launch.fetch.is_some() => {
+            Ok(Err(reason @ FailReason::CheckpointDir { .. })) if launch.fetch.is_some() => {
                 return Ending::Refused { why: Ending::failed(reason).to_string() };
             }
-            Err(reason) => return Ending::failed(reason),
+            Ok(Err(reason)) => return Ending::failed(reason),
+            Err(told) => return unbegun(&told),
         }
         if let Some(ending) = self.fetch(&launch) {
             return ending;
         }
-        match Gang::start(&launch, self.run) {
+        match self.insist(|| Gang::start(&launch, self.run)) {
             Ok(gang) => self.watch(&launch, gang),
-            Err(reason) => Ending::failed(reason),
+            Err(told) => unbegun(&told),
+        }
+    }
+
+    /// Tries until the system has room for it: that it has none is no failure of the job. An error is the order
+    /// to stop that came meanwhile.
+    fn insist<T>(&self, mut attempt: impl FnMut() -> Result<T, String>) -> Result<T, Told> {
+        let mut wait = TRY_AGAIN_FIRST;
+        loop {
+            let detail = match attempt() {
+                Ok(done) => return Ok(done),
+                Err(detail) => detail,
+            };
+            note(&detail);
+            let detail = Some(format!("waits for the system: {detail}"));
+            // A full disk: it is said again soon.
+            let _ = Status { detail, ..self.status.clone() }.write(self.run);
+            let until = Instant::now() + wait;
+            while Instant::now() < until {
+                if let Some(told) = self.orders.look() {
+                    return Err(told);
+                }
+                sleep(POLL);
+            }
+            wait = (wait * 2).min(TRY_AGAIN_MAX);
         }
     }
 
     /// Waits until nothing else of the job runs; an ending if that makes no sense any more.
-    fn take_job(&mut self, launch: &Launch) -> Option<Ending> {
+    fn take_job(&mut self, launch: &RunSpec) -> Option<Ending> {
         let limit = OTHER_ENDS + duration(launch.grace);
         let path = self.run.job_folder().lock_file();
         let mut told = None;
@@ -126,10 +159,7 @@ impl Session<'_> {
             told.is_some()
         });
         match (lock, told.or_else(|| self.orders.look())) {
-            (_, Some(told @ Told::Superseded(_))) => Some(Ending::Refused { why: told.why() }),
-            (_, Some(told)) => {
-                Some(Ending::Stopped { detail: format!("{}; it had not begun", told.why()) })
-            }
+            (_, Some(told)) => Some(unbegun(&told)),
             (Ok(Some(lock)), None) => {
                 self._job = Some(lock);
                 None
@@ -142,7 +172,7 @@ impl Session<'_> {
     }
 
     /// Brings the job's checkpoint, if it lies elsewhere; an ending if it cannot be started without.
-    fn fetch(&mut self, launch: &Launch) -> Option<Ending> {
+    fn fetch(&mut self, launch: &RunSpec) -> Option<Ending> {
         let fetch = launch.fetch.as_ref()?;
         let (run, orders, status) = (self.run, &self.orders, &mut self.status);
         let fetching = Fetching { run, fetch, live: &launch.checkpoint_dir };
@@ -155,7 +185,7 @@ impl Session<'_> {
     }
 
     /// Follows the gang until its last process is gone.
-    fn watch(&mut self, launch: &Launch, mut gang: Gang) -> Ending {
+    fn watch(&mut self, launch: &RunSpec, mut gang: Gang) -> Ending {
         let begun = Instant::now();
         self.status.started_ms = Some(now_ms());
         self.status.pids = gang.pids();
@@ -191,13 +221,14 @@ impl Session<'_> {
             }
             if looked.elapsed() >= STATUS_EVERY {
                 looked = Instant::now();
-                gang.bury_orphans();
+                gang.reap_orphans();
                 self.progress(progress.look());
             }
             sleep(poll);
         }
         gang.clear();
         self.progress(progress.look());
+        self.status.exits = course.ends.iter().map(exit).collect();
         let ending = course.ending(launch.grace);
         let ending = match probe {
             Some(probe) => self.conclude(launch, probe, ending, &course),
@@ -209,7 +240,7 @@ impl Session<'_> {
     /// A profile run has ended: its figure is its last word, and its checkpoints are nobody's.
     fn conclude(
         &mut self,
-        launch: &Launch,
+        launch: &RunSpec,
         mut probe: ProbeRun,
         ending: Ending,
         course: &Course,
@@ -235,7 +266,7 @@ impl Session<'_> {
         self.write();
     }
 
-    fn progress(&mut self, progress: Option<ProgressRecord>) {
+    fn progress(&mut self, progress: Option<Progress>) {
         if self.status.progress != progress {
             self.status.progress = progress;
             self.is_changed = true;
@@ -252,7 +283,7 @@ impl Session<'_> {
     }
 
     /// What the job's owner should read beside a failure.
-    fn explain(&self, launch: &Launch, ending: Ending) -> Ending {
+    fn explain(&self, launch: &RunSpec, ending: Ending) -> Ending {
         let Ending::Failed { reason, rank: Some(rank), code, signal, .. } = ending else {
             return ending;
         };
@@ -286,6 +317,22 @@ impl Session<'_> {
             sleep(WRITE_AGAIN);
         }
     }
+}
+
+/// The ending of a start that was told to stop before its workers ran.
+pub(super) fn unbegun(told: &Told) -> Ending {
+    match told {
+        Told::Superseded(_) => Ending::Refused { why: told.why() },
+        told => Ending::Stopped { detail: format!("{}; it had not begun", told.why()) },
+    }
+}
+
+fn exit(end: &WorkerEnd) -> WorkerExit {
+    let (code, signal) = match end.exit {
+        Exit::Code(code) => (Some(code), None),
+        Exit::Signal(signal) => (None, Some(signal)),
+    };
+    WorkerExit { rank: end.rank, code, signal, after_stop: end.after_stop }
 }
 
 /// How a gang goes to its end.

@@ -1,8 +1,8 @@
 //! The moment between the runner and the job's own program.
 
 use crate::ending::FailReason;
-use crate::launch::Launch;
-use crate::records::{Durability, RunFolder, read_json, write_json};
+use crate::exhaustion::is_exhausted;
+use crate::records::{Durability, RunFolder, RunSpec, read_json, write_json};
 use crate::warm::Warm;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use std::ffi::OsStr;
@@ -22,7 +22,7 @@ pub(super) fn become_worker(run: &RunFolder, rank: &OsStr, runner: &OsStr) -> io
     if getppid().map(|pid| pid.as_raw_nonzero().get()) != i32::try_from(runner).ok() {
         return Err(io::Error::other("the runner is gone"));
     }
-    let launch: Launch =
+    let launch: RunSpec =
         read_json(&run.launch_file())?.ok_or_else(|| io::Error::other("no launch.json"))?;
     let reason = start(&launch, &command(&launch, run));
     write_json(&run.start_error_file(rank), &reason, Durability::Process)?;
@@ -30,7 +30,7 @@ pub(super) fn become_worker(run: &RunFolder, rank: &OsStr, runner: &OsStr) -> io
 }
 
 /// What is executed: the job's command, or what has a launcher run it.
-fn command(launch: &Launch, run: &RunFolder) -> Vec<String> {
+fn command(launch: &RunSpec, run: &RunFolder) -> Vec<String> {
     if launch.warm.is_empty() {
         return launch.command.clone();
     }
@@ -44,7 +44,7 @@ fn command(launch: &Launch, run: &RunFolder) -> Vec<String> {
     command
 }
 
-fn start(launch: &Launch, command: &[String]) -> FailReason {
+fn start(launch: &RunSpec, command: &[String]) -> FailReason {
     if let Err(error) = std::env::set_current_dir(&launch.workdir) {
         return FailReason::WorkdirMissing {
             path: launch.workdir.clone(),
@@ -58,6 +58,9 @@ fn start(launch: &Launch, command: &[String]) -> FailReason {
     let is_there = is_there(program, &std::env::var_os("PATH").unwrap_or_default());
     let command = program.clone();
     match error.kind() {
+        _ if is_exhausted(&error) => {
+            FailReason::System { detail: format!("`{command}` could not be run: {error}") }
+        }
         // A folder of PATH that cannot be entered makes a missing program a forbidden one.
         io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied if !is_there => {
             FailReason::CommandNotFound { command }

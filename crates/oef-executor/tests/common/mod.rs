@@ -1,13 +1,14 @@
 //! A state folder, an executor on it, and jobs to run there.
 #![allow(dead_code, reason = "every test binary uses a part of it, and one may use all")]
 
+use oef_executor::checkpoints::CheckpointConfig;
 use oef_executor::local::{LocalConfig, LocalExecutor};
 use oef_executor::{
-    Device, DeviceKind, Ending, Executor, Held, Launch, LogQuery, Observation, Order, StopSignal,
-    Stream,
+    Checkpoints, Cursor, Device, DeviceId, DeviceKind, Ending, Event, Executor, Held, Known,
+    Launch, LeaseEvent, LogQuery, Order, Program, Progress, RunAs, StopSignal, Stream,
 };
 use oef_sched::{Generation, JobId, Span, Time};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -24,22 +25,64 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_oef-runner");
 pub struct World {
     pub folder: TempDir,
     pub executor: LocalExecutor,
-    pub seen: Vec<Observation>,
+    pub seen: Vec<Seen>,
+    pub cursor: Cursor,
+}
+
+/// What was told of a lease.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub about: (JobId, Generation),
+    pub event: LeaseEvent,
+}
+
+impl Seen {
+    pub fn progress(&self) -> Option<Progress> {
+        match self.event {
+            LeaseEvent::Progress(progress) => Some(progress),
+            _ => None,
+        }
+    }
+
+    pub fn ending(&self) -> Option<Ending> {
+        match &self.event {
+            LeaseEvent::Ended { ending, .. } => Some(ending.clone()),
+            _ => None,
+        }
+    }
+
+    pub fn is_start(&self) -> bool {
+        matches!(self.event, LeaseEvent::Started { .. })
+    }
 }
 
 impl World {
     pub fn new() -> World {
         let folder = tempfile::tempdir().expect("a folder");
         let executor = open(folder.path());
-        World { folder, executor, seen: Vec::new() }
+        World { folder, executor, seen: Vec::new(), cursor: Cursor::default() }
+    }
+
+    /// With another executor on the same folder.
+    pub fn with(config: impl FnOnce(LocalConfig) -> LocalConfig) -> World {
+        let folder = tempfile::tempdir().expect("a folder");
+        let config = config(config_in(folder.path()));
+        let executor = LocalExecutor::open(config).expect("an executor");
+        World { folder, executor, seen: Vec::new(), cursor: Cursor::default() }
     }
 
     /// The daemon ends, however, and another begins.
     pub fn restart(self) -> World {
-        let World { folder, executor, seen } = self;
+        let World { folder, executor, seen, .. } = self;
         drop(executor);
         let executor = open(folder.path());
-        World { folder, executor, seen }
+        World { folder, executor, seen, cursor: Cursor::default() }
+    }
+
+    /// What a daemon does first.
+    pub fn resume(&self, held: &[Held]) {
+        let known = Known { held: held.to_vec(), ..Known::default() };
+        self.executor.resume(known).expect("resumed");
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -58,12 +101,16 @@ impl World {
             tenant: "vision".into(),
             workload: "vgg16".into(),
             name: format!("job {id}"),
-            command: command.iter().map(|word| word.to_string()).collect(),
+            program: command_of(command),
+            run_as: RunAs::Daemon,
             env: BTreeMap::new(),
-            workdir: self.path("."),
-            checkpoint_dir: self.path(&format!("checkpoints/{id}")),
-            fetch: None,
+            workdir: Some(self.path(".")),
+            checkpoints: Checkpoints {
+                own_dir: Some(self.path(&format!("checkpoints/{id}"))),
+                ..Checkpoints::default()
+            },
             devices: devices(1),
+            finished: BTreeSet::new(),
             restart: 0,
             stop_signal: StopSignal::Term,
             grace: Span(20_000),
@@ -88,16 +135,26 @@ impl World {
     }
 
     pub fn start(&self, launch: &Launch) {
-        self.executor.perform(Order::Start(Box::new(launch.clone()))).expect("started");
+        self.executor.order(Order::Start(Box::new(launch.clone())));
     }
 
     pub fn stop(&self, launch: &Launch, why: &str) {
         let (job, generation) = (launch.job, launch.generation);
-        self.executor.perform(Order::Stop { job, generation, why: why.into() }).expect("told");
+        self.executor.order(Order::Stop { job, generation, why: why.into() });
     }
 
     pub fn look(&mut self) {
-        self.seen.extend(self.executor.observe());
+        for (cursor, event) in self.executor.events(self.cursor, Duration::from_millis(5)) {
+            self.cursor = cursor;
+            if let Event::Lease { job, generation, event } = event {
+                self.seen.push(Seen { about: (job, generation), event });
+            }
+        }
+    }
+
+    /// All that was seen is journalled.
+    pub fn acknowledge(&self) {
+        self.executor.order(Order::Acknowledge(self.cursor));
     }
 
     /// Looks until something of the job is seen.
@@ -109,19 +166,23 @@ impl World {
                 return found;
             }
             assert!(start.elapsed() < DEADLINE, "no {what}; seen: {:#?}", self.seen);
-            sleep(Duration::from_millis(5));
         }
     }
 
-    pub fn ending(&mut self, launch: &Launch) -> Ending {
+    fn until_seen<T>(
+        &mut self,
+        what: &str,
+        launch: &Launch,
+        find: impl Fn(&Seen) -> Option<T>,
+    ) -> T {
         let about = (launch.job, launch.generation);
-        let ending = self.until("ending", |world| {
-            world.seen.iter().find_map(|seen| match seen {
-                Observation::Ended { ending, .. } if seen.about() == about => Some(ending.clone()),
-                _ => None,
-            })
-        });
-        self.executor.acknowledge(about.0, about.1);
+        let of = |seen: &&Seen| seen.about == about;
+        self.until(what, |world| world.seen.iter().filter(of).find_map(&find))
+    }
+
+    pub fn ending(&mut self, launch: &Launch) -> Ending {
+        let ending = self.until_seen("ending", launch, Seen::ending);
+        self.acknowledge();
         ending
     }
 
@@ -131,24 +192,13 @@ impl World {
     }
 
     pub fn started(&mut self, launch: &Launch) {
-        let about = (launch.job, launch.generation);
-        let is_start = |seen: &Observation| matches!(seen, Observation::Started { .. });
-        self.until("start", |world| {
-            world.seen.iter().find(|seen| is_start(seen) && seen.about() == about).map(|_| ())
-        });
+        self.until_seen("start", launch, |seen| seen.is_start().then_some(()));
     }
 
     /// Waits until a job has told this many steps.
     pub fn steps(&mut self, launch: &Launch, least: f64) {
-        let about = (launch.job, launch.generation);
-        self.until("progress", |world| {
-            world.seen.iter().find_map(|seen| match seen {
-                Observation::Progress { steps, .. } if seen.about() == about && *steps >= least => {
-                    Some(())
-                }
-                _ => None,
-            })
-        });
+        let is_far = |progress: &Progress| progress.steps >= least;
+        self.until_seen("progress", launch, |seen| seen.progress().filter(is_far));
     }
 
     /// Waits until a file has something in it.
@@ -177,27 +227,40 @@ impl World {
 }
 
 pub fn open(folder: &Path) -> LocalExecutor {
-    open_with(folder, None)
+    LocalExecutor::open(config_in(folder)).expect("an executor")
 }
 
-pub fn open_with(folder: &Path, mps_pipe_dir: Option<PathBuf>) -> LocalExecutor {
-    LocalExecutor::open(LocalConfig {
+pub fn config_in(folder: &Path) -> LocalConfig {
+    LocalConfig {
         dir: folder.join("state"),
         runner: vec![PROGRAM.into(), "runner".into()],
-        devices: devices(4),
-        mps_pipe_dir,
-    })
-    .expect("an executor")
+        devices: gpus("rtx3090-0", 4),
+        mps_pipe_dir: None,
+        checkpoints: CheckpointConfig::default(),
+    }
 }
 
-pub fn devices(count: u32) -> Vec<Device> {
+pub fn gpus(host: &str, count: u32) -> Vec<Device> {
     let device = |index| Device {
-        host: "rtx3090-0".into(),
+        host: host.into(),
         index,
         gpu_type: "rtx3090".into(),
         kind: DeviceKind::Emulated,
     };
     (0..count).map(device).collect()
+}
+
+pub fn devices(count: u32) -> Vec<DeviceId> {
+    gpus("rtx3090-0", count).iter().map(Device::id).collect()
+}
+
+pub fn command_of<T: ToString>(words: &[T]) -> Program {
+    Program::Command(words.iter().map(T::to_string).collect())
+}
+
+/// Where a job leaves its checkpoints.
+pub fn checkpoint_dir(launch: &Launch) -> &Path {
+    launch.checkpoints.own_dir.as_deref().expect("a folder")
 }
 
 /// The same job under its next lease.

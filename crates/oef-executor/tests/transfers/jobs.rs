@@ -1,37 +1,70 @@
 //! Jobs whose checkpoints are brought by their runners.
 
-use crate::common::{PROGRAM, World, devices, is_alive, kill, next, wait_for, with_variable};
+use crate::common::{World, gpus, is_alive, kill, next, wait_for, with_variable};
 use crate::files::{MODEL_BYTES, Pair, noise, tree};
-use crate::hosts::{at, free_port, rsync_daemon, rsync_daemon_in};
+use crate::hosts::{free_port, rsync_daemon, rsync_daemon_in};
 use crate::namespaces::{Cable, HOST_A, SmallDisk, inside};
-use oef_executor::checkpoints::{FetchLimits, Source, Transfer, TransferResult};
-use oef_executor::local::{LocalConfig, LocalExecutor};
-use oef_executor::{Ending, Launch, Observation, Stream};
+use oef_executor::checkpoints::{
+    CheckpointConfig, FetchLimits, Keeping, Transfer, TransferResult, Transport,
+};
+use oef_executor::{CheckpointLocation, Checkpoints, Device, Ending, Launch, LeaseEvent, Stream};
 use oef_sched::Span;
 use rustix::process::Signal;
 use std::fs;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// A job that says what it finds of its checkpoint.
-fn job(world: &World, pair: &Pair, source: Source) -> Launch {
-    let mut launch = world.script(7, "wc -c < $OEF_CHECKPOINT_DIR/model.bin");
-    launch.checkpoint_dir = pair.live();
-    launch.fetch = Some(pair.fetch(source));
-    launch
+/// An executor whose host is `b`, and whose checkpoints are in the folders of a pair.
+fn world(pair: &Pair, address: Option<String>, kib_per_second: Option<u64>) -> World {
+    world_on(pair, address, kib_per_second, Vec::new())
 }
 
-fn slowly(mut launch: Launch) -> Launch {
-    if let Some(fetch) = &mut launch.fetch {
-        fetch.limits.kib_per_second = Some(400);
-    }
+/// The same with a runner elsewhere.
+fn world_on(
+    pair: &Pair,
+    address: Option<String>,
+    kib_per_second: Option<u64>,
+    inside: Vec<String>,
+) -> World {
+    let node_dir = Some(pair.home.path().join("{host}"));
+    let silence = if inside.is_empty() { Span(20_000) } else { Span(3000) };
+    let tries = if inside.is_empty() { 1 } else { FetchLimits::default().tries };
+    let limits = FetchLimits { time: Span(60_000), silence, tries, kib_per_second };
+    World::with(|mut config| {
+        config.runner.splice(..0, inside.iter().map(|word| word.into()));
+        config.devices = gpus("b", 1);
+        config.checkpoints = CheckpointConfig {
+            place: Keeping::Node,
+            node_dir,
+            transport: if address.is_some() { Transport::Rsync } else { Transport::Folder },
+            address,
+            limits,
+            ..CheckpointConfig::default()
+        };
+        config
+    })
+}
+
+fn at(port: u16) -> Option<String> {
+    Some(format!("rsync://127.0.0.1:{port}/oef"))
+}
+
+/// A job that says what it finds of its checkpoint, which is on `a`.
+fn job(world: &World) -> Launch {
+    let mut launch = world.script(7, "wc -c < $OEF_CHECKPOINT_DIR/model.bin");
+    launch.devices = gpus("b", 1).iter().map(Device::id).collect();
+    launch.checkpoints = Checkpoints {
+        last: Some(CheckpointLocation::Host("a".into())),
+        is_known: true,
+        ..Checkpoints::default()
+    };
     launch
 }
 
 fn details(world: &World) -> Vec<&str> {
     let mut found = Vec::new();
     for seen in &world.seen {
-        if let Observation::Preparing { detail, .. } = seen {
+        if let LeaseEvent::Preparing(detail) = &seen.event {
             found.push(detail.as_str());
         }
     }
@@ -39,23 +72,27 @@ fn details(world: &World) -> Vec<&str> {
 }
 
 fn transfers(world: &World) -> Vec<Transfer> {
-    let transfer = |seen: &Observation| match seen {
-        Observation::Transferred { transfer, .. } => Some(*transfer),
+    let transfer = |event: &LeaseEvent| match event {
+        LeaseEvent::Transferred(transfer) => Some(*transfer),
         _ => None,
     };
-    world.seen.iter().filter_map(transfer).collect()
+    world.seen.iter().filter_map(|seen| transfer(&seen.event)).collect()
 }
+
+/// Slow enough to be cut in the middle.
+const SLOWLY: Option<u64> = Some(400);
 
 #[test]
 fn a_job_starts_when_its_checkpoint_is_there() {
-    let (mut world, pair) = (World::new(), Pair::new().with_last_good());
+    let pair = Pair::new().with_last_good();
     let daemon = rsync_daemon(&pair.home.path().join("a"), "");
-    let launch = job(&world, &pair, at(daemon.port));
+    let mut world = world(&pair, at(daemon.port), None);
+    let launch = job(&world);
     assert_eq!(world.run(&launch), Ending::Finished);
     assert_eq!(world.output(&launch, 0, Stream::Out).trim(), MODEL_BYTES.to_string());
     pair.is_whole();
     let said = details(&world).last().copied().unwrap_or_default().to_string();
-    let begins = "has its checkpoint from a-0: 6.0 MiB, of which 6.0 MiB had to be sent, in ";
+    let begins = "has its checkpoint from a: 6.0 MiB, of which 6.0 MiB had to be sent, in ";
     assert!(said.starts_with(begins), "{said}");
     let transfers = transfers(&world);
     let [Transfer { result: TransferResult::Brought, bytes, .. }] = transfers[..] else {
@@ -70,48 +107,72 @@ fn a_job_is_given_back_by_a_host_that_cannot_take_its_checkpoint() {
     if !inside("jobs::a_job_is_given_back_by_a_host_that_cannot_take_its_checkpoint") {
         return;
     }
-    let (mut world, pair) = (World::new(), Pair::new());
+    let pair = Pair::new();
     let _disk = SmallDisk::new(&pair.home.path().join("b"), 64 << 10);
     let pair = pair.with_last_good();
     fs::write(pair.home.path().join("b/full"), vec![0; 1 << 20]).expect_err("full");
-    let launch = job(&world, &pair, Source::Folder { path: pair.source() });
+    let mut world = world(&pair, None, None);
+    let launch = job(&world);
     let ending = world.run(&launch);
     let Ending::Refused { why } = &ending else { panic!("{ending:?}") };
     assert!(why.contains("No space left"), "{why}");
     pair.has_last_good();
 }
 
+/// A full disk is no failure of a job that has nothing to bring, either: it waits for room.
+#[test]
+fn a_job_waits_for_room_for_its_checkpoints() {
+    if !inside("jobs::a_job_waits_for_room_for_its_checkpoints") {
+        return;
+    }
+    let (mut world, pair) = (World::new(), Pair::new());
+    let small = pair.home.path().join("b");
+    let _disk = SmallDisk::new(&small, 64 << 10);
+    fs::write(small.join("full"), vec![0; 1 << 20]).expect_err("full");
+    let (mut job, mut stopped) = (world.script(1, "true"), world.script(2, "true"));
+    for launch in [&mut job, &mut stopped] {
+        launch.checkpoints.own_dir = Some(small.join(launch.job.to_string()));
+        world.start(launch);
+    }
+    let waits = |said: &&str| said.starts_with("waits for the system") && said.contains("No space");
+    world.until("both to wait", |world| {
+        (details(world).iter().filter(|said| waits(said)).count() == 2).then_some(())
+    });
+    world.stop(&stopped, "cancelled");
+    let never = Ending::Stopped { detail: "cancelled; it had not begun".into() };
+    assert_eq!(world.ending(&stopped), never);
+    fs::remove_file(small.join("full")).expect("removed");
+    assert_eq!(world.ending(&job), Ending::Finished);
+}
+
 #[test]
 fn two_jobs_fetch_at_once() {
-    let mut world = World::new();
     let pairs = [Pair::new().with_last_good(), Pair::new().with_last_good()];
     let module = |pair: &Pair| rsync_daemon(&pair.home.path().join("a"), "");
     let daemons = pairs.each_ref().map(module);
-    let mut launches = Vec::new();
-    for (id, (pair, daemon)) in (1..).zip(pairs.iter().zip(&daemons)) {
-        let mut launch = slowly(job(&world, pair, at(daemon.port)));
-        launch.job = oef_sched::JobId(id);
-        world.start(&launch);
-        launches.push(launch);
-    }
+    let [mut first, mut second] = [0, 1].map(|i| world(&pairs[i], at(daemons[i].port), SLOWLY));
+    let (one, other) = (job(&first), job(&second));
+    first.start(&one);
+    second.start(&other);
     wait_for("bytes of both", || pairs.iter().all(|pair| pair.half() > 0));
-    world.stop(&launches[0], "others are owed more");
-    assert!(matches!(world.ending(&launches[0]), Ending::Stopped { .. }));
+    first.stop(&one, "others are owed more");
+    assert!(matches!(first.ending(&one), Ending::Stopped { .. }));
     pairs[0].has_last_good();
-    assert_eq!(world.ending(&launches[1]), Ending::Finished);
+    assert_eq!(second.ending(&other), Ending::Finished);
     pairs[1].is_whole();
-    let results: Vec<_> = transfers(&world).iter().map(|transfer| transfer.result).collect();
+    let results = [&first, &second].map(|world| transfers(world)[0].result);
     assert_eq!(results, [TransferResult::Stopped, TransferResult::Brought]);
 }
 
 #[test]
 fn a_job_is_not_started_from_nothing() {
-    let (mut world, pair) = (World::new(), Pair::new().with_last_good());
-    let launch = job(&world, &pair, at(free_port()));
+    let pair = Pair::new().with_last_good();
+    let mut world = world(&pair, at(free_port()), None);
+    let launch = job(&world);
     let ending = world.run(&launch);
     let Ending::Refused { why } = &ending else { panic!("{ending:?}") };
-    assert!(why.contains("could not be brought from a-0: the connection broke"), "{why}");
-    assert!(!world.seen.iter().any(|seen| matches!(seen, Observation::Started { .. })));
+    assert!(why.contains("could not be brought from a: the connection broke"), "{why}");
+    assert!(!world.seen.iter().any(|seen| seen.is_start()));
     let results: Vec<_> = transfers(&world).iter().map(|transfer| transfer.result).collect();
     assert_eq!(results, [TransferResult::Failed]);
     pair.has_last_good();
@@ -119,23 +180,25 @@ fn a_job_is_not_started_from_nothing() {
 
 #[test]
 fn a_job_that_never_had_one_starts_without() {
-    let (mut world, pair) = (World::new(), Pair::new().with_last_good());
+    let pair = Pair::new().with_last_good();
     fs::remove_dir_all(pair.source()).expect("removed");
-    let mut launch = job(&world, &pair, Source::Folder { path: pair.source() });
-    launch.fetch.as_mut().expect("a fetch").is_known = false;
+    let mut world = world(&pair, None, None);
+    let mut launch = job(&world);
+    launch.checkpoints.is_known = false;
     assert_eq!(world.run(&launch), Ending::Finished);
     let said = details(&world).last().copied().unwrap_or_default().to_string();
-    assert_eq!(said, "found no checkpoint at a-0: starts with what is here");
+    assert_eq!(said, "found no checkpoint at a: starts with what is here");
 }
 
 #[test]
 fn a_job_that_is_stopped_while_it_fetches_ends_at_once() {
-    let (mut world, pair) = (World::new(), Pair::new().with_last_good());
+    let pair = Pair::new().with_last_good();
     let daemon = rsync_daemon(&pair.home.path().join("a"), "");
-    let launch = slowly(job(&world, &pair, at(daemon.port)));
+    let mut world = world(&pair, at(daemon.port), SLOWLY);
+    let launch = job(&world);
     world.start(&launch);
     world.until("how far it is", |world| {
-        let said = |said: &&str| said.starts_with("brings its checkpoint from a-0: ");
+        let said = |said: &&str| said.starts_with("brings its checkpoint from a: ");
         details(world).iter().any(said).then_some(())
     });
     world.stop(&launch, "others are owed more");
@@ -148,9 +211,10 @@ fn a_job_that_is_stopped_while_it_fetches_ends_at_once() {
 
 #[test]
 fn a_runner_that_is_killed_leaves_the_old_one_and_what_came() {
-    let (mut world, pair) = (World::new(), Pair::new().with_last_good());
+    let pair = Pair::new().with_last_good();
     let daemon = rsync_daemon(&pair.home.path().join("a"), "");
-    let launch = slowly(job(&world, &pair, at(daemon.port)));
+    let mut world = world(&pair, at(daemon.port), SLOWLY);
+    let launch = job(&world);
     world.start(&launch);
     wait_for("bytes", || pair.half() > 500_000);
     let variable = format!("OEF_RUN_DIR={}", world.run_dir(&launch).display());
@@ -169,7 +233,7 @@ fn a_runner_that_is_killed_leaves_the_old_one_and_what_came() {
     let here = pair.half();
     assert!(here > 0);
 
-    let again = next(&job(&world, &pair, at(daemon.port)));
+    let again = next(&launch);
     assert_eq!(world.run(&again), Ending::Finished);
     pair.is_whole();
     assert!(matched(&world, &again) > here / 10 * 9, "{here} were here");
@@ -177,9 +241,10 @@ fn a_runner_that_is_killed_leaves_the_old_one_and_what_came() {
 
 #[test]
 fn an_rsync_whose_runner_alone_is_killed_does_not_go_on() {
-    let (mut world, pair) = (World::new(), Pair::new().with_last_good());
+    let pair = Pair::new().with_last_good();
     let daemon = rsync_daemon(&pair.home.path().join("a"), "");
-    let launch = slowly(job(&world, &pair, at(daemon.port)));
+    let mut world = world(&pair, at(daemon.port), SLOWLY);
+    let launch = job(&world);
     world.start(&launch);
     wait_for("bytes", || pair.half() > 0);
     let variable = format!("OEF_RUN_DIR={}", world.run_dir(&launch).display());
@@ -194,7 +259,7 @@ fn an_rsync_whose_runner_alone_is_killed_does_not_go_on() {
 /// A checkpoint of two files that belong together, at every instant the old ones or the new ones.
 #[test]
 fn wherever_a_runner_is_killed_the_old_or_the_new_one_is_there() {
-    let (mut world, pair) = (World::new(), Pair::new());
+    let pair = Pair::new();
     let daemon = rsync_daemon(&pair.home.path().join("a"), "");
     let version = |version: u64| {
         pair.write("model.bin", &noise(version, 200_000));
@@ -202,7 +267,8 @@ fn wherever_a_runner_is_killed_the_old_or_the_new_one_is_there() {
         tree(&pair.source())
     };
     let mut good = version(1);
-    let mut launch = job(&world, &pair, at(daemon.port));
+    let mut world = world(&pair, at(daemon.port), None);
+    let mut launch = job(&world);
     assert_eq!(world.run(&launch), Ending::Finished);
     let (mut old, mut new) = (0, 0);
     for round in 2..26 {
@@ -246,18 +312,10 @@ fn between_two_hosts_whose_cable_is_pulled() {
     let module = pair.home.path().join("a");
     let daemon = rsync_daemon_in(&cable.service(), HOST_A, &module, "");
     cable.until_answered(daemon.port);
-    let mut world = World::new();
-    let mut runner: Vec<_> = cable.enter_b().iter().map(|word| word.into()).collect();
-    runner.extend([PROGRAM.into(), "runner".into()]);
-    let dir = world.path("hosts");
-    let config = LocalConfig { dir, runner, devices: devices(1), mps_pipe_dir: None };
-    world.executor = LocalExecutor::open(config).expect("an executor");
-
-    let url = format!("rsync://{HOST_A}:{}/oef/7", daemon.port);
-    let mut launch = slowly(job(&world, &pair, Source::Daemon { url, password_file: None }));
-    let limits = FetchLimits { silence: Span(3000), ..FetchLimits::default() };
-    launch.fetch.as_mut().expect("a fetch").limits =
-        FetchLimits { kib_per_second: Some(1000), ..limits };
+    let inside: Vec<String> = cable.enter_b().iter().map(|word| word.to_string()).collect();
+    let address = format!("rsync://{HOST_A}:{}/oef", daemon.port);
+    let mut world = world_on(&pair, Some(address), Some(1000), inside);
+    let launch = job(&world);
     world.start(&launch);
     wait_for("bytes", || pair.half() > MODEL_BYTES as u64 / 4);
     cable.cut();
@@ -270,7 +328,7 @@ fn between_two_hosts_whose_cable_is_pulled() {
     cable.mend();
     assert_eq!(world.ending(&launch), Ending::Finished);
     pair.is_whole();
-    let log = fs::read_to_string(world.path("hosts/runs/7/1/runner.log")).expect("a log");
+    let log = fs::read_to_string(world.run_dir(&launch).join("runner.log")).expect("a log");
     assert!(read_matched(&log) > here / 10 * 9, "{here} were here: {log}");
 }
 

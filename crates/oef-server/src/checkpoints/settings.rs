@@ -2,12 +2,11 @@
 
 use super::bandwidth::Bandwidth;
 use crate::config::Length;
+use oef_executor::checkpoints::{CheckpointConfig, FetchLimits, HOST, Keeping, Transport};
+use oef_sched::Span;
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// What stands for a host's name in a setting.
-pub(crate) const HOST: &str = "{host}";
 
 /// Where checkpoints are, and how they are moved.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -39,8 +38,8 @@ pub struct CheckpointSettings {
 
 impl Default for CheckpointSettings {
     fn default() -> Self {
-        let limits = oef_executor::checkpoints::FetchLimits::default();
-        let length = |span: oef_sched::Span| Length(Duration::from_millis(span.0));
+        let limits = FetchLimits::default();
+        let length = |span: Span| Length(Duration::from_millis(span.0));
         CheckpointSettings {
             place: Keeping::Shared,
             node_dir: None,
@@ -58,42 +57,27 @@ impl Default for CheckpointSettings {
     }
 }
 
-/// Where jobs leave their checkpoints.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Keeping {
-    /// In one folder for each job, which all hosts see.
-    #[default]
-    Shared,
-    /// On the host that ran the job last.
-    Node,
-}
-
-/// How a host reaches another's checkpoints.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Transport {
-    /// As a folder: hosts that share a machine.
-    #[default]
-    Folder,
-    /// By ssh.
-    Ssh,
-    /// From an rsync daemon.
-    Rsync,
-}
-
-impl Transport {
-    /// Where a host is reached if nothing else is said.
-    pub(crate) fn usual_address(self) -> &'static str {
-        match self {
-            Transport::Folder => "",
-            Transport::Ssh => HOST,
-            Transport::Rsync => "rsync://{host}/oef",
+impl CheckpointSettings {
+    /// As the executor takes them.
+    pub fn for_executor(&self) -> CheckpointConfig {
+        let span = |length: Length| Span::from_seconds(length.0.as_secs_f64());
+        CheckpointConfig {
+            place: self.place,
+            node_dir: self.node_dir.clone(),
+            transport: self.transport,
+            address: self.address.clone(),
+            ssh_options: self.ssh_options.clone(),
+            password_file: self.password_file.clone(),
+            limits: FetchLimits {
+                time: span(self.time_limit),
+                silence: span(self.silence),
+                kib_per_second: self.bandwidth.map(|rate| rate.kib_per_second),
+                tries: self.tries,
+            },
+            stale: self.stale,
         }
     }
-}
 
-impl CheckpointSettings {
     /// What the types alone do not forbid: the key, and what is wrong with it.
     pub(crate) fn problems(&self) -> Vec<(&'static str, String)> {
         let mut found = Vec::new();

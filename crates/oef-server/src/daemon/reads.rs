@@ -285,9 +285,7 @@ fn log_problem(id: u64, error: &ExecutorError) -> Problem {
         ExecutorError::NoOutput(_) => Kind::NotFound
             .problem(format!("job {id} has written nothing: it was never started"))
             .hint(format!("`oef why {id}` says what it waits for")),
-        ExecutorError::UnknownRun { .. } | ExecutorError::NoSuchWorker { .. } => {
-            Kind::NotFound.problem(error.to_string())
-        }
+        ExecutorError::NoSuchWorker { .. } => Kind::NotFound.problem(error.to_string()),
         other => Kind::Internal.problem(other.to_string()),
     }
 }

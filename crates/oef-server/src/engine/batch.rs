@@ -1,7 +1,6 @@
 //! What is journalled together, applied together and answered together.
 
 use super::command::Done;
-use super::hands::{Task, sentence};
 use super::message::Reply;
 use super::prepare::problem_of;
 use super::run::Engine;
@@ -10,8 +9,8 @@ use crate::problem::{Kind, More};
 use crate::store::{NewRecord, StoreError};
 use crate::world::{Action, Change, Record, Rejection, World};
 use oef_api::types::{JobState, Problem, Submitted};
-use oef_executor::Order;
-use oef_sched::{Generation, JobId, Time};
+use oef_executor::{Order, sentence};
+use oef_sched::Time;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -53,8 +52,8 @@ impl Batch {
 #[derive(Default)]
 struct Staged {
     records: Vec<Record>,
-    /// What the executor has to do once they are durable; or who cannot be started.
-    tasks: Vec<Result<Task, (JobId, Generation)>>,
+    /// What the executor has to do once they are durable.
+    orders: Vec<Order>,
 }
 
 impl Engine {
@@ -85,15 +84,7 @@ impl Engine {
             return false;
         }
         self.publish(&staged.records);
-        for task in staged.tasks {
-            match task {
-                Ok(task) => drop(self.hands.send(task)),
-                Err((job, generation)) => {
-                    let why = "its GPUs are not here any more".into();
-                    self.observations.not_started(job, generation, false, why);
-                }
-            }
-        }
+        staged.orders.into_iter().for_each(|order| self.executor.order(order));
         for (index, reply, done) in batch.waiting {
             let _ = reply.send(match &results[index] {
                 Ok(()) => Ok(done),
@@ -114,7 +105,8 @@ impl Engine {
         let actions = self.world.apply(&record).inspect_err(|rejection| {
             tracing::debug!(kind = record.change.kind(), %rejection, "record refused");
         })?;
-        staged.tasks.extend(actions.iter().map(|action| self.task(&self.world, action)));
+        let orders = actions.iter().filter_map(|action| self.order(&self.world, action));
+        staged.orders.extend(orders.chain(retired(&self.world, &record.change)));
         staged.records.push(record);
         Ok(())
     }
@@ -189,29 +181,24 @@ impl Engine {
         }
     }
 
-    /// What the executor has to do for an action; or who cannot be started.
-    fn task(&self, world: &World, action: &Action) -> Result<Task, (JobId, Generation)> {
-        Ok(match action {
-            Action::Start { job, generation } => {
-                let cannot = (*job, *generation);
-                let entry = world.jobs.get(job).ok_or(cannot)?;
+    /// What the executor has to do for an action; none: its job is gone.
+    fn order(&self, world: &World, action: &Action) -> Option<Order> {
+        Some(match action {
+            Action::Start { job, .. } => {
+                let entry = world.jobs.get(job)?;
                 if entry.restarts == 0 {
                     let waited = world.sched.now().since(entry.submitted);
                     self.metrics.measure(Measure::Waited(Duration::from_millis(waited.0)));
                 }
-                let dir = self.site.job_dir(*job);
-                let launch = Box::new(self.site.launch(world, *job).ok_or(cannot)?);
-                Task::Start { launch, dir, script: entry.spec.script.clone() }
+                Order::Start(Box::new(self.site.launch(world, *job)?))
             }
             Action::Keep { job, generation, until } => {
-                let (job, generation, until) = (*job, *generation, *until);
-                Task::Order(Order::Keep { job, generation, until })
+                Order::Keep { job: *job, generation: *generation, until: *until }
             }
             Action::Stop { job, generation, why } => {
-                let (job, generation, why) = (*job, *generation, why.clone());
-                Task::Order(Order::Stop { job, generation, why })
+                Order::Stop { job: *job, generation: *generation, why: why.clone() }
             }
-            Action::Forget { job } => self.site.forget(*job),
+            Action::Forget { job } => Order::Forget(*job),
         })
     }
 
@@ -257,6 +244,13 @@ impl Engine {
         }
         self.published = world.next_event;
     }
+}
+
+/// Whether a job has ended for good by this.
+fn retired(world: &World, change: &Change) -> Option<Order> {
+    let (Change::Ended { job, .. } | Change::Cancelled { job, .. }) = change else { return None };
+    let entry = world.jobs.get(job)?;
+    entry.state.is_final().then_some(Order::Retire(*job))
 }
 
 /// What callers are told when the journal cannot be written.

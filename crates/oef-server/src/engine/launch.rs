@@ -1,62 +1,32 @@
 //! From what the world says about a job to what the executor needs to start it.
 
-use super::hands::Task;
-use crate::checkpoints::{Place, Places, host_of_gone};
-use crate::world::{JobEntry, World};
-use oef_api::types::{GpuRef, StopSignal};
-use oef_executor::{Device, DeviceKind, Held, Launch};
-use oef_sched::{JobId, NodeSpec, Span};
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use super::nodes::Nodes;
+use crate::world::{JobEntry, RunEnding, World};
+use oef_api::types::StopSignal;
+use oef_executor::{CheckpointLocation, Checkpoints, Held, Known, Launch, Program, RunAs};
+use oef_sched::{JobId, Span};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// What all jobs of this daemon have in common.
 #[derive(Clone, Debug)]
 pub(super) struct Site {
-    /// The state folder, absolute.
-    pub dir: PathBuf,
     /// Variables for every job.
     pub env: BTreeMap<String, String>,
-    /// The GPUs of each node, by position.
-    pub nodes: BTreeMap<String, Vec<Device>>,
-    /// Where checkpoints are.
-    pub places: Places,
+    /// The nodes as the executor tells them.
+    pub nodes: Nodes,
     /// Output that is kept of each worker's stream.
     pub log_limit_bytes: u64,
 }
 
 impl Site {
-    /// The folder of a job.
-    pub fn job_dir(&self, job: JobId) -> PathBuf {
-        self.dir.join("jobs").join(job.to_string())
-    }
-
-    /// A job as its current run is to be started; none: it has no run, or its GPUs are not here.
+    /// A job as its current run is to be started; none: it has no run.
     pub fn launch(&self, world: &World, id: JobId) -> Option<Launch> {
-        let gpus = &world.jobs.get(&id)?.run()?.gpus;
-        let devices: Option<Vec<Device>> = gpus.iter().map(|gpu| self.device(gpu)).collect();
-        self.launch_on(world, id, devices?)
-    }
-
-    fn device(&self, gpu: &GpuRef) -> Option<Device> {
-        self.nodes.get(&gpu.node)?.get(gpu.index as usize).cloned()
-    }
-
-    fn launch_on(&self, world: &World, id: JobId, devices: Vec<Device>) -> Option<Launch> {
         let job = world.jobs.get(&id)?;
         let run = job.run()?;
-        let dir = self.job_dir(id);
         let spec = &job.spec;
         let mut env = self.env.clone();
         env.extend(spec.env.clone());
-        let place = devices.first().and_then(|first| self.places.wanted(job, &first.host));
-        let checkpoint_dir = match (&spec.checkpoint_dir, &place) {
-            // Never the job's own, which others may need.
-            _ if spec.probe.is_some() => dir.join("probe"),
-            (Some(own), _) => PathBuf::from(own),
-            (None, Some(place)) => self.places.folder(id, place),
-            (None, None) => self.places.folder(id, &Place::Shared),
-        };
-        let workdir = spec.workdir.as_ref().map_or_else(|| dir.join("work"), PathBuf::from);
         let grace = spec.grace_s.map(Span::from_seconds);
         Some(Launch {
             job: id,
@@ -64,13 +34,17 @@ impl Site {
             tenant: job.tenant().into(),
             workload: job.workload_name().into(),
             name: job.name().into(),
-            command: command(job, &dir),
+            program: match &spec.script {
+                Some(text) => Program::Script(text.clone().into_bytes()),
+                None => Program::Command(spec.command.clone()),
+            },
+            run_as: RunAs::Daemon,
             env,
-            workdir,
-            checkpoint_dir,
-            fetch: place.and_then(|place| self.places.fetch(id, job, &place)),
-            devices,
+            workdir: spec.workdir.as_ref().map(PathBuf::from),
+            checkpoints: checkpoints(job),
+            devices: run.gpus.iter().map(|gpu| self.nodes.device(gpu)).collect(),
             restart: job.restarts,
+            finished: job.finished.clone(),
             stop_signal: stop_signal(spec.stop_signal),
             grace: grace.unwrap_or(Span(world.settings.grace_ms)),
             max_run: time_left(job),
@@ -86,71 +60,57 @@ impl Site {
         })
     }
 
-    /// The host that has the checkpoints of a job's current run; none: they are where all hosts see them.
-    pub fn checkpoint_host(&self, world: &World, id: JobId) -> Option<String> {
-        let job = world.jobs.get(&id)?;
-        let gpu = job.run()?.gpus.first()?;
-        let first = self.device(gpu).unwrap_or_else(|| gone(gpu));
-        match self.places.wanted(job, &first.host)? {
-            Place::Shared => None,
-            Place::Host(host) => Some(host),
+    /// What the world knows of jobs and leases.
+    pub fn known(&self, world: &World) -> Known {
+        let runs = |job: &JobEntry| job.run().is_some() && !job.state.is_final();
+        let held = world.jobs.iter().filter(|(_, job)| runs(job)).filter_map(|(&id, job)| {
+            let stop = job.run().and_then(|run| run.stop.clone());
+            Some(Held { launch: self.launch(world, id)?, stop })
+        });
+        let ended = world.jobs.iter().filter(|(_, job)| job.state.is_final());
+        Known {
+            held: held.collect(),
+            jobs: world.jobs.keys().copied().collect(),
+            retired: ended.map(|(&id, _)| id).collect(),
+            next: JobId(world.next_job),
         }
     }
+}
 
-    /// The name of the machine of each node.
-    pub fn hosts(&self) -> BTreeMap<String, String> {
-        let host = |devices: &[Device]| devices.first().map(|device| device.host.clone());
-        self.nodes
-            .iter()
-            .filter_map(|(node, devices)| Some((node.clone(), host(devices)?)))
-            .collect()
-    }
-
-    /// Removes everything that is kept of a job outside the journal.
-    pub fn forget(&self, job: JobId) -> Task {
-        Task::Forget { job, dir: self.job_dir(job), copies: self.copies(job) }
-    }
-
-    /// Every folder in which a copy of a job's checkpoints may be, beside the one in its own folder.
-    fn copies(&self, job: JobId) -> Vec<PathBuf> {
-        let hosts: BTreeSet<String> = self.hosts().into_values().collect();
-        hosts.into_iter().map(|host| self.places.folder(job, &Place::Host(host))).collect()
-    }
-
-    /// The leases that the world says are held.
-    pub fn held(&self, world: &World) -> Vec<Held> {
-        let runs = |job: &JobEntry| job.run().is_some() && !job.state.is_final();
-        let ids = world.jobs.iter().filter(|(_, job)| runs(job)).map(|(&id, job)| (id, job));
-        ids.filter_map(|(id, job)| {
-            let run = job.run()?;
-            let devices = run.gpus.iter().map(|gpu| self.device(gpu).unwrap_or_else(|| gone(gpu)));
-            let launch = self.launch_on(world, id, devices.collect())?;
-            Some(Held { launch, stop: run.stop.clone() })
-        })
-        .collect()
+/// Where the executor finds a job's checkpoints, and whether it has to.
+fn checkpoints(job: &JobEntry) -> Checkpoints {
+    Checkpoints {
+        own_dir: job.spec.checkpoint_dir.as_ref().map(PathBuf::from),
+        last: last_location(job),
+        is_known: has_saved(job),
+        saved: saved_steps(job),
     }
 }
 
-/// A GPU that is not here any more. Whoever runs on it is found again all the same, to be stopped.
-fn gone(gpu: &GpuRef) -> Device {
-    Device {
-        host: host_of_gone(&gpu.node).into(),
-        index: gpu.index,
-        gpu_type: gpu.gpu_type.clone(),
-        kind: DeviceKind::Emulated,
+/// Where the last good checkpoints of a job are; none: it never ran.
+fn last_location(job: &JobEntry) -> Option<CheckpointLocation> {
+    let has_run = || job.telemetry.steps > 0.0 || job.runs.iter().any(|run| run.started.is_some());
+    match &job.home {
+        Some(home) => {
+            let host = home.host.clone();
+            Some(host.map_or(CheckpointLocation::Shared, CheckpointLocation::Host))
+        }
+        // It ran before anybody wrote down where.
+        None if has_run() => Some(CheckpointLocation::Shared),
+        None => None,
     }
 }
 
-/// Where a job's script is kept.
-pub(super) fn script_path(dir: &Path) -> PathBuf {
-    dir.join("script")
+/// Whether the job has said that it saved its work: in its progress, or by its exit code.
+fn has_saved(job: &JobEntry) -> bool {
+    let by_code = |ending: Option<RunEnding>| ending == Some(RunEnding::Checkpointed);
+    saved_steps(job) > 0.0 || job.runs.iter().any(|run| by_code(run.ending))
 }
 
-fn command(job: &JobEntry, dir: &Path) -> Vec<String> {
-    match &job.spec.script {
-        Some(_) => vec![script_path(dir).to_string_lossy().into_owned()],
-        None => job.spec.command.clone(),
-    }
+/// The greatest step that a checkpoint was told to hold.
+fn saved_steps(job: &JobEntry) -> f64 {
+    let told = job.telemetry.checkpoint.unwrap_or(0.0);
+    job.home.as_ref().map_or(told, |home| home.saved.max(told))
 }
 
 /// What is left of a job's maximum run time. None left is a moment, so that its end is told like any other.
@@ -168,34 +128,56 @@ fn stop_signal(signal: StopSignal) -> oef_executor::StopSignal {
     }
 }
 
-/// The executor's devices as nodes of the cluster. A host that is known with other GPUs gets another name:
-/// for the scheduler it is another machine.
-pub(super) fn nodes_of(
-    world: &World,
-    devices: Vec<Device>,
-) -> BTreeMap<String, (NodeSpec, Vec<Device>)> {
-    let mut hosts: BTreeMap<(String, String), Vec<Device>> = BTreeMap::new();
-    for device in devices {
-        let key = (device.host.clone(), device.gpu_type.clone());
-        hosts.entry(key).or_default().push(device);
-    }
-    let mut nodes: BTreeMap<String, (NodeSpec, Vec<Device>)> = BTreeMap::new();
-    for ((host, gpu_type), mut devices) in hosts {
-        devices.sort_by_key(|device| device.index);
-        let gpus = u32::try_from(devices.len()).unwrap_or(u32::MAX);
-        let plain = NodeSpec { name: host.clone(), gpu_type: gpu_type.clone(), gpus };
-        let is_free = is_same_or_new(world, &plain) && !nodes.contains_key(&host);
-        let name = if is_free { host } else { format!("{host}:{gpus}x{gpu_type}") };
-        nodes.insert(name.clone(), (NodeSpec { name, ..plain }, devices));
-    }
-    nodes
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::lives::new_entry;
+    use crate::world::{Home, RunEntry};
+    use oef_sched::{Generation, Time, WorkloadKey};
 
-fn is_same_or_new(world: &World, spec: &NodeSpec) -> bool {
-    let cluster = world.sched.cluster();
-    let known = cluster.node_named(&spec.name).and_then(|id| cluster.nodes().get(id.0));
-    known.is_none_or(|node| {
-        node.gpus() == spec.gpus as usize
-            && cluster.types().get(node.gpu_type().0) == Some(&spec.gpu_type)
-    })
+    fn job(home: Option<Option<&str>>, checkpoint: Option<f64>) -> JobEntry {
+        let mut job = new_entry(Default::default(), WorkloadKey(0), Time(1));
+        job.home = home.map(|host| Home {
+            host: host.map(String::from),
+            since: Time(5),
+            ..Home::default()
+        });
+        job.telemetry.checkpoint = checkpoint;
+        job
+    }
+
+    #[test]
+    fn where_checkpoints_are_by_the_journal() {
+        use CheckpointLocation::{Host, Shared};
+        assert_eq!(checkpoints(&job(None, None)), Checkpoints::default(), "it never ran");
+        let on_host = checkpoints(&job(Some(Some("a-0")), Some(3.0)));
+        let a = Host("a-0".into());
+        assert_eq!((on_host.last, on_host.is_known, on_host.saved), (Some(a), true, 3.0));
+        let shared = checkpoints(&job(Some(None), Some(0.0)));
+        assert_eq!((shared.last, shared.is_known), (Some(Shared), false));
+        // One of an older version has its checkpoint in the shared folder.
+        let mut old = job(None, Some(3.0));
+        old.telemetry.steps = 4.0;
+        assert_eq!(checkpoints(&old).last, Some(Shared));
+    }
+
+    #[test]
+    fn a_job_says_by_its_exit_code_too_that_it_saved() {
+        let mut saved = job(Some(Some("a-0")), None);
+        assert!(!has_saved(&saved));
+        saved.runs.push(RunEntry {
+            generation: Generation(1),
+            gpus: Vec::new(),
+            rate: 1.0,
+            until: Time(9),
+            steps_before: 0.0,
+            began: Time(2),
+            started: Some(Time(3)),
+            stop: None,
+            ended: Some(Time(9)),
+            ending: Some(RunEnding::Checkpointed),
+            detail: None,
+        });
+        assert!(has_saved(&saved));
+    }
 }

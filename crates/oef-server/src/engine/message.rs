@@ -4,8 +4,8 @@ use super::command::{Command, Done};
 use crate::caller::Caller;
 use crate::daemon::StopJobs;
 use oef_api::types::Problem;
-use oef_executor::Observation;
-use oef_sched::{Answer, Generation, JobId};
+use oef_executor::{Cursor, Event};
+use oef_sched::Answer;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -24,19 +24,8 @@ pub(crate) enum Message {
         /// Who waits for the answer.
         reply: Reply,
     },
-    /// The executor saw something.
-    Observed(Vec<Observation>),
-    /// The executor could not start a job, and nothing of it runs.
-    NotStarted {
-        /// The job.
-        job: JobId,
-        /// Of its lease.
-        generation: Generation,
-        /// Whether another try would fail as well.
-        impossible: bool,
-        /// Why.
-        detail: String,
-    },
+    /// The executor tells what happened.
+    Happened(Vec<(Cursor, Event)>),
     /// Shares were computed.
     Solved {
         /// The shares.

@@ -1,18 +1,18 @@
 //! The one thread that owns time and order.
 //!
-//! Commands and observations come in as messages. What is there is taken together: checked against the
-//! world, journalled in one transaction, and only then applied, performed and answered. Whatever may take
-//! long happens on other threads: the executor's orders and observations (`hands`), shares (`solver`),
-//! snapshots and the documents of rounds (`scribe`).
+//! Commands and the executor's events come in as messages. What is there is taken together: checked against the
+//! world, journalled in one transaction, and only then applied, ordered and answered. Whatever may take
+//! long happens elsewhere: orders in the executor, which tells what became of them (`watcher`), shares on a thread
+//! (`solver`), snapshots and the documents of rounds on another (`scribe`).
 
 mod batch;
 mod checks;
 mod clock;
 mod command;
 mod environment;
-mod hands;
 mod launch;
 mod message;
+mod nodes;
 mod observations;
 mod parties;
 mod prepare;
@@ -25,6 +25,8 @@ mod solver;
 mod submission;
 #[cfg(test)]
 mod tests;
+mod threads;
+mod watcher;
 
 pub(crate) use checks::refused;
 pub(crate) use command::{Command, Done};

@@ -1,4 +1,4 @@
-//! What the executor saw, on its way into the journal.
+//! What the executor told, on its way into the journal.
 //!
 //! Starts and endings are journalled at once, progress now and then. Nothing leaves here before it is
 //! durable: a full disk only delays it.
@@ -8,7 +8,8 @@ use super::launch::Site;
 use crate::world::{Change, RunEnding, Telemetry, World};
 use oef_api::types::Measured;
 use oef_executor::checkpoints::Transfer;
-use oef_executor::{Ending, FailReason, Observation};
+use oef_executor::{CheckpointLocation, Cursor, Ending, Event, FailReason, LeaseEvent};
+use oef_executor::{Progress, WorkerExit};
 use oef_sched::{Generation, JobId, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -30,6 +31,9 @@ pub(super) struct Observations {
     waits: BTreeMap<JobId, (Generation, String)>,
     /// When a job's progress was last journalled.
     told: BTreeMap<JobId, Instant>,
+    /// The last event that was heard, and the last that was acknowledged.
+    heard: Cursor,
+    acknowledged: Cursor,
     /// When it was last journalled what a job waits for.
     waits_told: BTreeMap<JobId, Instant>,
     /// What is in the batch that is being committed: so many of the queue, and these jobs' progress.
@@ -39,80 +43,62 @@ pub(super) struct Observations {
 }
 
 struct Seen {
-    job: JobId,
-    generation: Generation,
-    change: Change,
-    /// Whether the executor waits to hear that it is durable.
-    acknowledge: bool,
+    cursor: Cursor,
+    what: What,
+}
+
+enum What {
+    /// Something about nodes: what follows is in their list.
+    Nodes,
+    Lease {
+        job: JobId,
+        generation: Generation,
+        change: Box<Change>,
+    },
 }
 
 impl Observations {
-    pub fn add(&mut self, observation: Observation) {
-        let (job, generation) = observation.about();
-        let change = match observation {
-            Observation::Preparing { detail, .. } => {
+    pub fn add(&mut self, cursor: Cursor, event: Event) {
+        self.heard = self.heard.max(cursor);
+        let what = match event {
+            Event::Node(_) | Event::NodesListed => vec![What::Nodes],
+            Event::Lease { job, generation, event } => {
+                let changes = self.changes(job, generation, event).into_iter();
+                let lease = |change| What::Lease { job, generation, change: Box::new(change) };
+                changes.map(lease).collect()
+            }
+        };
+        self.queue.extend(what.into_iter().map(|what| Seen { cursor, what }));
+    }
+
+    /// What is to be journalled at once; the rest is remembered until it is due.
+    fn changes(&mut self, job: JobId, generation: Generation, event: LeaseEvent) -> Vec<Change> {
+        match event {
+            LeaseEvent::Preparing(detail) => {
                 self.waits.insert(job, (generation, detail));
-                return;
+                Vec::new()
             }
             // A figure, which was taken before.
-            Observation::Transferred { .. } => return,
-            Observation::Started { at_ms, .. } => {
-                // Where its checkpoints are is filled in on the way.
-                Change::Started { job, generation, at_ms: Some(at_ms), host: None }
-            }
-            Observation::Progress {
-                steps,
-                throughput,
-                loss,
-                checkpoint,
-                measured,
-                wait,
-                at_ms,
-                ..
-            } => {
-                let number = |x: Option<f64>| x.filter(|x| x.is_finite());
-                let telemetry = Telemetry {
-                    steps,
-                    checkpoint: number(checkpoint),
-                    throughput: number(throughput),
-                    loss: number(loss),
-                    measured: measured.filter(oef_executor::Measured::is_sound).map(shown),
-                    wait: number(wait),
-                    clock_ms: Some(at_ms),
+            LeaseEvent::Transferred(_) => Vec::new(),
+            LeaseEvent::Started { at_ms, checkpoints } => {
+                let host = match checkpoints {
+                    Some(CheckpointLocation::Host(host)) => Some(host),
+                    Some(CheckpointLocation::Shared) | None => None,
                 };
+                vec![Change::Started { job, generation, at_ms: Some(at_ms), host }]
+            }
+            LeaseEvent::Progress(progress) => {
+                let telemetry = telemetry(&progress);
                 if telemetry.is_sound() {
                     self.progress.insert(job, (generation, telemetry));
                 }
-                return;
+                Vec::new()
             }
-            Observation::Ended { ending, at_ms, .. } => {
-                ended(job, generation, &ending, Some(at_ms))
+            LeaseEvent::Ended { ending, exits, at_ms } => {
+                let finished = finished_early(job, generation, &ending, &exits);
+                finished.into_iter().chain([ended(job, generation, &ending, at_ms)]).collect()
             }
-        };
-        let acknowledge = matches!(change, Change::Ended { .. });
-        self.queue.push_back(Seen { job, generation, change, acknowledge });
-    }
-
-    /// A job could not be started.
-    pub fn not_started(
-        &mut self,
-        job: JobId,
-        generation: Generation,
-        impossible: bool,
-        detail: String,
-    ) {
-        let ending = if impossible { RunEnding::Impossible } else { RunEnding::Failed };
-        let detail = format!("it was not started: {detail}");
-        let change = Change::Ended {
-            job,
-            generation,
-            ending,
-            detail,
-            last_lines: None,
-            at_ms: None,
-            outcome: None,
-        };
-        self.queue.push_back(Seen { job, generation, change, acknowledge: false });
+        }
     }
 
     fn progress_is_due(&self, job: JobId) -> bool {
@@ -124,21 +110,29 @@ impl Observations {
         let count = self.queue.len().min(AT_ONCE);
         let mut jobs: Vec<JobId> = Vec::new();
         let mut waits: Vec<JobId> = Vec::new();
-        for seen in self.queue.iter().take(count) {
-            if !is_current(world, seen.job, seen.generation) {
+        let mut has_nodes = false;
+        for Seen { what, .. } in self.queue.iter().take(count) {
+            let What::Lease { job, generation, change } = what else {
+                has_nodes = true;
+                continue;
+            };
+            if !is_current(world, *job, *generation) {
                 continue;
             }
-            let last_word = self.progress.get(&seen.job).filter(|(g, _)| *g == seen.generation);
-            if let (Change::Ended { .. }, Some(word)) = (&seen.change, last_word) {
-                batch.push(at, progress(seen.job, word));
-                jobs.push(seen.job);
+            let last_word = self.progress.get(job).filter(|(g, _)| g == generation);
+            if let (Change::Ended { .. }, Some(word)) = (&**change, last_word) {
+                batch.push(at, progress(*job, word));
+                jobs.push(*job);
             }
-            let last_wait = self.waits.get(&seen.job).filter(|(g, _)| *g == seen.generation);
-            if let Some(wait) = last_wait.filter(|_| !waits.contains(&seen.job)) {
-                batch.push(at, preparing(seen.job, wait));
-                waits.push(seen.job);
+            let last_wait = self.waits.get(job).filter(|(g, _)| g == generation);
+            if let Some(wait) = last_wait.filter(|_| !waits.contains(job)) {
+                batch.push(at, preparing(*job, wait));
+                waits.push(*job);
             }
-            batch.push(at, with_host(seen.change.clone(), world, site));
+            batch.push(at, Change::clone(change));
+        }
+        if has_nodes {
+            site.nodes.changes(world).into_iter().for_each(|change| batch.push(at, change));
         }
         for (&job, wait) in &self.waits {
             let is_late = !is_due(self.waits_told.get(&job)) || batch.len() >= AT_ONCE;
@@ -163,8 +157,8 @@ impl Observations {
         self.taken_waits = waits;
     }
 
-    /// What was put into the batch is durable: these endings may be acknowledged.
-    pub fn done(&mut self) -> Vec<(JobId, Generation)> {
+    /// What was put into the batch is durable: events up to this one may be acknowledged, if there are new ones.
+    pub fn done(&mut self) -> Option<Cursor> {
         let (count, jobs) = std::mem::take(&mut self.taken);
         for job in jobs {
             self.progress.remove(&job);
@@ -174,18 +168,20 @@ impl Observations {
             self.waits.remove(&job);
             self.waits_told.insert(job, Instant::now());
         }
-        let mut endings = Vec::new();
-        for seen in self.queue.drain(..count) {
-            if let Change::Ended { .. } = seen.change {
-                self.told.remove(&seen.job);
-                self.waits_told.remove(&seen.job);
-                self.progress.remove(&seen.job);
-            }
-            if seen.acknowledge {
-                endings.push((seen.job, seen.generation));
+        for Seen { what, .. } in self.queue.drain(..count) {
+            if let What::Lease { job, change, .. } = what
+                && matches!(*change, Change::Ended { .. })
+            {
+                self.told.remove(&job);
+                self.waits_told.remove(&job);
+                self.progress.remove(&job);
             }
         }
-        endings
+        let next = self.queue.front().map(|seen| Cursor(seen.cursor.0.saturating_sub(1)));
+        let durable = next.unwrap_or(self.heard);
+        let is_new = durable > self.acknowledged;
+        self.acknowledged = self.acknowledged.max(durable);
+        is_new.then_some(durable)
     }
 
     /// It is not: it comes again with the next batch.
@@ -202,11 +198,13 @@ fn is_due(told: Option<&Instant>) -> bool {
 
 /// What a transfer took that the world has not heard the end of. After a restart of the daemon all of them are told
 /// again.
-pub(super) fn transfer(world: &World, observation: &Observation) -> Option<Transfer> {
-    let Observation::Transferred { job, generation, transfer } = observation else { return None };
+pub(super) fn transfer(world: &World, event: &Event) -> Option<(JobId, Transfer)> {
+    let Event::Lease { job, generation, event: LeaseEvent::Transferred(transfer) } = event else {
+        return None;
+    };
     let run = world.jobs.get(job).and_then(|entry| entry.run());
     let run = run.filter(|run| run.generation == *generation && run.started.is_none());
-    run.map(|_| *transfer)
+    run.map(|_| (*job, *transfer))
 }
 
 /// Whether a run is the one that the world knows of. Another one was over before: nobody needs to hear of it.
@@ -219,14 +217,16 @@ fn preparing(job: JobId, (generation, detail): &(Generation, String)) -> Change 
     Change::Preparing { job, generation: *generation, detail: detail.clone() }
 }
 
-/// A start is journalled with where its checkpoints are.
-fn with_host(change: Change, world: &World, site: &Site) -> Change {
-    match change {
-        Change::Started { job, generation, at_ms, .. } => {
-            let host = site.checkpoint_host(world, job);
-            Change::Started { job, generation, at_ms, host }
-        }
-        other => other,
+fn telemetry(progress: &Progress) -> Telemetry {
+    let number = |x: Option<f64>| x.filter(|x| x.is_finite());
+    Telemetry {
+        steps: progress.steps,
+        checkpoint: number(progress.checkpoint),
+        throughput: number(progress.throughput),
+        loss: number(progress.loss),
+        measured: progress.measured.filter(oef_executor::Measured::is_sound).map(shown),
+        wait: number(progress.wait),
+        clock_ms: Some(progress.at_ms),
     }
 }
 
@@ -234,7 +234,20 @@ fn progress(job: JobId, (generation, telemetry): &(Generation, Telemetry)) -> Ch
     Change::Progress { job, generation: *generation, telemetry: telemetry.clone() }
 }
 
-fn ended(job: JobId, generation: Generation, ending: &Ending, at_ms: Option<u64>) -> Change {
+/// The workers that did all their work, where the gang did not.
+fn finished_early(
+    job: JobId,
+    generation: Generation,
+    ending: &Ending,
+    exits: &[WorkerExit],
+) -> Option<Change> {
+    let finished = exits.iter().filter(|exit| exit.is_finished());
+    let ranks: Vec<u32> = finished.map(|exit| exit.rank).collect();
+    let is_worth_it = *ending != Ending::Finished && !ranks.is_empty();
+    is_worth_it.then_some(Change::WorkersFinished { job, generation, ranks })
+}
+
+fn ended(job: JobId, generation: Generation, ending: &Ending, at_ms: u64) -> Change {
     let detail = ending.to_string();
     let last_lines = match ending {
         // Without a worker there is no output.
@@ -247,14 +260,18 @@ fn ended(job: JobId, generation: Generation, ending: &Ending, at_ms: Option<u64>
         Ending::Stopped { .. } => RunEnding::Stopped,
         Ending::TimedOut { .. } => RunEnding::TimedOut,
         Ending::Vanished { .. } | Ending::Refused { .. } => RunEnding::Lost,
+        Ending::Impossible { .. } => RunEnding::Impossible,
         Ending::Failed { reason, .. } => match reason {
             FailReason::CommandNotFound { .. }
             | FailReason::NotExecutable { .. }
             | FailReason::WorkdirMissing { .. } => RunEnding::Impossible,
             FailReason::NotMeasured { .. } => RunEnding::Unmeasured,
+            // That the system has no room says nothing of the job.
+            FailReason::System { .. } => RunEnding::Lost,
             _ => RunEnding::Failed,
         },
     };
+    let at_ms = Some(at_ms);
     Change::Ended { job, generation, ending, detail, last_lines, at_ms, outcome: None }
 }
 
@@ -275,12 +292,9 @@ fn tail(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkpoints::{CheckpointSettings, Places};
     use crate::world::NewJob;
     use oef_api::types::{JobSubmit, Limits};
-    use oef_executor::{Device, DeviceKind};
     use oef_sched::NodeSpec;
-    use std::path::Path;
 
     const JOB: JobId = JobId(1);
 
@@ -305,20 +319,15 @@ mod tests {
         world
     }
 
-    fn site(lines: &str) -> Site {
-        let settings: CheckpointSettings = toml::from_str(lines).expect("settings");
-        let device = Device {
-            host: "box".into(),
-            index: 0,
-            gpu_type: "g".into(),
-            kind: DeviceKind::Emulated,
-        };
-        Site {
-            dir: "/state".into(),
-            env: BTreeMap::new(),
-            nodes: BTreeMap::from([("n".to_string(), vec![device])]),
-            places: Places::new(Path::new("/state"), &settings),
-            log_limit_bytes: 1,
+    fn site() -> Site {
+        Site { env: BTreeMap::new(), nodes: Default::default(), log_limit_bytes: 1 }
+    }
+
+    /// Hears these, one after the other.
+    fn hear(seen: &mut Observations, generation: Generation, events: Vec<LeaseEvent>) {
+        for event in events {
+            let cursor = Cursor(seen.heard.0 + 1);
+            seen.add(cursor, Event::Lease { job: JOB, generation, event });
         }
     }
 
@@ -331,32 +340,19 @@ mod tests {
 
     #[test]
     fn what_a_job_waits_for_comes_before_its_start_and_hides_no_progress() {
-        let world = world();
+        let (world, site) = (world(), site());
         let generation = world.jobs[&JOB].run().expect("a run").generation;
-        let wait =
-            |detail: &str| Observation::Preparing { job: JOB, generation, detail: detail.into() };
-        let site = site("place = \"node\"");
+        let wait = |detail: &str| LeaseEvent::Preparing(detail.into());
         let mut seen = Observations::default();
-        seen.add(wait("one"));
+        hear(&mut seen, generation, vec![wait("one")]);
         let first = Change::Preparing { job: JOB, generation, detail: "one".into() };
         assert_eq!(changes(&mut seen, &world, &site), [first]);
-        seen.add(wait("two"));
+        hear(&mut seen, generation, vec![wait("two")]);
         assert_eq!(changes(&mut seen, &world, &site), [], "not so soon");
-        seen.add(wait("three"));
-        seen.add(Observation::Started { job: JOB, generation, at_ms: 5 });
-        let word = Observation::Progress {
-            job: JOB,
-            generation,
-            steps: 4.0,
-            throughput: None,
-            loss: None,
-            checkpoint: Some(3.0),
-            measured: None,
-            wait: None,
-            skipped_lines: 0,
-            at_ms: 6,
-        };
-        seen.add(word);
+        let checkpoints = Some(CheckpointLocation::Host("box".into()));
+        let word = Progress { steps: 4.0, checkpoint: Some(3.0), at_ms: 6, ..Progress::default() };
+        let started = LeaseEvent::Started { at_ms: 5, checkpoints };
+        hear(&mut seen, generation, vec![wait("three"), started, LeaseEvent::Progress(word)]);
         let telemetry = Telemetry {
             steps: 4.0,
             checkpoint: Some(3.0),
@@ -372,13 +368,53 @@ mod tests {
     }
 
     #[test]
+    fn events_are_acknowledged_when_they_are_durable_and_not_before() {
+        let (world, site) = (world(), site());
+        let generation = world.jobs[&JOB].run().expect("a run").generation;
+        let started = || LeaseEvent::Started { at_ms: 5, checkpoints: None };
+        let mut seen = Observations::default();
+        hear(&mut seen, generation, vec![started()]);
+        seen.fill(Time(2), &world, &site, &mut Batch::default());
+        hear(&mut seen, generation, vec![LeaseEvent::Preparing("x".into()), started()]);
+        seen.failed();
+        seen.fill(Time(2), &world, &site, &mut Batch::default());
+        assert_eq!(seen.done(), Some(Cursor(3)), "all that was in the batch");
+        assert_eq!(seen.done(), None, "nothing new");
+        hear(&mut seen, generation, vec![started()]);
+        seen.fill(Time(2), &world, &site, &mut Batch::default());
+        hear(&mut seen, generation, vec![started()]);
+        assert_eq!(seen.done(), Some(Cursor(4)), "the last one came after the batch was filled");
+    }
+
+    #[test]
+    fn workers_that_finished_before_their_gang_was_stopped_are_remembered() {
+        let mut world = world();
+        let generation = world.jobs[&JOB].run().expect("a run").generation;
+        let exit = |rank, code, after_stop| WorkerExit { rank, code, signal: None, after_stop };
+        let exits = vec![exit(1, Some(0), false), exit(2, Some(0), true), exit(0, Some(75), true)];
+        let ended = |ending| LeaseEvent::Ended { ending, exits: exits.clone(), at_ms: 9 };
+        let mut seen = Observations::default();
+        hear(&mut seen, generation, vec![ended(Ending::Finished)]);
+        assert_eq!(changes(&mut seen, &world, &site()).len(), 1, "nobody starts it again");
+        hear(&mut seen, generation, vec![ended(Ending::Checkpointed)]);
+        let told = changes(&mut seen, &world, &site());
+        let expected = Change::WorkersFinished { job: JOB, generation, ranks: vec![1] };
+        assert_eq!((told.len(), &told[0]), (2, &expected));
+        for change in told {
+            world.happen(Time(12_000), change).expect("taken");
+        }
+        assert_eq!(world.jobs[&JOB].finished, [1].into());
+    }
+
+    #[test]
     fn in_a_shared_folder_no_host_has_a_jobs_checkpoints() {
         let world = world();
         let generation = world.jobs[&JOB].run().expect("a run").generation;
         let mut seen = Observations::default();
-        seen.add(Observation::Started { job: JOB, generation, at_ms: 5 });
+        let checkpoints = Some(CheckpointLocation::Shared);
+        hear(&mut seen, generation, vec![LeaseEvent::Started { at_ms: 5, checkpoints }]);
         let expected = Change::Started { job: JOB, generation, at_ms: Some(5), host: None };
-        assert_eq!(changes(&mut seen, &world, &site("")), [expected]);
+        assert_eq!(changes(&mut seen, &world, &site()), [expected]);
     }
 
     #[test]
@@ -389,14 +425,18 @@ mod tests {
             panic!("it starts")
         };
         let told = Transfer { result: TransferResult::Brought, bytes: 7, took: oef_sched::Span(5) };
-        let seen = |generation| Observation::Transferred { job: JOB, generation, transfer: told };
-        assert_eq!(transfer(&world, &seen(generation)), Some(told));
+        let seen = |generation| Event::Lease {
+            job: JOB,
+            generation,
+            event: LeaseEvent::Transferred(told),
+        };
+        assert_eq!(transfer(&world, &seen(generation)), Some((JOB, told)));
         assert_eq!(transfer(&world, &seen(Generation(99))), None, "of another start");
         let started = Change::Started { job: JOB, generation, at_ms: Some(5), host: None };
         world.happen(Time(2), started).expect("taken");
         assert_eq!(transfer(&world, &seen(generation)), None, "told again after a restart");
         let mut observations = Observations::default();
-        observations.add(seen(generation));
+        observations.add(Cursor(1), seen(generation));
         assert!(observations.queue.is_empty(), "a figure is not journalled");
     }
 }

@@ -2,7 +2,6 @@
 
 use super::batch::Batch;
 use super::clock::Clock;
-use super::hands::Task;
 use super::launch::Site;
 use super::message::Message;
 use super::observations::{Observations, transfer};
@@ -15,8 +14,8 @@ use crate::problem::Kind;
 use crate::store::Store;
 use crate::world::{Change, World};
 use oef_api::types::JobState;
-use oef_executor::Observation;
 use oef_executor::checkpoints::{Transfer, TransferResult};
+use oef_executor::{Event, Executor, Order};
 use oef_sched::{Question, Span, Time};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -42,7 +41,7 @@ pub(super) struct Engine {
     pub store: Store,
     pub clock: Clock,
     pub inbox: Receiver<Message>,
-    pub hands: Sender<Task>,
+    pub executor: Arc<dyn Executor>,
     pub solver: Sender<Question>,
     pub pages: Sender<Page>,
     pub scribe: Scribe,
@@ -106,6 +105,7 @@ impl Engine {
         }
         let with_seen = now >= self.pause;
         if with_seen {
+            self.site.nodes.name(&self.world);
             self.observations.fill(now, &self.world, &self.site, &mut batch);
             // Failed jobs whose time has come wait again.
             for job in self.world.index.due_retries(now).take(BATCH_MAX) {
@@ -115,8 +115,8 @@ impl Engine {
         }
         if self.commit(batch) {
             if with_seen {
-                for (job, generation) in self.observations.done() {
-                    let _ = self.hands.send(Task::Acknowledge(job, generation));
+                if let Some(cursor) = self.observations.done() {
+                    self.executor.order(Order::Acknowledge(cursor));
                 }
                 self.shares_done();
             }
@@ -149,14 +149,12 @@ impl Engine {
                     }
                 }
             }
-            Message::Observed(seen) => {
-                for observation in seen {
-                    self.transferred(&observation);
-                    self.observations.add(observation);
+            Message::Happened(events) => {
+                for (cursor, event) in events {
+                    self.transferred(&event);
+                    self.site.nodes.take(&event);
+                    self.observations.add(cursor, event);
                 }
-            }
-            Message::NotStarted { job, generation, impossible, detail } => {
-                self.observations.not_started(job, generation, impossible, detail);
             }
             Message::Solved { answer, took } => self.rounds.solved(answer, took),
             Message::SnapshotTried { saved } => {
@@ -167,9 +165,9 @@ impl Engine {
     }
 
     /// Counts a transfer, and tells the operator of one that failed: the job waits for another start.
-    fn transferred(&self, seen: &Observation) {
-        let Some(transfer) = transfer(&self.world, seen) else { return };
-        let (job, took) = (seen.about().0, transfer.took.seconds());
+    fn transferred(&self, event: &Event) {
+        let Some((job, transfer)) = transfer(&self.world, event) else { return };
+        let took = transfer.took.seconds();
         let Transfer { result, bytes, .. } = transfer;
         match result {
             TransferResult::Failed => {

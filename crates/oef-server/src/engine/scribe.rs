@@ -1,12 +1,12 @@
 //! Writes what may take long: the documents of rounds, snapshots, and what old records they make superfluous.
 
-use super::hands::sentence;
 use super::message::Message;
 use super::shared::{Measured, Shared};
 use crate::daemon::{Measure, Metrics};
 use crate::store::{Archive, Keep};
 use crate::view::RoundDraft;
 use crate::world::World;
+use oef_executor::sentence;
 use oef_sched::Time;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};

@@ -95,6 +95,9 @@ impl World {
             Change::Progress { job, generation, telemetry } => {
                 self.progress(at, *job, *generation, telemetry)?;
             }
+            Change::WorkersFinished { job, generation, ranks } => {
+                self.workers_finished(*job, *generation, ranks)?;
+            }
             Change::Ended { job, generation, ending, detail, last_lines, at_ms, outcome } => {
                 let end = super::endings::End {
                     job: *job,

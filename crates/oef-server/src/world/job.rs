@@ -4,6 +4,7 @@ use super::Home;
 use oef_api::types::{GpuRef, JobState, JobSubmit, Measured};
 use oef_sched::{Generation, Time, WorkloadKey};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// A job, live or ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +32,9 @@ pub struct JobEntry {
     /// Where its last good checkpoints are, since it first ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<Home>,
+    /// Workers that did all their work in a run that ended otherwise.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub finished: BTreeSet<u32>,
     /// When its last checkpoint became known.
     pub checkpoint_at: Option<Time>,
     /// Failures so far.

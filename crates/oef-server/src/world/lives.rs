@@ -243,6 +243,20 @@ impl World {
         Ok(())
     }
 
+    /// Some workers of a gang that is started again have nothing left to do, and are told so.
+    pub(super) fn workers_finished(
+        &mut self,
+        id: JobId,
+        generation: Generation,
+        ranks: &[u32],
+    ) -> Result<(), Rejection> {
+        self.live_run(id, generation)?;
+        if let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) {
+            job.finished.extend(ranks);
+        }
+        Ok(())
+    }
+
     pub(super) fn progress(
         &mut self,
         at: Time,
@@ -379,6 +393,7 @@ pub(crate) fn new_entry(spec: JobSubmit, workload: WorkloadKey, at: Time) -> Job
         runs: Vec::new(),
         telemetry: Telemetry::default(),
         home: None,
+        finished: Default::default(),
         checkpoint_at: None,
         failures: 0,
         losses: 0,

@@ -191,6 +191,15 @@ pub enum Change {
         /// What it told.
         telemetry: super::Telemetry,
     },
+    /// Workers did all their work in a run that ends otherwise; its ending follows.
+    WorkersFinished {
+        /// The job.
+        job: JobId,
+        /// Of its lease.
+        generation: Generation,
+        /// The workers.
+        ranks: Vec<u32>,
+    },
     /// A run ended.
     Ended {
         /// The job.
@@ -261,6 +270,7 @@ impl Change {
             Change::Preparing { .. } => "preparing",
             Change::Started { .. } => "started",
             Change::Progress { .. } => "progress",
+            Change::WorkersFinished { .. } => "workers_finished",
             Change::Ended { .. } => "ended",
             Change::Released { .. } => "released",
             Change::Shares { .. } => "shares",

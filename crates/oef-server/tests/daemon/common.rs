@@ -27,6 +27,12 @@ pub struct Cluster {
 /// A daemon that does not outlive its test, nor do its jobs.
 pub struct Guarded(Daemon);
 
+impl Guarded {
+    pub fn start(options: Options) -> Guarded {
+        Guarded(Daemon::start(options).expect("a start"))
+    }
+}
+
 impl Deref for Guarded {
     type Target = Daemon;
     fn deref(&self) -> &Daemon {
@@ -48,16 +54,22 @@ pub fn options(dir: &Path, gpus: &str) -> Options {
         runner: vec![program, "runner".into()],
         devices: oef_executor::gpus::emulated(gpus).expect("gpus"),
         mps_pipe_dir: None,
+        checkpoints: Default::default(),
     });
     let mut options = Options::new(dir.into(), Arc::new(executor.expect("an executor")));
-    options.settings = SettingsPatch {
+    options.settings = quick();
+    options
+}
+
+/// Rounds that follow each other so quickly that nobody has to wait for them.
+pub fn quick() -> SettingsPatch {
+    SettingsPatch {
         round_s: Some(0.3),
         min_run_s: Some(0.0),
         grace_s: Some(20.0),
         stickiness: Some(0.0),
         ..SettingsPatch::default()
-    };
-    options
+    }
 }
 
 impl Cluster {

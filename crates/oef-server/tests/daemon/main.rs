@@ -9,6 +9,7 @@
 mod common;
 mod lives;
 mod load;
+mod nodes;
 mod restarts;
 
 use std::ffi::OsString;
@@ -37,7 +38,7 @@ fn run(args: &[OsString]) -> ExitCode {
         .collect();
     let mut failed = Vec::new();
     let long: &[Test] = if std::env::var_os("OEF_LONG").is_some() { load::TESTS } else { &[] };
-    let tests: Vec<Test> = [lives::TESTS, restarts::TESTS, long].concat();
+    let tests: Vec<Test> = [lives::TESTS, nodes::TESTS, restarts::TESTS, long].concat();
     for (name, test) in tests {
         if !words.is_empty() && !words.iter().any(|word| name.contains(word.as_str())) {
             continue;

@@ -121,6 +121,7 @@ fn daemon(dir: &TempDir, config: &Config, exporter: &Exporter) -> Daemon {
         runner: vec![program.into(), OsString::from("runner")],
         devices: gpus::emulated("slow=2,fast=2").expect("GPUs"),
         mps_pipe_dir: None,
+        checkpoints: Default::default(),
     };
     let executor = Arc::new(LocalExecutor::open(local).expect("an executor"));
     let mut options = Options::new(dir.path().into(), executor);

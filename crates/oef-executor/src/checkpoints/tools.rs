@@ -1,6 +1,6 @@
 //! What moving checkpoints needs on this machine: better said at the start than when the first job moves.
 
-use super::settings::{CheckpointSettings, Keeping, Transport};
+use super::config::{CheckpointConfig, Keeping, Transport};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -40,7 +40,7 @@ pub enum ToolsMissing {
 }
 
 /// What is missing on this machine for these settings.
-pub(crate) fn check(settings: &CheckpointSettings) -> Result<(), ToolsMissing> {
+pub fn check_tools(settings: &CheckpointConfig) -> Result<(), ToolsMissing> {
     if settings.place == Keeping::Shared {
         return Ok(());
     }

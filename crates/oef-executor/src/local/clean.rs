@@ -1,0 +1,512 @@
+//! What nobody needs any more is removed, by a thread that nobody waits for.
+//!
+//! Jobs are forgotten by order. Copies of checkpoints on hosts that a job has left are found by looking: one goes
+//! when the job has told of a newer checkpoint elsewhere or has ended for good, and not before, because until then it
+//! is what can be gone back to. It is put aside by a rename in the job's own lane, so that no start finds half of it.
+
+use super::lanes::Work;
+use super::open::Inner;
+use crate::checkpoints::{is_leftover, remove, remove_folder};
+use crate::error::ExecutorError;
+use crate::launch::CheckpointLocation;
+use crate::records::{RunSpec, Status, read_json};
+use oef_sched::JobId;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+use tracing::{debug, info, warn};
+
+/// Often enough that disks do not fill, seldom enough that listing folders costs nothing.
+const SWEEP_EVERY: Duration = Duration::from_secs(10);
+
+/// A job that is to be forgotten and has not ended is looked at again after this...
+const ENDS_SOON: Duration = Duration::from_millis(250);
+/// ... and one whose folders could not be removed after this.
+const REMOVE_AGAIN: Duration = Duration::from_secs(60);
+
+/// What jobs left that nobody knows is kept so long: somebody may put another backup in place.
+const UNKNOWN_AGE: Duration = Duration::from_secs(30 * 86_400);
+
+/// What is put aside is called so.
+const TRASH: &str = ".oef-trash";
+
+/// What is to be removed.
+#[derive(Debug, Default)]
+pub(super) struct Cleaning {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    /// Jobs to forget, and not before when.
+    jobs: BTreeMap<JobId, Instant>,
+    /// Jobs that will not be started again.
+    retired: BTreeSet<JobId>,
+    /// The journal has been heard of: before that nothing is swept.
+    has_journal: bool,
+    is_over: bool,
+}
+
+/// What the thread does next.
+enum Next {
+    Forget(JobId),
+    Sweep,
+    End,
+}
+
+impl Cleaning {
+    /// Starts the thread. It keeps the executor from nothing: neither from ending nor from its folder.
+    pub(super) fn begin(inner: &Arc<Inner>) -> Result<(), ExecutorError> {
+        let (cleaning, inner) = (Arc::clone(&inner.cleaning), Arc::downgrade(inner));
+        let spawned = thread::Builder::new().name("cleaner".into());
+        spawned.spawn(move || cleaning.run(&inner)).map(|_| ()).map_err(ExecutorError::Thread)
+    }
+
+    pub(super) fn forget(&self, job: JobId) {
+        self.later(job, Duration::ZERO);
+    }
+
+    /// The journal knows these jobs as ended for good, and copies may be swept from now on.
+    pub(super) fn resume(&self, retired: BTreeSet<JobId>) {
+        self.queue().has_journal = true;
+        self.retire(retired);
+        self.changed.notify_all();
+    }
+
+    /// Jobs have ended for good: the next sweep takes what they left behind.
+    pub(super) fn retire(&self, jobs: impl IntoIterator<Item = JobId>) {
+        self.queue().retired.extend(jobs);
+    }
+
+    fn is_retired(&self, job: JobId) -> bool {
+        self.queue().retired.contains(&job)
+    }
+
+    pub(super) fn end(&self) {
+        self.queue().is_over = true;
+        self.changed.notify_all();
+    }
+
+    fn later(&self, job: JobId, wait: Duration) {
+        self.queue().jobs.insert(job, Instant::now() + wait);
+        self.changed.notify_all();
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self, inner: &Weak<Inner>) {
+        let mut next_sweep = Instant::now();
+        loop {
+            let next = self.next(next_sweep);
+            let Some(inner) = inner.upgrade() else { return };
+            match next {
+                Next::End => return,
+                Next::Sweep => {
+                    inner.sweep();
+                    let trash = inner.trash();
+                    drop(inner);
+                    trash.iter().for_each(|path| remove_trash(path));
+                    next_sweep = Instant::now() + SWEEP_EVERY;
+                }
+                Next::Forget(job) if inner.is_live(job) => self.later(job, ENDS_SOON),
+                Next::Forget(job) => {
+                    let folders = inner.folders(job);
+                    drop(inner);
+                    if let Err(error) = folders.remove() {
+                        warn!(%job, %error, "its folders could not be removed yet");
+                        self.later(job, REMOVE_AGAIN);
+                    }
+                }
+            }
+        }
+    }
+
+    fn next(&self, next_sweep: Instant) -> Next {
+        let mut queue = self.queue();
+        loop {
+            let now = Instant::now();
+            if queue.is_over {
+                return Next::End;
+            }
+            if now >= next_sweep && queue.has_journal {
+                return Next::Sweep;
+            }
+            let first =
+                queue.jobs.iter().min_by_key(|(_, due)| **due).map(|(job, due)| (*job, *due));
+            if let Some((job, _)) = first.filter(|(_, due)| *due <= now) {
+                queue.jobs.remove(&job);
+                queue.retired.remove(&job);
+                return Next::Forget(job);
+            }
+            let sweep = if queue.has_journal { next_sweep } else { now + SWEEP_EVERY };
+            let until = first.map_or(sweep, |(_, due)| due.min(sweep));
+            let waited = self.changed.wait_timeout(queue, until - now);
+            (queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// Everything that is kept of a job.
+struct Folders {
+    own: PathBuf,
+    /// Of its checkpoints, on every host.
+    copies: Vec<PathBuf>,
+    /// Removed last: by it the job is found again where this was cut short.
+    runs: PathBuf,
+}
+
+impl Folders {
+    fn remove(&self) -> io::Result<()> {
+        remove_folder(&self.own)?;
+        self.copies.iter().try_for_each(|copy| remove(copy))?;
+        remove_folder(&self.runs)
+    }
+}
+
+/// A folder with checkpoints on a host.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Copy {
+    job: JobId,
+    host: String,
+}
+
+/// Where a job's last good checkpoints are, by the records of its starts.
+struct LastGood {
+    location: CheckpointLocation,
+    since_ms: u64,
+    /// Whether a newer one was told since the job came there.
+    has_newer: bool,
+}
+
+impl Inner {
+    fn folders(&self, job: JobId) -> Folders {
+        let hosts = self.hosts().into_iter().map(CheckpointLocation::Host);
+        Folders {
+            own: self.places.job_dir(job),
+            copies: hosts.map(|host| self.places.folder(job, &host)).collect(),
+            runs: self.runs.job(job).path().to_path_buf(),
+        }
+    }
+
+    /// Finds copies that nobody needs and has them put aside.
+    fn sweep(self: &Arc<Self>) {
+        let mut jobs: BTreeMap<JobId, BTreeSet<Copy>> = BTreeMap::new();
+        for copy in self.copies() {
+            jobs.entry(copy.job).or_default().insert(copy);
+        }
+        let (mut stale, mut useless) = (Vec::new(), Vec::new());
+        for (job, copies) in jobs {
+            if !self.runs.job(job).path().exists() {
+                copies
+                    .iter()
+                    .filter(|copy| self.age(copy) >= UNKNOWN_AGE)
+                    .for_each(|copy| self.put_aside(copy));
+                continue;
+            }
+            if copies.len() < 2 {
+                continue;
+            }
+            let Some(last) = self.last_good(job) else { continue };
+            let left = copies.into_iter().filter(|copy| last.location != copy.location());
+            if self.cleaning.is_retired(job) {
+                useless.extend(left);
+            } else if last.has_newer {
+                stale.extend(left.map(|copy| (Reverse(last.since_ms), copy)));
+            }
+        }
+        // The jobs that moved last are the likeliest to come back.
+        stale.sort();
+        useless.extend(stale.into_iter().skip(self.places.stale_max()).map(|(_, copy)| copy));
+        for copy in useless {
+            self.enqueue(copy.job, Work::Discard { host: copy.host });
+        }
+    }
+
+    /// Puts a copy aside, unless it is needed by now. In the job's lane: nothing of it is started meanwhile.
+    pub(super) fn discard(&self, job: JobId, host: &str) -> Result<(), ExecutorError> {
+        let copy = Copy { job, host: host.into() };
+        let is_retired = self.cleaning.is_retired(job);
+        let is_stale =
+            |last: &LastGood| (last.has_newer || is_retired) && last.location != copy.location();
+        if !self.is_in_use(&copy) && self.last_good(job).as_ref().is_some_and(is_stale) {
+            info!(%job, %host, "an old copy of its checkpoints is not needed any more");
+            self.put_aside(&copy);
+        }
+        Ok(())
+    }
+
+    /// Whether a start that has not ended has its checkpoints there.
+    fn is_in_use(&self, copy: &Copy) -> bool {
+        let runs = self.runs.job(copy.job).runs().unwrap_or_default();
+        runs.iter().any(|run| {
+            let is_ended = matches!(Status::read(run), Ok(Some(status)) if status.is_ended());
+            let spec = || read_json::<RunSpec>(&run.launch_file()).ok().flatten();
+            !is_ended
+                && spec().is_some_and(|spec| self.places.location(&spec) == Some(copy.location()))
+        })
+    }
+
+    fn last_good(&self, job: JobId) -> Option<LastGood> {
+        let mut found: Option<LastGood> = None;
+        for run in self.runs.job(job).runs().ok()?.iter().rev() {
+            let Ok(Some(Status { started_ms: Some(since_ms), progress, .. })) = Status::read(run)
+            else {
+                continue;
+            };
+            let Ok(Some(spec)) = read_json::<RunSpec>(&run.launch_file()) else { continue };
+            let Some(location) = self.places.location(&spec) else { continue };
+            let told = progress.and_then(|progress| progress.checkpoint);
+            let is_newer =
+                spec.saved_before.is_some_and(|before| told.is_some_and(|told| told > before));
+            match &mut found {
+                None => found = Some(LastGood { location, since_ms, has_newer: is_newer }),
+                Some(last) if last.location == location => {
+                    last.since_ms = since_ms;
+                    last.has_newer |= is_newer;
+                }
+                Some(_) => break,
+            }
+        }
+        found
+    }
+
+    /// Every copy on every host, half transfers among them.
+    fn copies(&self) -> Vec<Copy> {
+        let mut found = Vec::new();
+        for host in self.hosts() {
+            let entries = fs::read_dir(self.places.host_dir(&host)).into_iter().flatten().flatten();
+            for name in entries.map(|entry| entry.file_name()) {
+                let Some(name) = name.to_str() else { continue };
+                if let Ok(number) = is_leftover(name).unwrap_or(name).parse() {
+                    found.push(Copy { job: JobId(number), host: host.clone() });
+                }
+            }
+        }
+        found
+    }
+
+    /// What was put aside.
+    fn trash(&self) -> Vec<PathBuf> {
+        let folders = self.hosts().into_iter().map(|host| self.places.host_dir(&host));
+        let entries =
+            folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+        let is_trash = |name: &std::ffi::OsStr| name.as_encoded_bytes().ends_with(TRASH.as_bytes());
+        entries.filter(|entry| is_trash(&entry.file_name())).map(|entry| entry.path()).collect()
+    }
+
+    fn put_aside(&self, copy: &Copy) {
+        for path in self.parts(copy) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let aside = path.with_file_name(format!(".{name}{TRASH}"));
+            if let Err(error) = fs::rename(&path, aside)
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                debug!(path = %path.display(), %error, "not put aside");
+            }
+        }
+    }
+
+    /// The folder of a copy, and what was left beside it.
+    fn parts(&self, copy: &Copy) -> Vec<PathBuf> {
+        let folder = self.places.host_dir(&copy.host);
+        let number = copy.job.to_string();
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let is_part = |name: &str| name == number || is_leftover(name) == Some(&number);
+        entries
+            .filter(|entry| entry.file_name().to_str().is_some_and(is_part))
+            .map(|entry| entry.path())
+            .collect()
+    }
+
+    /// How long nothing has changed in a copy, as far as can be seen from it.
+    fn age(&self, copy: &Copy) -> Duration {
+        let changed = |path: &Path| fs::symlink_metadata(path).and_then(|m| m.modified()).ok();
+        let parts = self.parts(copy);
+        let newest = parts.iter().flat_map(|part| {
+            let entries = fs::read_dir(part).into_iter().flatten().flatten();
+            entries.filter_map(|entry| changed(&entry.path())).chain(changed(part)).max()
+        });
+        let newest = newest.max().unwrap_or(SystemTime::now());
+        SystemTime::now().duration_since(newest).unwrap_or(Duration::ZERO)
+    }
+}
+
+impl Copy {
+    fn location(&self) -> CheckpointLocation {
+        CheckpointLocation::Host(self.host.clone())
+    }
+}
+
+fn remove_trash(path: &Path) {
+    if let Err(error) = remove_folder(path) {
+        warn!(path = %path.display(), %error, "an old copy of a checkpoint could not be removed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoints::{CheckpointConfig, Keeping};
+    use crate::device::{Device, DeviceKind};
+    use crate::event::Progress;
+    use crate::local::{LocalConfig, LocalExecutor};
+    use crate::records::{Durability, write_json};
+    use crate::testing::launch;
+    use oef_sched::Generation;
+
+    /// Two hosts, and one job that has moved from `a` to `b`.
+    struct Scene {
+        home: tempfile::TempDir,
+        stale: usize,
+    }
+
+    impl Scene {
+        fn new() -> Scene {
+            let scene = Scene { home: tempfile::tempdir().expect("a folder"), stale: 0 };
+            ["a", "b"].iter().for_each(|host| scene.copy(host, "7"));
+            scene
+        }
+
+        fn open(&self) -> LocalExecutor {
+            let device = |host: &str| Device {
+                host: host.into(),
+                index: 0,
+                gpu_type: "g".into(),
+                kind: DeviceKind::Emulated,
+            };
+            let executor = LocalExecutor::open(LocalConfig {
+                dir: self.home.path().into(),
+                runner: Vec::new(),
+                devices: vec![device("a"), device("b")],
+                mps_pipe_dir: None,
+                checkpoints: CheckpointConfig {
+                    place: Keeping::Node,
+                    stale: self.stale,
+                    ..CheckpointConfig::default()
+                },
+            });
+            executor.expect("an executor")
+        }
+
+        fn copy(&self, host: &str, name: &str) {
+            let folder = self.home.path().join("nodes").join(host).join("checkpoints").join(name);
+            fs::create_dir_all(&folder).expect("made");
+            fs::write(folder.join("model"), host).expect("written");
+        }
+
+        /// The records of a start on a host: since when it runs, which step was saved before, and which it told.
+        fn start(&self, job: u64, generation: u64, host: &str, since: Option<u64>, told: f64) {
+            let executor = self.open();
+            let inner = executor.inner();
+            let run = inner.runs.run(JobId(job), Generation(generation));
+            fs::create_dir_all(run.path()).expect("made");
+            let mut launch = launch(job, &["true"]);
+            launch.checkpoints.saved = 100.0;
+            let device = inner.config.devices.iter().find(|device| device.host == host);
+            let spec = inner.spec(&launch, device.cloned().into_iter().collect());
+            write_json(&run.launch_file(), &spec, Durability::Process).expect("written");
+            let progress = Progress { checkpoint: Some(told), ..Progress::default() };
+            let mut status = Status::new(&run);
+            (status.started_ms, status.progress) = (since, Some(progress));
+            status.write(&run).expect("written");
+        }
+
+        fn end(&self, job: u64, generation: u64) {
+            let executor = self.open();
+            let run = executor.inner().runs.run(JobId(job), Generation(generation));
+            let status = Status::read(&run).expect("read").expect("there");
+            status.ended(crate::Ending::Checkpointed, 1).write(&run).expect("written");
+        }
+
+        /// Sweeps, and says what is left.
+        fn left(&self, retired: &[u64]) -> Vec<String> {
+            let executor = self.open();
+            let inner = executor.inner();
+            inner.cleaning.retire(retired.iter().map(|job| JobId(*job)));
+            inner.sweep();
+            inner.lanes.wait_until_idle(Duration::from_secs(60));
+            inner.trash().iter().for_each(|path| remove_trash(path));
+            let mut left = Vec::new();
+            for host in ["a", "b"] {
+                for entry in fs::read_dir(inner.places.host_dir(host)).expect("there").flatten() {
+                    left.push(format!("{host}/{}", entry.file_name().to_string_lossy()));
+                }
+            }
+            left.sort();
+            left
+        }
+    }
+
+    #[test]
+    fn an_older_copy_goes_when_the_new_host_has_a_newer_checkpoint_and_not_before() {
+        let mut scene = Scene::new();
+        scene.start(7, 1, "a", Some(10), 100.0);
+        scene.end(7, 1);
+        scene.start(7, 2, "b", Some(20), 100.0);
+        assert_eq!(scene.left(&[]), ["a/7", "b/7"], "the new host has told nothing yet");
+        scene.start(7, 2, "b", Some(20), 200.0);
+        scene.stale = 1;
+        assert_eq!(scene.left(&[]), ["a/7", "b/7"], "one may stay");
+        scene.stale = 0;
+        assert_eq!(scene.left(&[]), ["b/7"]);
+    }
+
+    #[test]
+    fn a_copy_on_a_host_where_the_job_is_about_to_start_stays() {
+        let scene = Scene::new();
+        scene.copy("a", ".7.oef-incoming");
+        scene.start(7, 1, "b", Some(10), 200.0);
+        scene.end(7, 1);
+        scene.start(7, 2, "a", None, 0.0);
+        assert_eq!(scene.left(&[]), ["a/.7.oef-incoming", "a/7", "b/7"]);
+        scene.end(7, 2);
+        assert_eq!(scene.left(&[]), ["b/7"]);
+    }
+
+    #[test]
+    fn of_a_job_that_has_ended_for_good_the_last_hosts_copy_stays() {
+        let mut scene = Scene::new();
+        scene.stale = 100;
+        scene.start(7, 1, "a", Some(10), 100.0);
+        scene.start(7, 2, "b", Some(20), 100.0);
+        (1..=2).for_each(|generation| scene.end(7, generation));
+        assert_eq!(scene.left(&[7]), ["b/7"]);
+    }
+
+    #[test]
+    fn the_jobs_that_moved_last_keep_theirs() {
+        let mut scene = Scene::new();
+        scene.start(7, 1, "b", Some(10), 200.0);
+        for (id, since) in [(1, 30), (2, 20), (3, 40)] {
+            ["a", "b"].iter().for_each(|host| scene.copy(host, &id.to_string()));
+            scene.start(id, 1, "b", Some(since), 200.0);
+        }
+        scene.stale = 2;
+        assert_eq!(scene.left(&[]), ["a/1", "a/3", "b/1", "b/2", "b/3", "b/7"]);
+    }
+
+    #[test]
+    fn what_nobody_knows_stays_for_a_while() {
+        let scene = Scene::new();
+        scene.start(7, 1, "b", Some(10), 100.0);
+        for name in ["99", "notes", ".55.oef-trash"] {
+            scene.copy("a", name);
+        }
+        let expected = ["a/7", "a/99", "a/notes", "b/7"];
+        assert_eq!(scene.left(&[]), expected, "what was put aside goes at once");
+        let folder = scene.home.path().join("nodes/a/checkpoints/99");
+        let old = SystemTime::now() - UNKNOWN_AGE - Duration::from_secs(1);
+        for path in [folder.join("model"), folder] {
+            fs::File::open(path).and_then(|file| file.set_modified(old)).expect("set");
+        }
+        assert_eq!(scene.left(&[]), ["a/7", "a/notes", "b/7"]);
+    }
+}

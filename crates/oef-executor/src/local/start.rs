@@ -1,0 +1,254 @@
+//! Orders, written down for the runners.
+
+use super::check::{check, own_user_only};
+use super::lanes::Work;
+use super::open::Inner;
+use super::watch::Watched;
+use crate::clock::now_ms;
+use crate::device::{Device, DeviceId, DeviceKind};
+use crate::ending::Ending;
+use crate::error::ExecutorError;
+use crate::event::LeaseEvent;
+use crate::launch::{Launch, Program};
+use crate::records::{Durability, JobFolder, RunFolder, RunSpec, Status, StopOrder, Wanted};
+use crate::records::{read_json, write_json};
+use oef_sched::JobId;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use tracing::{info, warn};
+
+/// Starts of a job whose output is kept. Each is bounded by the job's log limit.
+const KEPT_STARTS: usize = 10;
+
+/// What comes before a script that names no interpreter.
+const SHELL: &[u8] = b"#!/bin/sh\n";
+
+impl Inner {
+    /// Does one thing for a job. An error: it could not be done now, and is to be tried again.
+    pub(super) fn carry_out(&self, job: JobId, work: &Work) -> Result<(), ExecutorError> {
+        match work {
+            Work::Start(launch) => self.start(launch),
+            Work::Resume(held) => self.take_up(held),
+            Work::Keep { generation, until } => {
+                let run = self.runs.run(job, *generation);
+                match run.launch_file().exists() {
+                    true => self.want(&run, Durability::Process, |wanted| wanted.until = *until),
+                    // It has not begun, or is long over.
+                    false => Ok(()),
+                }
+            }
+            Work::Stop { generation, why } => self.stop(&self.runs.run(job, *generation), why),
+            Work::Discard { host } => self.discard(job, host),
+        }
+    }
+
+    fn start(&self, launch: &Launch) -> Result<(), ExecutorError> {
+        let run = self.runs.run(launch.job, launch.generation);
+        match self.fence(&run) {
+            Ok(Fence::Known) if self.is_watched(&run) => Ok(()),
+            Ok(Fence::Known) => self.find_again(&run),
+            Ok(Fence::New) => self.begin(launch, &run),
+            Err(error @ ExecutorError::Stale { .. }) => {
+                self.tell_unbegun(&run, Ending::Refused { why: error.to_string() });
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes a start down and spawns its runner; or tells that it can never be.
+    pub(super) fn begin(&self, launch: &Launch, run: &RunFolder) -> Result<(), ExecutorError> {
+        if let Some(why) = check(launch).or_else(|| own_user_only(&launch.run_as)) {
+            self.tell_unbegun(run, Ending::Impossible { why });
+            return Ok(());
+        }
+        let Some(devices) = self.devices_of(launch) else {
+            let why = "its GPUs are not here any more".to_string();
+            self.tell_unbegun(run, Ending::Refused { why });
+            return Ok(());
+        };
+        let spec = self.spec(launch, devices);
+        let job_folder = run.job_folder();
+        self.tidy(&job_folder);
+        let path = job_folder.generation_file();
+        job_folder.raise_newest(run.generation()).map_err(ExecutorError::file(&path, "written"))?;
+        let dir = self.places.job_dir(launch.job);
+        make_folders(&dir, launch, &spec).map_err(ExecutorError::file(&dir, "made"))?;
+        make_durably(run).map_err(ExecutorError::file(run.path(), "made"))?;
+        let path = run.launch_file();
+        let written = write_json(&path, &spec, Durability::Disk);
+        written.map_err(ExecutorError::file(&path, "written"))?;
+        self.warm_up(&spec, run);
+        // That may have taken a while. The order to stop is the next in the lane, and tells the ending.
+        let spawned = match self.lanes.is_to_stop(run.job(), run.generation()) {
+            true => None,
+            false => Some(self.spawn_runner(run)),
+        };
+        if !matches!(spawned, Some(Ok(()))) {
+            // A runner that comes late finds nothing to run.
+            let _ = fs::remove_file(&path);
+            return spawned.unwrap_or(Ok(()));
+        }
+        info!(job = %run.job(), generation = %run.generation(), workers = spec.devices.len(), "started");
+        self.watch(Watched::new(run.clone()));
+        Ok(())
+    }
+
+    /// Whether a start is new, known, or void.
+    pub(super) fn fence(&self, run: &RunFolder) -> Result<Fence, ExecutorError> {
+        let folder = run.job_folder();
+        let path = folder.generation_file();
+        match folder.newest().map_err(ExecutorError::file(&path, "read"))? {
+            Some(newest) if newest > run.generation() => {
+                Err(ExecutorError::Stale { job: run.job(), newest, given: run.generation() })
+            }
+            Some(newest) if newest == run.generation() && run.launch_file().exists() => {
+                Ok(Fence::Known)
+            }
+            _ => Ok(Fence::New),
+        }
+    }
+
+    fn stop(&self, run: &RunFolder, why: &str) -> Result<(), ExecutorError> {
+        info!(job = %run.job(), generation = %run.generation(), %why, "stopping");
+        // A start that waits in the lane is not needed any more, whether it would begin or find again.
+        self.lanes.take_start(run.job(), run.generation());
+        if !run.launch_file().exists() {
+            return self.stop_unbegun(run, why);
+        }
+        let stopped = self.want_stop(run, why).and_then(|()| match self.is_watched(run) {
+            true => Ok(()),
+            // It was begun before the daemon was restarted, or ended long ago.
+            false => self.find_again(run),
+        });
+        self.or_give_up(run, stopped)
+    }
+
+    /// Sees to it that a lease never begins, and tells so.
+    pub(super) fn stop_unbegun(&self, run: &RunFolder, why: &str) -> Result<(), ExecutorError> {
+        let detail = format!("{why}; it had not begun");
+        self.end_unbegun(run, Ending::Stopped { detail })
+    }
+
+    /// Tells the ending of a start of which nothing was written.
+    fn tell_unbegun(&self, run: &RunFolder, ending: Ending) {
+        warn!(job = %run.job(), generation = %run.generation(), %ending, "not started");
+        let ended = LeaseEvent::Ended { ending, exits: Vec::new(), at_ms: now_ms() };
+        self.events.lease(run.job(), run.generation(), ended);
+    }
+
+    pub(super) fn want_stop(&self, run: &RunFolder, why: &str) -> Result<(), ExecutorError> {
+        self.want(run, Durability::Disk, |wanted| {
+            // The first reason is the one that counts.
+            wanted.stop.get_or_insert(StopOrder { why: why.to_string() });
+        })
+    }
+
+    fn want(
+        &self,
+        run: &RunFolder,
+        durability: Durability,
+        change: impl FnOnce(&mut Wanted),
+    ) -> Result<(), ExecutorError> {
+        let path = run.order_file();
+        let known = read_json::<Wanted>(&path).map_err(ExecutorError::file(&path, "read"))?;
+        let mut wanted = known.clone().unwrap_or_default();
+        change(&mut wanted);
+        if known.as_ref() == Some(&wanted) {
+            return Ok(());
+        }
+        write_json(&path, &wanted, durability).map_err(ExecutorError::file(&path, "written"))
+    }
+
+    fn devices_of(&self, launch: &Launch) -> Option<Vec<Device>> {
+        let known = &self.config.devices;
+        let find = |id: &DeviceId| known.iter().find(|device| device.id() == *id).cloned();
+        launch.devices.iter().map(find).collect()
+    }
+
+    /// A launch with everything found.
+    pub(super) fn spec(&self, launch: &Launch, devices: Vec<Device>) -> RunSpec {
+        let dir = self.places.job_dir(launch.job);
+        let host = devices.first().map_or("", |first| first.host.as_str());
+        let (checkpoint_dir, fetch) = self.places.folder_for(launch, host);
+        let mut env = launch.env.clone();
+        let is_part = |device: &Device| matches!(device.kind, DeviceKind::Mps { .. });
+        if let Some(pipe) = &self.config.mps_pipe_dir
+            && devices.iter().any(is_part)
+        {
+            env.insert("CUDA_MPS_PIPE_DIRECTORY".to_string(), pipe.display().to_string());
+        }
+        RunSpec {
+            job: launch.job,
+            generation: launch.generation,
+            tenant: launch.tenant.clone(),
+            workload: launch.workload.clone(),
+            name: launch.name.clone(),
+            command: match &launch.program {
+                Program::Command(words) => words.clone(),
+                Program::Script(_) => vec![dir.join("script").to_string_lossy().into_owned()],
+            },
+            env,
+            workdir: launch.workdir.clone().unwrap_or_else(|| dir.join("work")),
+            checkpoint_dir,
+            fetch,
+            saved_before: Some(launch.checkpoints.saved),
+            devices,
+            // All nodes are this machine.
+            master_addr: None,
+            restart: launch.restart,
+            finished: launch.finished.clone(),
+            stop_signal: launch.stop_signal,
+            grace: launch.grace,
+            max_run: launch.max_run,
+            until: launch.until,
+            log_limit_bytes: launch.log_limit_bytes,
+            warm: launch.warm.clone(),
+            probe: launch.probe,
+        }
+    }
+
+    /// Removes the output of starts long ago.
+    fn tidy(&self, job: &JobFolder) {
+        let runs = job.runs().unwrap_or_default();
+        let many = (runs.len() + 1).saturating_sub(KEPT_STARTS);
+        for run in runs.iter().take(many) {
+            let is_ended = matches!(Status::read(run), Ok(Some(status)) if status.is_ended());
+            if is_ended && let Err(error) = fs::remove_dir_all(run.path()) {
+                warn!(folder = %run.path().display(), %error, "not removed");
+            }
+        }
+    }
+}
+
+/// Makes a job's own folders, and writes its script.
+pub(super) fn make_folders(dir: &Path, launch: &Launch, spec: &RunSpec) -> io::Result<()> {
+    for folder in [&spec.workdir, &spec.checkpoint_dir] {
+        if folder.starts_with(dir) {
+            fs::create_dir_all(folder)?;
+        }
+    }
+    let Program::Script(text) = &launch.program else { return Ok(()) };
+    fs::create_dir_all(dir)?;
+    let first = if text.starts_with(b"#!") { &[] } else { SHELL };
+    let draft = dir.join("script.new");
+    fs::write(&draft, [first, text.as_slice()].concat())?;
+    fs::set_permissions(&draft, Permissions::from_mode(0o700))?;
+    fs::rename(&draft, dir.join("script"))
+}
+
+fn make_durably(run: &RunFolder) -> io::Result<()> {
+    fs::create_dir_all(run.path())?;
+    fs::File::open(run.job_folder().path())?.sync_all()
+}
+
+/// What is known of a start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fence {
+    /// It may be begun.
+    New,
+    /// It was begun.
+    Known,
+}

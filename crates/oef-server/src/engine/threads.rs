@@ -1,0 +1,70 @@
+//! The threads beside the engine's.
+
+use super::message::Message;
+use super::scribe::{Page, Scribe};
+use super::shared::Shared;
+use super::{solver, watcher};
+use crate::daemon::{Options, StartError};
+use crate::store::{Archive, Keep};
+use oef_executor::{Cursor, Executor};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
+
+pub(super) fn scribe(options: &Options, archive: &Archive, shared: &Arc<Shared>) -> Scribe {
+    Scribe {
+        archive: archive.clone(),
+        keep: Keep { rounds: options.memory.rounds_max, ..Keep::default() },
+        shared: Arc::clone(shared),
+        metrics: Arc::clone(&options.metrics),
+    }
+}
+
+/// The threads beside the engine's.
+pub(super) struct Threads {
+    pub solver: Sender<oef_sched::Question>,
+    pub pages: Sender<Page>,
+    stop: Arc<AtomicBool>,
+    executor: Arc<dyn Executor>,
+    to_join: Vec<JoinHandle<()>>,
+}
+
+impl Threads {
+    pub fn start(
+        options: &Options,
+        archive: &Archive,
+        shared: &Arc<Shared>,
+        inbox: &Sender<Message>,
+        heard: Cursor,
+    ) -> Result<Threads, StartError> {
+        let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
+            thread::Builder::new().name(name.into()).spawn(work).map_err(StartError::Thread)
+        };
+        let stop = Arc::new(AtomicBool::new(false));
+        let (solver, questions) = channel();
+        let (pages, to_write) = channel();
+        let executor = Arc::clone(&options.executor);
+        let (engine, told) = (inbox.clone(), Arc::clone(&stop));
+        let watching = move || watcher::watch(executor.as_ref(), heard, &engine, &told);
+        let watching = spawn("watcher", Box::new(watching))?;
+        let (engine, limit) = (inbox.clone(), options.solve_limit);
+        spawn("solver", Box::new(move || solver::answer(&questions, &engine, limit)))?;
+        let (engine, scribe) = (inbox.clone(), scribe(options, archive, shared));
+        let writing = spawn("scribe", Box::new(move || scribe.write(&to_write, &engine)))?;
+        let executor = Arc::clone(&options.executor);
+        Ok(Threads { solver, pages, stop, executor, to_join: vec![watching, writing] })
+    }
+
+    /// Waits until everything that was ordered is done. A computation of shares is not waited for:
+    /// nobody needs it any more.
+    pub fn end(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.executor.close();
+        drop((self.solver, self.pages));
+        for thread in self.to_join {
+            // One that panicked has said so already.
+            let _ = thread.join();
+        }
+    }
+}
