@@ -2,16 +2,15 @@
 
 use super::named;
 use super::solving::{Asked, Limit, warn_useless_cap, with_solver};
-use crate::args::{EffortName, LieArgs};
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::args::problem::{EffortName, LieArgs};
 use crate::input;
-use crate::output::document::{Object, VERSION, finite, per_type};
-use crate::output::names::short;
-use crate::output::numbers::{counted, figure, percent, ratio};
-use crate::printer::Printer;
+use crate::output::document::per_type;
 use oef_core::lie::{self, Attempt, Direction, Effort, Lie, Report};
 use oef_core::{Mechanism, Problem};
+use oef_terminal::document::{Object, VERSION, finite};
+use oef_terminal::names::short;
+use oef_terminal::numbers::{counted, figure, percent, ratio};
+use oef_terminal::{Exit, Failure, Printer};
 use owo_colors::OwoColorize as _;
 use serde::Serialize;
 use std::fmt::Write as _;

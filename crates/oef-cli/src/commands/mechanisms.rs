@@ -1,12 +1,10 @@
 //! `oef mechanisms`: what there is to choose from.
 
-use crate::args::MechanismsArgs;
-use crate::exit::Exit;
-use crate::failure::Failure;
-use crate::output::table::{Cell, Table};
-use crate::printer::Printer;
+use crate::args::problem::MechanismsArgs;
 use oef_core::Mechanism;
 use oef_core::mechanism::ADVICE;
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::{Exit, Failure, Printer};
 use owo_colors::Style;
 use serde::Serialize;
 

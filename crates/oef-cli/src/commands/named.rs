@@ -1,9 +1,8 @@
 //! Tenants by name, as people remember them.
 
-use crate::failure::Complaint;
 use crate::input::nearest;
-use crate::printer::Printer;
 use oef_core::{Problem, TenantId};
+use oef_terminal::{Complaint, Printer};
 
 /// The tenant of that name in a problem; see [`position`].
 pub fn tenant(

@@ -1,13 +1,12 @@
 //! Solving with a clock: the core has none.
 
-use crate::args::SolveArgs;
-use crate::failure::Failure;
-use crate::output::numbers::percent;
-use crate::printer::Printer;
-use crate::progress::Progress;
+use crate::args::problem::SolveArgs;
 use oef_core::{
     Certificate, Mechanism, Options, Outcome, Problem, SolveError, Status, audit, solve,
 };
+use oef_terminal::numbers::percent;
+use oef_terminal::progress::Progress;
+use oef_terminal::{Failure, Printer};
 use std::time::{Duration, Instant};
 
 /// An audited answer.

@@ -3,12 +3,9 @@
 use super::build::{self, Built};
 use super::counts::{self, Count};
 use super::format::Format;
-use super::lines::Lines;
-use super::source::Source;
 use super::{Finding, Parsed, csv, json, toml};
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
 use oef_core::{InvalidProblem, Problem, ProblemSpec, TenantSpec};
+use oef_terminal::{Complaint, Exit, Failure, Lines, Source};
 use std::path::Path;
 
 /// A problem and the description it came from.

@@ -5,18 +5,15 @@ mod counts;
 mod csv;
 mod format;
 mod json;
-pub mod lines;
 mod load;
 pub mod nearest;
 mod places;
-pub mod source;
 mod toml;
 mod tree;
 
 pub use counts::parse as parse_counts;
 pub use load::{Loaded, load, load_tenants};
 pub use nearest::hint;
-pub use source::Source;
 
 /// One thing that is wrong with a file, by byte offset.
 #[derive(Clone, Debug, PartialEq)]

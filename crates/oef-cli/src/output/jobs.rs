@@ -1,11 +1,11 @@
 //! Jobs and GPUs in words and cells.
 
-use super::names::safe;
-use super::numbers::figure;
-use super::table::Cell;
-use super::times::{between, span};
 use jiff::Timestamp;
 use oef_api::types::{GpuRef, Job, JobState};
+use oef_terminal::names::safe;
+use oef_terminal::numbers::figure;
+use oef_terminal::table::Cell;
+use oef_terminal::times::{between, span};
 use owo_colors::Style;
 use std::collections::BTreeMap;
 

@@ -2,17 +2,14 @@
 
 use super::pages;
 use super::watch::{Watching, anything, watch};
-use crate::args_tenants::WatchArgs;
-use crate::exit::Exit;
-use crate::failure::Failure;
-use crate::output::bars::bar;
-use crate::output::names::{safe, short};
-use crate::output::numbers::fixed;
-use crate::output::table::{Cell, Table};
-use crate::output::width;
-use crate::printer::Printer;
+use crate::args::tenants::WatchArgs;
 use oef_api::client::Client;
 use oef_api::types::{Cluster, Job, NodeHealth};
+use oef_terminal::bars::bar;
+use oef_terminal::names::{safe, short};
+use oef_terminal::numbers::fixed;
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::{Exit, Failure, Printer, width};
 use owo_colors::{OwoColorize as _, Style};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,17 +1,14 @@
 //! `oef fairness`: promised, delivered, and who would rather be another.
 
 use super::watch::{Watching, anything, watch};
-use crate::args_cluster::FairnessArgs;
-use crate::exit::Exit;
-use crate::failure::Failure;
-use crate::output::bars::{bar, level};
-use crate::output::names::{cut, safe, short};
-use crate::output::numbers::{figure, fixed, percent, ratio};
-use crate::output::table::{Cell, Table};
-use crate::output::width;
-use crate::printer::Printer;
+use crate::args::cluster::FairnessArgs;
 use oef_api::client::Client;
 use oef_api::types::{EnvyEntry, Fairness, TenantFairness};
+use oef_terminal::bars::{bar, level};
+use oef_terminal::names::{cut, safe, short};
+use oef_terminal::numbers::{figure, fixed, percent, ratio};
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::{Exit, Failure, Printer, width};
 use owo_colors::{OwoColorize as _, Style};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,16 +1,13 @@
 //! `oef groups` and `oef group`.
 
 use super::{pages, tenants};
-use crate::args_tenants::{FormArgs, GroupCommand, GroupSetArgs};
-use crate::exit::Exit;
-use crate::failure::Failure;
-use crate::output::names::{safe, short};
-use crate::output::numbers::figure;
-use crate::output::table::{Cell, Table};
-use crate::output::width;
-use crate::printer::Printer;
+use crate::args::tenants::{FormArgs, GroupCommand, GroupSetArgs};
 use oef_api::client::Client;
 use oef_api::types::{Group, GroupPut, Groups};
+use oef_terminal::names::{safe, short};
+use oef_terminal::numbers::figure;
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::{Exit, Failure, Printer, width};
 
 /// `oef groups`
 pub fn list(args: &FormArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {

@@ -1,18 +1,15 @@
 //! `oef job`: all about one.
 
 use super::watch::{Watching, watch};
-use crate::args_jobs::JobArgs;
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::args::jobs::JobArgs;
 use crate::output::jobs::{by_type, count, one_by_one, short_figure, state, state_style};
-use crate::output::names::{safe, safe_lines};
-use crate::output::table::{Cell, Table};
-use crate::output::times::{at, between, clock, span};
-use crate::output::width;
-use crate::printer::Printer;
 use jiff::Timestamp;
 use oef_api::client::Client;
 use oef_api::types::{Ending, Job, JobState, JobSubmit, Run};
+use oef_terminal::names::{safe, safe_lines};
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::times::{at, between, clock, span};
+use oef_terminal::{Exit, Failure, Printer, width};
 use owo_colors::OwoColorize as _;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -2,17 +2,14 @@
 
 use super::pages;
 use super::watch::{Watching, jobs_or_rounds, watch};
-use crate::args_jobs::JobsArgs;
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::args::jobs::JobsArgs;
 use crate::output::jobs::{gpus, state, steps, time};
-use crate::output::names::{cut, safe};
-use crate::output::table::{Cell, Table};
-use crate::output::width;
-use crate::printer::Printer;
 use jiff::Timestamp;
 use oef_api::client::Client;
 use oef_api::types::{Job, Jobs, JobsQuery};
+use oef_terminal::names::{cut, safe};
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::{Exit, Failure, Printer, width};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 

@@ -1,8 +1,8 @@
 //! Lists that come in pages, gathered.
 
-use crate::failure::Failure;
 use oef_api::client::{Client, ClientError};
 use oef_api::types::{Group, Job, Jobs, JobsQuery, Tenant, Token, Workload};
+use oef_terminal::Failure;
 
 /// As many as the daemon gives at once.
 const PAGE_MAX: u32 = 1000;

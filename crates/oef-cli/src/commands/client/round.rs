@@ -2,20 +2,17 @@
 
 use super::tenants::amounts;
 use super::watch::{Watching, watch};
-use crate::args_cluster::RoundArgs;
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
+use crate::args::cluster::RoundArgs;
 use crate::output::jobs::{by_type, one_by_one};
-use crate::output::names::{safe, short};
-use crate::output::numbers::{figure, fixed, seconds};
-use crate::output::table::{Cell, Table};
-use crate::output::times::{at, span};
-use crate::output::width;
-use crate::printer::Printer;
 use oef_api::client::Client;
 use oef_api::types::{
     Audit, EventTopic, Grant, LeftOut, Property, Round, RoundProblem, RoundSummary,
 };
+use oef_terminal::names::{safe, short};
+use oef_terminal::numbers::{figure, fixed, seconds};
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::times::{at, span};
+use oef_terminal::{Complaint, Exit, Failure, Printer, width};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 

@@ -2,17 +2,14 @@
 
 use super::pages;
 use super::watch::{Watching, anything, watch};
-use crate::args_tenants::{TenantCommand, TenantSetArgs, WatchArgs};
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
-use crate::output::names::{safe, short};
-use crate::output::numbers::{difference, figure, fixed};
-use crate::output::table::{Cell, Table};
-use crate::output::times::at;
-use crate::output::width;
-use crate::printer::Printer;
+use crate::args::tenants::{TenantCommand, TenantSetArgs, WatchArgs};
 use oef_api::client::Client;
 use oef_api::types::{Limits, Tenant, TenantCreate, TenantPatch, Tenants};
+use oef_terminal::names::{safe, short};
+use oef_terminal::numbers::{difference, figure, fixed};
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::times::at;
+use oef_terminal::{Complaint, Exit, Failure, Printer, width};
 use owo_colors::{OwoColorize as _, Style};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,16 +1,13 @@
 //! `oef token`.
 
 use super::{pages, tenants};
-use crate::args_tenants::{TokenCommand, TokenCreateArgs};
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
-use crate::output::names::safe;
-use crate::output::table::{Cell, Table};
-use crate::output::times::at;
-use crate::output::width;
-use crate::printer::Printer;
+use crate::args::tenants::{TokenCommand, TokenCreateArgs};
 use oef_api::client::Client;
 use oef_api::types::{Role, Token, TokenCreate, Tokens};
+use oef_terminal::names::safe;
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::times::at;
+use oef_terminal::{Complaint, Exit, Failure, Printer, width};
 
 /// Runs the command.
 pub fn run(command: &TokenCommand, client: &Client, printer: &Printer) -> Result<Exit, Failure> {

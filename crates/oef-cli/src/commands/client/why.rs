@@ -1,15 +1,13 @@
 //! `oef why`: the reason in a sentence.
 
-use crate::args_jobs::WhyArgs;
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::args::jobs::WhyArgs;
 use crate::output::jobs::state_style;
-use crate::output::names::{safe, safe_lines};
-use crate::output::times::{clock, relative};
-use crate::printer::Printer;
 use jiff::Timestamp;
 use oef_api::client::Client;
 use oef_api::types::{JobState, TenantWhy, Why};
+use oef_terminal::names::{safe, safe_lines};
+use oef_terminal::times::{clock, relative};
+use oef_terminal::{Exit, Failure, Printer};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 

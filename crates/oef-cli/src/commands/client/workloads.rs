@@ -1,16 +1,13 @@
 //! `oef workloads` and `oef workload`.
 
 use super::{pages, profile};
-use crate::args_tenants::{WorkloadCommand, WorkloadSetArgs, WorkloadsArgs};
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
-use crate::output::names::short;
-use crate::output::numbers::figure;
-use crate::output::table::{Cell, Table};
-use crate::output::width;
-use crate::printer::Printer;
+use crate::args::tenants::{WorkloadCommand, WorkloadSetArgs, WorkloadsArgs};
 use oef_api::client::Client;
 use oef_api::types::{Provenance, Workload, WorkloadPut, Workloads};
+use oef_terminal::names::short;
+use oef_terminal::numbers::figure;
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::{Complaint, Exit, Failure, Printer, width};
 
 /// `oef workloads`
 pub fn list(args: &WorkloadsArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {

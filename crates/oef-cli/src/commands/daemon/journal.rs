@@ -1,15 +1,13 @@
 //! `oef journal` and `oef backup`: the state folder from outside.
 
-use crate::args_daemon::{BackupArgs, JournalCommand, StateArgs};
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
-use crate::output::names::safe;
-use crate::output::numbers::counted;
-use crate::printer::Printer;
+use crate::args::daemon::{BackupArgs, JournalCommand, StateArgs};
 use oef_sched::Time;
 use oef_server::store::journal::{self, Report, Step};
 use oef_server::store::{Keep, StoreError};
 use oef_server::world::{Change, Record, SettingsEntry, World};
+use oef_terminal::names::safe;
+use oef_terminal::numbers::counted;
+use oef_terminal::{Complaint, Exit, Failure, Printer};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{BufWriter, stdout};
@@ -33,13 +31,11 @@ fn folder(args: &StateArgs) -> Result<PathBuf, Failure> {
     })
 }
 
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        let complaint = Complaint::new(error.to_string());
-        match error.is_temporary() {
-            true => Failure::limit(complaint),
-            false => complaint.into(),
-        }
+fn failure(error: StoreError) -> Failure {
+    let complaint = Complaint::new(error.to_string());
+    match error.is_temporary() {
+        true => Failure::limit(complaint),
+        false => complaint.into(),
     }
 }
 
@@ -83,7 +79,8 @@ impl CheckDocument<'_> {
 /// Everything is read and applied as a restart would do it; nothing is changed.
 fn check(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
     let mut world = World::new(Default::default(), SettingsEntry::default());
-    let report = journal::check(&folder(args)?, &mut |step| replay(&mut world, step))?;
+    let report =
+        journal::check(&folder(args)?, &mut |step| replay(&mut world, step)).map_err(failure)?;
     if args.json {
         printer.json(&CheckDocument::of(&report))?;
     } else {
@@ -137,12 +134,12 @@ fn export(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
     let dir = folder(args)?;
     if args.json {
         // The records are the result; the document says how many there would be.
-        let lines = journal::export(&dir, &mut std::io::sink())?;
+        let lines = journal::export(&dir, &mut std::io::sink()).map_err(failure)?;
         printer.json(&Exported { lines })?;
         return Ok(Exit::Done);
     }
     let mut out = BufWriter::new(stdout().lock());
-    let lines = journal::export(&dir, &mut out)?;
+    let lines = journal::export(&dir, &mut out).map_err(failure)?;
     std::io::Write::flush(&mut out)?;
     drop(out);
     printer.note(&format!("{lines} records"));
@@ -158,7 +155,7 @@ struct CompactDocument {
 }
 
 fn compact(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let done = journal::compact(&folder(args)?, &Keep::default())?;
+    let done = journal::compact(&folder(args)?, &Keep::default()).map_err(failure)?;
     let (records, snapshots, rounds, bytes) =
         (done.records, done.snapshots, done.rounds, done.bytes);
     if args.json {
@@ -180,7 +177,7 @@ struct BackupDocument {
 
 /// `oef backup`
 pub fn backup(args: &BackupArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let bytes = journal::backup(&folder(&args.state)?, &args.file)?;
+    let bytes = journal::backup(&folder(&args.state)?, &args.file).map_err(failure)?;
     let file = args.file.display().to_string();
     if args.state.json {
         printer.json(&BackupDocument { file, bytes })?;

@@ -1,10 +1,9 @@
 //! `--csv DIR`: every figure of every run, for other tools.
 
 use super::run::Simulated;
-use crate::failure::{Complaint, Failure};
-use crate::output::file;
 use oef_report::csv::{Csv, Field};
 use oef_sim::engine::RunResult;
+use oef_terminal::{Complaint, Failure, file};
 use std::path::Path;
 
 /// Writes `results.csv` and a directory per mechanism with `tenants.csv`, `jobs.csv`, `rounds.csv` and

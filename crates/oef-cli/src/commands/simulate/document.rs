@@ -2,8 +2,8 @@
 
 use super::guard::GuardDocument;
 use super::run::Simulated;
-use crate::output::document::{Object, VERSION, finite};
 use oef_sim::engine::{Quantiles, RunResult, TenantRecord};
+use oef_terminal::document::{Object, VERSION, finite};
 use serde::Serialize;
 
 /// The whole document.

@@ -4,19 +4,16 @@ use super::document::SimulateDocument;
 use super::drive::{Drive, drive};
 use super::gather::{Gathered, gather};
 use super::{csv_files, guard, lies, report, table, unfinished};
-use crate::args_simulate::SimulateArgs;
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
+use crate::args::simulate::SimulateArgs;
 use crate::input::hint;
-use crate::output::file;
-use crate::output::names::safe;
-use crate::output::numbers::counted;
-use crate::printer::Printer;
 use oef_core::Mechanism;
 use oef_report::format::duration;
 use oef_sched::{Settings, Span};
 use oef_sim::engine::{Detail, RunResult, Scenario};
 use oef_sim::world::Failures;
+use oef_terminal::names::safe;
+use oef_terminal::numbers::counted;
+use oef_terminal::{Complaint, Exit, Failure, Printer, file};
 
 /// The paper's two, and what they are compared with.
 const COMPARED: [Mechanism; 5] = [

@@ -3,10 +3,10 @@
 use super::measure::skipped_words;
 use super::plan::{Point, Skipped};
 use super::{known_word, scaling};
-use crate::output::names::{safe, short};
-use crate::output::numbers::{counted, figure, fixed, percent};
-use crate::output::table::{Cell, Table};
 use oef_api::types::{Cluster, Job, JobState, Measured, Provenance, Workload};
+use oef_terminal::names::{safe, short};
+use oef_terminal::numbers::{counted, figure, fixed, percent};
+use oef_terminal::table::{Cell, Table};
 use owo_colors::OwoColorize as _;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Sweeps: one job for every combination of values.
 
-use crate::failure::Complaint;
 use crate::input::nearest;
 use oef_api::types::{JobBatch, JobSubmit};
+use oef_terminal::Complaint;
 use std::collections::BTreeSet;
 
 /// As many as the daemon takes in one batch; more combinations are a typo or a job of their own.

@@ -1,0 +1,6 @@
+//! `oef bench`: how fast this machine solves (`shares`), simulates and plans (`sim`), and what a daemon on it takes
+//! (`daemon`).
+
+pub mod daemon;
+pub mod shares;
+pub mod sim;

@@ -1,0 +1,13 @@
+//! `oef reproduce`: the paper's evaluation, its figures beside ours.
+
+mod args;
+mod bar;
+mod data;
+mod draw;
+mod page;
+mod run;
+mod table;
+mod timing;
+
+pub use args::{EXAMPLES, ReproduceArgs};
+pub use run::run;
