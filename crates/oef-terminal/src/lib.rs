@@ -7,7 +7,6 @@ pub mod document;
 mod exit;
 mod failure;
 pub mod file;
-mod lines;
 pub mod mark;
 pub mod names;
 pub mod numbers;
@@ -20,6 +19,5 @@ pub mod width;
 
 pub use exit::{EXIT_CODES_HELP, Exit};
 pub use failure::{Complaint, Failure, exit_of};
-pub use lines::Lines;
 pub use printer::Printer;
 pub use source::{MAX_FILE_BYTES, Source};

@@ -42,29 +42,6 @@ pub fn difference(x: f64) -> String {
     if x.abs() < 5e-4 { "·".into() } else { format!("{x:+.3}") }
 }
 
-/// A part of one as a percentage.
-pub fn percent(x: f64) -> String {
-    if !x.is_finite() {
-        return "an unknown part".into();
-    }
-    if x != 0.0 && x.abs() < 1e-4 {
-        format!("{:.1e} %", x * 100.0)
-    } else {
-        format!("{:.2} %", x * 100.0)
-    }
-}
-
-/// A time, in the unit that fits.
-pub fn seconds(s: f64) -> String {
-    if s < 1e-3 {
-        format!("{:.0} µs", s * 1e6)
-    } else if s < 1.0 {
-        format!("{:.1} ms", s * 1e3)
-    } else {
-        format!("{s:.2} s")
-    }
-}
-
 /// `1 tenant`, `2 tenants`.
 pub fn counted(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }

@@ -1,8 +1,8 @@
 //! The text of a file or of stdin, or what is wrong with it.
 
-use crate::lines::Lines;
 use crate::{Complaint, Failure};
-use oef_sim::input::limits;
+use oef_report::format;
+use oef_sim::input::{Lines, limits};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -60,7 +60,7 @@ fn open(path: &Path, label: &str, bytes_max: u64) -> Result<File, Complaint> {
         return Err(Complaint::new("is a directory").at(label).hint("name a file in it"));
     }
     if meta.is_file() && meta.len() > bytes_max {
-        let size = format!("has {:.0} MiB", meta.len() as f64 / 1048576.0);
+        let size = format!("has {}", format::bytes(meta.len()));
         return Err(too_large(&size, label, bytes_max));
     }
     Ok(file)
@@ -102,8 +102,8 @@ fn cannot_read(error: &io::Error, label: &str) -> Complaint {
 }
 
 fn too_large(size: &str, label: &str, bytes_max: u64) -> Complaint {
-    let limit = bytes_max / 1048576;
-    Complaint::new(format!("the file {size}, but at most {limit} MiB are read"))
+    let limit = format::bytes(bytes_max);
+    Complaint::new(format!("the file {size}, but at most {limit} are read"))
         .at(label)
         .hint("is this the right file? If it is, cut it to what is needed")
 }

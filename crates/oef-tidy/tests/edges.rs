@@ -14,7 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("oef-executor", &["oef-sched"]),
     ("oef-api", &[]),
     ("oef-server", &["oef-api", "oef-core", "oef-sched", "oef-executor", "oef-report"]),
-    ("oef-terminal", &["oef-api", "oef-core", "oef-sim"]),
+    ("oef-terminal", &["oef-api", "oef-core", "oef-report", "oef-sim"]),
     ("oef-lab", &["oef-api", "oef-core", "oef-report", "oef-sched", "oef-sim", "oef-terminal"]),
     (
         "oef-cli",

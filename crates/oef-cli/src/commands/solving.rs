@@ -4,7 +4,7 @@ use crate::args::problem::SolveArgs;
 use oef_core::{
     Certificate, Mechanism, Options, Outcome, Problem, SolveError, Status, audit, solve,
 };
-use oef_terminal::numbers::percent;
+use oef_report::format::percent;
 use oef_terminal::progress::Progress;
 use oef_terminal::{Failure, Printer};
 use std::time::{Duration, Instant};

@@ -5,9 +5,10 @@ use oef_core::audit::{
     EnvyWitness, Improvement, ParetoFinding, ParetoProof, Shortfall, SkippedType,
 };
 use oef_core::{Certificate, Mechanism, Outcome, Problem, Shares, TenantId, TypeId};
+use oef_report::format::percent;
 use oef_terminal::mark::Mark;
 use oef_terminal::names::short;
-use oef_terminal::numbers::{figure, percent};
+use oef_terminal::numbers::figure;
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 
@@ -226,6 +227,8 @@ fn skipped(problem: &Problem, w: &SkippedType) -> String {
 fn optimality(outcome: &Outcome, c: &Certificate) -> String {
     if matches!(outcome.mechanism, Mechanism::MaxMin | Mechanism::GandivaFair) {
         "a rule, not a program: there is nothing to fall short of".into()
+    } else if !c.optimality.gap.is_finite() {
+        "not proven: no bound on the optimum is known".into()
     } else if c.optimality.holds {
         "proven to be the optimum of the mechanism's program".into()
     } else {

@@ -1,5 +1,6 @@
 //! One sentence of the paper with its figure, ours beside it, and whether it holds.
 
+use oef_report::format;
 use serde::Serialize;
 
 /// A figure of the paper beside ours.
@@ -225,8 +226,7 @@ impl Quantity {
             Quantity::Change => format!("{:+.1} %", (1000.0 * value).round() / 10.0 + 0.0),
             Quantity::Fraction => format!("{:.1} %", 100.0 * value),
             Quantity::Ratio => format!("{value:.2}x"),
-            Quantity::Seconds if value < 1.0 => format!("{:.1} ms", 1000.0 * value),
-            Quantity::Seconds => format!("{value:.2} s"),
+            Quantity::Seconds => format::duration(value),
         }
     }
 

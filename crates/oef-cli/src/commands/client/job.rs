@@ -2,10 +2,11 @@
 
 use super::watch::{Watching, watch};
 use crate::args::jobs::JobArgs;
-use crate::output::jobs::{by_type, count, one_by_one, short_figure, state, state_style};
+use crate::output::jobs::{by_type, one_by_one, state, state_style};
 use jiff::Timestamp;
 use oef_api::client::Client;
 use oef_api::types::{Ending, Job, JobState, JobSubmit, Run};
+use oef_report::format::{number, si};
 use oef_terminal::names::{safe, safe_lines};
 use oef_terminal::table::{Cell, Table};
 use oef_terminal::times::{at, between, clock, span};
@@ -126,18 +127,18 @@ fn progress(job: &Job) -> String {
     if progress.steps <= 0.0 {
         return "it has told nothing yet".into();
     }
-    let mut text = format!("{} steps", count(progress.steps));
+    let mut text = format!("{} steps", si(progress.steps.round()));
     if let Some(speed) = progress.throughput {
-        let _ = write!(text, ", {} a second", short_figure(speed));
+        let _ = write!(text, ", {} a second", number(speed));
     }
     if let Some(checkpoint) = progress.checkpoint {
-        let _ = write!(text, ", last checkpoint at step {}", count(checkpoint));
+        let _ = write!(text, ", last checkpoint at step {}", si(checkpoint.round()));
     }
     if let Some(loss) = progress.loss {
         let _ = write!(text, ", loss {loss:.4}");
     }
     if let Some(measured) = &progress.measured {
-        let (batch, spread) = (short_figure(measured.batch_seconds), measured.spread * 100.0);
+        let (batch, spread) = (number(measured.batch_seconds), measured.spread * 100.0);
         let _ = write!(text, ", {batch} s a batch, spread {spread:.1} %");
     }
     text

@@ -8,8 +8,9 @@ use oef_api::client::Client;
 use oef_api::types::{
     Audit, EventTopic, Grant, LeftOut, Property, Round, RoundProblem, RoundSummary,
 };
+use oef_report::format::duration;
 use oef_terminal::names::{safe, short};
-use oef_terminal::numbers::{figure, fixed, seconds};
+use oef_terminal::numbers::{figure, fixed};
 use oef_terminal::table::{Cell, Table};
 use oef_terminal::times::{at, span};
 use oef_terminal::{Complaint, Exit, Failure, Printer, width};
@@ -104,7 +105,7 @@ fn render(round: &Round, columns: Option<usize>) -> String {
         name.bold(),
         at(round.began),
         span(round.length_s),
-        seconds(round.plan_s)
+        duration(round.plan_s)
     );
     head(&mut out, round);
     if !round.shares.is_empty() {
@@ -137,7 +138,7 @@ fn head(out: &mut String, round: &Round) {
     } else {
         // It is counted in whole milliseconds.
         let took = match age.solve_s > 0.0 {
-            true => seconds(age.solve_s),
+            true => duration(age.solve_s),
             false => "less than 1 ms".into(),
         };
         let _ = writeln!(out, "shares computed in {took}");

@@ -3,10 +3,11 @@
 use super::run::Entry;
 use crate::output::certificate::mark_of_pareto;
 use oef_core::{Mechanism, Problem, SolveError, TenantId};
+use oef_report::format::{duration, percent};
 use oef_terminal::bars::{bar, level};
 use oef_terminal::mark::Mark;
 use oef_terminal::names::{cut, short};
-use oef_terminal::numbers::{counted, figure, fixed, percent, seconds};
+use oef_terminal::numbers::{counted, figure, fixed};
 use oef_terminal::table::{Cell, Table};
 use owo_colors::{OwoColorize as _, Style};
 
@@ -82,7 +83,7 @@ fn row(problem: &Problem, entry: &Entry, full: f64, with_bars: bool) -> Vec<Cell
     let envy = certificate.envy_free.worst;
     cells.push(Cell::number(if envy > 1e-9 { percent(envy) } else { "·".into() }));
     cells.push(Cell::number(format!("{:.2}", entry.types_per_tenant)));
-    cells.push(Cell::number(seconds(entry.solved.seconds)));
+    cells.push(Cell::number(duration(entry.solved.seconds)));
     if with_bars {
         let bars: String = entry.ratios.iter().map(|&r| level(r, FULL_RATIO)).collect();
         cells.push(Cell::text(bars).style(Style::new().cyan()));

@@ -1,6 +1,7 @@
 //! `oef journal` and `oef backup`: the state folder from outside.
 
 use crate::args::daemon::{BackupArgs, JournalCommand, StateArgs};
+use oef_report::format;
 use oef_sched::Time;
 use oef_server::store::journal::{self, Report, Step};
 use oef_server::store::{Keep, StoreError};
@@ -106,12 +107,15 @@ fn replay(world: &mut World, step: Step<'_>) -> Result<(), String> {
 
 fn shown(report: &Report) -> String {
     let mut out = String::new();
-    let size = report.bytes as f64 / 1048576.0;
     let records = counted(usize::try_from(report.records).unwrap_or(usize::MAX), "record");
     let _ = writeln!(
         out,
-        "{records} ({} to {}), {} snapshots, {} rounds, {size:.1} MiB",
-        report.first, report.last, report.snapshots, report.rounds
+        "{records} ({} to {}), {} snapshots, {} rounds, {}",
+        report.first,
+        report.last,
+        report.snapshots,
+        report.rounds,
+        format::bytes(report.bytes)
     );
     for problem in &report.problems {
         let at = problem.seq.map_or(String::new(), |seq| format!("record {seq}: "));
@@ -161,9 +165,9 @@ fn compact(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
     if args.json {
         printer.json(&CompactDocument { records, snapshots, rounds, bytes })?;
     } else {
-        let size = bytes as f64 / 1048576.0;
+        let size = format::bytes(bytes);
         printer.result(&format!(
-            "removed {records} records, {snapshots} snapshots and {rounds} rounds: {size:.1} MiB\n"
+            "removed {records} records, {snapshots} snapshots and {rounds} rounds: {size}\n"
         ))?;
     }
     Ok(Exit::Done)
@@ -183,9 +187,9 @@ pub fn backup(args: &BackupArgs, printer: &Printer) -> Result<Exit, Failure> {
         printer.json(&BackupDocument { file, bytes })?;
         return Ok(Exit::Done);
     }
-    let size = bytes as f64 / 1048576.0;
+    let size = format::bytes(bytes);
     printer.note(&format!(
-        "{file}: {size:.1} MiB. To go back to it, stop the daemon and put it into a state folder as `oef.db`"
+        "{file}: {size}. To go back to it, stop the daemon and put it into a state folder as `oef.db`"
     ));
     Ok(Exit::Done)
 }

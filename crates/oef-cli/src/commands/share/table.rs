@@ -4,10 +4,11 @@ use crate::commands::solving::Solved;
 use crate::output::certificate;
 use oef_core::audit::equal_splits;
 use oef_core::{Problem, SolverReport, Status, TenantId};
+use oef_report::format::{duration, percent};
 use oef_terminal::bars::bar;
 use oef_terminal::document::status_word;
 use oef_terminal::names::short;
-use oef_terminal::numbers::{amount, counted, figure, fixed, percent, ratio, seconds};
+use oef_terminal::numbers::{amount, counted, figure, fixed, ratio};
 use oef_terminal::table::{Cell, Table};
 use owo_colors::{OwoColorize as _, Style};
 use std::fmt::Write as _;
@@ -125,7 +126,7 @@ fn summary(problem: &Problem, solved: &Solved, rows: &[Row]) -> String {
         "solver",
         status_word(solver.status),
         proven(solver),
-        seconds(solved.seconds),
+        duration(solved.seconds),
         solver.method,
         counted(solver.iterations, "iteration"),
     );

@@ -1,9 +1,9 @@
 //! The table of the benchmark, and the same for machines.
 
 use super::load::Load;
+use oef_report::format::{bytes, duration};
 use oef_terminal::document::{VERSION, finite};
 use oef_terminal::mark::Mark;
-use oef_terminal::numbers::seconds;
 use oef_terminal::table::{Cell, Table};
 use serde::Serialize;
 
@@ -47,16 +47,15 @@ impl Figures {
     fn lines(&self) -> Vec<Line> {
         let answers = |what: &str, took: &[f64]| {
             let p99 = percentile(took, 0.99);
-            let figure = format!("p50 {}, p99 {}", seconds(percentile(took, 0.5)), seconds(p99));
-            let (what, bar) = (what.to_owned(), format!("p99 under {}", seconds(ANSWER_BAR)));
+            let figure = format!("p50 {}, p99 {}", duration(percentile(took, 0.5)), duration(p99));
+            let (what, bar) = (what.to_owned(), format!("p99 under {}", duration(ANSWER_BAR)));
             Line { what, figure, bar, cleared: Some(p99 < ANSWER_BAR) }
         };
         // The last submissions are under way when the time is over: a hundredth is not a shortfall.
         let kept_up = self.achieved() >= 0.99 * f64::from(self.rate) && self.load.refused == 0;
-        let mib = |bytes: u64| format!("{:.0} MiB", bytes as f64 / 1_048_576.0);
         vec![
             Line {
-                what: format!("submissions in {}", seconds(self.load.seconds)),
+                what: format!("submissions in {}", duration(self.load.seconds)),
                 figure: format!("{:.0} a second, {} refused", self.achieved(), self.load.refused),
                 bar: format!("{} a second", self.rate),
                 cleared: Some(kept_up),
@@ -72,14 +71,14 @@ impl Figures {
             answers(&format!("a page of {} queued jobs", self.queued), &self.pages),
             Line {
                 what: "memory with that queue".into(),
-                figure: self.memory.map_or("unknown".into(), mib),
-                bar: format!("under {}", mib(MEMORY_BAR)),
-                cleared: self.memory.map(|bytes| bytes < MEMORY_BAR),
+                figure: self.memory.map_or("unknown".into(), bytes),
+                bar: format!("under {}", bytes(MEMORY_BAR)),
+                cleared: self.memory.map(|used| used < MEMORY_BAR),
             },
             Line {
                 what: "from a power cut to ready again".into(),
-                figure: seconds(self.restart),
-                bar: format!("under {}", seconds(RESTART_BAR)),
+                figure: duration(self.restart),
+                bar: format!("under {}", duration(RESTART_BAR)),
                 cleared: Some(self.restart < RESTART_BAR),
             },
         ]

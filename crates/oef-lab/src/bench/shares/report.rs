@@ -3,9 +3,9 @@
 use super::cases::{Bar, Case, Work};
 use super::measure::Measured;
 use super::reference::Reference;
+use oef_report::format::{duration, percent};
 use oef_terminal::document::{VERSION, finite, gap, status_word};
 use oef_terminal::mark::Mark;
-use oef_terminal::numbers::{percent, seconds};
 use oef_terminal::table::{Cell, Table};
 use owo_colors::Style;
 use serde::Serialize;
@@ -55,14 +55,14 @@ pub const WITHOUT_DEMANDS: &str = "without demands";
 fn bar_text(case: &Case) -> String {
     let bar = match case.bar {
         Bar::None => None,
-        Bar::Seconds(limit) => Some(format!("under {}", seconds(limit))),
+        Bar::Seconds(limit) => Some(format!("under {}", duration(limit))),
         Bar::OverPrototype(factor) => Some(format!("≥ {factor}x the prototype")),
         Bar::OverScratch(factor) => Some(format!("≥ {factor}x from scratch")),
         Bar::OverPlain(factor) => Some(format!("≤ {factor}x without demands")),
         Bar::Gap(limit) => Some(format!("no envy, gap under {}", percent(limit))),
     };
     let aim = case.aim.filter(|_| !matches!(case.bar, Bar::Seconds(_) | Bar::Gap(_)));
-    let aim = aim.map(|aim| format!("aim {}", seconds(aim)));
+    let aim = aim.map(|aim| format!("aim {}", duration(aim)));
     bar.into_iter().chain(aim).collect::<Vec<_>>().join(", ")
 }
 
@@ -96,7 +96,7 @@ fn rows(line: &Line, measured: &Measured) -> Vec<Vec<Cell>> {
         .map_or("".into(), |e| if e <= EXACT { "none".into() } else { percent(e) });
     let own = [
         Cell::text(line.case.name).style(Style::new().bold()),
-        Cell::number(seconds(measured.median())),
+        Cell::number(duration(measured.median())),
         Cell::number(format!("{:.0e}", measured.outcome.solver.gap)),
         Cell::number(envy),
     ];
@@ -107,7 +107,7 @@ fn rows(line: &Line, measured: &Measured) -> Vec<Vec<Cell>> {
         let difference = reference.tenants_differ.or(totals);
         [
             Cell::text(reference.name),
-            Cell::number(seconds(reference.seconds)),
+            Cell::number(duration(reference.seconds)),
             Cell::number(format!("{:.1}x", reference.seconds / measured.median())),
             Cell::number(difference.map_or("".into(), |d| format!("{d:.0e}"))),
         ]

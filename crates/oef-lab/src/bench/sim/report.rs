@@ -2,10 +2,9 @@
 
 use super::cases::{Bar, Case};
 use super::measure::Measured;
-use oef_report::format::number;
+use oef_report::format::{self, duration, number};
 use oef_terminal::document::{VERSION, finite};
 use oef_terminal::mark::Mark;
-use oef_terminal::numbers::seconds;
 use oef_terminal::table::{Cell, Table};
 use owo_colors::Style;
 use serde::Serialize;
@@ -39,17 +38,12 @@ impl Line {
 
 fn bar_text(bar: Bar) -> String {
     match bar {
-        Bar::Seconds(limit) => format!("under {}", seconds(limit)),
+        Bar::Seconds(limit) => format!("under {}", duration(limit)),
         Bar::RoundsPerSecond(least) => format!("≥ {} rounds/s", number(least)),
         Bar::SecondsAndBytes(limit, bytes) => {
-            format!("under {} and {}", seconds(limit), memory(bytes))
+            format!("under {} and {}", duration(limit), format::bytes(bytes))
         }
     }
-}
-
-fn memory(bytes: u64) -> String {
-    let mib = bytes as f64 / 1_048_576.0;
-    if mib >= 1024.0 { format!("{} GiB", number(mib / 1024.0)) } else { format!("{mib:.0} MiB") }
 }
 
 /// The table for people.
@@ -63,11 +57,11 @@ pub fn render(lines: &[Line]) -> String {
         let measured = &line.measured;
         table.row(vec![
             Cell::text(line.case.name).style(Style::new().bold()),
-            Cell::number(seconds(measured.seconds)),
-            Cell::number(seconds(measured.wall)),
+            Cell::number(duration(measured.seconds)),
+            Cell::number(duration(measured.wall)),
             Cell::number(number(measured.rounds as f64)),
             Cell::number(number(line.rate())),
-            Cell::number(measured.peak.map_or("".into(), memory)),
+            Cell::number(measured.peak.map_or("".into(), format::bytes)),
             Cell::text(bar_text(line.case.bar)),
             mark.map_or(Cell::text(""), |m| Cell::text(m.symbol()).style(m.style())),
             Cell::text(line.case.reference.unwrap_or_default()),
@@ -77,7 +71,7 @@ pub fn render(lines: &[Line]) -> String {
             table.remark(format!(
                 "  {:<14} {:>9}  {}",
                 part.name,
-                seconds(part.seconds),
+                duration(part.seconds),
                 part.note
             ));
         }

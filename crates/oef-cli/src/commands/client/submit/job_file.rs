@@ -3,7 +3,8 @@
 use super::sweep::Axis;
 use crate::input::nearest;
 use oef_api::types::JobSubmit;
-use oef_terminal::{Complaint, Failure, Lines, Source};
+use oef_sim::input::Lines;
+use oef_terminal::{Complaint, Failure, Source};
 use serde::Deserialize as _;
 use std::path::Path;
 use toml::Spanned;

@@ -1,21 +1,22 @@
-//! TOML to a tree with places.
+//! TOML to a tree.
 
-use super::tree::{Entry, Node, Table, Value};
-use super::{Finding, Parsed};
+use super::node::{Entry, Node, Table, Value, Wrong};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Reads a whole TOML document; syntax errors are all found, not only the first.
-pub fn parse(text: &str) -> Parsed {
+pub fn parse(text: &str) -> Result<Table, Vec<Wrong>> {
     let (table, errors) = DeTable::parse_recoverable(text);
-    let findings = errors
-        .iter()
-        .map(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            Finding::new(at, "", format!("not TOML: {}", error.message()))
-        })
-        .collect();
-    Parsed { root: tree(table.into_inner()), findings }
+    if errors.is_empty() {
+        return Ok(tree(table.into_inner()));
+    }
+    let wrong = errors.iter().map(|error| Wrong {
+        at: error.span().map_or(0, |span| span.start),
+        key: String::new(),
+        message: format!("not TOML: {}", error.message()),
+        hint: None,
+    });
+    Err(wrong.collect())
 }
 
 fn tree(table: DeTable<'_>) -> Table {

@@ -1,4 +1,4 @@
-//! What a TOML or a JSON file says, with the place of every value: one shape for both formats.
+//! What a file says, as a tree.
 
 /// A value and where it starts, as a byte offset into the text.
 #[derive(Clone, Debug)]
@@ -9,7 +9,7 @@ pub struct Node {
     pub value: Value,
 }
 
-/// A value of a problem file.
+/// A value of a file.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// JSON's `null`.
@@ -26,6 +26,19 @@ pub enum Value {
     List(Vec<Node>),
     /// A table, or object.
     Table(Table),
+}
+
+/// What is wrong with a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// Byte offset of the place.
+    pub at: usize,
+    /// The key it is about, where it is about one.
+    pub key: String,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right.
+    pub hint: Option<String>,
 }
 
 /// The entries of a table, in the order of the file.

@@ -13,9 +13,14 @@ impl Lines {
         Lines { starts: std::iter::once(0).chain(breaks).collect() }
     }
 
+    /// The line of an offset, counted from 1.
+    pub fn line(&self, offset: usize) -> usize {
+        self.starts.partition_point(|&start| start <= offset)
+    }
+
     /// Line and column (in bytes) of an offset, both counted from 1.
     pub fn locate(&self, offset: usize) -> (usize, usize) {
-        let line = self.starts.partition_point(|&start| start <= offset);
+        let line = self.line(offset);
         (line, offset - self.starts[line - 1] + 1)
     }
 }
