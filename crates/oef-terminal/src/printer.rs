@@ -49,6 +49,16 @@ impl Printer {
         Ok(out.flush()?)
     }
 
+    /// Writes a result for machines where they asked for it, else for people.
+    pub fn show(
+        &self,
+        for_machines: bool,
+        document: &impl Serialize,
+        text: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
+        if for_machines { self.json(document) } else { self.result(&text()) }
+    }
+
     /// Writes a result byte by byte as it is: a script, a man page.
     pub fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
         let mut out = io::stdout().lock();

@@ -84,10 +84,20 @@ impl CountBar {
 
     /// So many steps are done.
     pub fn set(&self, done: u64) {
+        self.appear();
+        self.bar.set_position(done);
+    }
+
+    /// Says what is being done.
+    pub fn say(&self, what: &str) {
+        self.appear();
+        self.bar.set_message(what.to_string());
+    }
+
+    fn appear(&self) {
         if self.is_watched && self.bar.is_hidden() && self.started.elapsed() >= SHOWN_AFTER {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
-        self.bar.set_position(done);
     }
 }
 

@@ -49,6 +49,15 @@ impl Table {
         Table { header, rows: Vec::new() }
     }
 
+    /// A table with columns of these names; one whose name ends with `>` has figures, on the right.
+    pub fn headed<const N: usize>(names: [&str; N]) -> Self {
+        let cell = |name: &str| match name.strip_suffix('>') {
+            Some(name) => Cell::number(name),
+            None => Cell::text(name),
+        };
+        Table::new(names.map(cell).to_vec())
+    }
+
     /// Adds a row of as many cells as the header has.
     pub fn row(&mut self, cells: Vec<Cell>) {
         self.rows.push(cells);

@@ -36,11 +36,9 @@ pub fn run(args: &LieArgs, printer: &Printer) -> Result<Exit, Failure> {
     let lie = with_solver(asked, printer, |solve, stop| {
         lie::search_with(problem, tenant, effort, stop, solve)
     })?;
-    if args.json {
-        printer.json(&document(problem, args.mechanism, &lie))?;
-    } else {
-        printer.result(&render(problem, args.mechanism, &lie))?;
-    }
+    printer.show(args.json, &document(problem, args.mechanism, &lie), || {
+        render(problem, args.mechanism, &lie)
+    })?;
     Ok(Exit::Done)
 }
 

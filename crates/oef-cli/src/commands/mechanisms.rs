@@ -26,7 +26,7 @@ pub fn run(args: &MechanismsArgs, printer: &Printer) -> Result<Exit, Failure> {
         printer.json(&list)?;
         return Ok(Exit::Done);
     }
-    let mut table = Table::new(vec![Cell::text("mechanism"), Cell::text("what it computes")]);
+    let mut table = Table::headed(["mechanism", "what it computes"]);
     for mechanism in Mechanism::ALL {
         let name = Cell::text(mechanism.name()).style(Style::new().bold());
         table.row(vec![name, Cell::text(mechanism.summary())]);

@@ -1,6 +1,7 @@
 //! `oef bench`: how fast this machine solves (`shares`), simulates and plans (`sim`), and what a daemon on it takes
 //! (`daemon`).
 
+mod choose;
 pub mod daemon;
 pub mod shares;
 pub mod sim;

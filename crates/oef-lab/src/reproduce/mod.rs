@@ -1,7 +1,6 @@
 //! `oef reproduce`: the paper's evaluation, its figures beside ours.
 
 mod args;
-mod bar;
 mod data;
 mod draw;
 mod page;

@@ -1,10 +1,10 @@
 //! From arguments to what is shown.
 
 use super::args::ReproduceArgs;
-use super::bar::Bar;
 use super::{data, page, table, timing};
 use crate::experiment::{Experiment, ExperimentError, Id, Lab, Setup, Size, solver_time};
 use oef_terminal::document::VERSION;
+use oef_terminal::progress::CountBar;
 use oef_terminal::{Complaint, Exit, Failure, Printer, file};
 use serde::Serialize;
 
@@ -74,19 +74,19 @@ fn run_all(
     args: &ReproduceArgs,
     printer: &Printer,
 ) -> Result<Vec<Experiment>, Failure> {
-    let bar = Bar::new(printer, ids.len());
-    let mut watch = |what: &str| bar.at(what);
+    let bar = CountBar::new(printer, ids.len() as u64, "");
+    let mut watch = |what: &str| bar.say(what);
     let mut lab = Lab::new(setup, &mut watch);
     let mut experiments = Vec::new();
     for &id in ids {
+        bar.set(experiments.len() as u64);
         experiments.push(match id {
             Id::J => {
-                bar.at(id.title());
+                bar.say(id.title());
                 solver_time(&timing::measure(args.quick, args.seed)?)
             }
             _ => lab.run(id).map_err(failure)?,
         });
-        bar.done();
     }
     Ok(experiments)
 }

@@ -8,7 +8,7 @@ use owo_colors::Style;
 /// One row per figure, below a line with the verdict of its experiment.
 pub fn render(experiments: &[Experiment]) -> String {
     let header = ["", "what", "the paper", "here: median (range)", "verdict"];
-    let mut table = Table::new(header.map(Cell::text).to_vec());
+    let mut table = Table::headed(header);
     for experiment in experiments {
         let bold = Style::new().bold();
         table.row(vec![

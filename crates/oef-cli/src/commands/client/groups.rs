@@ -27,11 +27,9 @@ pub fn run(command: &GroupCommand, client: &Client, printer: &Printer) -> Result
     match command {
         GroupCommand::Set(args) => {
             let group = set(args, client)?;
-            if args.json {
-                printer.json(&group)?;
-            } else {
-                printer.result(&table(&[group]).render_within(width::columns()))?;
-            }
+            printer.show(args.json, &group, || {
+                table(std::slice::from_ref(&group)).render_within(width::columns())
+            })?;
             Ok(Exit::Done)
         }
         GroupCommand::Remove(args) => {
@@ -55,12 +53,7 @@ fn set(args: &GroupSetArgs, client: &Client) -> Result<Group, Failure> {
 }
 
 fn table(groups: &[Group]) -> Table {
-    let mut table = Table::new(vec![
-        Cell::text("group"),
-        Cell::number("weight"),
-        Cell::text("in"),
-        Cell::text("tenants"),
-    ]);
+    let mut table = Table::headed(["group", "weight>", "in", "tenants"]);
     for group in groups {
         let names: Vec<String> = group.tenants.iter().map(|name| safe(name)).collect();
         table.row(vec![

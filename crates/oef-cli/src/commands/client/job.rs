@@ -34,11 +34,7 @@ pub fn run(args: &JobArgs, client: &Client, printer: &Printer) -> Result<Exit, F
         return Ok(exit(last));
     }
     let job = client.job(args.id)?;
-    if args.json {
-        printer.json(&job)?;
-    } else {
-        printer.result(&render(&job, Timestamp::now(), width::columns()))?;
-    }
+    printer.show(args.json, &job, || render(&job, Timestamp::now(), width::columns()))?;
     Ok(exit(Some(job.state)))
 }
 
@@ -73,8 +69,7 @@ fn render(job: &Job, now: Timestamp, columns: Option<usize>) -> String {
     }
     if let Some(history) = &job.history {
         let _ = writeln!(out, "\n{}", "History".bold());
-        let mut table =
-            Table::new(vec![Cell::text("when"), Cell::text("state"), Cell::text("why")]);
+        let mut table = Table::headed(["when", "state", "why"]);
         for change in history {
             let why = Cell::text(safe(&change.reason));
             table.row(vec![Cell::text(at(change.at)), state(change.state), why]);
@@ -179,14 +174,7 @@ fn pairs(map: &BTreeMap<String, String>) -> String {
 }
 
 fn run_table(runs: &[Run], now: Timestamp) -> Table {
-    let mut table = Table::new(vec![
-        Cell::number("run"),
-        Cell::text("gpus"),
-        Cell::text("started"),
-        Cell::number("ran"),
-        Cell::text("ending"),
-        Cell::text("how"),
-    ]);
+    let mut table = Table::headed(["run>", "gpus", "started", "ran>", "ending", "how"]);
     for run in runs {
         let detail = run.detail.as_deref().and_then(|detail| detail.lines().next());
         table.row(vec![

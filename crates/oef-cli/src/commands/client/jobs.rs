@@ -29,11 +29,7 @@ pub fn run(args: &JobsArgs, client: &Client, printer: &Printer) -> Result<Exit, 
         });
     }
     let jobs = pages::jobs(client, &which, args.limit)?;
-    if args.json {
-        printer.json(&jobs)?;
-    } else {
-        printer.result(&render(&jobs, args, Timestamp::now(), width::columns()))?;
-    }
+    printer.show(args.json, &jobs, || render(&jobs, args, Timestamp::now(), width::columns()))?;
     Ok(Exit::Done)
 }
 
@@ -73,16 +69,8 @@ fn name(job: &Job) -> String {
 
 /// The jobs, a line each.
 pub fn table(jobs: &Jobs, now: Timestamp) -> Table {
-    let mut table = Table::new(vec![
-        Cell::number("id"),
-        Cell::text("name"),
-        Cell::text("tenant"),
-        Cell::text("state"),
-        Cell::text("gpus"),
-        Cell::number("steps"),
-        Cell::number("time"),
-        Cell::text("reason"),
-    ]);
+    let mut table =
+        Table::headed(["id>", "name", "tenant", "state", "gpus", "steps>", "time>", "reason"]);
     for job in &jobs.jobs {
         table.row(vec![
             Cell::number(job.id.to_string()),

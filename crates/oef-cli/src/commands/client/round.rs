@@ -70,15 +70,15 @@ fn problem_file(round: &Round, problem: &RoundProblem) -> Result<String, Failure
 }
 
 fn list(rounds: &[RoundSummary]) -> Table {
-    let mut table = Table::new(vec![
-        Cell::number("round"),
-        Cell::text("began"),
-        Cell::text("mechanism"),
-        Cell::number("gpus"),
-        Cell::number("run"),
-        Cell::number("wait"),
-        Cell::number("total"),
-        Cell::text("what holds"),
+    let mut table = Table::headed([
+        "round>",
+        "began",
+        "mechanism",
+        "gpus>",
+        "run>",
+        "wait>",
+        "total>",
+        "what holds",
     ]);
     for round in rounds {
         let holds: Vec<String> = round.holds.iter().map(|word| safe(word)).collect();
@@ -161,14 +161,8 @@ fn head(out: &mut String, round: &Round) {
 }
 
 fn shares(round: &Round) -> Table {
-    let mut table = Table::new(vec![
-        Cell::text("workload"),
-        Cell::number("weight"),
-        Cell::number("throughput"),
-        Cell::number("equal split"),
-        Cell::text("share"),
-        Cell::text("granted"),
-    ]);
+    let mut table =
+        Table::headed(["workload", "weight>", "throughput>", "equal split>", "share", "granted"]);
     for share in &round.shares {
         let is_its = |g: &&Grant| g.tenant == share.tenant && g.workload == share.workload;
         let granted = round.grants.iter().filter(is_its).filter(|grant| grant.gpus > 0);
@@ -187,13 +181,7 @@ fn shares(round: &Round) -> Table {
 }
 
 fn placements(round: &Round) -> Table {
-    let mut table = Table::new(vec![
-        Cell::number("job"),
-        Cell::text("tenant"),
-        Cell::text("gpus"),
-        Cell::text("where"),
-        Cell::text("why"),
-    ]);
+    let mut table = Table::headed(["job>", "tenant", "gpus", "where", "why"]);
     for placement in &round.placements {
         table.row(vec![
             Cell::number(placement.job.to_string()),

@@ -22,11 +22,7 @@ pub fn run(args: &SettingsArgs, client: &Client, printer: &Printer) -> Result<Ex
     } else {
         client.patch_settings(&patch(&args.set)?)?
     };
-    if args.json {
-        printer.json(&settings)?;
-    } else {
-        printer.result(&render(&settings))?;
-    }
+    printer.show(args.json, &settings, || render(&settings))?;
     Ok(Exit::Done)
 }
 

@@ -24,12 +24,8 @@ pub fn list(args: &WatchArgs, client: &Client, printer: &Printer) -> Result<Exit
             Ok((render(&pages::tenants(client)?, width::columns()), Watching::GoOn))
         });
     }
-    let tenants = pages::tenants(client)?;
-    if args.json {
-        printer.json(&Tenants { tenants, next: None })?;
-    } else {
-        printer.result(&render(&tenants, width::columns()))?;
-    }
+    let page = Tenants { tenants: pages::tenants(client)?, next: None };
+    printer.show(args.json, &page, || render(&page.tenants, width::columns()))?;
     Ok(Exit::Done)
 }
 
@@ -103,15 +99,8 @@ fn render(tenants: &[Tenant], columns: Option<usize>) -> String {
     if tenants.is_empty() {
         return "no tenants; `oef tenant create NAME` makes one\n".into();
     }
-    let mut table = Table::new(vec![
-        Cell::text("tenant"),
-        Cell::number("weight"),
-        Cell::number("queued"),
-        Cell::number("running"),
-        Cell::text("holds"),
-        Cell::text("share"),
-        Cell::number("balance"),
-        Cell::text("group"),
+    let mut table = Table::headed([
+        "tenant", "weight>", "queued>", "running>", "holds", "share", "balance>", "group",
     ]);
     for tenant in tenants {
         let name = Cell::text(short(&tenant.name));

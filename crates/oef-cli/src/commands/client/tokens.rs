@@ -14,12 +14,9 @@ pub fn run(command: &TokenCommand, client: &Client, printer: &Printer) -> Result
     match command {
         TokenCommand::Create(args) => create(args, client, printer),
         TokenCommand::List(args) => {
-            let tokens = pages::tokens(client)?;
-            if args.json {
-                printer.json(&Tokens { tokens, next: None })?;
-            } else {
-                printer.result(&table(&tokens).render_within(width::columns()))?;
-            }
+            let page = Tokens { tokens: pages::tokens(client)?, next: None };
+            printer
+                .show(args.json, &page, || table(&page.tokens).render_within(width::columns()))?;
             Ok(Exit::Done)
         }
         TokenCommand::Revoke(args) => {
@@ -62,14 +59,7 @@ fn create(args: &TokenCreateArgs, client: &Client, printer: &Printer) -> Result<
 }
 
 fn table(tokens: &[Token]) -> Table {
-    let mut table = Table::new(vec![
-        Cell::number("id"),
-        Cell::text("role"),
-        Cell::text("tenant"),
-        Cell::text("created"),
-        Cell::text("expires"),
-        Cell::text("note"),
-    ]);
+    let mut table = Table::headed(["id>", "role", "tenant", "created", "expires", "note"]);
     for token in tokens {
         table.row(vec![
             Cell::number(token.id.to_string()),

@@ -26,11 +26,7 @@ pub fn list(args: &WorkloadsArgs, client: &Client, printer: &Printer) -> Result<
 pub fn run(command: &WorkloadCommand, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let WorkloadCommand::Set(args) = command;
     let workload = set(args, client)?;
-    if args.json {
-        printer.json(&workload)?;
-    } else {
-        printer.result(&profile::render(&workload, width::columns()))?;
-    }
+    printer.show(args.json, &workload, || profile::render(&workload, width::columns()))?;
     Ok(Exit::Done)
 }
 
@@ -55,14 +51,8 @@ fn set(args: &WorkloadSetArgs, client: &Client) -> Result<Workload, Failure> {
 }
 
 fn table(workloads: &[Workload]) -> Table {
-    let mut table = Table::new(vec![
-        Cell::text("tenant"),
-        Cell::text("workload"),
-        Cell::number("weight"),
-        Cell::number("jobs"),
-        Cell::text("known"),
-        Cell::text("throughput"),
-    ]);
+    let mut table =
+        Table::headed(["tenant", "workload", "weight>", "jobs>", "known", "throughput"]);
     for workload in workloads {
         table.row(vec![
             Cell::text(short(&workload.tenant)),

@@ -48,11 +48,7 @@ pub fn run(args: &CompareArgs, printer: &Printer) -> Result<Exit, Failure> {
         .into_iter()
         .map(|m| (m, solve_and_audit(problem, m, args.solve, printer).map(|s| entry(problem, s))))
         .collect();
-    if args.json {
-        printer.json(&document(problem, &results))?;
-    } else {
-        printer.result(&table::render(problem, &results))?;
-    }
+    printer.show(args.json, &document(problem, &results), || table::render(problem, &results))?;
     let mut exit = Exit::Done;
     for (_, result) in results {
         if let Err(error) = result

@@ -26,11 +26,9 @@ pub fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, Failure> {
     let asked =
         Asked { what: &what, mechanism: args.mechanism, args: args.solve, limit: Limit::Together };
     let explanation = with_solver(asked, printer, |solve, _| explain_with(problem, solve))?;
-    if args.json {
-        printer.json(&ExplainDocument::new(problem, &explanation, tenant))?;
-    } else {
-        printer.result(&render(problem, &explanation, tenant))?;
-    }
+    printer.show(args.json, &ExplainDocument::new(problem, &explanation, tenant), || {
+        render(problem, &explanation, tenant)
+    })?;
     Ok(Exit::Done)
 }
 

@@ -19,11 +19,7 @@ use std::fmt::Write as _;
 pub fn run(args: &WhatifArgs, printer: &Printer) -> Result<Exit, Failure> {
     let changes = changes(args)?;
     let answer = Client::find()?.whatif(&WhatIf { changes })?;
-    if args.json {
-        printer.json(&answer)?;
-    } else {
-        printer.result(&render(&answer, Timestamp::now(), width::columns()))?;
-    }
+    printer.show(args.json, &answer, || render(&answer, Timestamp::now(), width::columns()))?;
     Ok(Exit::Done)
 }
 
@@ -114,13 +110,7 @@ fn submitted(args: &WhatifArgs) -> Result<Option<JobSubmit>, Failure> {
 }
 
 fn render(answer: &WhatIfAnswer, now: Timestamp, columns: Option<usize>) -> String {
-    let mut table = Table::new(vec![
-        Cell::text("tenant"),
-        Cell::number("before"),
-        Cell::number("after"),
-        Cell::number("difference"),
-        Cell::number(""),
-    ]);
+    let mut table = Table::headed(["tenant", "before>", "after>", "difference>", ">"]);
     let mut row = |name: String, before: f64, after: f64| {
         let percent = format!("{:+.0} %", (after / before - 1.0) * 100.0);
         // Nothing to compare with, or nothing that would be seen.

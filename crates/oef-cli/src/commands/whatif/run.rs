@@ -28,11 +28,9 @@ pub fn run(args: &WhatifArgs, printer: &Printer) -> Result<Exit, Failure> {
         before: audit(&loaded.problem, &answer.before),
         after: audit(&answer.problem, &answer.after),
     };
-    if args.json {
-        printer.json(&document(&loaded.problem, &answer, &audits))?;
-    } else {
-        printer.result(&table::render(&loaded.problem, &answer, &audits, args.all))?;
-    }
+    printer.show(args.json, &document(&loaded.problem, &answer, &audits), || {
+        table::render(&loaded.problem, &answer, &audits, args.all)
+    })?;
     Ok(Exit::Done)
 }
 

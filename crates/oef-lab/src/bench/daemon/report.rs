@@ -94,7 +94,7 @@ fn percentile(values: &[f64], part: f64) -> f64 {
 
 /// The table for people.
 pub fn render(figures: &Figures) -> String {
-    let mut table = Table::new(["what", "measured", "bar", ""].map(Cell::text).to_vec());
+    let mut table = Table::headed(["what", "measured", "bar", ""]);
     for line in figures.lines() {
         let mark = line.cleared.map(Mark::of);
         table.row(vec![

@@ -53,11 +53,7 @@ pub fn run(args: &BenchDaemonArgs, printer: &Printer) -> Result<Exit, Failure> {
         let found = waiting(&host.client()?)?;
         figures.missing += usize::try_from(queued.saturating_sub(found)).unwrap_or(usize::MAX);
     }
-    if args.json {
-        printer.json(&BenchDaemonDocument::new(&figures))?;
-    } else {
-        printer.result(&report::render(&figures))?;
-    }
+    printer.show(args.json, &BenchDaemonDocument::new(&figures), || report::render(&figures))?;
     Ok(Exit::Done)
 }
 

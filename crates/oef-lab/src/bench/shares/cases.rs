@@ -147,27 +147,26 @@ pub const ALL: [Case; 22] = [
     },
 ];
 
-/// The cases that were asked for: by their whole names, or else by a part of them.
-pub fn chosen(quick: bool, names: &[String]) -> Vec<Case> {
-    if names.is_empty() {
-        return ALL.into_iter().filter(|c| c.quick || !quick).collect();
+impl crate::bench::choose::Case for Case {
+    fn name(&self) -> &'static str {
+        self.name
     }
-    let exact = |name: &str| ALL.iter().any(|c| c.name == name);
-    let means = |case: &Case, name: &str| {
-        if exact(name) { case.name == name } else { case.name.contains(name) }
-    };
-    // Naming a case is asking for it, however long it takes.
-    ALL.into_iter().filter(|c| names.iter().any(|n| means(c, n))).collect()
+
+    fn is_quick(&self) -> bool {
+        self.quick
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::choose::choose;
 
     #[test]
     fn cases_are_chosen_by_name() {
         let count = |quick, names: &[&str]| {
-            chosen(quick, &names.iter().map(|n| (*n).into()).collect::<Vec<_>>()).len()
+            choose(&ALL, quick, &names.iter().map(|n| (*n).into()).collect::<Vec<_>>())
+                .map_or(0, |cases| cases.len())
         };
         assert_eq!(count(false, &[]), ALL.len());
         assert!(count(true, &[]) < ALL.len());

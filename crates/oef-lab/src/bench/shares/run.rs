@@ -7,18 +7,14 @@ use super::measure;
 use super::prototype::{self, Prototype};
 use super::reference::{self, Reference};
 use super::report::{self, BenchDocument, Line};
+use crate::bench::choose::choose;
 use oef_core::{Mechanism, Problem};
 use oef_terminal::progress::Progress;
-use oef_terminal::{Complaint, Exit, Failure, Printer};
+use oef_terminal::{Exit, Failure, Printer};
 
 /// Runs the command.
 pub fn run(args: &BenchSharesArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let cases = cases::chosen(args.quick, &args.cases);
-    if cases.is_empty() {
-        let names: Vec<&str> = cases::ALL.iter().map(|c| c.name).collect();
-        let complaint = Complaint::new(format!("no case is called {}", args.cases.join(" or ")));
-        return Err(complaint.at("--cases").hint(format!("cases: {}", names.join(", "))).into());
-    }
+    let cases = choose(&cases::ALL, args.quick, &args.cases)?;
     if cfg!(debug_assertions) {
         printer.warn("this is a debug build; only a release build tells how fast the solver is");
     }
@@ -31,11 +27,9 @@ pub fn run(args: &BenchSharesArgs, printer: &Printer) -> Result<Exit, Failure> {
         let _progress = Progress::start(printer, format!("measuring {}", case.name));
         lines.push(measure_case(case, args, prototype.as_ref())?);
     }
-    if args.json {
-        printer.json(&BenchDocument::new(args.seed, args.repeat, &lines))?;
-    } else {
-        printer.result(&report::render(&lines))?;
-    }
+    printer.show(args.json, &BenchDocument::new(args.seed, args.repeat, &lines), || {
+        report::render(&lines)
+    })?;
     Ok(Exit::Done)
 }
 

@@ -79,11 +79,12 @@ pub const ALL: [Case; 4] = [
     },
 ];
 
-/// The cases that were asked for, by a part of their names.
-pub fn chosen(quick: bool, names: &[String]) -> Vec<Case> {
-    if names.is_empty() {
-        return ALL.into_iter().filter(|c| c.quick || !quick).collect();
+impl crate::bench::choose::Case for Case {
+    fn name(&self) -> &'static str {
+        self.name
     }
-    // Naming a case is asking for it, however long it takes.
-    ALL.into_iter().filter(|c| names.iter().any(|n| c.name.contains(n.as_str()))).collect()
+
+    fn is_quick(&self) -> bool {
+        self.quick
+    }
 }

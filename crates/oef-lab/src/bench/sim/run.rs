@@ -4,17 +4,13 @@ use super::args::BenchSimArgs;
 use super::cases;
 use super::measure::measure;
 use super::report::{self, BenchSimDocument, Line};
+use crate::bench::choose::choose;
 use oef_terminal::progress::Progress;
 use oef_terminal::{Complaint, Exit, Failure, Printer};
 
 /// Runs the command.
 pub fn run(args: &BenchSimArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let cases = cases::chosen(args.quick, &args.cases);
-    if cases.is_empty() {
-        let names: Vec<&str> = cases::ALL.iter().map(|c| c.name).collect();
-        let complaint = Complaint::new(format!("no case is called {}", args.cases.join(" or ")));
-        return Err(complaint.at("--cases").hint(format!("cases: {}", names.join(", "))).into());
-    }
+    let cases = choose(&cases::ALL, args.quick, &args.cases)?;
     if let Some(dir) = args.data.as_deref().filter(|dir| !dir.is_dir()) {
         let complaint = Complaint::new("there is no such directory").at(dir.display().to_string());
         return Err(complaint.hint("without --data everything is generated").into());
@@ -27,10 +23,7 @@ pub fn run(args: &BenchSimArgs, printer: &Printer) -> Result<Exit, Failure> {
         let _progress = Progress::start(printer, format!("measuring {}", case.name));
         lines.push(Line { case, measured: measure(&case, args)? });
     }
-    if args.json {
-        printer.json(&BenchSimDocument::new(args.seed, &lines))?;
-    } else {
-        printer.result(&report::render(&lines))?;
-    }
+    printer
+        .show(args.json, &BenchSimDocument::new(args.seed, &lines), || report::render(&lines))?;
     Ok(Exit::Done)
 }

@@ -175,15 +175,8 @@ impl Report {
     }
 
     fn table(&self) -> Table {
-        let mut table = Table::new(vec![
-            Cell::text("gpu type"),
-            Cell::number("steps/s"),
-            Cell::number("speedup"),
-            Cell::number("spread"),
-            Cell::number("batches"),
-            Cell::number("GPU-s"),
-            Cell::text("known"),
-            Cell::text("how"),
+        let mut table = Table::headed([
+            "gpu type", "steps/s>", "speedup>", "spread>", "batches>", "GPU-s>", "known", "how",
         ]);
         for row in &self.types {
             let some = |x: Option<String>| Cell::number(x.unwrap_or_else(|| "·".into()));
