@@ -50,13 +50,13 @@ impl Printer {
     }
 
     /// Writes a result for machines where they asked for it, else for people.
-    pub fn show(
+    pub fn show<D: Serialize>(
         &self,
         for_machines: bool,
-        document: &impl Serialize,
+        document: impl FnOnce() -> D,
         text: impl FnOnce() -> String,
     ) -> Result<(), Failure> {
-        if for_machines { self.json(document) } else { self.result(&text()) }
+        if for_machines { self.json(&document()) } else { self.result(&text()) }
     }
 
     /// Writes a result byte by byte as it is: a script, a man page.

@@ -36,9 +36,11 @@ pub fn run(args: &LieArgs, printer: &Printer) -> Result<Exit, Failure> {
     let lie = with_solver(asked, printer, |solve, stop| {
         lie::search_with(problem, tenant, effort, stop, solve)
     })?;
-    printer.show(args.json, &document(problem, args.mechanism, &lie), || {
-        render(problem, args.mechanism, &lie)
-    })?;
+    printer.show(
+        args.json,
+        || document(problem, args.mechanism, &lie),
+        || render(problem, args.mechanism, &lie),
+    )?;
     Ok(Exit::Done)
 }
 

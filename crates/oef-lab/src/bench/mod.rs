@@ -3,5 +3,6 @@
 
 mod choose;
 pub mod daemon;
+mod memory;
 pub mod shares;
 pub mod sim;

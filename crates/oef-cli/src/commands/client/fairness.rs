@@ -31,7 +31,7 @@ pub fn run(args: &FairnessArgs, client: &Client, printer: &Printer) -> Result<Ex
         });
     }
     let fairness = client.fairness()?;
-    printer.show(args.json, &fairness, || render(&fairness, args.history, width::columns()))?;
+    printer.show(args.json, || &fairness, || render(&fairness, args.history, width::columns()))?;
     Ok(Exit::Done)
 }
 

@@ -27,9 +27,11 @@ pub fn run(command: &GroupCommand, client: &Client, printer: &Printer) -> Result
     match command {
         GroupCommand::Set(args) => {
             let group = set(args, client)?;
-            printer.show(args.json, &group, || {
-                table(std::slice::from_ref(&group)).render_within(width::columns())
-            })?;
+            printer.show(
+                args.json,
+                || &group,
+                || table(std::slice::from_ref(&group)).render_within(width::columns()),
+            )?;
             Ok(Exit::Done)
         }
         GroupCommand::Remove(args) => {

@@ -34,7 +34,7 @@ pub fn run(args: &JobArgs, client: &Client, printer: &Printer) -> Result<Exit, F
         return Ok(exit(last));
     }
     let job = client.job(args.id)?;
-    printer.show(args.json, &job, || render(&job, Timestamp::now(), width::columns()))?;
+    printer.show(args.json, || &job, || render(&job, Timestamp::now(), width::columns()))?;
     Ok(exit(Some(job.state)))
 }
 

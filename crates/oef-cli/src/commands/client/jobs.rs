@@ -29,7 +29,11 @@ pub fn run(args: &JobsArgs, client: &Client, printer: &Printer) -> Result<Exit, 
         });
     }
     let jobs = pages::jobs(client, &which, args.limit)?;
-    printer.show(args.json, &jobs, || render(&jobs, args, Timestamp::now(), width::columns()))?;
+    printer.show(
+        args.json,
+        || &jobs,
+        || render(&jobs, args, Timestamp::now(), width::columns()),
+    )?;
     Ok(Exit::Done)
 }
 

@@ -22,7 +22,7 @@ pub fn run(args: &SettingsArgs, client: &Client, printer: &Printer) -> Result<Ex
     } else {
         client.patch_settings(&patch(&args.set)?)?
     };
-    printer.show(args.json, &settings, || render(&settings))?;
+    printer.show(args.json, || &settings, || render(&settings))?;
     Ok(Exit::Done)
 }
 

@@ -25,7 +25,7 @@ pub fn list(args: &WatchArgs, client: &Client, printer: &Printer) -> Result<Exit
         });
     }
     let page = Tenants { tenants: pages::tenants(client)?, next: None };
-    printer.show(args.json, &page, || render(&page.tenants, width::columns()))?;
+    printer.show(args.json, || &page, || render(&page.tenants, width::columns()))?;
     Ok(Exit::Done)
 }
 

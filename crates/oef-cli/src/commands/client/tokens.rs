@@ -15,8 +15,11 @@ pub fn run(command: &TokenCommand, client: &Client, printer: &Printer) -> Result
         TokenCommand::Create(args) => create(args, client, printer),
         TokenCommand::List(args) => {
             let page = Tokens { tokens: pages::tokens(client)?, next: None };
-            printer
-                .show(args.json, &page, || table(&page.tokens).render_within(width::columns()))?;
+            printer.show(
+                args.json,
+                || &page,
+                || table(&page.tokens).render_within(width::columns()),
+            )?;
             Ok(Exit::Done)
         }
         TokenCommand::Revoke(args) => {

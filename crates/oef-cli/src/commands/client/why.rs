@@ -16,11 +16,11 @@ pub fn run(args: &WhyArgs, client: &Client, printer: &Printer) -> Result<Exit, F
     let id = args.what.parse::<u64>().ok().filter(|_| !args.tenant);
     let Some(id) = id else {
         let why = client.tenant_why(&args.what)?;
-        printer.show(args.json, &why, || tenant(&why))?;
+        printer.show(args.json, || &why, || tenant(&why))?;
         return Ok(Exit::Done);
     };
     let why = client.why(id)?;
-    printer.show(args.json, &why, || job(&why, Timestamp::now()))?;
+    printer.show(args.json, || &why, || job(&why, Timestamp::now()))?;
     Ok(if why.state == JobState::Failed { Exit::DoesNotHold } else { Exit::Done })
 }
 

@@ -26,7 +26,7 @@ pub fn list(args: &WorkloadsArgs, client: &Client, printer: &Printer) -> Result<
 pub fn run(command: &WorkloadCommand, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let WorkloadCommand::Set(args) = command;
     let workload = set(args, client)?;
-    printer.show(args.json, &workload, || profile::render(&workload, width::columns()))?;
+    printer.show(args.json, || &workload, || profile::render(&workload, width::columns()))?;
     Ok(Exit::Done)
 }
 

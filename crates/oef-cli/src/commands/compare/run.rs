@@ -48,7 +48,7 @@ pub fn run(args: &CompareArgs, printer: &Printer) -> Result<Exit, Failure> {
         .into_iter()
         .map(|m| (m, solve_and_audit(problem, m, args.solve, printer).map(|s| entry(problem, s))))
         .collect();
-    printer.show(args.json, &document(problem, &results), || table::render(problem, &results))?;
+    printer.show(args.json, || document(problem, &results), || table::render(problem, &results))?;
     let mut exit = Exit::Done;
     for (_, result) in results {
         if let Err(error) = result

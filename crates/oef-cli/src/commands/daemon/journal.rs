@@ -82,7 +82,7 @@ fn check(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
     let mut world = World::new(Default::default(), SettingsEntry::default());
     let report =
         journal::check(&folder(args)?, &mut |step| replay(&mut world, step)).map_err(failure)?;
-    printer.show(args.json, &CheckDocument::of(&report), || shown(&report))?;
+    printer.show(args.json, || CheckDocument::of(&report), || shown(&report))?;
     Ok(if report.is_sound() { Exit::Done } else { Exit::DoesNotHold })
 }
 

@@ -26,9 +26,11 @@ pub fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, Failure> {
     let asked =
         Asked { what: &what, mechanism: args.mechanism, args: args.solve, limit: Limit::Together };
     let explanation = with_solver(asked, printer, |solve, _| explain_with(problem, solve))?;
-    printer.show(args.json, &ExplainDocument::new(problem, &explanation, tenant), || {
-        render(problem, &explanation, tenant)
-    })?;
+    printer.show(
+        args.json,
+        || ExplainDocument::new(problem, &explanation, tenant),
+        || render(problem, &explanation, tenant),
+    )?;
     Ok(Exit::Done)
 }
 

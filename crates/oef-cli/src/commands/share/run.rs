@@ -15,9 +15,11 @@ pub fn run(args: &ShareArgs, printer: &Printer) -> Result<Exit, Failure> {
     let loaded = input::load(&args.problem.path, &args.problem.counts)?;
     warn_useless_cap(args.solve, &[args.mechanism], printer);
     let solved = solve_and_audit(&loaded.problem, args.mechanism, args.solve, printer)?;
-    printer.show(args.json, &ShareDocument::new(&loaded.problem, &solved), || {
-        table::render(&loaded.problem, &solved, args.all)
-    })?;
+    printer.show(
+        args.json,
+        || ShareDocument::new(&loaded.problem, &solved),
+        || table::render(&loaded.problem, &solved, args.all),
+    )?;
     let broken = broken(&loaded.problem, &solved, &args.require);
     printer.complain(&broken);
     Ok(if broken.is_empty() { Exit::Done } else { Exit::DoesNotHold })

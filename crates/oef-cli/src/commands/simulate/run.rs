@@ -58,7 +58,7 @@ pub fn run(args: &SimulateArgs, printer: &Printer) -> Result<Exit, Failure> {
     let simulated = Simulated { args, gathered, scenario, runs, remarks };
     // A file that cannot be written is no reason to lose the result.
     let written = write_files(&simulated, printer);
-    printer.show(args.json, &SimulateDocument::new(&simulated), || table::render(&simulated))?;
+    printer.show(args.json, || SimulateDocument::new(&simulated), || table::render(&simulated))?;
     simulated.remarks.iter().for_each(|remark| printer.warn(remark));
     written.map(|()| Exit::Done)
 }

@@ -19,7 +19,7 @@ use std::fmt::Write as _;
 pub fn run(args: &WhatifArgs, printer: &Printer) -> Result<Exit, Failure> {
     let changes = changes(args)?;
     let answer = Client::find()?.whatif(&WhatIf { changes })?;
-    printer.show(args.json, &answer, || render(&answer, Timestamp::now(), width::columns()))?;
+    printer.show(args.json, || &answer, || render(&answer, Timestamp::now(), width::columns()))?;
     Ok(Exit::Done)
 }
 

@@ -28,9 +28,11 @@ pub fn run(args: &WhatifArgs, printer: &Printer) -> Result<Exit, Failure> {
         before: audit(&loaded.problem, &answer.before),
         after: audit(&answer.problem, &answer.after),
     };
-    printer.show(args.json, &document(&loaded.problem, &answer, &audits), || {
-        table::render(&loaded.problem, &answer, &audits, args.all)
-    })?;
+    printer.show(
+        args.json,
+        || document(&loaded.problem, &answer, &audits),
+        || table::render(&loaded.problem, &answer, &audits, args.all),
+    )?;
     Ok(Exit::Done)
 }
 

@@ -1,5 +1,6 @@
 //! A daemon of its own for the benchmark, on a folder of its own.
 
+use crate::bench::memory;
 use oef_api::client::Client;
 use oef_api::types::Access;
 use oef_terminal::{Complaint, Exit, Failure};
@@ -80,10 +81,7 @@ impl Host {
     /// Memory that the daemon uses now, in bytes; none where the system does not tell.
     pub fn memory(&self) -> Option<u64> {
         let pid = self.daemon.as_ref()?.id();
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-        let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
-        Some(kib * 1024)
+        memory::of(&pid.to_string(), "VmRSS:")
     }
 }
 

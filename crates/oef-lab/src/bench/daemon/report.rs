@@ -2,6 +2,7 @@
 
 use super::load::Load;
 use oef_report::format::{bytes, duration};
+use oef_sim::engine::Quantiles;
 use oef_terminal::document::{VERSION, finite};
 use oef_terminal::mark::Mark;
 use oef_terminal::table::{Cell, Table};
@@ -46,8 +47,9 @@ impl Figures {
 
     fn lines(&self) -> Vec<Line> {
         let answers = |what: &str, took: &[f64]| {
-            let p99 = percentile(took, 0.99);
-            let figure = format!("p50 {}, p99 {}", duration(percentile(took, 0.5)), duration(p99));
+            let p99 = Quantiles::of(took).p99;
+            let figure =
+                format!("p50 {}, p99 {}", duration(Quantiles::of(took).p50), duration(p99));
             let (what, bar) = (what.to_owned(), format!("p99 under {}", duration(ANSWER_BAR)));
             Line { what, figure, bar, cleared: Some(p99 < ANSWER_BAR) }
         };
@@ -83,13 +85,6 @@ impl Figures {
             },
         ]
     }
-}
-
-fn percentile(values: &[f64], part: f64) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let place = (part * sorted.len() as f64).ceil() as usize;
-    sorted.get(place.saturating_sub(1)).copied().unwrap_or(f64::NAN)
 }
 
 /// The table for people.
@@ -140,29 +135,15 @@ impl BenchDaemonDocument {
             seconds: finite(load.seconds),
             achieved_per_second: finite(figures.achieved()),
             refused: load.refused,
-            submission_p50: finite(percentile(&load.submissions, 0.5)),
-            submission_p99: finite(percentile(&load.submissions, 0.99)),
-            question_p99: finite(percentile(&load.questions, 0.99)),
+            submission_p50: finite(Quantiles::of(&load.submissions).p50),
+            submission_p99: finite(Quantiles::of(&load.submissions).p99),
+            question_p99: finite(Quantiles::of(&load.questions).p99),
             acknowledged: load.acknowledged.len(),
             missing: figures.missing,
             queued: figures.queued,
-            page_p99: finite(percentile(&figures.pages, 0.99)),
+            page_p99: finite(Quantiles::of(&figures.pages).p99),
             memory_bytes: figures.memory,
             restart_seconds: finite(figures.restart),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_values_that_were_measured() {
-        let values: Vec<f64> = (1..=100).rev().map(f64::from).collect();
-        assert_eq!(percentile(&values, 0.99), 99.0);
-        assert_eq!(percentile(&values, 0.5), 50.0);
-        assert_eq!(percentile(&[3.0], 0.99), 3.0);
-        assert!(percentile(&[], 0.5).is_nan());
     }
 }

@@ -27,9 +27,11 @@ pub fn run(args: &BenchSharesArgs, printer: &Printer) -> Result<Exit, Failure> {
         let _progress = Progress::start(printer, format!("measuring {}", case.name));
         lines.push(measure_case(case, args, prototype.as_ref())?);
     }
-    printer.show(args.json, &BenchDocument::new(args.seed, args.repeat, &lines), || {
-        report::render(&lines)
-    })?;
+    printer.show(
+        args.json,
+        || BenchDocument::new(args.seed, args.repeat, &lines),
+        || report::render(&lines),
+    )?;
     Ok(Exit::Done)
 }
 

@@ -3,8 +3,9 @@
 use super::args::BenchSimArgs;
 use super::cases::{Case, Work};
 use super::instances::{self, Instance};
+use super::planning;
 use super::stopwatch::{Elapsed, Stopwatch};
-use super::{memory, planning};
+use crate::bench::memory;
 use oef_core::Mechanism;
 use oef_sched::{Settings, Span};
 use oef_sim::engine::{Inputs, RunResult, Scenario, SimulationError, simulate};

@@ -4,7 +4,6 @@ mod args;
 mod cases;
 mod instances;
 mod measure;
-mod memory;
 mod planning;
 mod report;
 mod run;

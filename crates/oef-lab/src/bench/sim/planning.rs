@@ -1,8 +1,8 @@
 //! One round of a large cluster, the shares and the rest measured apart.
 
 use super::measure::{Measured, Part};
-use super::memory;
 use super::stopwatch::Stopwatch;
+use crate::bench::memory;
 use oef_core::Mechanism;
 use oef_sched::{
     Action, Event, EventKind, Generation, JobId, JobSpec, NodeSpec, Profile, Provenance, Settings,

@@ -23,7 +23,10 @@ pub fn run(args: &BenchSimArgs, printer: &Printer) -> Result<Exit, Failure> {
         let _progress = Progress::start(printer, format!("measuring {}", case.name));
         lines.push(Line { case, measured: measure(&case, args)? });
     }
-    printer
-        .show(args.json, &BenchSimDocument::new(args.seed, &lines), || report::render(&lines))?;
+    printer.show(
+        args.json,
+        || BenchSimDocument::new(args.seed, &lines),
+        || report::render(&lines),
+    )?;
     Ok(Exit::Done)
 }

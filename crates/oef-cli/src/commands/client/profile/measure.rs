@@ -43,7 +43,7 @@ pub fn run(args: &ProfileRunArgs, client: &Client, printer: &Printer) -> Result<
     }
     let known = workload(client, &tenant, &name)?;
     report.finish(known.as_ref(), &cluster);
-    printer.show(args.json, &report, || report.render(width::columns()))?;
+    printer.show(args.json, || &report, || report.render(width::columns()))?;
     Ok(if report.has_failed() { Exit::DoesNotHold } else { Exit::Done })
 }
 

@@ -27,7 +27,7 @@ pub fn run(args: &ProfileArgs, client: &Client, printer: &Printer) -> Result<Exi
 
 fn show(args: &ProfileShowArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let workload = client.workload(&args.workload.tenant, &args.workload.name)?;
-    printer.show(args.json, &workload, || render(&workload, width::columns()))?;
+    printer.show(args.json, || &workload, || render(&workload, width::columns()))?;
     Ok(Exit::Done)
 }
 

@@ -1,4 +1,4 @@
-//! The most memory that this process has used.
+//! How much memory a process has, or had at most.
 
 use std::fs;
 
@@ -10,8 +10,13 @@ pub fn forget_peak() {
 
 /// The peak of the resident memory in bytes; none where the system does not tell.
 pub fn peak() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    of("self", "VmHWM:")
+}
+
+/// A figure about the memory of a process, in bytes.
+pub fn of(pid: &str, figure: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(figure))?;
     let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
     Some(kib * 1024)
 }
