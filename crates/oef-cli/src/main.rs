@@ -7,7 +7,6 @@ mod commands;
 mod input;
 mod output;
 
-use args::problem::ProblemCommand;
 use args::{Cli, Command};
 use clap::Parser as _;
 use oef_terminal::{Complaint, Exit, Failure, Printer};
@@ -43,23 +42,12 @@ fn run(command: &Command, printer: &Printer) -> Result<Exit, Failure> {
         Command::Job(command) => commands::client::dispatch::job(command, printer),
         Command::Tenants(command) => commands::client::dispatch::tenants(command, printer),
         Command::Cluster(command) => commands::client::dispatch::cluster(command, printer),
-        Command::Problem(command) => problem(command, printer),
+        Command::Problem(command) => commands::problem::dispatch::problem(command, printer),
         Command::Simulate(args) => commands::simulate::run(args, printer),
         Command::Generate(command) => commands::generate::run(command, printer),
         #[cfg(feature = "lab")]
         Command::Lab(command) => oef_lab::run(command, printer),
         Command::Completions { shell } => commands::manual::completions(*shell, printer),
         Command::Man { dir } => commands::manual::man(dir.as_deref(), printer),
-    }
-}
-
-fn problem(command: &ProblemCommand, printer: &Printer) -> Result<Exit, Failure> {
-    match command {
-        ProblemCommand::Share(args) => commands::share::run(args, printer),
-        ProblemCommand::Compare(args) => commands::compare::run(args, printer),
-        ProblemCommand::Explain(args) => commands::explain::run(args, printer),
-        ProblemCommand::Whatif(args) => commands::whatif::run(args, printer),
-        ProblemCommand::Lie(args) => commands::lie::run(args, printer),
-        ProblemCommand::Mechanisms(args) => commands::mechanisms::run(args, printer),
     }
 }

@@ -1,7 +1,7 @@
 //! Results for machines: the JSON that scripts rely on. Fields are added freely, never renamed.
 
 use super::audit_document::AuditDocument;
-use crate::commands::solving::Solved;
+use crate::commands::problem::solving::Solved;
 use oef_core::audit::equal_splits;
 use oef_core::{Outcome, Problem, TenantId, TypeId, WorkloadId};
 use oef_terminal::document::{Object, VERSION, finite, gap, status_word};

@@ -1,6 +1,6 @@
 //! The result of `oef share` for people.
 
-use crate::commands::solving::Solved;
+use crate::commands::problem::solving::Solved;
 use crate::output::certificate;
 use oef_core::audit::equal_splits;
 use oef_core::{Problem, SolverReport, Status, TenantId};

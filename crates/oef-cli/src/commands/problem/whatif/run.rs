@@ -2,7 +2,7 @@
 
 use super::{changes, live, table};
 use crate::args::problem::WhatifArgs;
-use crate::commands::solving::{Asked, Limit, warn_useless_cap, with_solver};
+use crate::commands::problem::solving::{Asked, Limit, warn_useless_cap, with_solver};
 use crate::input::{self, nearest};
 use crate::output::audit_document::AuditDocument;
 use crate::output::document::{SolverDocument, per_type};

@@ -2,7 +2,7 @@
 
 use super::table;
 use crate::args::problem::CompareArgs;
-use crate::commands::solving::{Solved, solve_and_audit, warn_useless_cap};
+use crate::commands::problem::solving::{Solved, solve_and_audit, warn_useless_cap};
 use crate::input;
 use crate::output::audit_document::AuditDocument;
 use crate::output::document::SolverDocument;

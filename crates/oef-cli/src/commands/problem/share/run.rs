@@ -2,7 +2,7 @@
 
 use super::table;
 use crate::args::problem::{Property, ShareArgs};
-use crate::commands::solving::{Solved, solve_and_audit, warn_useless_cap};
+use crate::commands::problem::solving::{Solved, solve_and_audit, warn_useless_cap};
 use crate::input;
 use crate::output::certificate;
 use crate::output::document::ShareDocument;

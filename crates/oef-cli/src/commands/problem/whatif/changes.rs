@@ -1,7 +1,7 @@
 //! From the arguments of `oef whatif` to changes.
 
 use crate::args::problem::WhatifArgs;
-use crate::commands::named;
+use crate::commands::problem::named;
 use crate::input::{Loaded, load_tenants, nearest, parse_counts};
 use oef_core::{Change, GpuSpec, ProblemSpec, TenantSpec};
 use oef_terminal::{Complaint, Failure, Printer};

@@ -2,8 +2,8 @@
 
 use super::document::ExplainDocument;
 use crate::args::problem::ExplainArgs;
-use crate::commands::named;
-use crate::commands::solving::{Asked, Limit, warn_useless_cap, with_solver};
+use crate::commands::problem::named;
+use crate::commands::problem::solving::{Asked, Limit, warn_useless_cap, with_solver};
 use crate::input;
 use oef_core::explain::explain_with;
 use oef_core::{Explanation, Problem, TenantId};

@@ -2,7 +2,7 @@
 
 use super::run::{Both, throughput};
 use crate::args::problem::Property;
-use crate::commands::share::table::{EXTREMES_SHOWN, TENANTS_SHOWN_MAX, between};
+use crate::commands::problem::share::table::{EXTREMES_SHOWN, TENANTS_SHOWN_MAX, between};
 use crate::output::certificate::{judge, title};
 use oef_core::change::TenantDifference;
 use oef_core::{Certificate, Outcome, Problem, WhatIf};
