@@ -5,7 +5,9 @@
 //! never renamed.
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod client;
+pub mod limits;
 pub mod types;
 
 /// The path under which version 1 lives.

@@ -11,7 +11,7 @@
 use oef_core::Mechanism;
 use oef_sched::{
     Action, Event, EventKind, JobId, JobSpec, NodeSpec, Profile, Provenance, Settings, Span, State,
-    Time, step,
+    Time, refresh_shares, step,
 };
 use std::time::Instant;
 
@@ -52,7 +52,10 @@ impl World {
     /// The executor answers at once; the time of the first step alone is returned.
     fn happen(&mut self, kind: EventKind) -> f64 {
         let begun = Instant::now();
-        let actions = step(&mut self.state, Event { at: self.now, kind });
+        if kind == EventKind::Tick {
+            refresh_shares(&mut self.state, self.now);
+        }
+        let actions = step(&mut self.state, Event { at: self.now, kind }).unwrap_or_default();
         let took = begun.elapsed().as_secs_f64();
         let mut actions = actions;
         while let Some(action) = actions.pop() {
@@ -60,7 +63,8 @@ impl World {
             | Action::Migrate { job, generation, .. } = action
             {
                 let kind = EventKind::Preempted { job, generation };
-                actions.extend(step(&mut self.state, Event { at: self.now, kind }));
+                let answered = step(&mut self.state, Event { at: self.now, kind });
+                actions.extend(answered.unwrap_or_default());
             }
         }
         took

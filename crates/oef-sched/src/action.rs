@@ -51,8 +51,6 @@ pub enum Action {
         /// Why.
         why: StopReason,
     },
-    /// The event was not taken: nothing has changed.
-    Refuse(Refusal),
 }
 
 /// Why an event was not taken.
@@ -69,6 +67,12 @@ pub enum Refusal {
     /// The number is not greater than that of all jobs before.
     #[error("job {0} was submitted before, or its number is not the greatest so far")]
     UsedJob(JobId),
+    /// There is one of that name.
+    #[error("there is a `{0}` already")]
+    KnownName(String),
+    /// A plan that cannot be carried out in this state.
+    #[error("the plan cannot be carried out: {0}")]
+    BadPlan(String),
     /// Nobody knows the tenant.
     #[error("there is no such tenant")]
     UnknownTenant,

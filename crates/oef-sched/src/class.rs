@@ -4,6 +4,7 @@
 //! searched.
 
 use crate::ids::{JobId, Slot};
+use crate::job::JobSpec;
 use crate::profile::Profile;
 use crate::time::Time;
 use std::cmp::Reverse;
@@ -20,6 +21,9 @@ pub(crate) struct Class {
     pub workers: u32,
     /// The gpu types that the jobs may use, by name; `None`: any.
     pub types: Option<Vec<String>>,
+    /// All workers of a job are on one type.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub one_type: bool,
     /// The same by gpu type.
     allowed: Option<Vec<bool>>,
     /// How many jobs there are, running or waiting.
@@ -29,11 +33,18 @@ pub(crate) struct Class {
 }
 
 impl Class {
-    pub fn new(workers: u32, types: Option<Vec<String>>, known: &[String]) -> Self {
+    /// The class of jobs like this one, without any yet.
+    pub fn of(spec: &JobSpec, known: &[String]) -> Self {
+        let JobSpec { workers, one_type, types, .. } = spec.clone();
         let waiting = BTreeSet::new();
-        let mut class = Class { workers, types, allowed: None, live: 0, waiting };
+        let mut class = Class { workers, types, one_type, allowed: None, live: 0, waiting };
         class.resolve(known);
         class
+    }
+
+    /// Whether a job is of this class.
+    pub fn is_of(&self, spec: &JobSpec) -> bool {
+        (self.workers, &self.types, self.one_type) == (spec.workers, &spec.types, spec.one_type)
     }
 
     /// Looks the names of the types up; to be done again when types appear.
@@ -55,13 +66,15 @@ impl Class {
     /// The most GPUs that a gang could be given.
     pub fn most(&self, profile: &Profile, capacity: &[u32]) -> u32 {
         let usable = (0..capacity.len()).filter(|&j| profile.on(j) > 0.0 && self.may_use(j));
-        usable.map(|j| capacity[j]).fold(0, u32::saturating_add)
+        let together = if self.one_type { u32::max } else { u32::saturating_add };
+        usable.map(|j| capacity[j]).fold(0, together)
     }
 
     /// Whether a gang of it fits on no single type that its workload runs on, but on several together.
     pub fn spans(&self, profile: &Profile, capacity: &[u32]) -> bool {
         let alone = |j: usize| profile.on(j) > 0.0 && self.fits_on(j, capacity);
         self.workers > 1
+            && !self.one_type
             && !(0..capacity.len()).any(alone)
             && self.most(profile, capacity) >= self.workers
     }

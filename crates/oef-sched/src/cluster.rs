@@ -196,7 +196,7 @@ impl Cluster {
         &self.hosts[gpu]
     }
 
-    #[cfg(test)]
+    /// Free GPUs of a node, whether it may be used or not.
     pub(crate) fn free_on(&self, node: NodeId) -> u32 {
         self.nodes[node.0].free
     }
@@ -242,22 +242,6 @@ impl Cluster {
             self.hosts[j].insert(id, after);
             self.free[j] = self.free[j] + after - before;
         }
-    }
-
-    /// Gives a job free GPUs of one node, those that nobody holds first; as many as asked for, or as
-    /// there are.
-    pub(crate) fn own_on(&mut self, node: NodeId, count: u32, slot: Slot) -> Vec<GpuId> {
-        let mut gpus: Vec<GpuId> =
-            self.gpus_of(node).filter(|&gpu| self.owner(gpu).is_none()).collect();
-        if gpus.len() > count as usize {
-            gpus.sort_by_key(|&gpu| (self.holder(gpu).is_some(), gpu));
-            gpus.truncate(count as usize);
-            gpus.sort();
-        }
-        for &gpu in &gpus {
-            self.own(gpu, slot);
-        }
-        gpus
     }
 
     /// The GPUs of a node.

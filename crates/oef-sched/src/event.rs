@@ -4,7 +4,9 @@ use crate::answer::Answer;
 use crate::cluster::NodeSpec;
 use crate::ids::{Generation, GroupKey, JobId, TenantKey, WorkloadKey};
 use crate::job::JobSpec;
+use crate::plan::Plan;
 use crate::profile::Profile;
+use crate::settings::Settings;
 use crate::time::Time;
 
 /// Something that happened, and when. Times never go back.
@@ -151,8 +153,38 @@ pub enum EventKind {
     /// The shares were computed aside: the answer to a [`Question`](crate::Question) of this state, maybe
     /// one that it has moved on from since.
     Shares(Box<Answer>),
-    /// A round begins; shares that are not up to date are computed first.
+    /// A round begins with the shares that there are; a plan for it follows. Who came since the shares were computed
+    /// has none yet, and runs on what is idle.
     Tick,
-    /// A round begins with the shares that there are. Who came since has none yet, and runs on what is idle.
-    TickKept,
+    /// It was decided who runs where.
+    Planned(Box<Plan>),
+    /// The settings changed.
+    Settings(Box<Settings>),
+    /// A tenant came.
+    TenantAdded {
+        /// Its name, which no tenant has yet.
+        name: String,
+        /// Its weight.
+        weight: f64,
+    },
+    /// A group of tenants came.
+    GroupAdded {
+        /// Its name, which no group has yet.
+        name: String,
+        /// Its weight.
+        weight: f64,
+        /// The group that it stands in.
+        parent: Option<GroupKey>,
+    },
+    /// A tenant has a new kind of job.
+    WorkloadAdded {
+        /// The tenant.
+        tenant: TenantKey,
+        /// Its name, which no workload of the tenant has yet.
+        name: String,
+        /// Its part in the tenant's weight.
+        weight: f64,
+        /// How fast it runs.
+        profile: Profile,
+    },
 }

@@ -20,6 +20,9 @@ pub struct JobSpec {
     pub priority: i32,
     /// Gpu types that it may use, by name; `None`: any that its workload can run on.
     pub types: Option<Vec<String>>,
+    /// All its workers are on GPUs of one type.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub one_type: bool,
     /// It runs at least so long once it was started; `None`: as long as the settings say.
     #[cfg_attr(feature = "serde", serde(default))]
     pub min_run: Option<Span>,
@@ -28,7 +31,16 @@ pub struct JobSpec {
 impl JobSpec {
     /// A job of the middle class that may use any type; the rest by struct update.
     pub const fn new(id: JobId, tenant: TenantKey, workload: WorkloadKey, workers: u32) -> Self {
-        JobSpec { id, tenant, workload, workers, priority: 0, types: None, min_run: None }
+        JobSpec {
+            id,
+            tenant,
+            workload,
+            workers,
+            priority: 0,
+            types: None,
+            one_type: false,
+            min_run: None,
+        }
     }
 }
 

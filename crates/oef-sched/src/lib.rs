@@ -1,22 +1,24 @@
 //! From fair shares to jobs on GPUs.
 //!
-//! The scheduler is one pure function, [`step`]: a [`State`] and an [`Event`] in, [`Action`]s out. It has
-//! no clock, does no I/O and never asks which world it is in; a simulator and a daemon drive the same
-//! code, and replaying the same events gives the same state.
+//! The scheduler is two functions. [`plan()`] decides: a pure function of a [`State`], its shares included, that changes
+//! nothing and returns a [`Plan`]. [`apply`] keeps the books: a [`State`] and an [`Event`] in, [`Action`]s out; a plan
+//! is an event like any other. So whoever writes the events down can read them again, years later and with another
+//! `plan`, and has the same state: nothing is decided twice.
 //!
-//! A round goes through four stages, one module each:
+//! Neither has a clock, does I/O or asks which world it is in. A daemon journals every event and plan; a simulator,
+//! which journals nothing, calls [`step`], which does both.
 //!
-//! 1. `shares`: who is entitled to which GPUs (by `oef-core`), given what everybody can use;
-//! 2. `select`: which jobs run on which gpu types this round, by the deficits of the `ledger`;
-//! 3. `place`: on which GPUs of which nodes;
-//! 4. `plan`: the difference to what runs now, as actions with reasons.
+//! Planning goes through three stages:
+//!
+//! 1. `shares`: who is entitled to which GPUs (by `oef-core`), given what everybody can use; an event, too;
+//! 2. `planning/select`: which jobs run on which gpu types, by the deficits of the `ledger`;
+//! 3. `planning/place`: on which GPUs of which nodes.
 #![forbid(unsafe_code)]
 
 mod action;
 mod answer;
 mod class;
 mod cluster;
-mod commands;
 mod entitlement;
 mod estimate;
 mod event;
@@ -25,20 +27,15 @@ pub mod guard;
 mod hosts;
 mod ids;
 mod job;
-mod ledger;
-mod lifecycle;
-mod place;
 mod plan;
+mod planning;
 mod probe;
 mod profile;
 mod question;
 mod reason;
-mod rounds;
-mod select;
 mod settings;
 mod shares;
 mod state;
-mod step;
 mod tenant;
 #[cfg(test)]
 mod testing;
@@ -55,15 +52,14 @@ pub use estimate::{Estimate, estimate};
 pub use event::{Event, EventKind};
 pub use ids::{Generation, GpuId, GroupKey, JobId, NodeId, RoundId, TenantKey, WorkloadKey};
 pub use job::{Job, JobSpec, JobState, Lease};
-pub use ledger::bound as deficit_bound;
-pub use plan::{Grant, Placement, Plan};
+pub use plan::{Grant, Origin, Placement, Plan, PlannedRound, PlannedStart, PlannedStop, Scope};
+pub use planning::plan;
 pub use profile::{Profile, Provenance};
 pub use question::Question;
 pub use reason::{StartReason, StopReason, WaitReason};
 pub use settings::{PlacementRule, RoundingRule, Settings};
-pub use shares::refresh_shares;
-pub use state::State;
-pub use step::step;
+pub use state::ledger::bound as deficit_bound;
+pub use state::{State, apply, refresh_shares, step};
 pub use tenant::{Group, Tenant, Workload};
 pub use time::{Span, Time};
 pub use why::{Forecast, why};

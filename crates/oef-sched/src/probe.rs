@@ -18,8 +18,8 @@ const WEIGHT: f64 = 100.0;
 impl State {
     /// The workload under which profile runs of another one count on a gpu type; `None`: either is not known.
     pub fn probe_workload(&mut self, of: WorkloadKey, gpu_type: &str) -> Option<WorkloadKey> {
-        let measured = self.workloads.get(of.0)?;
-        let gpu = self.cluster.type_named(gpu_type)?;
+        let measured = self.workloads().get(of.0)?;
+        let gpu = self.cluster().type_named(gpu_type)?;
         let mut throughput = vec![0.0; gpu.0 + 1];
         throughput[gpu.0] = 1.0;
         // No name of a workload contains a slash, so that this is nobody else's.

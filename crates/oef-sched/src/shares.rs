@@ -1,114 +1,48 @@
-//! Who is entitled to which GPUs: what is asked, when it is asked again, and how an answer begins to count.
+//! Who is entitled to which GPUs: what is asked, and when it is asked again.
 //!
 //! The problem of a moment is made of the tenants and workloads with live jobs that can run somewhere. Weights are
 //! divided down the tree of groups, tenants and workloads (`weights`). The shares are those of the mechanism for that
 //! problem, demands and limits included.
 
-use crate::action::Refusal;
-use crate::answer::{Answer, Asked, WarmStart};
+use crate::answer::{Asked, WarmStart};
 use crate::ids::{TenantKey, WorkloadKey};
-use crate::ledger;
 use crate::question::Question;
 use crate::state::State;
 use crate::weights::{Portion, divide, portions};
 use oef_core::problem::{MAX_LIVE_RATIO, check_profile_within};
-use oef_core::{GpuSpec, Options, ProblemSpec, TenantSpec, WorkloadId, WorkloadSpec};
+use oef_core::{GpuSpec, ProblemSpec, TenantSpec, WorkloadSpec};
 
 impl State {
     /// What has to be solved for the shares to be up to date; `None`: they are. The answer comes back as
     /// [`EventKind::Shares`](crate::EventKind::Shares), sooner or later.
     pub fn question(&self) -> Option<Question> {
-        let demands = demands(self);
-        is_stale(self, &demands).then(|| ask(self, demands, self.entitlement.warm.clone()))
+        self.is_stale().then(|| self.ask(self.entitlement().warm.clone()))
     }
-}
 
-/// Computes the shares now if they are not up to date, as the next round would.
-pub fn refresh_shares(state: &mut State) {
-    let demands = demands(state);
-    if is_stale(state, &demands) {
-        let warm = std::mem::take(&mut state.entitlement.warm);
-        let answer = ask(state, demands, warm).answer(&Options::default());
-        take(state, answer);
+    /// Whether the problem is another one than that of the last answer. It is made of what changes the version, of
+    /// the workloads with live jobs, and of what these can use, so that this is exact.
+    pub(crate) fn is_stale(&self) -> bool {
+        let entitlement = self.entitlement();
+        let Asked { version, active, demands: before, .. } = &entitlement.answer.asked;
+        *version != entitlement.version
+            || !active.iter().eq(self.active_workloads())
+            || *before != demands(self)
+            || entitlement.trouble().is_some()
     }
-}
 
-/// Makes the shares of an answer those that count. One without shares, where there is something to share, leaves them
-/// as they are.
-pub(crate) fn take(state: &mut State, mut answer: Answer) {
-    let entitlement = &mut state.entitlement;
-    entitlement.solves += answer.solves();
-    if answer.warm.0.is_some() {
-        entitlement.warm = std::mem::take(&mut answer.warm);
+    /// The question of this moment, whether the shares are up to date or not.
+    pub(crate) fn ask(&self, warm: WarmStart) -> Question {
+        ask(self, demands(self), warm)
     }
-    if answer.solved().is_none() && answer.trouble().is_some() {
-        entitlement.answer.trouble = answer.trouble;
-        return;
-    }
-    let types = state.cluster.types().len();
-    for workload in &mut state.workloads {
-        workload.widen(types);
-        workload.share.fill(0.0);
-    }
-    if let Some((_, outcome)) = answer.solved() {
-        for (l, key) in answer.workloads().iter().enumerate() {
-            let shares = outcome.shares.of_workload(WorkloadId(l));
-            state.workloads[key.0].share[..shares.len()].copy_from_slice(shares);
-        }
-    }
-    state.tenants.iter_mut().for_each(|tenant| tenant.effective = None);
-    for (tenant, &weight) in answer.tenants().iter().zip(&answer.asked.weights) {
-        state.tenants[tenant.0].effective = Some(weight);
-    }
-    state.entitlement.answer = answer;
-    ledger::follow_shares(state);
-}
-
-/// Whether an answer can be to a question of this state, now or earlier.
-pub(crate) fn check(state: &State, answer: &Answer) -> Result<(), Refusal> {
-    let Asked { tenants, workloads, active, demands, weights, version } = &answer.asked;
-    let left_out = answer.left_out().iter().map(|(workload, _)| workload);
-    let known = tenants.iter().all(|t| t.0 < state.tenants.len())
-        && workloads.iter().chain(active).chain(left_out).all(|w| w.0 < state.workloads.len())
-        && *version <= state.entitlement.version;
-    let whole =
-        weights.len() == tenants.len() && (demands.is_empty() || demands.len() == active.len());
-    let fits = answer.solved().is_none_or(|(problem, outcome)| {
-        problem.tenants().len() == tenants.len()
-            && problem.workloads().len() == workloads.len()
-            && problem.types().len() <= state.cluster.types().len()
-            && outcome.shares.is_for(problem)
-    });
-    match known && whole && fits {
-        true => Ok(()),
-        false => Err(Refusal::BadValue("the shares are not for this cluster".into())),
-    }
-}
-
-/// Whether the problem is another one than that of the last answer. It is made of what changes the version, of the
-/// workloads with live jobs, and of what these can use, so that this is exact.
-fn is_stale(state: &State, demands: &[u32]) -> bool {
-    let answer = &state.entitlement.answer;
-    let Asked { version, active, demands: before, .. } = &answer.asked;
-    *version != state.entitlement.version
-        || !active.iter().eq(&state.active)
-        || before != demands
-        || answer.trouble().is_some()
 }
 
 /// The GPUs that each workload with live jobs can use. More than there are count as all: no share could differ.
 fn demands(state: &State) -> Vec<u32> {
     let demand = |w: &WorkloadKey| {
-        let usable = state.workloads[w.0].usable(state.cluster.capacity());
-        usable.min(u64::from(state.cluster.total())) as u32
+        let usable = state.workloads()[w.0].usable(state.cluster().capacity());
+        usable.min(u64::from(state.cluster().total())) as u32
     };
-    state.active.iter().map(demand).collect()
-}
-
-/// The question of this moment, whether the shares are up to date or not.
-#[cfg(test)]
-pub(crate) fn ask_now(state: &State) -> Question {
-    ask(state, demands(state), WarmStart::default())
+    state.active_workloads().iter().map(demand).collect()
 }
 
 /// One workload of the problem.
@@ -127,33 +61,33 @@ fn ask(state: &State, demands: Vec<u32>, warm: WarmStart) -> Question {
     let tenants: Vec<TenantKey> = of_tenants.iter().map(|own| own[0].tenant).collect();
     let wanted = |own: &&[Row]| {
         let wanted = own.iter().map(|row| u64::from(row.demand)).sum::<u64>();
-        state.tenants[own[0].tenant.0].limit.map_or(wanted, |limit| wanted.min(limit.into()))
+        state.tenants()[own[0].tenant.0].limit.map_or(wanted, |limit| wanted.min(limit.into()))
     };
     let wanted: Vec<u64> = of_tenants.iter().map(wanted).collect();
     let portions = portions(state, &tenants, &wanted);
     let described = of_tenants.iter().zip(&portions).map(|(own, part)| describe(state, own, part));
-    let cluster = &state.cluster;
+    let cluster = state.cluster();
     let gpus = cluster.types().iter().zip(cluster.capacity());
     let spec = ProblemSpec {
         tenants: described.collect(),
-        reference: state.settings.reference.clone().filter(|r| cluster.type_named(r).is_some()),
+        reference: state.settings().reference.clone().filter(|r| cluster.type_named(r).is_some()),
         gpus: gpus.map(|(n, &c)| GpuSpec { name: n.clone(), count: f64::from(c) }).collect(),
     };
     let workloads: Vec<WorkloadKey> = rows.iter().map(|row| row.workload).collect();
-    let mut known = vec![false; state.workloads.len()];
-    state.entitlement.workloads().iter().for_each(|w| known[w.0] = true);
-    let last = |w: &WorkloadKey| known[w.0].then(|| state.workloads[w.0].share.clone());
+    let mut known = vec![false; state.workloads().len()];
+    state.entitlement().workloads().iter().for_each(|w| known[w.0] = true);
+    let last = |w: &WorkloadKey| known[w.0].then(|| state.workloads()[w.0].share.clone());
     Question {
         last: workloads.iter().map(last).collect(),
         asked: Asked {
-            version: state.entitlement.version,
-            active: state.active.iter().copied().collect(),
+            version: state.entitlement().version,
+            active: state.active_workloads().iter().copied().collect(),
             demands,
             weights: portions.iter().map(|portion| portion.weight).collect(),
             tenants,
             workloads,
         },
-        mechanism: state.settings.mechanism,
+        mechanism: state.settings().mechanism,
         spec,
         left_out,
         warm,
@@ -163,10 +97,10 @@ fn ask(state: &State, demands: Vec<u32>, warm: WarmStart) -> Question {
 /// The workloads that can run somewhere, tenant after tenant; and those whose profile cannot be used.
 fn rows(state: &State, demands: &[u32]) -> (Vec<Row>, Vec<(WorkloadKey, String)>) {
     let (mut rows, mut left_out) = (Vec::new(), Vec::new());
-    let active = state.active.iter().zip(demands);
+    let active = state.active_workloads().iter().zip(demands);
     for (&key, &demand) in active.filter(|(_, demand)| **demand > 0) {
-        let workload = &state.workloads[key.0];
-        let usable = workload.usable_types(state.cluster.capacity());
+        let workload = &state.workloads()[key.0];
+        let usable = workload.usable_types(state.cluster().capacity());
         let speed =
             |(j, &usable): (usize, &bool)| if usable { workload.profile.on(j) } else { 0.0 };
         let throughput: Vec<f64> = usable.iter().enumerate().map(speed).collect();
@@ -181,13 +115,13 @@ fn rows(state: &State, demands: &[u32]) -> (Vec<Row>, Vec<(WorkloadKey, String)>
 
 /// A tenant of the problem with its workloads.
 fn describe(state: &State, own: &[Row], portion: &Portion) -> TenantSpec {
-    let tenant = &state.tenants[own[0].tenant.0];
-    let party = |row: &Row| (state.workloads[row.workload.0].weight, f64::from(row.demand));
+    let tenant = &state.tenants()[own[0].tenant.0];
+    let party = |row: &Row| (state.workloads()[row.workload.0].weight, f64::from(row.demand));
     let weights = divide(portion.gpus, &own.iter().map(party).collect::<Vec<_>>());
     let workload = |(row, weight): (&Row, f64)| {
-        let types = state.cluster.types().iter().cloned();
+        let types = state.cluster().types().iter().cloned();
         WorkloadSpec {
-            name: state.workloads[row.workload.0].name.clone(),
+            name: state.workloads()[row.workload.0].name.clone(),
             weight,
             demand: Some(f64::from(row.demand)),
             throughput: types.zip(row.throughput.iter().copied()).collect(),

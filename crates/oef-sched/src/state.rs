@@ -1,11 +1,25 @@
-//! Everything that the scheduler knows. Only [`step`](crate::step()) changes it.
+//! Everything that the scheduler knows. Only [`apply`](crate::apply()) changes it, in the modules below this one.
+
+mod apply;
+mod commands;
+mod entitle;
+#[cfg(test)]
+pub(crate) mod invariants;
+mod leases;
+pub(crate) mod ledger;
+mod lifecycle;
+mod parties;
+
+pub use apply::{apply, step};
+pub use entitle::refresh_shares;
 
 use crate::class::WaitingKey;
 use crate::cluster::{Cluster, Health, NodeSpec};
 use crate::entitlement::Entitlement;
+use crate::event::{Event, EventKind};
 use crate::ids::{GpuId, GroupKey, JobId, RoundId, Slot, TenantKey, WorkloadKey};
 use crate::job::{Job, Lease, NOBODY, Next, Phase};
-use crate::plan::{Grant, Placement, Plan};
+use crate::plan::{Grant, Placement, PlannedRound};
 use crate::profile::Profile;
 use crate::reason::StartReason;
 use crate::settings::Settings;
@@ -19,23 +33,23 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct State {
-    pub(crate) settings: Settings,
-    pub(crate) cluster: Cluster,
-    pub(crate) tenants: Vec<Tenant>,
-    pub(crate) groups: Vec<Group>,
-    pub(crate) workloads: Vec<Workload>,
-    pub(crate) jobs: Vec<Option<Job>>,
-    pub(crate) vacant: Vec<Slot>,
-    pub(crate) by_id: BTreeMap<JobId, Slot>,
-    pub(crate) last_job: Option<JobId>,
+    settings: Settings,
+    cluster: Cluster,
+    tenants: Vec<Tenant>,
+    groups: Vec<Group>,
+    workloads: Vec<Workload>,
+    jobs: Vec<Option<Job>>,
+    vacant: Vec<Slot>,
+    by_id: BTreeMap<JobId, Slot>,
+    last_job: Option<JobId>,
     /// Workloads with live jobs.
-    pub(crate) active: BTreeSet<WorkloadKey>,
-    pub(crate) ledger: Ledger,
-    pub(crate) entitlement: Entitlement,
-    pub(crate) now: Time,
-    pub(crate) round: RoundId,
-    pub(crate) round_began: Time,
-    pub(crate) plan: Plan,
+    active: BTreeSet<WorkloadKey>,
+    ledger: Ledger,
+    entitlement: Entitlement,
+    now: Time,
+    round: RoundId,
+    round_began: Time,
+    plan: PlannedRound,
 }
 
 /// The time up to which the accounts are settled.
@@ -64,7 +78,7 @@ impl State {
             now: Time(0),
             round: RoundId(0),
             round_began: Time(0),
-            plan: Plan::default(),
+            plan: PlannedRound::default(),
         }
     }
 
@@ -77,36 +91,18 @@ impl State {
         state
     }
 
-    /// Adds a tenant, or finds the one of that name.
+    /// Adds a tenant, or finds the one of that name. A weight that makes no sense counts as 1.
     pub fn tenant(&mut self, name: &str, weight: f64) -> TenantKey {
-        if let Some(known) = self.tenants.iter().position(|t| t.name == name) {
-            return TenantKey(known);
-        }
         let weight = if weight.is_finite() && weight > 0.0 { weight } else { 1.0 };
-        self.tenants.push(Tenant {
-            name: name.into(),
-            weight,
-            workloads: Vec::new(),
-            group: None,
-            effective: None,
-            suspended: false,
-            limit: None,
-            holds: 0,
-        });
-        TenantKey(self.tenants.len() - 1)
+        self.happen(EventKind::TenantAdded { name: name.into(), weight });
+        self.tenant_named(name).unwrap_or_default()
     }
 
     /// Adds a group, or finds the one of that name. `None`: there is no such parent.
     pub fn group(&mut self, name: &str, weight: f64, parent: Option<GroupKey>) -> Option<GroupKey> {
-        if let Some(known) = self.groups.iter().position(|g| g.name == name) {
-            return Some(GroupKey(known));
-        }
-        if parent.is_some_and(|parent| parent.0 >= self.groups.len()) {
-            return None;
-        }
         let weight = if weight.is_finite() && weight > 0.0 { weight } else { 1.0 };
-        self.groups.push(Group { name: name.into(), weight, parent });
-        Some(GroupKey(self.groups.len() - 1))
+        self.happen(EventKind::GroupAdded { name: name.into(), weight, parent });
+        self.group_named(name)
     }
 
     /// Adds a workload to a tenant, or finds the one of that name. `None`: there is no such tenant.
@@ -117,33 +113,35 @@ impl State {
         weight: f64,
         profile: Profile,
     ) -> Option<WorkloadKey> {
-        let owner = self.tenants.get(tenant.0)?;
-        let known = owner.workloads.iter().copied().find(|w| self.workloads[w.0].name == name);
-        if known.is_some() {
-            return known;
-        }
-        let cap = owner.limit.unwrap_or(u32::MAX);
-        let key = WorkloadKey(self.workloads.len());
         let weight = if weight.is_finite() && weight > 0.0 { weight } else { 1.0 };
-        self.workloads.push(Workload {
-            name: name.into(),
-            tenant,
-            weight,
-            profile: profile.checked(),
-            share: Vec::new(),
-            deficit: Vec::new(),
-            extra: 0.0,
-            cut: 0.0,
-            used: Vec::new(),
-            classes: Vec::new(),
-            waits: 0,
-            placed: Vec::new(),
-            wanted: 0,
-            gang_max: 0,
-            cap,
-        });
-        self.tenants[tenant.0].workloads.push(key);
-        Some(key)
+        self.happen(EventKind::WorkloadAdded { tenant, name: name.into(), weight, profile });
+        self.workload_named(tenant, name)
+    }
+
+    /// Changes the settings from the next round on.
+    pub fn set_settings(&mut self, settings: Settings) {
+        self.happen(EventKind::Settings(Box::new(settings)));
+    }
+
+    /// An event of this very instant. What is known already is refused, and found by its name.
+    fn happen(&mut self, kind: EventKind) {
+        let _ = apply(self, Event { at: self.now, kind });
+    }
+
+    /// The tenant of that name.
+    pub fn tenant_named(&self, name: &str) -> Option<TenantKey> {
+        self.tenants.iter().position(|t| t.name == name).map(TenantKey)
+    }
+
+    /// The group of that name.
+    pub fn group_named(&self, name: &str) -> Option<GroupKey> {
+        self.groups.iter().position(|g| g.name == name).map(GroupKey)
+    }
+
+    /// The workload of a tenant of that name.
+    pub fn workload_named(&self, tenant: TenantKey, name: &str) -> Option<WorkloadKey> {
+        let own = &self.tenants.get(tenant.0)?.workloads;
+        own.iter().copied().find(|w| self.workloads[w.0].name == name)
     }
 
     /// The settings.
@@ -212,8 +210,8 @@ impl State {
         placed.collect()
     }
 
-    /// The last plan.
-    pub fn plan(&self) -> &Plan {
+    /// The round that was planned last.
+    pub fn plan(&self) -> &PlannedRound {
         &self.plan
     }
 
@@ -227,6 +225,26 @@ impl State {
         self.now
     }
 
+    /// When the current round began.
+    pub(crate) fn round_began(&self) -> Time {
+        self.round_began
+    }
+
+    /// The workloads with live jobs, to be looked at more than once.
+    pub(crate) fn active_workloads(&self) -> &BTreeSet<WorkloadKey> {
+        &self.active
+    }
+
+    /// The slot of a live job.
+    pub(crate) fn slot_of(&self, id: JobId) -> Option<Slot> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// Slots that there are, in use or not.
+    pub(crate) fn slots(&self) -> usize {
+        self.jobs.len()
+    }
+
     /// The job of a slot in use. Should there be none, it is one that wants nothing.
     pub(crate) fn at(&self, slot: Slot) -> &Job {
         let job = self.jobs.get(slot.0).and_then(Option::as_ref);
@@ -234,7 +252,7 @@ impl State {
         job.unwrap_or(&NOBODY)
     }
 
-    pub(crate) fn at_mut(&mut self, slot: Slot) -> &mut Job {
+    fn at_mut(&mut self, slot: Slot) -> &mut Job {
         let job = &mut self.jobs[slot.0];
         debug_assert!(job.is_some(), "slots in use hold a job");
         job.get_or_insert_with(|| NOBODY.clone())
@@ -329,14 +347,14 @@ impl State {
     }
 
     /// A job waits from now on.
-    pub(crate) fn enqueue(&mut self, slot: Slot) {
+    fn enqueue(&mut self, slot: Slot) {
         let now = self.now;
         self.at_mut(slot).waiting_since = now;
         self.requeue(slot);
     }
 
     /// Puts a job whose promise was taken back where it was in its queue: it has not run meanwhile.
-    pub(crate) fn requeue(&mut self, slot: Slot) {
+    fn requeue(&mut self, slot: Slot) {
         let job = self.at_mut(slot);
         job.phase = Phase::Queued;
         let (key, class) = (waiting_key(job, slot), job.class);
@@ -345,7 +363,7 @@ impl State {
         workload.waits += u32::from(workload.classes[class].waiting.insert(key));
     }
 
-    pub(crate) fn dequeue(&mut self, slot: Slot) {
+    fn dequeue(&mut self, slot: Slot) {
         let job = self.at(slot);
         let (key, class) = (waiting_key(job, slot), job.class);
         let workload = job.spec.workload;

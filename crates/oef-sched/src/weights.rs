@@ -24,12 +24,12 @@ enum Party {
 
 /// What each of these tenants counts, if they are the ones with live jobs, and can use so many GPUs.
 pub(crate) fn portions(state: &State, tenants: &[TenantKey], wanted: &[u64]) -> Vec<Portion> {
-    let mut members: Vec<Vec<Party>> = vec![Vec::new(); state.groups.len()];
-    let mut group_wanted = vec![0.0; state.groups.len()];
-    let mut entered = vec![false; state.groups.len()];
+    let mut members: Vec<Vec<Party>> = vec![Vec::new(); state.groups().len()];
+    let mut group_wanted = vec![0.0; state.groups().len()];
+    let mut entered = vec![false; state.groups().len()];
     let mut top: Vec<Party> = Vec::new();
     for (t, key) in tenants.iter().enumerate() {
-        let (mut party, mut parent) = (Party::Tenant(t), state.tenants[key.0].group);
+        let (mut party, mut parent) = (Party::Tenant(t), state.tenants()[key.0].group);
         let mut is_new = true;
         while let Some(group) = parent {
             group_wanted[group.0] += wanted[t] as f64;
@@ -37,22 +37,22 @@ pub(crate) fn portions(state: &State, tenants: &[TenantKey], wanted: &[u64]) -> 
                 members[group.0].push(party);
             }
             is_new = !std::mem::replace(&mut entered[group.0], true);
-            (party, parent) = (Party::Group(group), state.groups[group.0].parent);
+            (party, parent) = (Party::Group(group), state.groups()[group.0].parent);
         }
         if is_new {
             top.push(party);
         }
     }
     let own_weight = |party: &Party| match party {
-        Party::Tenant(t) => state.tenants[tenants[*t].0].weight,
-        Party::Group(group) => state.groups[group.0].weight,
+        Party::Tenant(t) => state.tenants()[tenants[*t].0].weight,
+        Party::Group(group) => state.groups()[group.0].weight,
     };
     let can_use = |party: &Party| match party {
         Party::Tenant(t) => wanted[*t] as f64,
         Party::Group(group) => group_wanted[group.0],
     };
     let total: f64 = top.iter().map(own_weight).sum();
-    let all = f64::from(state.cluster.total());
+    let all = f64::from(state.cluster().total());
     let portion = |party: &Party| {
         let weight = own_weight(party);
         Portion { weight, gpus: weight / total * all }
@@ -95,7 +95,7 @@ impl State {
     /// The weight that a tenant counted with in the last shares; before it had any, what it would count if
     /// everybody were there.
     pub(crate) fn counted_weight(&self, tenant: TenantKey) -> f64 {
-        let of = &self.tenants[tenant.0];
+        let of = &self.tenants()[tenant.0];
         match (of.group, of.effective) {
             (None, _) => of.weight,
             (Some(_), Some(effective)) => effective,
@@ -107,10 +107,10 @@ impl State {
     fn part_of(&self, weight: f64, group: GroupKey) -> f64 {
         let (mut part, mut weight, mut at) = (1.0, weight, Some(group));
         while let Some(group) = at {
-            let tenants = self.tenants.iter().filter(|t| t.group == at).map(|t| t.weight);
-            let groups = self.groups.iter().filter(|g| g.parent == at).map(|g| g.weight);
+            let tenants = self.tenants().iter().filter(|t| t.group == at).map(|t| t.weight);
+            let groups = self.groups().iter().filter(|g| g.parent == at).map(|g| g.weight);
             part *= weight / tenants.chain(groups).sum::<f64>();
-            (weight, at) = (self.groups[group.0].weight, self.groups[group.0].parent);
+            (weight, at) = (self.groups()[group.0].weight, self.groups()[group.0].parent);
         }
         part * weight
     }
@@ -122,7 +122,7 @@ impl State {
             if group == other {
                 return true;
             }
-            at = self.groups[group.0].parent;
+            at = self.groups()[group.0].parent;
         }
         false
     }

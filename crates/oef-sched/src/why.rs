@@ -27,9 +27,9 @@ pub struct Forecast {
 
 /// Says what a job waits for, or why it runs.
 pub fn why(state: &State, job: JobId) -> Option<Forecast> {
-    let slot = *state.by_id.get(&job)?;
+    let slot = state.slot_of(job)?;
     let job = state.at(slot);
-    let types = state.cluster.types();
+    let types = state.cluster().types();
     Some(match &job.phase {
         Phase::Queued => {
             let (reason, expected) = waiting(state, slot);
@@ -37,7 +37,7 @@ pub fn why(state: &State, job: JobId) -> Option<Forecast> {
             Forecast { state: job.state(), waits: Some(reason), expected, sentence }
         }
         Phase::Held => {
-            let suspended = state.tenants[job.spec.tenant.0].suspended;
+            let suspended = state.tenants()[job.spec.tenant.0].suspended;
             let reason = if suspended { WaitReason::Suspended } else { WaitReason::Held };
             let sentence = sentence(&reason, None, types);
             Forecast { state: job.state(), waits: Some(reason), expected: None, sentence }
@@ -45,7 +45,7 @@ pub fn why(state: &State, job: JobId) -> Option<Forecast> {
         Phase::Assigned { why, .. } => Forecast {
             state: job.state(),
             waits: None,
-            expected: Some(state.round),
+            expected: Some(state.round()),
             sentence: format!("starts as soon as its GPUs are free: {why}"),
         },
         Phase::Running { why, .. } => Forecast {
@@ -65,8 +65,8 @@ pub fn why(state: &State, job: JobId) -> Option<Forecast> {
 
 fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
     let job = state.at(slot);
-    let workload = &state.workloads[job.spec.workload.0];
-    let capacity = state.cluster.capacity();
+    let workload = &state.workloads()[job.spec.workload.0];
+    let capacity = state.cluster().capacity();
     let usable = |j: &usize| capacity[*j] > 0 && state.may_use(job, *j);
     let types: Vec<usize> = (0..capacity.len()).filter(usable).collect();
     if types.is_empty() {
@@ -80,20 +80,20 @@ fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
         return (WaitReason::TooLarge { workers, most }, None);
     }
     let tenant = job.spec.tenant;
-    if let Some(limit) = state.tenants[tenant.0].limit.filter(|_| workers > state.room(tenant)) {
+    if let Some(limit) = state.tenants()[tenant.0].limit.filter(|_| workers > state.room(tenant)) {
         let used = state.owned_by(tenant);
         return (WaitReason::AtLimit { limit, used, workers }, None);
     }
-    if let Some(reason) = state.entitlement.why_left_out(job.spec.workload) {
+    if let Some(reason) = state.entitlement().why_left_out(job.spec.workload) {
         return (WaitReason::LeftOut { reason: reason.into() }, None);
     }
     let share: f64 = types.iter().map(|&j| workload.share_on(j)).sum();
     let owed: f64 = types.iter().map(|&j| workload.deficit_on(j)).sum();
     if share <= 0.0 && owed <= 0.0 {
-        let known = state.entitlement.workloads().contains(&job.spec.workload);
+        let known = state.entitlement().workloads().contains(&job.spec.workload);
         return match known {
             true => (WaitReason::NoShare, None),
-            false => (WaitReason::NextRound, Some(RoundId(state.round.0 + 1))),
+            false => (WaitReason::NextRound, Some(RoundId(state.round().0 + 1))),
         };
     }
     let own = state.waiting_key(slot);
@@ -129,13 +129,13 @@ fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
 
 /// The longest that a job may run on a type before it can be stopped.
 fn protected_for(state: &State, gpu: TypeId) -> Span {
-    let placed = state.active.iter().flat_map(|w| &state.workloads[w.0].placed);
+    let placed = state.active_workloads().iter().flat_map(|w| &state.workloads()[w.0].placed);
     let there = placed.filter(|&&slot| {
         let gpus = state.target(slot).map_or(&[][..], |lease| &lease.gpus);
-        gpus.iter().any(|&g| state.cluster.type_of(g) == gpu)
+        gpus.iter().any(|&g| state.cluster().type_of(g) == gpu)
     });
     let own = there.filter_map(|&slot| state.at(slot).spec.min_run);
-    own.fold(state.settings.min_run, Span::max)
+    own.fold(state.settings().min_run, Span::max)
 }
 
 /// The round in which the workload's credit reaches the gangs ahead and half of this one: on average a
@@ -144,5 +144,5 @@ fn protected_for(state: &State, gpu: TypeId) -> Span {
 fn expect(state: &State, ahead: f64, workers: f64, owed: f64, share: f64) -> RoundId {
     let rounds = ((ahead + workers / 2.0 - owed) / share).ceil().clamp(1.0, ROUNDS_MAX);
     let rounds = if share > 0.0 { rounds as u64 } else { 1 };
-    RoundId(state.round.0.saturating_add(rounds))
+    RoundId(state.round().0.saturating_add(rounds))
 }

@@ -40,9 +40,9 @@ pub struct TenantForecast {
 
 /// Says what a tenant has, and why. `None`: there is no such tenant.
 pub fn why_tenant(state: &State, tenant: TenantKey) -> Option<TenantForecast> {
-    let of = state.tenants.get(tenant.0)?;
-    let types = 0..state.cluster.types().len();
-    let own = || of.workloads.iter().map(|w| &state.workloads[w.0]);
+    let of = state.tenants().get(tenant.0)?;
+    let types = 0..state.cluster().types().len();
+    let own = || of.workloads.iter().map(|w| &state.workloads()[w.0]);
     let sum = |figure: fn(&Workload, usize) -> f64| {
         types.clone().map(|j| own().map(|w| figure(w, j)).sum()).collect()
     };
@@ -54,7 +54,7 @@ pub fn why_tenant(state: &State, tenant: TenantKey) -> Option<TenantForecast> {
         share: sum(Workload::share_on),
         holds: types.clone().map(|j| own().map(|w| w.used_on(j)).sum()).collect(),
         deficit: sum(Workload::deficit_on),
-        wanted: live.map(|w| w.usable(state.cluster.capacity())).sum(),
+        wanted: live.map(|w| w.usable(state.cluster().capacity())).sum(),
         running: jobs().count() - waiting - held,
         waiting,
         held,
@@ -86,10 +86,10 @@ fn sentence(state: &State, tenant: TenantKey, of: &TenantForecast) -> String {
 /// What it is entitled to, and what decides that.
 fn entitled(state: &State, tenant: TenantKey, of: &TenantForecast) -> String {
     let Some(weight) = of.effective_weight else {
-        let own = state.tenants[tenant.0].workloads.iter();
+        let own = state.tenants()[tenant.0].workloads.iter();
         let left_out = own.filter_map(|&w| {
-            let reason = state.entitlement.why_left_out(w)?;
-            Some(format!("has no share for workload {}: {reason}", state.workloads[w.0].name))
+            let reason = state.entitlement().why_left_out(w)?;
+            Some(format!("has no share for workload {}: {reason}", state.workloads()[w.0].name))
         });
         let left_out: Vec<String> = left_out.collect();
         if !left_out.is_empty() {
@@ -101,8 +101,8 @@ fn entitled(state: &State, tenant: TenantKey, of: &TenantForecast) -> String {
         };
     };
     let share: f64 = of.share.iter().sum();
-    let total = state.entitlement.answer().map_or(weight, |(problem, _)| problem.total_weight());
-    let parts = of.share.iter().zip(state.cluster.types()).filter(|(gpus, _)| **gpus > SAME);
+    let total = state.entitlement().answer().map_or(weight, |(problem, _)| problem.total_weight());
+    let parts = of.share.iter().zip(state.cluster().types()).filter(|(gpus, _)| **gpus > SAME);
     let parts: Vec<String> = parts.map(|(gpus, name)| format!("{gpus:.2} of {name}")).collect();
     let what = match parts.is_empty() {
         true => "is entitled to no GPUs".to_string(),

@@ -22,6 +22,7 @@ pub mod http;
 mod logging;
 pub mod metrics;
 pub mod problem;
+pub mod replay;
 mod run_error;
 mod secret;
 pub mod serve;

@@ -17,6 +17,28 @@ fn the_committed_openapi_document_is_the_served_one() {
     );
 }
 
+/// The document can only have numbers: they are those of `oef_api::limits`.
+#[test]
+fn the_limits_in_the_openapi_document_are_those_that_count() {
+    use oef_api::limits;
+    let document = serde_json::to_value(oef_server::http::document()).expect("JSON");
+    let schemas = &document["components"]["schemas"];
+    let job = &schemas["JobSubmit"]["properties"];
+    let settings = &schemas["SettingsPatch"]["properties"];
+    assert_eq!(job["workers"]["maximum"], limits::WORKERS_MAX);
+    assert_eq!(job["retries"]["maximum"], limits::RETRIES_MAX);
+    assert_eq!(schemas["JobBatch"]["properties"]["jobs"]["maxItems"], limits::BATCH_MAX);
+    assert_eq!(settings["round_s"]["minimum"], limits::ROUND_MIN_S);
+    assert_eq!(settings["round_s"]["maximum"], limits::ROUND_MAX_S);
+    assert_eq!(settings["stickiness"]["maximum"], limits::STICKINESS_MAX);
+    let parameters = document["paths"].as_object().expect("paths").values();
+    let parameters = parameters.filter_map(|path| path["get"]["parameters"].as_array()).flatten();
+    let pages = parameters.filter(|p| p["name"] == "limit");
+    let most: BTreeSet<u64> = pages.filter_map(|p| p["schema"]["maximum"].as_u64()).collect();
+    let known = [limits::PAGE_MAX, limits::LOG_BYTES_MAX].map(u64::from);
+    assert_eq!(most, BTreeSet::from(known));
+}
+
 #[test]
 fn every_operation_is_documented() {
     let document = serde_json::to_value(oef_server::http::document()).expect("JSON");

@@ -38,6 +38,10 @@ pub struct JobSubmit {
     /// Gpu types that it may use; by default all that its workload can run on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub types: Vec<String>,
+    /// All workers run on GPUs of one type, whichever; otherwise a gang that fits on no single one may be spread over
+    /// several and run at the pace of the slowest.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub one_type: bool,
     /// Jobs of a higher class go first within their tenant.
     #[serde(default, skip_serializing_if = "is_default")]
     pub priority: i32,
@@ -75,6 +79,16 @@ pub struct JobSubmit {
     /// It is a profile run: it is measured on the one gpu type that it names, for its workload's profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Probe>,
+}
+
+impl JobSubmit {
+    /// The names of all fields, as they are written.
+    pub fn fields() -> Vec<String> {
+        // The reader knows them: it lists them when it meets one that it does not know.
+        let refused = serde_json::from_str::<JobSubmit>(r#"{"?": 1}"#).err();
+        let said = refused.map(|error| error.to_string()).unwrap_or_default();
+        said.split('`').skip(3).step_by(2).map(String::from).collect()
+    }
 }
 
 fn one() -> u32 {

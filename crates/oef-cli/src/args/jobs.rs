@@ -69,6 +69,9 @@ pub struct SubmitArgs {
     /// The gpu types that it may use [default: all that its workload runs on]
     #[arg(long, value_name = "TYPE,...", value_delimiter = ',')]
     pub types: Vec<String>,
+    /// All workers on GPUs of one type, whichever, even where several types together would start it sooner
+    #[arg(long)]
+    pub one_type: bool,
     /// A name for people [default: the program's]
     #[arg(long, short, value_name = "NAME")]
     pub name: Option<String>,

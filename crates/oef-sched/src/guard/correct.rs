@@ -16,6 +16,7 @@ const MEASURE: (f64, f64) = (0.25, 4.0);
 
 /// A profile with what was seen in it.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Corrected {
     /// By gpu type, in the unit of the profile before.
     pub throughput: Vec<f64>,

@@ -17,6 +17,29 @@ const MORE: f64 = 2.0;
 /// ... and it says something else by this part.
 const OTHERWISE: f64 = 0.01;
 
+/// What a round makes of what was seen of one workload, to be written down and then [settled](Guard::settle).
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Judgement {
+    /// The workload.
+    pub workload: WorkloadKey,
+    /// What is new about it.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub news: Option<News>,
+    /// The profile that is to count from now on.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub profile: Option<Corrected>,
+    /// What does not fit.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    found: Option<Verdict>,
+    /// Whether it was told that the profile is false.
+    #[cfg_attr(feature = "serde", serde(default))]
+    told_false: bool,
+    /// The evidence that a profile was written from.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    written: Option<f64>,
+}
+
 /// What a round makes of what was seen of one workload.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Judged {
@@ -28,6 +51,8 @@ pub struct Judged {
 
 /// What is new about a workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum News {
     /// Its profile is not what its jobs show. Told once of a profile, and once more where it turns out to be
     /// further off than somebody could have told in good faith.
@@ -43,23 +68,33 @@ pub enum News {
 }
 
 impl Guard {
-    /// Looks at what was seen of a workload, once in a round.
+    /// What a round makes of what was seen of a workload; nothing is changed. `None`: nothing was seen.
+    pub fn judgement(
+        &self,
+        workload: WorkloadKey,
+        profile: &Profile,
+        policy: Policy,
+    ) -> Option<Judgement> {
+        let mut evidence = self.seen.get(&workload)?.clone();
+        let Judged { news, profile } = evidence.judge(profile, policy);
+        let Evidence { found, told_false, written, .. } = evidence;
+        Some(Judgement { workload, news, profile, found, told_false, written })
+    }
+
+    /// A judgement counts from now on.
+    pub fn settle(&mut self, judgement: &Judgement) {
+        if let Some(evidence) = self.seen.get_mut(&judgement.workload) {
+            evidence.fresh = false;
+            evidence.found = judgement.found;
+            evidence.told_false = judgement.told_false;
+            evidence.written = judgement.written;
+        }
+    }
+
+    /// The two in one, for a driver that writes nothing down.
     pub fn judge(&mut self, workload: WorkloadKey, profile: &Profile, policy: Policy) -> Judged {
-        let Some(evidence) = self.seen.get_mut(&workload) else { return Judged::default() };
-        evidence.fresh = false;
-        if policy == Policy::Off {
-            evidence.forget_verdict();
-            return Judged::default();
-        }
-        let links = links(evidence);
-        if links.is_empty() {
-            return Judged::default();
-        }
-        match (evidence.written, profile.provenance) {
-            (Some(weight), _) => evidence.refine(&links, &profile.throughput, weight),
-            (None, Provenance::Estimated) => evidence.learn(&links, &profile.throughput),
-            (None, _) => evidence.compare(&links, &profile.throughput, policy),
-        }
+        let evidence = self.seen.get_mut(&workload);
+        evidence.map_or_else(Judged::default, |evidence| evidence.judge(profile, policy))
     }
 
     /// Somebody tells a profile. `None`: it counts as it is. Otherwise this does: with [`Policy::Replace`]
@@ -95,6 +130,24 @@ impl Guard {
 }
 
 impl Evidence {
+    /// Looks at what was seen, once in a round.
+    fn judge(&mut self, profile: &Profile, policy: Policy) -> Judged {
+        self.fresh = false;
+        if policy == Policy::Off {
+            self.forget_verdict();
+            return Judged::default();
+        }
+        let links = links(self);
+        if links.is_empty() {
+            return Judged::default();
+        }
+        match (self.written, profile.provenance) {
+            (Some(weight), _) => self.refine(&links, &profile.throughput, weight),
+            (None, Provenance::Estimated) => self.learn(&links, &profile.throughput),
+            (None, _) => self.compare(&links, &profile.throughput, policy),
+        }
+    }
+
     /// What was found says nothing about the profile from now on.
     fn forget_verdict(&mut self) {
         (self.found, self.told_false) = (None, false);

@@ -42,7 +42,7 @@ mod watch;
 mod window;
 
 pub use correct::Corrected;
-pub use judge::{Judged, News};
+pub use judge::{Judged, Judgement, News};
 pub use policy::Policy;
 pub use verdict::{Direction, Verdict};
 pub use watch::{Guard, Notice};

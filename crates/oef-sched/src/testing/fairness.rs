@@ -3,7 +3,7 @@
 use super::dice::Dice;
 use super::scenario::profile;
 use super::world::World;
-use crate::ledger::limit;
+use crate::state::ledger::limit;
 use crate::*;
 use oef_core::Mechanism;
 use proptest::prelude::*;

@@ -66,11 +66,10 @@ impl Lives {
                 let throughput = (0..self.types).map(|_| dice.one_of(&odd)).collect();
                 let profile = Profile { throughput, provenance: Provenance::Declared };
                 // What the command refuses may be there from an old journal.
-                let actions =
-                    world.happen(EventKind::Profiled { workload, profile: profile.clone() });
-                if matches!(actions[..], [Action::Refuse(_)]) {
-                    world.state.workloads[workload.0].profile = profile;
-                    world.state.entitlement.invalidate();
+                world.happen(EventKind::Profiled { workload, profile: profile.clone() });
+                if world.refused.is_some() {
+                    world.state.workloads_mut()[workload.0].profile = profile;
+                    world.state.invalidate_shares();
                 }
             }
             3 => {
@@ -108,7 +107,7 @@ impl Lives {
             return Err(format!("{trouble}, {:?}", entitlement.answer()));
         }
         let (problem, outcome) = entitlement.answer().ok_or("there are no shares")?;
-        for key in self.others().filter(|w| state.active.contains(w)) {
+        for key in self.others().filter(|w| state.active_workloads().contains(w)) {
             let l = entitlement.workloads().iter().position(|w| *w == key);
             let id = WorkloadId(l.ok_or("a workload was left out")?);
             let has = outcome.shares.workload_throughput(problem, id);

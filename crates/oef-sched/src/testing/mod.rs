@@ -1,7 +1,6 @@
 //! A world to test the scheduler in, a checker that knows nothing of how it decides, and the properties.
 
 mod aside;
-mod check;
 pub(crate) mod dice;
 mod fairness;
 mod faults;

@@ -3,7 +3,7 @@
 use super::dice::Dice;
 use super::scenario::{Turmoil, WILD, live_on, settings, world};
 use super::world::{Answers, Solving, World};
-use crate::shares::ask_now;
+use crate::answer::WarmStart;
 use crate::*;
 use oef_core::{Mechanism, Options, ProblemSpec, WorkloadId, solve};
 use proptest::prelude::*;
@@ -46,7 +46,7 @@ fn is_the_answer(world: &World) -> Result<(), String> {
     if let Some(trouble) = entitlement.trouble() {
         return Err(trouble.into());
     }
-    let now = ask_now(state);
+    let now = state.ask(WarmStart::default());
     let Some((problem, _)) = entitlement.answer() else {
         let nobody = now.problem().tenants.is_empty();
         return if nobody { Ok(()) } else { Err("somebody has no share".into()) };

@@ -2,7 +2,7 @@
 
 use super::fairness::{Fixed, Kind};
 use super::world::World;
-use crate::ledger::limit;
+use crate::state::ledger::limit;
 use crate::*;
 use oef_core::Mechanism;
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! A world around the scheduler: an executor that answers, and a clock.
 
-use super::check::{broken, idle_in_vain};
 use super::dice::Dice;
+use crate::state::invariants::{broken, idle_in_vain};
 use crate::*;
 use oef_core::Options;
 
@@ -40,6 +40,10 @@ pub(crate) struct World {
     pub log: Vec<Event>,
     /// Every step is checked.
     pub checked: bool,
+    /// Who decides.
+    pub planner: fn(&State, Scope) -> Plan,
+    /// Why the last event was not taken, if it was not.
+    pub refused: Option<Refusal>,
     next_job: u64,
 }
 
@@ -61,6 +65,8 @@ impl World {
             stopping: Vec::new(),
             log: Vec::new(),
             checked: true,
+            planner: plan,
+            refused: None,
             next_job: 0,
         }
     }
@@ -120,7 +126,23 @@ impl World {
     fn just(&mut self, kind: EventKind) -> Vec<Action> {
         let event = Event { at: self.now, kind };
         self.log.push(event.clone());
-        let actions = step(&mut self.state, event.clone());
+        let scope = event.kind.calls_for();
+        let mut actions = match apply(&mut self.state, event.clone()) {
+            Ok(actions) => actions,
+            Err(refusal) => {
+                self.refused = Some(refusal);
+                return Vec::new();
+            }
+        };
+        self.refused = None;
+        let plan =
+            scope.map(|scope| (self.planner)(&self.state, scope)).filter(|plan| !plan.is_empty());
+        if let Some(plan) = plan {
+            let decided = Event { at: self.now, kind: EventKind::Planned(Box::new(plan)) };
+            self.log.push(decided.clone());
+            let done = apply(&mut self.state, decided);
+            actions.extend(done.unwrap_or_else(|refusal| panic!("after {event:?}: {refusal}")));
+        }
         for action in &actions {
             if let Action::Preempt { job, generation, .. }
             | Action::Migrate { job, generation, .. } = action
@@ -202,14 +224,14 @@ impl World {
     /// A round begins now.
     pub fn begin_round(&mut self) -> Vec<Action> {
         match self.solving {
-            Solving::Inside => return self.happen(EventKind::Tick),
+            Solving::Inside => refresh_shares(&mut self.state, self.now),
             Solving::Aside => {
                 self.asked = self.state.question();
                 self.answer_question();
             }
             Solving::Late => self.asked = self.asked.take().or_else(|| self.state.question()),
         }
-        self.happen(EventKind::TickKept)
+        self.happen(EventKind::Tick)
     }
 
     /// The answer to the question that was asked is there.

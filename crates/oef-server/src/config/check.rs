@@ -1,10 +1,10 @@
 //! From text to settings, with a line for everything that is wrong.
 
 use super::{Config, keys};
+use oef_api::limits::{ROUND_MAX_S, ROUND_MIN_S, STICKINESS_MAX};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
-use std::time::Duration;
 use toml::de::{DeTable, DeValue};
 
 /// Something that is wrong with the file.
@@ -32,10 +32,6 @@ impl fmt::Display for ConfigProblem {
 
 impl std::error::Error for ConfigProblem {}
 
-/// The shortest round: planning itself takes milliseconds, starting a process more.
-const ROUND_MIN: Duration = Duration::from_millis(100);
-/// The longest: deficits are paid back in rounds, and nobody waits for days.
-const ROUND_MAX: Duration = Duration::from_secs(86_400);
 /// Less than this holds no job with a script.
 const BODY_MIN: usize = 4096;
 /// The whole body is in memory, once for every request that is under way.
@@ -185,13 +181,13 @@ impl Checks<'_> {
         let s = &self.config.scheduling;
         if let Some(round) = s.round {
             self.must(
-                (ROUND_MIN..=ROUND_MAX).contains(&round.0),
+                (ROUND_MIN_S..=ROUND_MAX_S).contains(&round.0.as_secs_f64()),
                 "scheduling.round",
                 format!("{round} is not between 100ms and 1 day"),
             );
         }
         if let Some(x) = s.stickiness {
-            let fits = (0.0..=100.0).contains(&x);
+            let fits = (0.0..=STICKINESS_MAX).contains(&x);
             self.must(fits, "scheduling.stickiness", format!("{x} is not between 0 and 100"));
         }
         let solve = s.solve_limit.0;

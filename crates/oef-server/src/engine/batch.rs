@@ -49,26 +49,50 @@ impl Batch {
     }
 }
 
+/// Records that the engine's own world has taken, on their way to the journal and to everybody.
+#[derive(Default)]
+struct Staged {
+    records: Vec<Record>,
+    /// What the executor has to do once they are durable; or who cannot be started.
+    tasks: Vec<Result<Task, (JobId, Generation)>>,
+}
+
 impl Engine {
-    /// Makes a batch durable, lets it happen, has it performed, and answers. False: the journal could not
-    /// be written, nothing has happened, and everybody was told.
+    /// Decides what follows from a batch, makes both durable in one transaction, shows them to everybody, has them
+    /// performed, and answers. A record that cannot be applied is not written: whoever waits for it is told why.
+    /// False: the journal could not be written, nothing has happened, and everybody was told.
     pub(super) fn commit(&mut self, batch: Batch) -> bool {
         if batch.is_empty() {
             return true;
         }
+        let mut staged = Staged::default();
+        let results: Vec<Result<(), Rejection>> =
+            batch.records.into_iter().map(|record| self.stage(record, &mut staged)).collect();
+        let at = self.world.sched.now();
         let began = Instant::now();
-        if let Err(problem) = self.journal(&batch.records) {
-            self.metrics.measure(Measure::CommitFailed);
+        while let Some(change) = self.world.decide() {
+            if let Err(rejection) = self.stage(Record { at, change }, &mut staged) {
+                tracing::error!(%rejection, "internal error: a decision cannot be applied");
+            }
+        }
+        self.planned = began.elapsed();
+        if let Err(problem) = self.make_durable(&staged.records) {
+            self.world = self.shared.world().clone();
             for (_, reply, _) in batch.waiting {
                 let _ = reply.send(Err(problem.clone()));
             }
             return false;
         }
-        let (took, records) = (began.elapsed(), batch.records.len());
-        self.metrics.measure(Measure::Committed { took, records });
-        let results: Vec<Result<(), Rejection>> =
-            batch.records.iter().map(|record| self.apply(record)).collect();
-        self.publish();
+        self.publish(&staged.records);
+        for task in staged.tasks {
+            match task {
+                Ok(task) => drop(self.hands.send(task)),
+                Err((job, generation)) => {
+                    let why = "its GPUs are not here any more".into();
+                    self.observations.not_started(job, generation, false, why);
+                }
+            }
+        }
         for (index, reply, done) in batch.waiting {
             let _ = reply.send(match &results[index] {
                 Ok(()) => Ok(done),
@@ -80,6 +104,63 @@ impl Engine {
             });
         }
         true
+    }
+
+    /// Lets a record happen in the engine's own world, which is ahead of everybody's by what is not yet durable.
+    fn stage(&mut self, record: Record, staged: &mut Staged) -> Result<(), Rejection> {
+        let Record { at, change } = record;
+        let record = Record { at, change: self.world.complete(at, change) };
+        let actions = self.world.apply(&record).inspect_err(|rejection| {
+            tracing::debug!(kind = record.change.kind(), %rejection, "record refused");
+        })?;
+        staged.tasks.extend(actions.iter().map(|action| self.task(&self.world, action)));
+        staged.records.push(record);
+        Ok(())
+    }
+
+    fn make_durable(&mut self, records: &[Record]) -> Result<(), Problem> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let began = Instant::now();
+        let written = self.journal(records);
+        self.metrics.measure(match written {
+            Ok(()) => Measure::Committed { took: began.elapsed(), records: records.len() },
+            Err(_) => Measure::CommitFailed,
+        });
+        written
+    }
+
+    /// Lets durable records happen for everybody, at once.
+    fn publish(&mut self, records: &[Record]) {
+        let shared = Arc::clone(&self.shared);
+        let mut world = shared.world_mut();
+        for record in records {
+            let before = world.totals.clone();
+            if let Err(rejection) = world.apply(record) {
+                // The engine's own world has taken it, and the two are the same.
+                tracing::error!(kind = record.change.kind(), %rejection, "internal error: record rejected");
+            }
+            self.measure(record, &before, &world.totals);
+        }
+        self.share_ended(&mut world, records);
+        drop(world);
+        self.announce();
+    }
+
+    /// An ended job never changes again: one copy of it is enough.
+    fn share_ended(&self, world: &mut World, records: &[Record]) {
+        let ended = records.iter().filter_map(|record| match &record.change {
+            Change::Ended { job, .. } | Change::Cancelled { job, .. } => Some(job),
+            _ => None,
+        });
+        for job in ended {
+            if let (Some(own), Some(shown)) = (self.world.jobs.get(job), world.jobs.get_mut(job))
+                && own.state.is_final()
+            {
+                *shown = Arc::clone(own);
+            }
+        }
     }
 
     fn journal(&mut self, records: &[Record]) -> Result<(), Problem> {
@@ -105,39 +186,6 @@ impl Engine {
             }
             Err(error) => Err(unavailable(&error)),
         }
-    }
-
-    /// Lets one durable record happen.
-    fn apply(&mut self, record: &Record) -> Result<(), Rejection> {
-        let shared = Arc::clone(&self.shared);
-        let mut world = shared.world_mut();
-        let before = world.totals.clone();
-        let began = Instant::now();
-        let actions = match world.apply(record) {
-            Ok(actions) => actions,
-            Err(rejection) => {
-                tracing::debug!(kind = record.change.kind(), %rejection, "record rejected");
-                return Err(rejection);
-            }
-        };
-        let took = began.elapsed();
-        let tasks = actions.iter().map(|action| self.task(&world, action)).collect::<Vec<_>>();
-        let totals = world.totals.clone();
-        drop(world);
-        if let Change::Round { .. } = record.change {
-            self.planned = took;
-        }
-        self.measure(record, took, &before, &totals);
-        for task in tasks {
-            match task {
-                Ok(task) => drop(self.hands.send(task)),
-                Err((job, generation)) => {
-                    let why = "its GPUs are not here any more".into();
-                    self.observations.not_started(job, generation, false, why);
-                }
-            }
-        }
-        Ok(())
     }
 
     /// What the executor has to do for an action; or who cannot be started.
@@ -169,14 +217,15 @@ impl Engine {
     fn measure(
         &self,
         record: &Record,
-        took: Duration,
         before: &crate::world::Totals,
         after: &crate::world::Totals,
     ) {
         let measure = |measure| self.metrics.measure(measure);
         let grown = |pick: fn(&crate::world::Totals) -> u64| pick(after) - pick(before);
         match &record.change {
-            Change::Round { kept } => measure(Measure::Round { took, kept: *kept }),
+            Change::Round { kept } => {
+                measure(Measure::Round { took: self.planned, kept: *kept });
+            }
             Change::Submitted { jobs, .. } => measure(Measure::Submitted(jobs.len())),
             _ => {}
         }
@@ -197,7 +246,7 @@ impl Engine {
     }
 
     /// Tells everybody who listens what happened.
-    pub(super) fn publish(&mut self) {
+    pub(super) fn announce(&mut self) {
         let world = self.shared.world();
         let first = world.events.front().map_or(world.next_event, |event| event.id);
         let skip = usize::try_from(self.published.saturating_sub(first)).unwrap_or(usize::MAX);

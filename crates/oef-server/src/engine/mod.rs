@@ -26,8 +26,8 @@ mod submission;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use checks::refused;
 pub(crate) use command::{Command, Done};
 pub(crate) use message::Message;
 pub(crate) use recovery::start;
 pub(crate) use shared::Shared;
-pub(crate) use submission::check_alone;

@@ -103,8 +103,15 @@ impl Observations {
     ) {
         let ending = if impossible { RunEnding::Impossible } else { RunEnding::Failed };
         let detail = format!("it was not started: {detail}");
-        let change =
-            Change::Ended { job, generation, ending, detail, last_lines: None, at_ms: None };
+        let change = Change::Ended {
+            job,
+            generation,
+            ending,
+            detail,
+            last_lines: None,
+            at_ms: None,
+            outcome: None,
+        };
         self.queue.push_back(Seen { job, generation, change, acknowledge: false });
     }
 
@@ -248,7 +255,7 @@ fn ended(job: JobId, generation: Generation, ending: &Ending, at_ms: Option<u64>
             _ => RunEnding::Failed,
         },
     };
-    Change::Ended { job, generation, ending, detail, last_lines, at_ms }
+    Change::Ended { job, generation, ending, detail, last_lines, at_ms, outcome: None }
 }
 
 fn shown(measured: oef_executor::Measured) -> Measured {
@@ -269,7 +276,7 @@ fn tail(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::checkpoints::{CheckpointSettings, Places};
-    use crate::world::{NewJob, Record};
+    use crate::world::NewJob;
     use oef_api::types::{JobSubmit, Limits};
     use oef_executor::{Device, DeviceKind};
     use oef_sched::NodeSpec;
@@ -293,7 +300,7 @@ mod tests {
             Change::Round { kept: false },
             Change::Submitted { jobs: vec![NewJob { id: 1, spec }], key: None },
         ] {
-            world.apply(&Record { at: Time(1), change }).expect("taken");
+            world.happen(Time(1), change).expect("taken");
         }
         world
     }
@@ -386,7 +393,7 @@ mod tests {
         assert_eq!(transfer(&world, &seen(generation)), Some(told));
         assert_eq!(transfer(&world, &seen(Generation(99))), None, "of another start");
         let started = Change::Started { job: JOB, generation, at_ms: Some(5), host: None };
-        world.apply(&Record { at: Time(2), change: started }).expect("taken");
+        world.happen(Time(2), started).expect("taken");
         assert_eq!(transfer(&world, &seen(generation)), None, "told again after a restart");
         let mut observations = Observations::default();
         observations.add(seen(generation));

@@ -149,7 +149,7 @@ pub(crate) fn problem_of(rejection: &Rejection) -> Problem {
         | Rejection::UsedNumber(_) => Kind::Conflict,
         Rejection::LimitReached(_) => Kind::LimitReached,
         Rejection::Bad(_) | Rejection::Scheduler(_) => Kind::BadRequest,
-        Rejection::TimeWentBack(_) => Kind::Internal,
+        Rejection::TimeWentBack(_) | Rejection::UnknownMeaning(_) => Kind::Internal,
     };
     kind.problem(rejection.to_string())
 }

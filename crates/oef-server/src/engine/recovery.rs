@@ -14,8 +14,9 @@ use super::shared::Shared;
 use super::{environment, solver};
 use crate::checkpoints::{Places, Sweeper};
 use crate::daemon::{Options, StartError};
+use crate::replay::Replay;
 use crate::store::{Access, Archive, Keep, Store};
-use crate::world::{Change, Record, SettingsEntry, World};
+use crate::world::{Change, MEANING, SettingsEntry, World};
 use oef_executor::{Device, Executor};
 use oef_sched::{Health, JobId, NodeSpec, Time};
 use std::collections::BTreeMap;
@@ -56,13 +57,14 @@ pub(crate) fn start(options: &Options) -> Result<Running, StartError> {
     let first = first_changes(&world, options, &nodes)?;
     let forgotten = forgotten(&world, &site);
     let archive = store.archive();
-    let shared = Arc::new(Shared::new(world, store.head()));
+    let shared = Arc::new(Shared::new(world.clone(), store.head()));
     let (inbox, messages) = channel();
     let sweeper =
         Sweeper { places: site.places.clone(), hosts: site.hosts(), shared: Arc::clone(&shared) };
     let threads = Threads::start(options, &archive, sweeper, &inbox)?;
     let mut engine = Engine {
         shared: Arc::clone(&shared),
+        world,
         store,
         clock,
         inbox: messages,
@@ -115,26 +117,19 @@ fn load(store: &Store) -> Result<(World, u64), StartError> {
     for skipped in &loaded.skipped {
         tracing::warn!(skipped, "a damaged snapshot was passed over");
     }
-    let (mut world, covered) = match loaded.snapshot {
-        None => (World::new(Default::default(), SettingsEntry::default()), 0),
-        Some(snapshot) => {
-            let world = World::from_snapshot(&snapshot.body).map_err(|error| {
-                let why = hands::sentence(&error);
-                StartError::Journal { seq: snapshot.seq, why }
-            })?;
-            (world, snapshot.seq)
-        }
-    };
+    let mut replay = Replay::default();
+    let mut covered = 0;
+    if let Some(snapshot) = loaded.snapshot {
+        covered = snapshot.seq;
+        let read = replay.snapshot(&snapshot);
+        read.map_err(|why| StartError::Journal { seq: covered, why })?;
+    }
     for stored in loaded.records {
         let stored = stored?;
-        let change: Change = serde_json::from_str(&stored.body)
-            .map_err(|error| StartError::Journal { seq: stored.seq, why: error.to_string() })?;
-        let record = Record { at: Time(stored.at_ms), change };
-        if let Err(rejection) = world.apply(&record) {
-            tracing::debug!(seq = stored.seq, %rejection, "record rejected, as it was then");
-        }
+        let seq = stored.seq;
+        replay.record(&stored).map_err(|why| StartError::Journal { seq, why })?;
     }
-    Ok((world, covered))
+    Ok((replay.finish(), covered))
 }
 
 /// Finds the jobs of before. Folders that a job needs are made again, should they be gone.
@@ -193,7 +188,12 @@ fn first_changes(
             events_max: memory.events_max,
             ..SettingsEntry::default()
         };
-        changes.push(Change::Began { sched: Box::new(options.first.clone()), settings });
+        let sched = Box::new(options.first.clone());
+        changes.push(Change::Began { meaning: MEANING, sched, settings });
+    }
+    if !is_new && world.meaning != MEANING {
+        // From here on decisions are written down.
+        changes.push(Change::Meaning { version: MEANING });
     }
     let known = (world.settings.ended_jobs_max, world.settings.events_max);
     if !is_new && known != (memory.ended_jobs_max, memory.events_max) {

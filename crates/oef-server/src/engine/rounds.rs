@@ -94,7 +94,7 @@ impl Engine {
     }
 
     fn round_length(&self) -> Span {
-        self.shared.world().sched.settings().round.max(Span(1))
+        self.world.sched.settings().round.max(Span(1))
     }
 
     /// Shares that came in go into the batch. True: there are some.
@@ -132,7 +132,7 @@ impl Engine {
 
     /// Asks for shares if they are not up to date. False: they are.
     fn ask(&mut self) -> bool {
-        let question = self.shared.world().sched.question();
+        let question = self.world.sched.question();
         let Some(question) = question else { return false };
         self.rounds.is_solving = self.solver.send(question).is_ok();
         self.rounds.is_solving
@@ -142,7 +142,7 @@ impl Engine {
         let kept = self.rounds.is_solving;
         let mut batch = Batch::default();
         // The last shares may be for GPUs and tenants that are gone.
-        let question = if kept { self.shared.world().sched.question() } else { None };
+        let question = if kept { self.world.sched.question() } else { None };
         if let Some(question) = question {
             let answer = Box::new(question.keep_last("not computed in time"));
             batch.push(at, Change::Shares { answer, solve_ms: 0 });
@@ -157,7 +157,7 @@ impl Engine {
         self.rounds.is_asked = false;
         if kept {
             tracing::warn!(
-                round = self.shared.world().sched.round().0,
+                round = self.world.sched.round().0,
                 "shares could not be computed in time; using last round's"
             );
         }
@@ -166,7 +166,7 @@ impl Engine {
 
     /// Has the round written down with its certificate.
     fn describe_round(&mut self, plan: Duration) {
-        let draft = RoundDraft::take(&self.shared.world(), RoundFacts { plan });
+        let draft = RoundDraft::take(&self.world, RoundFacts { plan });
         let _ = self.pages.send(Page::Round(Box::new(draft)));
     }
 }

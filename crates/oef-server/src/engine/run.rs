@@ -13,7 +13,7 @@ use super::shared::Shared;
 use crate::daemon::{Measure, Metrics, StopJobs};
 use crate::problem::Kind;
 use crate::store::Store;
-use crate::world::Change;
+use crate::world::{Change, World};
 use oef_api::types::JobState;
 use oef_executor::Observation;
 use oef_executor::checkpoints::{Transfer, TransferResult};
@@ -37,6 +37,8 @@ const STOP_SLACK: Span = Span(10_000);
 /// The engine.
 pub(super) struct Engine {
     pub shared: Arc<Shared>,
+    /// The world with everything that was taken, whether it is durable yet or not.
+    pub world: World,
     pub store: Store,
     pub clock: Clock,
     pub inbox: Receiver<Message>,
@@ -104,14 +106,11 @@ impl Engine {
         }
         let with_seen = now >= self.pause;
         if with_seen {
-            let shared = Arc::clone(&self.shared);
-            let world = shared.world();
-            self.observations.fill(now, &world, &self.site, &mut batch);
+            self.observations.fill(now, &self.world, &self.site, &mut batch);
             // Failed jobs whose time has come wait again.
-            for job in world.index.due_retries(now).take(BATCH_MAX) {
+            for job in self.world.index.due_retries(now).take(BATCH_MAX) {
                 batch.push(now, Change::Released { job });
             }
-            drop(world);
             self.take_shares(now, &mut batch);
         }
         if self.commit(batch) {
@@ -139,11 +138,7 @@ impl Engine {
                     let _ = reply.send(Err(Kind::Unavailable.problem("the daemon is stopping")));
                     return;
                 }
-                let prepared = {
-                    let world = self.shared.world();
-                    prepare(&world, now, &caller, *command, &mut self.numbers)
-                };
-                match prepared {
+                match prepare(&self.world, now, &caller, *command, &mut self.numbers) {
                     Err(problem) => drop(reply.send(Err(problem))),
                     Ok(Prepared::Already(done)) => drop(reply.send(Ok(done))),
                     Ok(Prepared::Changes(changes, done)) => {
@@ -173,7 +168,7 @@ impl Engine {
 
     /// Counts a transfer, and tells the operator of one that failed: the job waits for another start.
     fn transferred(&self, seen: &Observation) {
-        let Some(transfer) = transfer(&self.shared.world(), seen) else { return };
+        let Some(transfer) = transfer(&self.world, seen) else { return };
         let (job, took) = (seen.about().0, transfer.took.seconds());
         let Transfer { result, bytes, .. } = transfer;
         match result {
@@ -194,7 +189,7 @@ impl Engine {
             Some(stopping) => stopping.deadline,
             None => self.round_wake(),
         };
-        if let Some((due, _)) = self.shared.world().index.next_retry() {
+        if let Some((due, _)) = self.world.index.next_retry() {
             wake = wake.min(due);
         }
         wake.max(self.pause)
@@ -213,7 +208,7 @@ impl Engine {
     }
 
     fn longest_grace(&self) -> Span {
-        let world = self.shared.world();
+        let world = &self.world;
         let placed = world.index.newest(None, &PLACED, None);
         let graces = placed.filter_map(|job| world.jobs.get(&job)?.spec.grace_s);
         graces.map(Span::from_seconds).fold(Span(world.settings.grace_ms), Span::max)
@@ -221,9 +216,7 @@ impl Engine {
 
     fn is_done(&mut self) -> Option<SyncSender<()>> {
         let stopping = self.stopping.as_ref()?;
-        let world = self.shared.world();
-        let running = PLACED.iter().any(|&state| world.index.count(None, state) > 0);
-        drop(world);
+        let running = PLACED.iter().any(|&state| self.world.index.count(None, state) > 0);
         let is_over = !running || self.clock.now() >= stopping.deadline;
         is_over.then(|| stopping.done.clone())
     }
@@ -231,18 +224,23 @@ impl Engine {
     fn snapshot_if_due(&mut self) {
         let (covered, is_writing) = self.snapshot;
         let head = self.store.head();
-        let jobs = self.shared.world().jobs.len() as u64;
+        let jobs = self.world.jobs.len() as u64;
         if is_writing || head.saturating_sub(covered) < SNAPSHOT_RECORDS.max(jobs) {
             return;
         }
-        let world = Box::new(self.shared.world().clone());
+        let world = Box::new(self.world.clone());
         self.snapshot.1 = self.pages.send(Page::Snapshot { world, seq: head }).is_ok();
     }
 
     fn last_snapshot(&mut self) {
         let head = self.store.head();
+        debug_assert_eq!(
+            self.world.to_snapshot().ok(),
+            self.shared.world().to_snapshot().ok(),
+            "everybody's world is the engine's once all is durable"
+        );
         if head > self.snapshot.0 {
-            self.scribe.snapshot(&self.shared.world(), head);
+            self.scribe.snapshot(&self.world, head);
         }
     }
 }

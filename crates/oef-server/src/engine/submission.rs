@@ -1,31 +1,24 @@
 //! Jobs that somebody wants to submit: what is wrong with them, and what is filled in.
 
-use super::checks;
+use super::checks::refused;
 use super::command::Done;
 use super::parties::{create_checked, known_type};
 use super::prepare::{Prepared, forbidden};
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::secret;
-use crate::world::{Change, NewJob, SubmitKey, WORKERS_MAX, World};
-use oef_api::types::{JobBatch, JobSubmit, Limits, Probe, Problem, Provenance, Role, Submitted};
+use crate::world::{Change, NewJob, SubmitKey, World};
+use oef_api::limits::{BATCH_MAX, JOB_NAME_MAX, KEY_MAX};
+use oef_api::types::{JobBatch, JobSubmit, Limits, Problem, Provenance, Role, Submitted};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Jobs in one batch.
-const BATCH_MAX: usize = 1000;
 /// Jobs that have not ended, over all tenants: what the memory is sized for.
 const LIVE_MAX: usize = 200_000;
 /// A job's whole description as text; longer scripts belong into files.
 const TEXT_MAX: usize = 256 * 1024;
 const ARGUMENTS_MAX: usize = 4096;
-const VARIABLES_MAX: usize = 1000;
-const LABELS_MAX: usize = 64;
-const LABEL_MAX: usize = 1000;
 const TYPES_MAX: usize = 64;
-const RETRIES_MAX: u32 = 1000;
-const JOB_NAME_MAX: usize = 200;
-const KEY_MAX: usize = 200;
 /// The workload of a job that names none.
 const DEFAULT_WORKLOAD: &str = "default";
 
@@ -144,16 +137,8 @@ fn fill(caller: &Caller, mut job: JobSubmit) -> Result<JobSubmit, Problem> {
 /// Everything about one job that can be told without starting it.
 fn check(world: &World, job: &JobSubmit) -> Result<(), Problem> {
     check_command(job)?;
-    check_alone(job)?;
+    job.check().map_err(refused)?;
     check_gang(world, job)
-}
-
-/// What must be right about a job wherever it would run, also about one that is only asked about.
-pub(crate) fn check_alone(job: &JobSubmit) -> Result<(), Problem> {
-    check_words(job)?;
-    check_numbers(job)?;
-    check_probe(job)?;
-    check_folders(job)
 }
 
 fn check_command(job: &JobSubmit) -> Result<(), Problem> {
@@ -187,88 +172,6 @@ fn check_command(job: &JobSubmit) -> Result<(), Problem> {
     Ok(())
 }
 
-fn check_words(job: &JobSubmit) -> Result<(), Problem> {
-    let bad = |why: String, field: &str| Err(Kind::BadRequest.problem(why).field(field));
-    let tenant = job.tenant.as_deref().unwrap_or_default();
-    checks::name("the name of a tenant", "tenant", tenant)?;
-    let workload = job.workload.as_deref().unwrap_or_default();
-    checks::name("the name of a workload", "workload", workload)?;
-    let name = job.name.as_deref().unwrap_or_default();
-    checks::line("the name of a job", "name", name, JOB_NAME_MAX)?;
-    if job.env.len() > VARIABLES_MAX {
-        return bad(format!("there are more than {VARIABLES_MAX} variables"), "env");
-    }
-    for (name, value) in &job.env {
-        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-            let shown = name.escape_debug();
-            return bad(format!("`{shown}` cannot be set as a variable: no `=` and no NUL"), "env");
-        }
-    }
-    if job.labels.len() > LABELS_MAX {
-        return bad(format!("there are more than {LABELS_MAX} labels"), "labels");
-    }
-    for (key, value) in &job.labels {
-        checks::name("a label", "labels", key)?;
-        checks::line("the value of a label", "labels", value, LABEL_MAX)?;
-    }
-    Ok(())
-}
-
-fn check_numbers(job: &JobSubmit) -> Result<(), Problem> {
-    if job.workers == 0 || job.workers > WORKERS_MAX {
-        let why = format!("a job has 1 to {WORKERS_MAX} workers, not {}", job.workers);
-        return Err(Kind::BadRequest.problem(why).field("workers"));
-    }
-    if job.retries > RETRIES_MAX {
-        let why = format!("a job is tried again {RETRIES_MAX} times at most, not {}", job.retries);
-        return Err(Kind::BadRequest.problem(why).field("retries"));
-    }
-    checks::seconds("the maximum run time", "max_run_s", job.max_run_s, false)?;
-    checks::seconds("the minimum run time", "min_run_s", job.min_run_s, true)?;
-    checks::seconds("the grace time", "grace_s", job.grace_s, true)
-}
-
-fn check_probe(job: &JobSubmit) -> Result<(), Problem> {
-    let Some(probe) = &job.probe else { return Ok(()) };
-    let (least, most) = (Probe::BATCHES_MIN, Probe::BATCHES_MAX);
-    let bad = |why: String, field: &str| Err(Kind::BadRequest.problem(why).field(field));
-    if job.types.len() != 1 {
-        let why = format!("a profile run is for one gpu type, and this names {}", job.types.len());
-        return bad(why, "types");
-    }
-    if probe.batches < least || probe.batches > most {
-        let why = format!("a profile run has {least} to {most} batches, not {}", probe.batches);
-        return bad(why, "probe.batches");
-    }
-    if probe.warmup > most {
-        let why = format!("a profile run has {most} batches of warm-up at most");
-        return bad(why, "probe.warmup");
-    }
-    let max = Probe::LIMIT_MAX_S;
-    if !(0.0..=max).contains(&probe.least_s) {
-        let why = format!("the least time of a profile run is 0 to {max} seconds");
-        return bad(why, "probe.least_s");
-    }
-    if !(probe.limit_s > 0.0 && probe.limit_s <= max) {
-        let why = format!("the limit of a profile run is above 0 and at most {max} seconds");
-        return bad(why, "probe.limit_s");
-    }
-    Ok(())
-}
-
-fn check_folders(job: &JobSubmit) -> Result<(), Problem> {
-    let folders = [("workdir", &job.workdir), ("checkpoint_dir", &job.checkpoint_dir)];
-    for (field, folder) in folders {
-        let Some(folder) = folder else { continue };
-        if !Path::new(folder).is_absolute() || folder.contains('\0') {
-            let why = format!("`{}` is not an absolute path", folder.escape_debug());
-            let hint = "the daemon may have been started elsewhere: give the whole path";
-            return Err(Kind::BadRequest.problem(why).field(field).hint(hint));
-        }
-    }
-    Ok(())
-}
-
 /// Whether the gang could ever run, if all nodes were up and nobody else were there.
 fn check_gang(world: &World, job: &JobSubmit) -> Result<(), Problem> {
     if job.types.len() > TYPES_MAX {
@@ -294,7 +197,10 @@ fn check_gang(world: &World, job: &JobSubmit) -> Result<(), Problem> {
             *room.entry(gpu).or_default() += node.gpus();
         }
     }
-    let most: usize = room.values().sum();
+    let most = match job.one_type {
+        true => room.values().copied().max().unwrap_or(0),
+        false => room.values().sum(),
+    };
     if most == 0 && cluster.total() > 0 {
         let why = match job.types.is_empty() {
             true => format!("workload `{workload}` runs on no gpu type of this cluster"),
@@ -305,7 +211,9 @@ fn check_gang(world: &World, job: &JobSubmit) -> Result<(), Problem> {
     if job.workers as usize > most {
         let room: Vec<String> = room.iter().map(|(gpu, n)| format!("{n} {gpu}")).collect();
         let room = if room.is_empty() { "none".into() } else { room.join(", ") };
-        let why = format!("{} GPUs at once are more than it could ever have: {room}", job.workers);
+        let one = if job.one_type { " of one type" } else { "" };
+        let why =
+            format!("{} GPUs{one} at once are more than it could ever have: {room}", job.workers);
         let hint = "ask for fewer workers, or allow more gpu types";
         return Err(Kind::GangTooLarge.problem(why).field("workers").hint(hint));
     }

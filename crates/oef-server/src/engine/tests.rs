@@ -3,7 +3,7 @@
 use super::command::{Command, Done};
 use super::prepare::{Numbers, Prepared, prepare};
 use crate::caller::Caller;
-use crate::world::{Change, ProfileEntry, Record, World};
+use crate::world::{Change, ProfileEntry, World};
 use oef_api::types::{
     GroupPut, JobBatch, JobSubmit, Limits, NodeHealth, NodePatch, Problem, Provenance, Role,
     SettingsPatch, TenantCreate, TenantPatch, TokenCreate, WorkloadPut,
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 fn world() -> World {
     let mut world = World::new(Default::default(), Default::default());
     let mut apply = |change: Change| {
-        world.apply(&Record { at: Time(1_000), change }).expect("taken");
+        world.happen(Time(1_000), change).expect("taken");
     };
     for (name, gpu_type, gpus) in [("n1", "slow", 8), ("n2", "fast", 4)] {
         apply(Change::NodeUp(NodeSpec { name: name.into(), gpu_type: gpu_type.into(), gpus }));

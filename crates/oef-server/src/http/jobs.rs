@@ -4,28 +4,19 @@ use super::App;
 use super::auth::{Asks, too_many};
 use super::extract::{Body, LargeBody, Nothing, Params, Part, within};
 use super::failure::{Answer, Failure, refused};
-use super::queries::PAGE_MAX;
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use oef_api::limits::{BATCH_MAX, KEY_MAX, LOG_BYTES_MAX, LOG_TAIL_MAX, PAGE_MAX};
 use oef_api::types::{
     Job, JobBatch, JobSubmit, Jobs, JobsQuery, LogChunk, LogQuery, Submitted, Why,
 };
 use std::time::Instant;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-
-/// Jobs in one batch at most; it is one record of the journal.
-const BATCH_MAX: usize = 1000;
-/// Bytes of a log in one answer at most.
-const LOG_BYTES_MAX: u32 = 1 << 20;
-/// Lines at a log's end at most.
-const TAIL_MAX: u32 = 100_000;
-/// Characters of an idempotency key.
-const KEY_CHARS_MAX: usize = 200;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -108,12 +99,11 @@ async fn take(app: &App, caller: &Caller, batch: JobBatch, headers: &HeaderMap) 
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Failure> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     let key = value.to_str().unwrap_or("");
-    if (1..=KEY_CHARS_MAX).contains(&key.len()) && key.bytes().all(|b| b.is_ascii_graphic()) {
+    if (1..=KEY_MAX).contains(&key.len()) && key.bytes().all(|b| b.is_ascii_graphic()) {
         return Ok(Some(key.into()));
     }
-    let problem = Kind::BadRequest.problem(format!(
-        "the Idempotency-Key is not 1 to {KEY_CHARS_MAX} printable ASCII characters"
-    ));
+    let problem = Kind::BadRequest
+        .problem(format!("the Idempotency-Key is not 1 to {KEY_MAX} printable ASCII characters"));
     Err(Failure(problem.field("Idempotency-Key")))
 }
 
@@ -178,8 +168,8 @@ async fn logs(
             return Err(Failure(problem.field(field)));
         }
     }
-    if let Some(tail) = query.tail.filter(|tail| *tail > TAIL_MAX) {
-        let problem = Kind::BadRequest.problem(format!("tail is {tail}, more than {TAIL_MAX}"));
+    if let Some(tail) = query.tail.filter(|tail| *tail > LOG_TAIL_MAX) {
+        let problem = Kind::BadRequest.problem(format!("tail is {tail}, more than {LOG_TAIL_MAX}"));
         return Err(Failure(problem.field("tail")));
     }
     let chunk = app.aside(move |daemon| daemon.logs(&caller, id, &query)).await;

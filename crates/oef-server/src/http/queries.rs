@@ -3,11 +3,9 @@
 use super::extract::within;
 use super::failure::Failure;
 use crate::daemon::Page;
+use oef_api::limits::PAGE_MAX;
 use serde::Deserialize;
 use utoipa::IntoParams;
-
-/// Entries in one page of a list at most: a page is built in memory.
-pub(super) const PAGE_MAX: u32 = 1000;
 
 /// Which part of a list.
 #[derive(Debug, Deserialize, IntoParams)]

@@ -5,13 +5,12 @@ use crate::daemon::Page;
 use crate::problem::{Kind, More as _};
 use crate::world::endings::LAST_LINE;
 use crate::world::{JobEntry, TenantEntry, World};
+use oef_api::limits::PAGE_MAX;
 use oef_api::types::Problem;
 use oef_sched::JobId;
 
 /// Entries of a page where nothing is said: a screen or two.
 const PAGE_DEFAULT: u32 = 100;
-/// Entries of a page at most: answers stay small and quick.
-const PAGE_MAX: u32 = 1000;
 
 /// A job that the caller may see. That of another tenant is not there, for all they can tell.
 pub(super) fn job<'a>(world: &'a World, caller: &Caller, id: u64) -> Result<&'a JobEntry, Problem> {

@@ -75,7 +75,8 @@ impl WhatIfDraft {
 fn solve(state: &mut State, options: &Options<'_>) {
     if let Some(question) = state.question() {
         let answer = question.answer(options);
-        step(state, Event { at: state.now(), kind: EventKind::Shares(Box::new(answer)) });
+        let shares = EventKind::Shares(Box::new(answer));
+        let _ = step(state, Event { at: state.now(), kind: shares });
     }
 }
 
@@ -108,7 +109,8 @@ fn starts(state: &mut State, jobs: &[JobId]) -> Vec<ExpectedStart> {
     let (now, round) = (state.now(), state.round());
     if at_once.contains(&false) {
         let next = now.max(state.plan().began + state.settings().round);
-        step(state, Event { at: next, kind: EventKind::TickKept });
+        // A round that cannot begin changes nothing: the forecast is then of now.
+        let _ = step(state, Event { at: next, kind: EventKind::Tick });
     }
     let tell = |(&job, at_once): (&JobId, bool)| {
         if at_once {

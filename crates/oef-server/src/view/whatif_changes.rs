@@ -2,18 +2,16 @@
 
 use super::access;
 use crate::caller::Caller;
-use crate::engine::check_alone;
+use crate::engine::refused;
 use crate::problem::{Kind, More as _};
-use crate::world::World;
+use crate::world::{World, for_scheduler};
+use oef_api::limits::WHATIF_CHANGES_MAX as CHANGES_MAX;
 use oef_api::types::{JobSubmit, Problem as Trouble, Role, WhatIf, WhatIfChange};
 use oef_core::Mechanism;
 use oef_sched::{
-    Action, Event, EventKind, Health, JobId, JobSpec, JobState, NodeSpec, Profile, Span, State,
-    TenantKey, step,
+    Event, EventKind, Health, JobId, JobState, NodeSpec, Profile, State, TenantKey, step,
 };
 
-/// Changes in one question; each costs a walk through the state.
-const CHANGES_MAX: usize = 100;
 /// GPUs that may be added: more than any cluster has.
 const GPUS_MAX: u32 = 100_000;
 /// GPUs of a machine of a type that there is none of yet.
@@ -124,7 +122,7 @@ fn new_job(world: &World, caller: &Caller, id: JobId, spec: &JobSubmit) -> Resul
     let mut filled = spec.clone();
     (filled.tenant, filled.workload) = (Some(tenant.into()), Some(workload.clone()));
     filled.name.get_or_insert_with(|| "asked".into());
-    check_alone(&filled)?;
+    filled.check().map_err(refused)?;
     let profile = world.for_scheduler(&world.estimate(world.sched.now()));
     Ok(NewJob { id, tenant: tenant.into(), workload, profile, spec: Box::new(filled) })
 }
@@ -154,12 +152,8 @@ pub(super) fn apply(
 
 /// Lets something happen to the copy.
 fn take(state: &mut State, kind: EventKind) -> Result<(), Trouble> {
-    let actions = step(state, Event { at: state.now(), kind });
-    let refused = actions.into_iter().find_map(|action| match action {
-        Action::Refuse(refusal) => Some(refusal.to_string()),
-        _ => None,
-    });
-    refused.map_or(Ok(()), |why| Err(Kind::BadRequest.problem(why)))
+    let taken = step(state, Event { at: state.now(), kind });
+    taken.map(|_| ()).map_err(|refusal| Kind::BadRequest.problem(refusal.to_string()))
 }
 
 fn add_gpus(
@@ -255,13 +249,7 @@ fn submit(state: &mut State, new: &NewJob, notes: &mut Vec<String>) -> Result<Jo
     }
     let kind = state.workload(owner, workload, 1.0, profile.clone());
     let kind = kind.ok_or_else(|| access::unknown_tenant(tenant))?;
-    let job = JobSpec {
-        priority: spec.priority,
-        types: (!spec.types.is_empty()).then(|| spec.types.clone()),
-        min_run: spec.min_run_s.map(Span::from_seconds),
-        ..JobSpec::new(*id, owner, kind, spec.workers)
-    };
-    take(state, EventKind::Submitted(job))?;
+    take(state, EventKind::Submitted(for_scheduler(spec, *id, owner, kind)))?;
     Ok(*id)
 }
 

@@ -1,7 +1,7 @@
 //! One record in, actions out.
 
 use super::settings::follow_round;
-use super::{Action, Change, Record, Rejection, SettingsEntry, World};
+use super::{Action, Change, Due, MEANING, Record, Rejection, SettingsEntry, World};
 use oef_sched::{Event, EventKind, Settings, State, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,6 +9,7 @@ impl World {
     /// A world in which nothing has happened yet.
     pub fn new(sched: Settings, settings: SettingsEntry) -> World {
         World {
+            meaning: MEANING,
             sched: State::new(sched),
             tenants: BTreeMap::new(),
             groups: BTreeMap::new(),
@@ -30,6 +31,7 @@ impl World {
             round: Default::default(),
             totals: Default::default(),
             index: Default::default(),
+            due: Due::default(),
         }
     }
 
@@ -42,7 +44,10 @@ impl World {
         }
         let mut out = Vec::new();
         match &record.change {
-            Change::Began { sched, settings } => self.began(sched, settings)?,
+            Change::Began { meaning, sched, settings } => self.began(*meaning, sched, settings)?,
+            Change::Meaning { version } => self.set_meaning(*version)?,
+            Change::Planned { plan } => self.planned(at, plan, &mut out)?,
+            Change::Judged { judgements } => self.judged(at, judgements, &mut out)?,
             Change::TenantCreated { name, weight, group, limits } => {
                 self.tenant_created(at, name, *weight, group.as_deref(), limits, &mut out)?;
             }
@@ -90,7 +95,7 @@ impl World {
             Change::Progress { job, generation, telemetry } => {
                 self.progress(at, *job, *generation, telemetry)?;
             }
-            Change::Ended { job, generation, ending, detail, last_lines, at_ms } => {
+            Change::Ended { job, generation, ending, detail, last_lines, at_ms, outcome } => {
                 let end = super::endings::End {
                     job: *job,
                     generation: *generation,
@@ -99,7 +104,7 @@ impl World {
                     last_lines: last_lines.as_deref(),
                     at_ms: *at_ms,
                 };
-                self.run_ended(at, &end, &mut out)?;
+                self.run_ended(at, &end, outcome.as_ref(), &mut out)?;
             }
             Change::Released { job } => self.released(at, *job, &mut out)?,
             Change::Shares { answer, solve_ms } => self.shares(at, answer, *solve_ms)?,
@@ -110,7 +115,12 @@ impl World {
     }
 
     /// The first record: only where nothing has happened yet.
-    fn began(&mut self, sched: &Settings, settings: &SettingsEntry) -> Result<(), Rejection> {
+    fn began(
+        &mut self,
+        meaning: u32,
+        sched: &Settings,
+        settings: &SettingsEntry,
+    ) -> Result<(), Rejection> {
         let is_new = self.next_event == 1 && self.sched.round().0 == 0 && self.jobs.is_empty();
         if !is_new {
             return Err(Rejection::Bad("the journal has begun already".into()));
@@ -118,7 +128,7 @@ impl World {
         let mut sched = sched.clone();
         follow_round(&mut sched, settings.min_run_ms);
         *self = World::new(sched, settings.clone());
-        Ok(())
+        self.set_meaning(meaning)
     }
 
     /// One step of the scheduler. Refused: nothing has changed.
@@ -127,11 +137,13 @@ impl World {
         at: Time,
         kind: EventKind,
     ) -> Result<Vec<oef_sched::Action>, Rejection> {
-        let actions = oef_sched::step(&mut self.sched, Event { at, kind });
-        match actions.as_slice() {
-            [oef_sched::Action::Refuse(refusal)] => Err(refusal.clone().into()),
-            _ => Ok(actions),
+        if self.meaning == 1 {
+            return Ok(oef_sched::step(&mut self.sched, Event { at, kind })?);
         }
+        let scope = kind.calls_for();
+        let actions = oef_sched::apply(&mut self.sched, Event { at, kind })?;
+        self.due.plan(scope);
+        Ok(actions)
     }
 
     /// One step of the scheduler, with what it wants done.

@@ -4,6 +4,7 @@ use super::lives::shown;
 use super::{Action, JobEntry, Rejection, RunEnding, World};
 use oef_api::types::JobState;
 use oef_sched::{EventKind, Generation, JobId, Span, Time};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The first wait before another try; each further one is twice as long...
@@ -29,16 +30,30 @@ pub(super) struct End<'a> {
     pub at_ms: Option<u64>,
 }
 
+/// What was decided about a job after a run of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunOutcome {
+    next: NextState,
+    /// The job's failures, this one included.
+    failures: u32,
+    /// How often in a row its processes were gone without progress.
+    losses: u32,
+}
+
 /// What follows for the job.
-enum Verdict {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum NextState {
     Finished,
     Cancelled,
     /// It was told to stop, and waits again (or goes on elsewhere).
-    Back,
+    Requeued,
     /// Its processes are gone; it waits again at once.
     Lost,
     /// It failed, and is tried again after a while.
-    Retry(Span),
+    Retry {
+        wait_ms: u64,
+    },
     Failed,
 }
 
@@ -47,6 +62,7 @@ impl World {
         &mut self,
         at: Time,
         end: &End<'_>,
+        outcome: Option<&RunOutcome>,
         out: &mut Vec<Action>,
     ) -> Result<(), Rejection> {
         let id = end.job;
@@ -59,25 +75,31 @@ impl World {
         let (began, rate, why_stopped) = (run.began, run.rate, run.stop.clone());
         let held = run.gpus.clone();
         let ended = Time(end.at_ms.unwrap_or(at.0)).clamp(began, at);
+        let outcome = outcome.copied().unwrap_or_else(|| decide(job, end, at));
+        let next = outcome.next;
         let mut after = JobEntry::clone(job);
-        let verdict = decide(&mut after, end, ended);
-        let actions = self.step(at, event(&verdict, id, end.generation))?;
-        let reason = reason(&verdict, &after, end, why_stopped.as_deref());
+        (after.failures, after.losses) = (outcome.failures, outcome.losses);
+        let is_told = matches!(next, NextState::Cancelled | NextState::Requeued);
+        if end.ending == RunEnding::Lost && !is_told {
+            after.steps_at_loss = after.telemetry.steps;
+        }
+        let actions = self.step(at, event(next, id, end.generation))?;
+        let reason = reason(next, &after, end, why_stopped.as_deref());
         self.totals.wasted_ms += wasted(&after, end.ending, ended).0;
         close_run(&mut after, end, ended);
         let tenant = after.tenant().to_string();
-        if let Verdict::Retry(wait) = verdict {
-            let due = at + wait;
+        if let NextState::Retry { wait_ms } = next {
+            let due = at + Span(wait_ms);
             after.retry_at = Some(due);
             self.index.retries.insert((due, id));
         }
         self.jobs.insert(id, Arc::new(after));
         self.deliver(at, &tenant, rate, &held, -1.0);
-        let state = match verdict {
-            Verdict::Finished => JobState::Finished,
-            Verdict::Cancelled => JobState::Cancelled,
-            Verdict::Failed => JobState::Failed,
-            Verdict::Back | Verdict::Lost | Verdict::Retry(_) => JobState::Queued,
+        let state = match next {
+            NextState::Finished => JobState::Finished,
+            NextState::Cancelled => JobState::Cancelled,
+            NextState::Failed => JobState::Failed,
+            NextState::Requeued | NextState::Lost | NextState::Retry { .. } => JobState::Queued,
         };
         self.set_state(at, id, state, reason, out);
         self.follow(at, actions, out);
@@ -85,74 +107,79 @@ impl World {
     }
 }
 
-/// What follows, with the job's counts brought up to date.
-fn decide(job: &mut JobEntry, end: &End<'_>, ended: Time) -> Verdict {
-    let (began, steps_before) = job.run().map_or((ended, 0.0), |r| (r.began, r.steps_before));
+/// Decides what follows for a job.
+pub(super) fn decide(job: &JobEntry, end: &End<'_>, at: Time) -> RunOutcome {
+    let run = job.run();
+    let (began, steps_before) = run.map_or((at, 0.0), |run| (run.began, run.steps_before));
+    let ended = Time(end.at_ms.unwrap_or(at.0)).clamp(began, at.max(began));
     let progressed = job.telemetry.steps > steps_before;
     let is_stopping = job.state == JobState::Stopping;
     let is_probe = job.spec.probe.is_some();
     let is_unmeasured = is_probe && job.telemetry.measured.is_none();
+    let (failures, losses) = (job.failures, job.losses);
+    let plain = |next: NextState| RunOutcome { next, failures, losses };
     match end.ending {
-        RunEnding::Finished if !is_unmeasured => Verdict::Finished,
+        RunEnding::Finished if !is_unmeasured => plain(NextState::Finished),
         // Before anything that would try again: the scheduler forgets a cancelled job however its run ends.
-        _ if job.cancelled_by.is_some() => Verdict::Cancelled,
-        RunEnding::TimedOut | RunEnding::Impossible | RunEnding::Unmeasured => Verdict::Failed,
-        RunEnding::Finished | RunEnding::Failed => failed(job),
-        _ if is_stopping => Verdict::Back,
+        _ if job.cancelled_by.is_some() => plain(NextState::Cancelled),
+        RunEnding::TimedOut | RunEnding::Impossible | RunEnding::Unmeasured => {
+            plain(NextState::Failed)
+        }
+        RunEnding::Finished | RunEnding::Failed => failed(job, losses),
+        _ if is_stopping => plain(NextState::Requeued),
         // Told by nobody: it would do the same again and again.
-        RunEnding::Checkpointed if is_probe => failed(job),
+        RunEnding::Checkpointed if is_probe => failed(job, losses),
         RunEnding::Checkpointed | RunEnding::Stopped => {
             match progressed || ended.since(began) >= SHORT_RUN {
-                true => Verdict::Lost,
-                false => failed(job),
+                true => plain(NextState::Lost),
+                false => failed(job, losses),
             }
         }
         RunEnding::Lost => {
             let moved_on = progressed || job.telemetry.steps > job.steps_at_loss;
-            job.losses = if moved_on { 1 } else { job.losses + 1 };
-            job.steps_at_loss = job.telemetry.steps;
-            if job.losses < LOSSES_MAX {
-                return Verdict::Lost;
+            let losses = if moved_on { 1 } else { losses + 1 };
+            match losses < LOSSES_MAX {
+                true => RunOutcome { next: NextState::Lost, failures, losses },
+                false => failed(job, 0),
             }
-            job.losses = 0;
-            failed(job)
         }
     }
 }
 
-fn failed(job: &mut JobEntry) -> Verdict {
-    job.failures += 1;
-    if job.failures > job.spec.retries {
-        return Verdict::Failed;
+fn failed(job: &JobEntry, losses: u32) -> RunOutcome {
+    let failures = job.failures + 1;
+    if failures > job.spec.retries {
+        return RunOutcome { next: NextState::Failed, failures, losses };
     }
-    let doubled = 1u64.checked_shl(job.failures - 1).unwrap_or(u64::MAX);
-    Verdict::Retry(BACK_OFF_FIRST.times(doubled).min(BACK_OFF_MAX))
+    let doubled = 1u64.checked_shl(failures - 1).unwrap_or(u64::MAX);
+    let wait_ms = BACK_OFF_FIRST.times(doubled).min(BACK_OFF_MAX).0;
+    RunOutcome { next: NextState::Retry { wait_ms }, failures, losses }
 }
 
-fn event(verdict: &Verdict, job: JobId, generation: Generation) -> EventKind {
-    match verdict {
-        Verdict::Finished => EventKind::Finished { job, generation },
-        Verdict::Cancelled | Verdict::Back => EventKind::Preempted { job, generation },
-        Verdict::Lost => EventKind::Lost { job, generation },
-        Verdict::Retry(_) => EventKind::Failed { job, generation, retry: true },
-        Verdict::Failed => EventKind::Failed { job, generation, retry: false },
+fn event(next: NextState, job: JobId, generation: Generation) -> EventKind {
+    match next {
+        NextState::Finished => EventKind::Finished { job, generation },
+        NextState::Cancelled | NextState::Requeued => EventKind::Preempted { job, generation },
+        NextState::Lost => EventKind::Lost { job, generation },
+        NextState::Retry { .. } => EventKind::Failed { job, generation, retry: true },
+        NextState::Failed => EventKind::Failed { job, generation, retry: false },
     }
 }
 
-fn reason(verdict: &Verdict, job: &JobEntry, end: &End<'_>, stop: Option<&str>) -> String {
+fn reason(next: NextState, job: &JobEntry, end: &End<'_>, stop: Option<&str>) -> String {
     let detail = match end.ending {
         RunEnding::Finished => "it ended before it was measured",
         _ => end.detail,
     };
-    match verdict {
-        Verdict::Finished => match job.telemetry.measured.filter(|_| job.spec.probe.is_some()) {
+    match next {
+        NextState::Finished => match job.telemetry.measured.filter(|_| job.spec.probe.is_some()) {
             Some(measured) => format!("measured: {:.4} s a batch", measured.batch_seconds),
             None => "all its work is done".into(),
         },
-        Verdict::Cancelled => {
+        NextState::Cancelled => {
             format!("cancelled by {}", job.cancelled_by.as_deref().unwrap_or("its owner"))
         }
-        Verdict::Back => {
+        NextState::Requeued => {
             let saved = match end.ending {
                 RunEnding::Checkpointed => "it saved its work",
                 RunEnding::Lost => "its processes were gone before it saved its work",
@@ -160,14 +187,14 @@ fn reason(verdict: &Verdict, job: &JobEntry, end: &End<'_>, stop: Option<&str>) 
             };
             format!("was stopped: {}; {saved}", stop.unwrap_or("it was told to"))
         }
-        Verdict::Lost => format!("waits again: {detail}"),
-        Verdict::Retry(wait) => format!(
+        NextState::Lost => format!("waits again: {detail}"),
+        NextState::Retry { wait_ms } => format!(
             "failed: {detail}; tried again in {} (retry {} of {})",
-            shown(*wait),
+            shown(Span(wait_ms)),
             job.failures,
             job.spec.retries
         ),
-        Verdict::Failed => {
+        NextState::Failed => {
             let tries = match job.failures {
                 0 | 1 => String::new(),
                 n => format!("; gave up after {n} failures"),

@@ -2,7 +2,7 @@
 
 use super::{Action, Mark, ProfileEntry, Rejection, World};
 use oef_api::types::{EventTopic, JobState, Provenance};
-use oef_sched::guard::{Corrected, News, Notice, Place, Policy, Verdict, Word};
+use oef_sched::guard::{Corrected, Judgement, News, Notice, Place, Policy, Verdict, Word};
 use oef_sched::{JobId, Time, WorkloadKey};
 
 /// The source of a profile that the guard wrote.
@@ -85,22 +85,51 @@ impl World {
         }
     }
 
-    /// Looks at what was seen of every workload, once in a round.
+    /// What is to be made of what was seen of every workload, once in a round.
+    pub(super) fn judgements(&self) -> Vec<Judgement> {
+        let known = |key: &WorkloadKey| self.workloads.get(key).map(|entry| (*key, entry));
+        let fresh = self.guard.fresh();
+        let judged = fresh.iter().filter_map(known).filter_map(|(key, entry)| {
+            let told = self.for_scheduler(&entry.profile);
+            self.guard.judgement(key, &told, self.settings.guard)
+        });
+        judged.collect()
+    }
+
+    /// Judges as whoever reads the record (before records meant 2).
     pub(super) fn judge(&mut self, at: Time, out: &mut Vec<Action>) -> Result<(), Rejection> {
         for key in self.guard.fresh() {
             let Some(entry) = self.workloads.get(&key) else { continue };
-            let (tenant, name) = (entry.tenant.clone(), format!("{}/{}", entry.tenant, entry.name));
             let told = self.for_scheduler(&entry.profile);
+            if let Some(judgement) = self.guard.judgement(key, &told, self.settings.guard) {
+                self.judged(at, &[judgement], out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What jobs showed was compared with the profiles of their workloads.
+    pub(super) fn judged(
+        &mut self,
+        at: Time,
+        judgements: &[Judgement],
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        for judgement in judgements {
+            let key = judgement.workload;
+            let Some(entry) = self.workloads.get(&key) else { continue };
+            let (tenant, name) = (entry.tenant.clone(), format!("{}/{}", entry.tenant, entry.name));
             let who = match entry.profile.provenance {
                 Provenance::Measured => "has a measured profile saying",
                 Provenance::Declared | Provenance::Estimated => "says",
             };
-            let judged = self.guard.judge(key, &told, self.settings.guard);
-            let counts = if judged.profile.is_some() { "; what was seen counts now" } else { "" };
-            if let Some(seen) = &judged.profile {
+            self.guard.settle(judgement);
+            let counts =
+                if judgement.profile.is_some() { "; what was seen counts now" } else { "" };
+            if let Some(seen) = &judgement.profile {
                 self.write_seen(at, key, seen, out)?;
             }
-            let message = match judged.news {
+            let message = match judgement.news {
                 None => continue,
                 Some(News::Found(verdict)) => {
                     self.totals.false_profiles += u64::from(!verdict.may_be_honest());

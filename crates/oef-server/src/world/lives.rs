@@ -2,13 +2,14 @@
 
 use super::record::SubmitKey;
 use super::{Action, JobEntry, NewJob, Rejection, RunEntry, Telemetry, World};
-use oef_api::types::{GpuRef, JobState};
-use oef_sched::{EventKind, Generation, GpuId, JobId, JobSpec, Lease, Span, Time};
+use oef_api::limits::WORKERS_MAX;
+use oef_api::types::{GpuRef, JobState, JobSubmit};
+use oef_sched::{
+    EventKind, Generation, GpuId, JobId, JobSpec, Lease, Span, TenantKey, Time, WorkloadKey,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// More workers than any gang has; the scheduler refuses more, too.
-pub const WORKERS_MAX: u32 = 100_000;
 /// Runs of one job that are remembered.
 const RUNS_MAX: usize = 50;
 /// How much of the throughput that was told before stays when a new figure comes: the mean of some ten.
@@ -102,15 +103,7 @@ impl World {
             Some(gpu) => self.sched.probe_workload(workload, gpu).unwrap_or(workload),
             None => workload,
         };
-        let spec = JobSpec {
-            id,
-            tenant: key,
-            workload: counts_as,
-            workers: spec.workers,
-            priority: spec.priority,
-            types: (!spec.types.is_empty()).then(|| spec.types.clone()),
-            min_run: spec.min_run_s.map(Span::from_seconds),
-        };
+        let spec = for_scheduler(spec, id, key, counts_as);
         self.step_and_follow(at, EventKind::Submitted(spec), out)
     }
 
@@ -142,7 +135,6 @@ impl World {
                     };
                     self.stop(at, job, generation, why, out);
                 }
-                oef_sched::Action::Refuse(_) => {}
             }
         }
     }
@@ -358,11 +350,23 @@ impl World {
     }
 }
 
-pub(crate) fn new_entry(
-    spec: oef_api::types::JobSubmit,
-    workload: oef_sched::WorkloadKey,
-    at: Time,
-) -> JobEntry {
+/// A job as the scheduler sees it.
+pub(crate) fn for_scheduler(
+    spec: &JobSubmit,
+    id: JobId,
+    tenant: TenantKey,
+    workload: WorkloadKey,
+) -> JobSpec {
+    JobSpec {
+        priority: spec.priority,
+        types: (!spec.types.is_empty()).then(|| spec.types.clone()),
+        one_type: spec.one_type,
+        min_run: spec.min_run_s.map(Span::from_seconds),
+        ..JobSpec::new(id, tenant, workload, spec.workers)
+    }
+}
+
+pub(crate) fn new_entry(spec: JobSubmit, workload: WorkloadKey, at: Time) -> JobEntry {
     JobEntry {
         spec,
         workload,

@@ -7,6 +7,7 @@
 mod account;
 mod action;
 mod apply;
+mod decide;
 pub(crate) mod endings;
 mod estimate;
 mod guarding;
@@ -29,10 +30,12 @@ mod testing;
 mod tokens;
 
 pub use action::Action;
+pub(crate) use decide::Due;
+pub use endings::RunOutcome;
 pub use home::Home;
 pub use index::Index;
 pub use job::{JobEntry, RunEnding, RunEntry, StateChange, Telemetry};
-pub use lives::WORKERS_MAX;
+pub(crate) use lives::for_scheduler;
 pub(crate) use notes::timestamp;
 pub use record::{Change, GroupChange, NewJob, Record, SubmitKey};
 pub use rejection::Rejection;
@@ -53,6 +56,9 @@ use std::sync::Arc;
 /// The daemon's whole knowledge.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct World {
+    /// What the records that come next mean.
+    #[serde(default = "first_meaning")]
+    pub meaning: u32,
     /// The scheduler's state. Its times are milliseconds since the Unix epoch.
     pub sched: State,
     /// Tenants by name; a removed one is gone from here (its key in the scheduler stays unused).
@@ -98,6 +104,18 @@ pub struct World {
     /// Jobs by tenant and state, and who is tried again when. Follows from the rest.
     #[serde(skip)]
     pub index: Index,
+    /// What is to be decided before anything else happens. Nothing of this is left when a batch is durable.
+    #[serde(skip)]
+    pub(crate) due: Due,
+}
+
+/// What the records of this version mean. From 2 on, every decision is a record of its own, and applying a record
+/// decides nothing; a record that cannot be applied is never written. Before, whoever read a record decided again.
+pub const MEANING: u32 = 2;
+
+/// What records meant before they said so.
+fn first_meaning() -> u32 {
+    1
 }
 
 /// The round that began last.

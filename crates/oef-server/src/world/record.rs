@@ -1,10 +1,12 @@
 //! One line of the journal: a command that was taken, or something that was observed.
 
+use super::endings::RunOutcome;
 use super::settings::SettingsEntry;
 use super::tenant::ProfileEntry;
 use super::tokens::TokenEntry;
 use oef_api::types::{JobSubmit, Limits, SettingsPatch};
-use oef_sched::{Answer, Generation, JobId, NodeSpec, Time};
+use oef_sched::guard::Judgement;
+use oef_sched::{Answer, Generation, JobId, NodeSpec, Plan, Time};
 use serde::{Deserialize, Serialize};
 
 /// Something that counts from an instant on.
@@ -22,10 +24,28 @@ pub struct Record {
 pub enum Change {
     /// The first record of a folder: what the world begins with.
     Began {
+        /// What the records after it mean (see [`MEANING`](super::MEANING)).
+        #[serde(default = "super::first_meaning")]
+        meaning: u32,
         /// The scheduler's settings.
         sched: Box<oef_sched::Settings>,
         /// The daemon's.
         settings: SettingsEntry,
+    },
+    /// The records after it mean something else than those before: another version of the program goes on.
+    Meaning {
+        /// What they mean.
+        version: u32,
+    },
+    /// It was decided who runs where.
+    Planned {
+        /// What was decided.
+        plan: Box<Plan>,
+    },
+    /// What jobs showed was compared with the profiles of their workloads.
+    Judged {
+        /// What came of it.
+        judgements: Vec<Judgement>,
     },
     /// A tenant was created.
     TenantCreated {
@@ -187,6 +207,9 @@ pub enum Change {
         /// When, by the clock of its machine.
         #[serde(default)]
         at_ms: Option<u64>,
+        /// What follows for the job, as it was decided; none: decided by whoever reads it (before records meant 2).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outcome: Option<RunOutcome>,
     },
     /// A failed job's back-off is over.
     Released {
@@ -217,6 +240,9 @@ impl Change {
     pub fn kind(&self) -> &'static str {
         match self {
             Change::Began { .. } => "began",
+            Change::Meaning { .. } => "meaning",
+            Change::Planned { .. } => "planned",
+            Change::Judged { .. } => "judged",
             Change::TenantCreated { .. } => "tenant_created",
             Change::TenantChanged { .. } => "tenant_changed",
             Change::TenantRemoved { .. } => "tenant_removed",

@@ -1,5 +1,6 @@
 //! Why a record was not applied. It is in the journal all the same and is rejected there for ever.
 
+use super::MEANING;
 use oef_sched::{JobId, Refusal};
 use thiserror::Error;
 
@@ -64,6 +65,12 @@ pub enum Rejection {
     /// There may be no more.
     #[error("{0}")]
     LimitReached(String),
+    /// Records of a version that this program does not know.
+    #[error(
+        "its records have version {0}, and this program knows them up to version {MEANING}: open the folder with the \
+         version of oef that wrote it, or a newer one"
+    )]
+    UnknownMeaning(u32),
     /// A value makes no sense.
     #[error("{0}")]
     Bad(String),

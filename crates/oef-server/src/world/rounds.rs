@@ -61,7 +61,7 @@ impl World {
         out: &mut Vec<Action>,
     ) -> Result<(), Rejection> {
         self.close_round(at);
-        let actions = self.step(at, EventKind::TickKept)?;
+        let actions = self.step(at, EventKind::Tick)?;
         self.round.kept = kept;
         self.totals.kept += u64::from(kept);
         self.count_rates();
@@ -78,6 +78,12 @@ impl World {
             round: Some(round),
             message: format!("round {round} began{kept}"),
         });
-        self.judge(at, out)
+        match self.meaning {
+            1 => self.judge(at, out),
+            _ => {
+                self.due.judgements();
+                Ok(())
+            }
+        }
     }
 }

@@ -1,19 +1,15 @@
 //! What an operator decides, as far as the scheduler's own settings do not say it.
 
 use super::{Rejection, World};
+use oef_api::limits::{ROUND_MAX_S, ROUND_MIN_S, STICKINESS_MAX};
 use oef_api::types::{EventTopic, SettingsPatch};
 use oef_core::Mechanism;
 use oef_sched::guard::Policy;
 use oef_sched::{Settings, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Shorter rounds are all planning and no work.
-const ROUND_MIN: Span = Span(100);
-/// Nobody waits longer than a day for a turn.
-const ROUND_MAX: Span = Span(24 * 3600 * 1000);
 /// More than any job needs to write a checkpoint, or should run undisturbed.
 const SPAN_MAX: Span = Span(30 * 24 * 3600 * 1000);
-const STICKINESS_MAX: f64 = 100.0;
 /// A waiting job of the same workload has its turn after so many rounds.
 const TURN_ROUNDS: u64 = 4;
 /// A better place is expected to last so many rounds.
@@ -80,7 +76,8 @@ impl World {
             sched.reference = Some(reference.clone()).filter(|r| !r.is_empty());
         }
         if let Some(seconds) = patch.round_s {
-            sched.round = span("the length of a round", seconds, ROUND_MIN, ROUND_MAX)?;
+            let (min, max) = (Span::from_seconds(ROUND_MIN_S), Span::from_seconds(ROUND_MAX_S));
+            sched.round = span("the length of a round", seconds, min, max)?;
         }
         if let Some(seconds) = patch.min_run_s {
             own.min_run_ms = Some(span("the minimum run time", seconds, Span(0), SPAN_MAX)?.0);

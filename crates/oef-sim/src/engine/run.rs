@@ -11,7 +11,7 @@ use crate::input::{InputError, check_models};
 use oef_sched::guard::Guard;
 use oef_sched::{
     Action, Event, EventKind, Generation, JobId, Lease, NodeSpec, Refusal, RoundingRule, State,
-    StopReason, TenantKey, Time, WorkloadKey, step,
+    StopReason, TenantKey, Time, WorkloadKey, refresh_shares, step,
 };
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -121,7 +121,8 @@ impl Run<'_> {
     }
 
     pub(super) fn tell(&mut self, kind: EventKind) -> Result<(), SimulationError> {
-        let mut todo = step(&mut self.state, Event { at: self.now, kind });
+        let refused = SimulationError::Refused;
+        let mut todo = step(&mut self.state, Event { at: self.now, kind }).map_err(refused)?;
         // A stop is answered at once: what it costs is counted when the job starts again.
         while !todo.is_empty() {
             let mut answers = Vec::new();
@@ -139,12 +140,12 @@ impl Run<'_> {
                         self.stopped(job);
                         answers.push(EventKind::Preempted { job, generation });
                     }
-                    Action::Refuse(refusal) => return Err(SimulationError::Refused(refusal)),
                 }
             }
             todo = Vec::new();
             for kind in answers {
-                todo.extend(step(&mut self.state, Event { at: self.now, kind }));
+                let event = Event { at: self.now, kind };
+                todo.extend(step(&mut self.state, event).map_err(refused)?);
             }
         }
         Ok(())
@@ -265,6 +266,7 @@ impl Run<'_> {
         }
         self.recorder.end_round(&self.state, self.now);
         self.judge()?;
+        refresh_shares(&mut self.state, self.now);
         self.tell(EventKind::Tick)?;
         let waiting = self.live.saturating_sub(self.running.len()) as u32;
         self.recorder.begin_round(&self.state, &self.jobs, waiting, &self.running);

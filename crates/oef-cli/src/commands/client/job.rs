@@ -145,7 +145,11 @@ fn specification(out: &mut String, spec: &JobSubmit) {
     if let Some(script) = &spec.script {
         fact(out, "script", &format!("{} lines", script.lines().count()));
     }
-    fact(out, "types", &spec.types.iter().map(|name| safe(name)).collect::<Vec<_>>().join(", "));
+    let mut types = spec.types.iter().map(|name| safe(name)).collect::<Vec<_>>().join(", ");
+    if spec.one_type {
+        types = format!("one of {}", if types.is_empty() { "all" } else { &types });
+    }
+    fact(out, "types", &types);
     fact(out, "env", &pairs(&spec.env));
     fact(out, "workdir", &spec.workdir.as_deref().map(safe).unwrap_or_default());
     fact(out, "checkpoints", &spec.checkpoint_dir.as_deref().map(safe).unwrap_or_default());

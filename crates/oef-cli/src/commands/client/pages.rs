@@ -1,11 +1,10 @@
 //! Lists that come in pages, gathered.
 
 use oef_api::client::{Client, ClientError};
+use oef_api::limits::PAGE_MAX;
 use oef_api::types::{Group, Job, Jobs, JobsQuery, Tenant, Token, Workload};
 use oef_terminal::Failure;
 
-/// As many as the daemon gives at once.
-const PAGE_MAX: u32 = 1000;
 /// A daemon whose pages never end is broken; no list of ours is a tenth as long.
 const PAGES_MAX: usize = 10_000;
 

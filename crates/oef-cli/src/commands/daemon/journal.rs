@@ -2,10 +2,9 @@
 
 use crate::args::daemon::{BackupArgs, JournalCommand, StateArgs};
 use oef_report::format;
-use oef_sched::Time;
+use oef_server::replay::Replay;
 use oef_server::store::journal::{self, Report, Step};
 use oef_server::store::{Keep, StoreError};
-use oef_server::world::{Change, Record, SettingsEntry, World};
 use oef_terminal::names::safe;
 use oef_terminal::numbers::counted;
 use oef_terminal::{Complaint, Exit, Failure, Printer};
@@ -79,26 +78,14 @@ impl CheckDocument<'_> {
 
 /// Everything is read and applied as a restart would do it; nothing is changed.
 fn check(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let mut world = World::new(Default::default(), SettingsEntry::default());
-    let report =
-        journal::check(&folder(args)?, &mut |step| replay(&mut world, step)).map_err(failure)?;
+    let mut replay = Replay::default();
+    let report = journal::check(&folder(args)?, &mut |step| match step {
+        Step::Snapshot(snapshot) => replay.snapshot(snapshot),
+        Step::Record(stored) => replay.record(stored),
+    })
+    .map_err(failure)?;
     printer.show(args.json, || CheckDocument::of(&report), || shown(&report))?;
     Ok(if report.is_sound() { Exit::Done } else { Exit::DoesNotHold })
-}
-
-fn replay(world: &mut World, step: Step<'_>) -> Result<(), String> {
-    match step {
-        Step::Snapshot(snapshot) => {
-            *world = World::from_snapshot(&snapshot.body).map_err(|error| error.to_string())?;
-        }
-        Step::Record(stored) => {
-            let change: Change =
-                serde_json::from_str(&stored.body).map_err(|error| error.to_string())?;
-            // A record that was refused then is refused again, and that is right.
-            let _ = world.apply(&Record { at: Time(stored.at_ms), change });
-        }
-    }
-    Ok(())
 }
 
 fn shown(report: &Report) -> String {

@@ -138,10 +138,11 @@ impl World {
 
     fn round(&mut self) -> Round {
         let watch = Stopwatch::start();
-        refresh_shares(&mut self.state);
+        refresh_shares(&mut self.state, self.now);
         let shares = watch.elapsed().cpu;
         let watch = Stopwatch::start();
-        let actions = step(&mut self.state, Event { at: self.now, kind: EventKind::Tick });
+        let tick = Event { at: self.now, kind: EventKind::Tick };
+        let actions = step(&mut self.state, tick).unwrap_or_default();
         let elapsed = watch.elapsed();
         let changes = actions.iter().filter(|a| !matches!(a, Action::Keep { .. })).count();
         self.perform(actions);
@@ -150,7 +151,7 @@ impl World {
 
     fn tell(&mut self, kind: EventKind) {
         let actions = step(&mut self.state, Event { at: self.now, kind });
-        self.perform(actions);
+        self.perform(actions.unwrap_or_default());
     }
 
     /// Stops are answered at once.
@@ -166,9 +167,10 @@ impl World {
                     | Action::Migrate { job, generation, .. } => {
                         self.running.remove(&job);
                         let kind = EventKind::Preempted { job, generation };
-                        more.extend(step(&mut self.state, Event { at: self.now, kind }));
+                        let answered = step(&mut self.state, Event { at: self.now, kind });
+                        more.extend(answered.unwrap_or_default());
                     }
-                    Action::Keep { .. } | Action::Refuse(_) => {}
+                    Action::Keep { .. } => {}
                 }
             }
             todo = more;

@@ -23,7 +23,7 @@ impl Scene {
         for name in ["a", "b"] {
             let spec = NodeSpec { name: name.into(), gpu_type: "g".into(), gpus: 1 };
             let change = crate::world::Change::NodeUp(spec);
-            world.apply(&crate::world::Record { at: Time(1), change }).expect("taken");
+            world.happen(Time(1), change).expect("taken");
         }
         let mut scene = Scene { home: tempfile::tempdir().expect("a folder"), world, stale: 0 };
         scene.with(JOB, |job| job.home = at("b", 10, false));

@@ -1,7 +1,7 @@
 //! A world that grows by records, as a daemon's does.
 
 use crate::world::{
-    Action, Change, NewJob, ProfileEntry, Record, RunEnding, SettingsEntry, Telemetry, World,
+    Action, Change, NewJob, ProfileEntry, RunEnding, SettingsEntry, Telemetry, World,
 };
 use oef_api::types::{JobSubmit, Limits, Provenance};
 use oef_core::{Mechanism, Options};
@@ -46,8 +46,7 @@ impl Scene {
     }
 
     pub fn apply(&mut self, change: Change) -> Vec<Action> {
-        let record = Record { at: Time(self.now), change };
-        self.world.apply(&record).expect("a record that fits")
+        self.world.happen(Time(self.now), change).expect("a record that fits").1
     }
 
     pub fn tenant(&mut self, name: &str, weight: f64) {
@@ -102,7 +101,15 @@ impl Scene {
     pub fn ended(&mut self, job: u64, ending: RunEnding, detail: &str, last: Option<&str>) {
         let generation = self.generation(job);
         let (job, detail, last_lines) = (JobId(job), detail.into(), last.map(String::from));
-        self.apply(Change::Ended { job, generation, ending, detail, last_lines, at_ms: None });
+        self.apply(Change::Ended {
+            job,
+            generation,
+            ending,
+            detail,
+            last_lines,
+            at_ms: None,
+            outcome: None,
+        });
     }
 
     /// The jobs that have GPUs now.

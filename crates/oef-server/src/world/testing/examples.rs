@@ -29,8 +29,7 @@ impl Story {
 
     fn then(&mut self, change: Change) {
         self.at += 1_000;
-        let record = Record { at: Time(self.at), change };
-        self.actions = self.world.apply(&record).expect("taken");
+        (_, self.actions) = self.world.happen(Time(self.at), change).expect("taken");
         check(&self.world);
     }
 
@@ -51,7 +50,15 @@ impl Story {
     fn ended(&mut self, ending: RunEnding, detail: &str) {
         let (generation, last_lines) = (self.generation(), Some("a\nlast words\n".to_string()));
         let detail = detail.to_string();
-        let ended = Change::Ended { job: JOB, generation, ending, detail, last_lines, at_ms: None };
+        let ended = Change::Ended {
+            job: JOB,
+            generation,
+            ending,
+            detail,
+            last_lines,
+            at_ms: None,
+            outcome: None,
+        };
         self.then(ended);
     }
 
@@ -240,7 +247,7 @@ fn a_tenant_that_comes_again_sees_nothing_of_the_one_before() {
     let generation = story.world.jobs[&JobId(2)].run().expect("a run").generation;
     let (ending, detail) = (RunEnding::Checkpointed, "it saved its work".to_string());
     let (job, last_lines, at_ms) = (JobId(2), None, None);
-    story.then(Change::Ended { job, generation, ending, detail, last_lines, at_ms });
+    story.then(Change::Ended { job, generation, ending, detail, last_lines, at_ms, outcome: None });
     assert!(story.world.jobs.is_empty() && story.world.ended.is_empty());
     story.then(again());
     assert_eq!(story.world.tenants["ada"].live, 0);

@@ -46,9 +46,8 @@ impl Lab {
 
     fn then(&mut self, change: Change) {
         self.at += 10;
-        let record = Record { at: Time(self.at), change };
-        self.world.apply(&record).expect("taken");
-        self.journal.push(record);
+        let (records, _) = self.world.happen(Time(self.at), change).expect("taken");
+        self.journal.extend(records);
         check(&self.world);
     }
 
@@ -155,7 +154,15 @@ fn a_profile_that_is_a_little_off_is_corrected_and_nobody_is_accused() {
             let generation = lab.world.jobs[&job].run().expect("a run").generation;
             let (ending, detail) = (RunEnding::Lost, "gone".to_string());
             let (last_lines, at_ms) = (None, None);
-            lab.then(Change::Ended { job, generation, ending, detail, last_lines, at_ms });
+            lab.then(Change::Ended {
+                job,
+                generation,
+                ending,
+                detail,
+                last_lines,
+                at_ms,
+                outcome: None,
+            });
             let Some(run) = lab.world.jobs[&job].run() else { continue };
             let generation = run.generation;
             lab.then(Change::Started { job, generation, at_ms: None, host: None });
@@ -246,7 +253,15 @@ fn a_tenant_that_is_gone_leaves_nothing_behind() {
         let Some(run) = lab.world.jobs[&job].run() else { continue };
         let (generation, ending) = (run.generation, RunEnding::Checkpointed);
         let (detail, last_lines, at_ms) = ("it saved its work".into(), None, None);
-        lab.then(Change::Ended { job, generation, ending, detail, last_lines, at_ms });
+        lab.then(Change::Ended {
+            job,
+            generation,
+            ending,
+            detail,
+            last_lines,
+            at_ms,
+            outcome: None,
+        });
     }
     assert_eq!(lab.world.guard, oef_sched::guard::Guard::default());
 }

@@ -2,14 +2,14 @@
 
 use super::dice::Dice;
 use crate::world::{
-    Change, GroupChange, NewJob, ProfileEntry, Record, RunEnding, SettingsEntry, SubmitKey,
-    Telemetry, TokenEntry, World,
+    Change, GroupChange, MEANING, NewJob, ProfileEntry, Record, RunEnding, SettingsEntry,
+    SubmitKey, Telemetry, TokenEntry, World,
 };
 use oef_api::types::{
     JobState, JobSubmit, Limits, Measured, Probe, Provenance, Role, SettingsPatch,
 };
 use oef_core::Options;
-use oef_sched::{Generation, JobId, NodeSpec, Settings, Span, Time};
+use oef_sched::{Generation, JobId, NodeSpec, PlacementRule, Settings, Span, Time};
 use std::collections::BTreeMap;
 
 const TENANTS: [&str; 4] = ["ada", "bob", "cy", "nobody"];
@@ -32,6 +32,8 @@ const ENDINGS: [RunEnding; 8] = [
 pub struct Life {
     pub world: World,
     pub journal: Vec<Record>,
+    /// Whether another scheduler decides than the one that is tested.
+    pub is_bent: bool,
     dice: Dice,
     at: u64,
 }
@@ -39,12 +41,17 @@ pub struct Life {
 impl Life {
     pub fn new(seed: u64) -> Life {
         let world = empty();
-        let mut life =
-            Life { world, journal: Vec::new(), dice: Dice::new(seed), at: 1_700_000_000_000 };
+        let mut life = Life {
+            world,
+            journal: Vec::new(),
+            is_bent: false,
+            dice: Dice::new(seed),
+            at: 1_700_000_000_000,
+        };
         let sched = Settings { round: Span(10_000), ..Settings::default() };
         let settings =
             SettingsEntry { ended_jobs_max: 12, events_max: 50, ..SettingsEntry::default() };
-        life.apply(Change::Began { sched: Box::new(sched), settings });
+        life.apply(Change::Began { meaning: MEANING, sched: Box::new(sched), settings });
         for name in &TENANTS[..2] {
             life.apply(created(name, 1.0));
         }
@@ -68,11 +75,40 @@ impl Life {
         }
     }
 
+    /// Lets something happen with what is decided after it. What is refused is not written down.
     pub fn apply(&mut self, change: Change) -> bool {
-        let record = Record { at: Time(self.at), change };
-        let taken = self.world.apply(&record).is_ok();
-        self.journal.push(record);
-        taken
+        let at = Time(self.at);
+        let first = Record { at, change: self.world.complete(at, change) };
+        if self.world.apply(&first).is_err() {
+            return false;
+        }
+        self.journal.push(first);
+        while let Some(decision) = self.world.decide() {
+            let decision = if self.is_bent { self.bent(decision) } else { decision };
+            let record = Record { at, change: decision };
+            self.world.apply(&record).expect("a decision can be applied");
+            self.journal.push(record);
+        }
+        true
+    }
+
+    /// What another scheduler would have decided: the first free GPUs, nobody protected, and none of its judgements.
+    fn bent(&self, decision: Change) -> Change {
+        match decision {
+            Change::Planned { plan } => {
+                let mut other = self.world.sched.clone();
+                other.set_settings(Settings {
+                    placement: PlacementRule::FirstFree,
+                    stickiness: (plan.round.0 % 3) as f64,
+                    min_run: Span(0),
+                    waste_budget: 10.0,
+                    ..other.settings().clone()
+                });
+                Change::Planned { plan: Box::new(oef_sched::plan(&other, plan.scope)) }
+            }
+            Change::Judged { .. } => Change::Judged { judgements: Vec::new() },
+            other => other,
+        }
     }
 
     fn change(&mut self) -> Change {
@@ -173,6 +209,7 @@ impl Life {
             detail: "it ended".into(),
             last_lines,
             at_ms: None,
+            outcome: None,
         }
     }
 

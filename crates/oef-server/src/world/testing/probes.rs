@@ -34,8 +34,7 @@ impl Story {
 
     fn then(&mut self, change: Change) {
         self.at += 1_000;
-        let record = Record { at: Time(self.at), change };
-        self.actions = self.world.apply(&record).expect("taken");
+        (_, self.actions) = self.world.happen(Time(self.at), change).expect("taken");
         check(&self.world);
     }
 
@@ -82,7 +81,15 @@ impl Story {
         }
         let detail = "worker 0 ended with exit code 3".into();
         let last_lines = (ending == RunEnding::Failed).then(|| "a\nno kernel\n".to_string());
-        self.then(Change::Ended { job, generation, ending, detail, last_lines, at_ms: None });
+        self.then(Change::Ended {
+            job,
+            generation,
+            ending,
+            detail,
+            last_lines,
+            at_ms: None,
+            outcome: None,
+        });
     }
 
     /// Measures `ada/w` on a type.

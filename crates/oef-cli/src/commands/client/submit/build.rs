@@ -50,6 +50,7 @@ fn merge(mut job: JobSubmit, args: &SubmitArgs, here: &Here<'_>) -> Result<JobSu
     over(&mut job.min_run_s, &args.min_run);
     over(&mut job.grace_s, &args.grace);
     job.workers = args.workers.unwrap_or(job.workers);
+    job.one_type |= args.one_type;
     job.priority = args.priority.unwrap_or(job.priority);
     job.retries = args.retries.unwrap_or(job.retries);
     job.stop_signal = args.signal.map_or(job.stop_signal, Into::into);

@@ -1,12 +1,10 @@
 //! Sweeps: one job for every combination of values.
 
 use crate::input::nearest;
+use oef_api::limits::BATCH_MAX;
 use oef_api::types::{JobBatch, JobSubmit};
 use oef_terminal::Complaint;
 use std::collections::BTreeSet;
-
-/// As many as the daemon takes in one batch; more combinations are a typo or a job of their own.
-pub const JOBS_MAX: usize = 1000;
 
 /// One thing that is varied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,10 +108,10 @@ fn check(template: &JobSubmit, axes: &[Axis]) -> Result<(), Vec<Complaint>> {
         complaints.push(complaint.hint(hint));
     }
     let product = axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.values.len()));
-    if product.is_none_or(|n| n > JOBS_MAX) {
+    if product.is_none_or(|n| n > BATCH_MAX) {
         let n = product.map_or("too many".into(), |n| n.to_string());
         let complaint = Complaint::new(format!(
-            "the sweep has {n} jobs, but at most {JOBS_MAX} are taken at once"
+            "the sweep has {n} jobs, but at most {BATCH_MAX} are taken at once"
         ));
         complaints.push(complaint.hint("leave out values, or submit it in parts"));
     }

@@ -42,12 +42,12 @@ impl Selection<'_> {
         if q.open == 0 {
             return None;
         }
-        let workload = &self.state.workloads[q.workload.0];
+        let workload = &self.state.workloads()[q.workload.0];
         let weight = self.state.counted_weight(workload.tenant);
         let mut held = self.queues.all_held(queue).take(q.held as usize);
         let sticks = held.next().map_or(0.0, |h| f64::from(h.workers));
         let debts: f64 = workload.deficit.iter().map(|d| d.min(0.0)).sum();
-        let had = workload.extra - debts + q.extra - self.state.settings.stickiness * sticks;
+        let had = workload.extra - debts + q.extra - self.state.settings().stickiness * sticks;
         Some(Claim { urgency: -had / weight, since: Time(0), queue, gpu: 0, speed: 0.0 })
     }
 
@@ -115,7 +115,7 @@ impl Selection<'_> {
         if !self.is_within_limit(slot) {
             return None;
         }
-        let profile = &self.state.workloads[job.spec.workload.0].profile;
+        let profile = &self.state.workloads()[job.spec.workload.0].profile;
         let fits = (0..self.free.len()).filter(|&gpu| {
             job.spec.workers <= self.free[gpu]
                 && self.state.may_use(job, gpu)
@@ -165,9 +165,12 @@ impl Selection<'_> {
     /// those the ones whose slowest is fastest.
     pub(super) fn window(&self, slot: Slot) -> Option<Vec<(usize, u32)>> {
         let (state, job) = (self.state, self.state.at(slot));
-        let profile = &state.workloads[job.spec.workload.0].profile;
+        let profile = &state.workloads()[job.spec.workload.0].profile;
         let gang = job.spec.workers;
-        let usable = |j: &usize| state.may_use(job, *j) && state.cluster.capacity()[*j] > 0;
+        if job.spec.one_type {
+            return None;
+        }
+        let usable = |j: &usize| state.may_use(job, *j) && state.cluster().capacity()[*j] > 0;
         let mut types: Vec<usize> = (0..self.free.len()).filter(usable).collect();
         let room = |j: usize| if self.may_start(slot, j) { self.free[j] } else { 0 };
         let spare = types.iter().map(|&j| room(j)).fold(0, u32::saturating_add);
@@ -227,16 +230,16 @@ impl Selection<'_> {
     fn better(&self, index: usize) -> Option<usize> {
         let (state, pick) = (self.state, &self.picks[index]);
         let job = state.at(pick.slot);
-        let profile = &state.workloads[job.spec.workload.0].profile;
+        let profile = &state.workloads()[job.spec.workload.0].profile;
         let mut now = f64::INFINITY;
         pick.types.each(job.spec.workers, |j, _| now = now.min(profile.on(j)));
         if matches!(pick.types, Types::Many(_)) {
-            now *= 1.0 - state.settings.spread_loss.clamp(0.0, 1.0);
+            now *= 1.0 - state.settings().spread_loss.clamp(0.0, 1.0);
         }
         // It is not begun, or told already to move: no restart is to be paid for.
         let begun = state.running_for(job).0 > 0 || pick.stays;
         let gains =
-            |speed: f64| if begun { pays(&state.settings, speed, now) } else { speed > now };
+            |speed: f64| if begun { pays(state.settings(), speed, now) } else { speed > now };
         // A place that a gang waits for is not worth a restart.
         (0..self.free.len())
             .filter(|&j| self.free[j] >= job.spec.workers && gains(profile.on(j)))

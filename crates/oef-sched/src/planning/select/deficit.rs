@@ -15,9 +15,10 @@
 //! not lose more to restarts is not started there. What is left of a tenant's limit is kept for a gang of its
 //! own in the same way.
 
-use super::pick::{Pick, Reach, Types, count_types};
+use super::pick::{Pick, Types, count_types};
 use super::queue::{Held, Queues};
 use crate::ids::{Slot, TenantKey, WorkloadKey};
+use crate::plan::Scope;
 use crate::reason::StartReason;
 use crate::state::State;
 use crate::time::Time;
@@ -26,12 +27,12 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 /// Chooses the jobs that run until the end of the round, which is `rounds` rounds away. In mid-round only
 /// the jobs that start are listed.
-pub(crate) fn select(state: &State, reach: Reach, rounds: f64) -> Vec<Pick> {
+pub(crate) fn select(state: &State, reach: Scope, rounds: f64) -> Vec<Pick> {
     let mut selection = Selection::new(state, reach, rounds);
     selection.hand_out_owed();
     selection.hand_out_extra();
     selection.reach_across_types();
-    while reach == Reach::Round && selection.improve() {
+    while reach == Scope::Round && selection.improve() {
         selection.hand_out_extra();
         selection.reach_across_types();
     }
@@ -39,11 +40,11 @@ pub(crate) fn select(state: &State, reach: Reach, rounds: f64) -> Vec<Pick> {
 }
 
 /// The GPUs that each tenant may still be given.
-pub(super) fn room(state: &State, reach: Reach) -> Vec<u32> {
-    let keys = (0..state.tenants.len()).map(TenantKey);
+pub(super) fn room(state: &State, reach: Scope) -> Vec<u32> {
+    let keys = (0..state.tenants().len()).map(TenantKey);
     keys.map(|tenant| match reach {
-        Reach::Round => state.tenants[tenant.0].limit.unwrap_or(u32::MAX),
-        Reach::Fill => state.room(tenant),
+        Scope::Round => state.tenants()[tenant.0].limit.unwrap_or(u32::MAX),
+        Scope::Fill => state.room(tenant),
     })
     .collect()
 }
@@ -112,10 +113,10 @@ impl Candidate {
 }
 
 impl<'a> Selection<'a> {
-    fn new(state: &'a State, reach: Reach, rounds: f64) -> Self {
+    fn new(state: &'a State, reach: Scope, rounds: f64) -> Self {
         let free = match reach {
-            Reach::Round => state.cluster.capacity(),
-            Reach::Fill => state.cluster.free(),
+            Scope::Round => state.cluster().capacity(),
+            Scope::Fill => state.cluster().free(),
         };
         let mut selection = Selection {
             state,
@@ -126,16 +127,16 @@ impl<'a> Selection<'a> {
             picks: Vec::new(),
         };
         let (mut held, mut stays) = (Vec::new(), vec![0; free.len()]);
-        for &key in &state.active {
-            let workload = &state.workloads[key.0];
-            if workload.waits == 0 && (reach == Reach::Fill || workload.placed.is_empty()) {
+        for &key in state.active_workloads() {
+            let workload = &state.workloads()[key.0];
+            if workload.waits == 0 && (reach == Scope::Fill || workload.placed.is_empty()) {
                 continue;
             }
             held.clear();
             stays.fill(0);
             match reach {
-                Reach::Fill => (0..free.len()).for_each(|j| stays[j] = workload.used_on(j)),
-                Reach::Round => selection.sort_placed(key, &mut held, &mut stays),
+                Scope::Fill => (0..free.len()).for_each(|j| stays[j] = workload.used_on(j)),
+                Scope::Round => selection.sort_placed(key, &mut held, &mut stays),
             }
             let owed = |j: usize| workload.deficit_on(j) + workload.share_on(j) * rounds;
             let owed = (0..free.len()).map(|j| owed(j) - f64::from(stays[j]));
@@ -148,7 +149,7 @@ impl<'a> Selection<'a> {
     fn sort_placed(&mut self, key: WorkloadKey, held: &mut Vec<Held>, stays: &mut [u32]) {
         let state = self.state;
         let types = self.free.len();
-        for &slot in &state.workloads[key.0].placed {
+        for &slot in &state.workloads()[key.0].placed {
             let Some(lease) = state.target(slot) else { continue };
             let job = state.at(slot);
             let gpu = state.single_type(&lease.gpus);
@@ -213,7 +214,7 @@ impl<'a> Selection<'a> {
     /// and while deficits last.
     fn claim_of(&self, queue: usize, gpu: usize) -> Option<(Claim, Candidate)> {
         let q = &self.queues.all[queue];
-        let workload = &self.state.workloads[q.workload.0];
+        let workload = &self.state.workloads()[q.workload.0];
         if gpu == self.free.len() {
             return self.claim_across(queue);
         }
@@ -232,7 +233,7 @@ impl<'a> Selection<'a> {
     /// who run is next, and among those who have, the longest-starved. Without this end a small gang, which saves
     /// up sooner, would go before a big one for ever where many are owed.
     fn saturate(&self, owed: f64) -> f64 {
-        owed.min(1.0 + self.state.settings.stickiness)
+        owed.min(1.0 + self.state.settings().stickiness)
     }
 
     fn waits_since(&self, candidate: Candidate) -> Time {
@@ -254,10 +255,11 @@ impl<'a> Selection<'a> {
         let start = || self.queues.next_spanning(queue, room).map(|key| Candidate::Start(key.3));
         let candidate = held.or_else(start)?;
         let slot = candidate.slot();
-        let (state, workload) = (self.state, &self.state.workloads[q.workload.0]);
+        let (state, workload) = (self.state, &self.state.workloads()[q.workload.0]);
         let job = state.at(slot);
         let (workers, bonus) = self.weigh(candidate);
-        let spans = workload.classes[job.class].spans(&workload.profile, state.cluster.capacity());
+        let spans =
+            workload.classes[job.class].spans(&workload.profile, state.cluster().capacity());
         let entitled = |j: usize| workload.share_on(j) > 0.0 || self.queues.owed(queue, j) > 0.0;
         let owed = if spans {
             // It can run in no other way, so that what it is owed of one type counts for all, and what it owes, too.
@@ -279,7 +281,7 @@ impl<'a> Selection<'a> {
 
     fn weigh(&self, candidate: Candidate) -> (f64, f64) {
         let (workers, bonus) = match candidate {
-            Candidate::Stay(held) => (held.workers, self.state.settings.stickiness),
+            Candidate::Stay(held) => (held.workers, self.state.settings().stickiness),
             Candidate::Start(slot) => (self.state.at(slot).spec.workers, 0.0),
             Candidate::Move(held) => (held.workers, 0.0),
         };
@@ -288,7 +290,7 @@ impl<'a> Selection<'a> {
 
     fn candidate(&self, queue: usize, gpu: usize) -> Option<Candidate> {
         let (state, queues) = (self.state, &self.queues);
-        if state.workloads[queues.all[queue].workload.0].profile.on(gpu) <= 0.0 {
+        if state.workloads()[queues.all[queue].workload.0].profile.on(gpu) <= 0.0 {
             return None;
         }
         let room = self.room_of(queue);
@@ -358,7 +360,7 @@ impl<'a> Selection<'a> {
     /// How many more GPUs the tenant of a queue may be given.
     fn room_of(&self, queue: usize) -> u32 {
         let workload = self.queues.all[queue].workload;
-        self.room[self.state.workloads[workload.0].tenant.0]
+        self.room[self.state.workloads()[workload.0].tenant.0]
     }
 
     /// Whether the tenant of a job may be given its GPUs.
@@ -385,11 +387,11 @@ impl<'a> Selection<'a> {
     /// Whether a gang that is owed GPUs would no longer be within its tenant's limit beside so many more
     /// workers of the same tenant: those then only borrow what is left of the limit.
     fn is_kept_for_a_gang(&self, tenant: TenantKey, workers: u32) -> bool {
-        let Some(limit) = self.state.tenants[tenant.0].limit else { return false };
+        let Some(limit) = self.state.tenants()[tenant.0].limit else { return false };
         let left = self.room[tenant.0].saturating_sub(workers);
         let of_tenant = |queue: &usize| {
             let workload = self.queues.all[*queue].workload;
-            self.state.workloads[workload.0].tenant == tenant
+            self.state.workloads()[workload.0].tenant == tenant
         };
         let waits = |queue: usize| {
             let lines = self.queues.lines(queue).iter().filter(|line| line.head.is_some());

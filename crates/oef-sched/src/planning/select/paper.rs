@@ -5,9 +5,10 @@
 //! who comes last goes without, and its deviation forgets it. Nothing hands out what is left, either.
 
 use super::deficit::room;
-use super::pick::{Pick, Reach, Types, count_types};
+use super::pick::{Pick, Types, count_types};
 use crate::class::WaitingKey;
 use crate::ids::{Slot, WorkloadKey};
+use crate::plan::Scope;
 use crate::reason::StartReason;
 use crate::state::State;
 
@@ -23,14 +24,14 @@ pub(crate) struct PaperGrant {
 
 /// Grants by the paper's rule, whether there are so many GPUs or not.
 pub(crate) fn grants(state: &State) -> Vec<PaperGrant> {
-    state.active.iter().map(|&w| grant(state, w)).collect()
+    state.active_workloads().iter().map(|&w| grant(state, w)).collect()
 }
 
 fn grant(state: &State, key: WorkloadKey) -> PaperGrant {
-    let workload = &state.workloads[key.0];
+    let workload = &state.workloads()[key.0];
     let live = workload.classes.iter().filter(|class| class.live > 0);
     let least = live.map(|class| class.workers).min().unwrap_or(0);
-    let ideal: Vec<f64> = (0..state.cluster.types().len())
+    let ideal: Vec<f64> = (0..state.cluster().types().len())
         .map(|j| workload.share_on(j) + workload.deficit_on(j))
         .collect();
     let mut gpus: Vec<u32> = ideal.iter().map(|x| x.round().max(0.0) as u32).collect();
@@ -43,8 +44,8 @@ fn grant(state: &State, key: WorkloadKey) -> PaperGrant {
 
 /// Jobs within the grants: the longest-starved first, each on one type where it fits, else across types.
 pub(crate) fn select(state: &State, grants: &[PaperGrant]) -> Vec<Pick> {
-    let mut free = state.cluster.capacity().to_vec();
-    let mut room = room(state, Reach::Round);
+    let mut free = state.cluster().capacity().to_vec();
+    let mut room = room(state, Scope::Round);
     let mut picks = Vec::new();
     for grant in grants {
         let mut gpus: Vec<u32> = grant.gpus.iter().zip(&free).map(|(&g, &f)| g.min(f)).collect();
@@ -68,7 +69,7 @@ pub(crate) fn select(state: &State, grants: &[PaperGrant]) -> Vec<Pick> {
 
 /// Round robin: who has waited longest first, running jobs last.
 fn in_order(state: &State, key: WorkloadKey) -> Vec<Slot> {
-    let workload = &state.workloads[key.0];
+    let workload = &state.workloads()[key.0];
     let mut waiting: Vec<WaitingKey> =
         workload.classes.iter().flat_map(|class| class.waiting.iter().copied()).collect();
     waiting.sort();
@@ -88,7 +89,7 @@ fn held_types(state: &State, slot: Slot) -> Option<Types> {
 
 fn fit(state: &State, slot: Slot, held: Option<&Types>, gpus: &[u32]) -> Option<Types> {
     let job = state.at(slot);
-    let profile = &state.workloads[job.spec.workload.0].profile;
+    let profile = &state.workloads()[job.spec.workload.0].profile;
     let workers = job.spec.workers;
     let usable = |j: usize| state.may_use(job, j);
     if let Some(held) = held {
@@ -102,6 +103,9 @@ fn fit(state: &State, slot: Slot, held: Option<&Types>, gpus: &[u32]) -> Option<
     types.sort_by(|&a, &b| profile.on(b).total_cmp(&profile.on(a)).then(a.cmp(&b)));
     if let Some(&j) = types.iter().find(|&&j| gpus[j] >= workers) {
         return Some(Types::One(j));
+    }
+    if job.spec.one_type {
+        return None;
     }
     let mut left = workers;
     let mut counts = Vec::new();

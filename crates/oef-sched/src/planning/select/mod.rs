@@ -8,4 +8,4 @@ mod queue;
 
 pub(crate) use deficit::select;
 pub(crate) use paper::{grants as paper_grants, select as select_paper};
-pub(crate) use pick::{Pick, Reach, Types};
+pub(crate) use pick::{Pick, Types};

@@ -5,16 +5,21 @@
 //! GPUs that somebody has yet to leave. At last, gangs that run on more hosts than they need move together
 //! where that pays.
 
-use crate::cluster::Cluster;
+use super::floor::Floor;
+use super::select::{Pick, Types};
 use crate::ids::{GpuId, Slot};
-use crate::select::{Pick, Types};
 use crate::settings::PlacementRule;
 use crate::state::State;
 use std::cmp::Reverse;
 
 /// The GPUs of every chosen job, which owns them from now on; `None`: those that it has.
-pub(crate) fn place(state: &mut State, picks: &[Pick], may_move: bool) -> Vec<Option<Vec<GpuId>>> {
-    let rule = state.settings.placement;
+pub(crate) fn place(
+    state: &State,
+    floor: &mut Floor<'_>,
+    picks: &[Pick],
+    may_move: bool,
+) -> Vec<Option<Vec<GpuId>>> {
+    let rule = state.settings().placement;
     let mut order: Vec<usize> = (0..picks.len()).filter(|&i| !picks[i].stays).collect();
     if rule == PlacementRule::Packed {
         order.sort_by_key(|&i| Reverse(state.at(picks[i].slot).spec.workers));
@@ -25,24 +30,24 @@ pub(crate) fn place(state: &mut State, picks: &[Pick], may_move: bool) -> Vec<Op
         let workers = state.at(slot).spec.workers;
         let mut own = Vec::new();
         match &picks[i].types {
-            Types::One(gpu) => take(&mut state.cluster, rule, *gpu, workers, slot, &mut own),
+            Types::One(gpu) => take(floor, rule, *gpu, workers, slot, &mut own),
             Types::Many(counts) => {
                 for &(gpu, count) in counts {
-                    take(&mut state.cluster, rule, gpu, count, slot, &mut own);
+                    take(floor, rule, gpu, count, slot, &mut own);
                 }
             }
         }
         gpus[i] = Some(own);
     }
     if may_move && rule == PlacementRule::Packed {
-        bring_together(state, picks, &mut gpus);
+        bring_together(state, floor, picks, &mut gpus);
     }
     gpus
 }
 
 /// Gives a job so many GPUs of a type.
 fn take(
-    cluster: &mut Cluster,
+    floor: &mut Floor<'_>,
     rule: PlacementRule,
     gpu: usize,
     count: u32,
@@ -51,14 +56,14 @@ fn take(
 ) {
     let mut left = count;
     while left > 0 {
-        let hosts = cluster.hosts(gpu);
+        let hosts = floor.hosts(gpu);
         let host = match rule {
             PlacementRule::FirstFree => hosts.oldest(),
             // Where no host is large enough, the emptiest ones together.
             PlacementRule::Packed => hosts.tightest(left).or_else(|| hosts.emptiest()),
         };
         let Some(host) = host else { return };
-        let given = cluster.own_on(host, left, slot);
+        let given = floor.own_on(host, left, slot);
         left -= given.len() as u32;
         own.extend(given);
     }
@@ -66,9 +71,15 @@ fn take(
 
 /// Moves gangs that are spread over hosts onto one, where one has room and the move pays. What one leaves
 /// may make room for another, so that it goes on until nothing moves.
-fn bring_together(state: &mut State, picks: &[Pick], gpus: &mut [Option<Vec<GpuId>>]) {
-    let slower = 1.0 - state.settings.spread_loss.clamp(0.0, 1.0);
-    let (cost, horizon) = (state.settings.restart_cost.seconds(), state.settings.horizon.seconds());
+fn bring_together(
+    state: &State,
+    floor: &mut Floor<'_>,
+    picks: &[Pick],
+    gpus: &mut [Option<Vec<GpuId>>],
+) {
+    let settings = state.settings();
+    let slower = 1.0 - settings.spread_loss.clamp(0.0, 1.0);
+    let (cost, horizon) = (settings.restart_cost.seconds(), settings.horizon.seconds());
     if horizon - cost <= slower * horizon {
         return;
     }
@@ -80,8 +91,7 @@ fn bring_together(state: &mut State, picks: &[Pick], gpus: &mut [Option<Vec<GpuI
     loop {
         let before = spread.len();
         spread.retain(|&i| {
-            let moved = together(state, picks[i].slot);
-            gpus[i] = moved;
+            gpus[i] = together(state, floor, picks[i].slot);
             gpus[i].is_none()
         });
         if spread.len() == before {
@@ -99,15 +109,14 @@ fn is_spread(state: &State, slot: Slot) -> bool {
 }
 
 /// Gives a job other GPUs, all on one host (some of its own may be among them); those it leaves are free.
-fn together(state: &mut State, slot: Slot) -> Option<Vec<GpuId>> {
-    let old = state.target(slot)?.gpus.clone();
-    let gpu = state.single_type(&old)?;
-    let cluster = &mut state.cluster;
-    old.iter().for_each(|&left| cluster.disown(left));
-    match cluster.hosts(gpu).tightest(old.len() as u32) {
-        Some(host) => Some(cluster.own_on(host, old.len() as u32, slot)),
+fn together(state: &State, floor: &mut Floor<'_>, slot: Slot) -> Option<Vec<GpuId>> {
+    let old = &state.target(slot)?.gpus;
+    let gpu = state.single_type(old)?;
+    old.iter().for_each(|&left| floor.disown(left));
+    match floor.hosts(gpu).tightest(old.len() as u32) {
+        Some(host) => Some(floor.own_on(host, old.len() as u32, slot)),
         None => {
-            old.iter().for_each(|&kept| cluster.own(kept, slot));
+            old.iter().for_each(|&kept| floor.own(kept, slot));
             None
         }
     }

@@ -1,11 +1,24 @@
 //! Every invariant of a state that is broken, in words. It knows the state and nothing of how it came about.
 
+use super::State;
 use crate::cluster::Health;
 use crate::ids::{GpuId, NodeId, Slot};
 use crate::job::{Job, Lease, Phase};
 use crate::settings::RoundingRule;
-use crate::state::State;
+use crate::tenant::Workload;
 use std::collections::BTreeSet;
+
+impl State {
+    /// For tests that need a state that is hard to come by.
+    pub(crate) fn workloads_mut(&mut self) -> &mut [Workload] {
+        &mut self.workloads
+    }
+
+    /// The next round solves again.
+    pub(crate) fn invalidate_shares(&mut self) {
+        self.entitlement.invalidate();
+    }
+}
 
 /// Lists what is wrong.
 pub(crate) fn broken(state: &State) -> Vec<String> {
@@ -25,7 +38,8 @@ pub(crate) fn idle_in_vain(state: &State) -> Vec<String> {
     let waiting = state.jobs().filter(|job| job.phase == Phase::Queued);
     let could = waiting.filter(|job| {
         let room = |j: &usize| state.may_use(job, *j);
-        let total: u32 = (0..free.len()).filter(room).map(|j| free[j]).sum();
+        let there = (0..free.len()).filter(room).map(|j| free[j]);
+        let total: u32 = if job.spec.one_type { there.max().unwrap_or(0) } else { there.sum() };
         let may = job.spec.workers <= state.room(job.spec.tenant);
         may && total >= job.spec.workers && state.may_be_stopped_again(job)
     });
@@ -93,6 +107,9 @@ fn owns(state: &State, slot: Slot, lease: &Lease, wrong: &mut Vec<String>) {
     let workers = state.at(slot).spec.workers as usize;
     if distinct.len() != workers || lease.gpus.len() != workers {
         wrong.push(format!("job {id} of {workers} workers has {:?}", lease.gpus));
+    }
+    if state.at(slot).spec.one_type && state.single_type(&lease.gpus).is_none() {
+        wrong.push(format!("job {id} is to run on one type, and has {:?}", lease.gpus));
     }
     for &gpu in &lease.gpus {
         if state.cluster.owner(gpu) != Some(slot) {

@@ -1,17 +1,17 @@
 //! Jobs come, wait, are held, stop and go: who counts where.
 
+use super::State;
+use super::leases::{start_if_free, stop};
+use super::ledger;
 use crate::action::{Action, Refusal};
 use crate::class::Class;
 use crate::ids::{GpuId, JobId, Slot, TenantKey};
 use crate::job::{Job, JobSpec, Phase};
-use crate::ledger;
 use crate::reason::StopReason;
-use crate::rounds::{start_if_free, stop};
-use crate::state::State;
 use crate::time::Time;
 
 /// Takes a new job in: it waits, unless its tenant is suspended.
-pub(crate) fn admit(state: &mut State, spec: JobSpec, at: Time) {
+pub(super) fn admit(state: &mut State, spec: JobSpec, at: Time) {
     state.last_job = Some(spec.id);
     let slot = state.vacant.pop().unwrap_or_else(|| {
         state.jobs.push(None);
@@ -25,7 +25,7 @@ pub(crate) fn admit(state: &mut State, spec: JobSpec, at: Time) {
 }
 
 /// Takes an ended job out of the state.
-pub(crate) fn forget(state: &mut State, slot: Slot) {
+pub(super) fn forget(state: &mut State, slot: Slot) {
     let Some(job) = state.jobs[slot.0].take() else { return };
     state.by_id.remove(&job.spec.id);
     state.vacant.push(slot);
@@ -35,7 +35,7 @@ pub(crate) fn forget(state: &mut State, slot: Slot) {
 }
 
 /// A job that has stopped waits again, unless it is held.
-pub(crate) fn go_back(state: &mut State, slot: Slot) {
+pub(super) fn go_back(state: &mut State, slot: Slot) {
     match state.is_held(slot) {
         true => park(state, slot),
         false => state.enqueue(slot),
@@ -43,7 +43,7 @@ pub(crate) fn go_back(state: &mut State, slot: Slot) {
 }
 
 /// A job that may not run: stopped if it does, out of its queue if it waits.
-pub(crate) fn set_aside(state: &mut State, slot: Slot, why: StopReason) -> Option<Action> {
+pub(super) fn set_aside(state: &mut State, slot: Slot, why: StopReason) -> Option<Action> {
     let action = stop(state, slot, why);
     if state.at(slot).phase == Phase::Queued {
         state.dequeue(slot);
@@ -61,7 +61,7 @@ fn park(state: &mut State, slot: Slot) {
 }
 
 /// A held job wants GPUs again, from now on.
-pub(crate) fn unpark(state: &mut State, slot: Slot) {
+pub(super) fn unpark(state: &mut State, slot: Slot) {
     let spec = state.at(slot).spec.clone();
     state.at_mut(slot).class = join(state, &spec);
     state.enqueue(slot);
@@ -71,14 +71,13 @@ pub(crate) fn unpark(state: &mut State, slot: Slot) {
 fn join(state: &mut State, spec: &JobSpec) -> usize {
     let State { workloads, cluster, entitlement, .. } = state;
     let workload = &mut workloads[spec.workload.0];
-    let alike = |c: &Class| c.workers == spec.workers && c.types == spec.types;
-    let known = workload.classes.iter().position(alike);
+    let known = workload.classes.iter().position(|class| class.is_of(spec));
     let class = known.or_else(|| workload.classes.iter().position(|c| c.live == 0));
     let class = class.unwrap_or(workload.classes.len());
     let is_first = workload.classes.get(class).is_none_or(|c| c.live == 0);
     let before = is_first.then(|| workload.usable_types(cluster.capacity()));
     if known.is_none() {
-        let new = Class::new(spec.workers, spec.types.clone(), cluster.types());
+        let new = Class::of(spec, cluster.types());
         match workload.classes.get_mut(class) {
             Some(vacant) => *vacant = new,
             None => workload.classes.push(new),
@@ -117,7 +116,7 @@ fn leave(state: &mut State, spec: &JobSpec, class: usize) {
 }
 
 /// Frees the GPUs that a job holds, counts its run, and returns them.
-pub(crate) fn vacate(state: &mut State, slot: Slot) -> Vec<GpuId> {
+pub(super) fn vacate(state: &mut State, slot: Slot) -> Vec<GpuId> {
     let now = state.now;
     let job = state.at_mut(slot);
     let (gpus, since) = match &job.phase {
@@ -136,7 +135,7 @@ pub(crate) fn vacate(state: &mut State, slot: Slot) -> Vec<GpuId> {
 }
 
 /// Starts whoever waited for just these GPUs, or for its tenant to hold fewer.
-pub(crate) fn start_assigned(state: &mut State, gpus: &[GpuId], tenant: TenantKey) -> Vec<Action> {
+pub(super) fn start_assigned(state: &mut State, gpus: &[GpuId], tenant: TenantKey) -> Vec<Action> {
     let mut assigned: Vec<Slot> = gpus.iter().filter_map(|&g| state.cluster.owner(g)).collect();
     assigned.sort();
     assigned.dedup();
@@ -147,7 +146,7 @@ pub(crate) fn start_assigned(state: &mut State, gpus: &[GpuId], tenant: TenantKe
 }
 
 /// Starts the jobs that had GPUs and waited for their tenant's limit, the oldest first.
-pub(crate) fn start_within_limit(state: &mut State, tenant: TenantKey) -> Vec<Action> {
+pub(super) fn start_within_limit(state: &mut State, tenant: TenantKey) -> Vec<Action> {
     if state.tenants[tenant.0].limit.is_none() {
         return Vec::new();
     }
@@ -158,6 +157,6 @@ pub(crate) fn start_within_limit(state: &mut State, tenant: TenantKey) -> Vec<Ac
     slots.into_iter().filter_map(|slot| start_if_free(state, slot)).collect()
 }
 
-pub(crate) fn find(state: &State, id: JobId) -> Result<Slot, Refusal> {
+pub(super) fn find(state: &State, id: JobId) -> Result<Slot, Refusal> {
     state.by_id.get(&id).copied().ok_or(Refusal::UnknownJob(id))
 }

@@ -1,43 +1,37 @@
-//! One event in, actions out.
+//! One event in, the books kept, actions out. Nothing is decided here: whatever is a choice comes in as a
+//! [`Plan`](crate::Plan).
 
+use super::leases::{carry_out, start_if_free, stop, unplace};
+use super::ledger::advance;
+use super::lifecycle::{admit, find, forget, go_back, start_assigned, vacate};
+use super::{State, commands, entitle, parties};
 use crate::action::{Action, Refusal, bad, wrong};
-use crate::answer::Answer;
 use crate::cluster::{GPUS_PER_NODE_MAX, Health, NodeSpec};
-use crate::commands;
 use crate::event::{Event, EventKind};
 use crate::ids::{Generation, JobId, RoundId, Slot};
 use crate::job::{JobSpec, Next, Phase};
-use crate::ledger::advance;
-use crate::lifecycle::{admit, find, forget, go_back, start_assigned, vacate};
+use crate::plan::Scope;
+use crate::planning::plan;
 use crate::reason::StopReason;
-use crate::rounds::{begin_round, fill, start_if_free, stop, unplace};
-use crate::shares::{self, refresh_shares};
-use crate::state::State;
 use crate::time::Time;
 
 /// More workers than any gang has; a job with more is a mistake.
 const WORKERS_MAX: u32 = 100_000;
 
-/// Lets something happen to the scheduler and says what is to be done.
+/// Lets something happen to the scheduler and says what is to be done. An event that cannot have happened (an unknown
+/// job, an old lease, a time that lies back, a plan for another state) changes nothing.
 ///
-/// An event that cannot have happened (an unknown job, an old lease, a time that lies back) changes nothing
-/// and comes back as [`Action::Refuse`] with the reason.
-pub fn step(state: &mut State, event: Event) -> Vec<Action> {
-    if event.at < state.now {
-        return vec![Action::Refuse(Refusal::TimeWentBack(state.now.0 - event.at.0))];
-    }
-    match apply(state, event) {
-        Ok(actions) => actions,
-        Err(refusal) => vec![Action::Refuse(refusal)],
-    }
-}
-
-fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
+/// What was decided before has its consequences: a job whose promised GPUs were freed starts, a cancelled one stops.
+/// Idle GPUs stay idle until a plan hands them out.
+pub fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
     let at = event.at;
+    if at < state.now {
+        return Err(Refusal::TimeWentBack(state.now.0 - at.0));
+    }
     match event.kind {
-        EventKind::Tick => tick(state, at, true),
-        EventKind::TickKept => tick(state, at, false),
-        EventKind::Shares(answer) => take_shares(state, at, *answer),
+        EventKind::Tick => Ok(tick(state, at)),
+        EventKind::Planned(plan) => planned(state, at, *plan),
+        EventKind::Shares(answer) => entitle::take_shares(state, at, *answer),
         EventKind::Submitted(spec) => submitted(state, at, spec),
         EventKind::Cancelled { job } => cancelled(state, at, job),
         EventKind::Progress { job, generation, steps } => {
@@ -51,47 +45,96 @@ fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
         EventKind::Release { job } => commands::release(state, at, job),
         EventKind::NodeUp(spec) => node_up(state, at, &spec),
         EventKind::NodeDown { node } => node_down(state, at, &node),
-        EventKind::Weight { tenant, weight } => commands::weight_changed(state, at, tenant, weight),
+        EventKind::Settings(settings) => Ok(parties::settings(state, at, *settings)),
+        EventKind::TenantAdded { name, weight } => parties::add_tenant(state, at, name, weight),
+        EventKind::GroupAdded { name, weight, parent } => {
+            parties::add_group(state, at, name, weight, parent)
+        }
+        EventKind::WorkloadAdded { tenant, name, weight, profile } => {
+            parties::add_workload(state, at, tenant, name, weight, profile)
+        }
+        EventKind::Weight { tenant, weight } => parties::weight(state, at, tenant, weight),
         EventKind::Profiled { workload, profile } => {
-            commands::profiled(state, at, workload, profile)
+            parties::profiled(state, at, workload, profile)
         }
-        EventKind::GroupWeight { group, weight } => {
-            commands::group_weight(state, at, group, weight)
-        }
-        EventKind::GroupParent { group, parent } => {
-            commands::group_parent(state, at, group, parent)
-        }
-        EventKind::TenantGroup { tenant, group } => {
-            commands::tenant_group(state, at, tenant, group)
-        }
+        EventKind::GroupWeight { group, weight } => parties::group_weight(state, at, group, weight),
+        EventKind::GroupParent { group, parent } => parties::group_parent(state, at, group, parent),
+        EventKind::TenantGroup { tenant, group } => parties::tenant_group(state, at, tenant, group),
         EventKind::Limit { tenant, gpus } => commands::limit(state, at, tenant, gpus),
         EventKind::WorkloadWeight { workload, weight } => {
-            commands::workload_weight(state, at, workload, weight)
+            parties::workload_weight(state, at, workload, weight)
         }
         EventKind::Priority { job, priority } => commands::priority(state, at, job, priority),
         EventKind::Suspend { tenant, suspended } => commands::suspend(state, at, tenant, suspended),
     }
 }
 
-fn tick(state: &mut State, at: Time, refresh: bool) -> Result<Vec<Action>, Refusal> {
+/// For a driver that journals nothing: [`apply`], and where the event calls for a decision, [`plan`](crate::plan())
+/// and that applied as well.
+pub fn step(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
+    let (at, scope) = (event.at, event.kind.calls_for());
+    let mut actions = apply(state, event)?;
+    let Some(scope) = scope else { return Ok(actions) };
+    let plan = plan(state, scope);
+    if !plan.is_empty() {
+        let kind = EventKind::Planned(Box::new(plan));
+        actions.extend(apply(state, Event { at, kind })?);
+    }
+    Ok(actions)
+}
+
+impl EventKind {
+    /// What has to be planned after it, if anything.
+    pub fn calls_for(&self) -> Option<Scope> {
+        match self {
+            EventKind::Tick => Some(Scope::Round),
+            EventKind::Submitted(_)
+            | EventKind::Cancelled { .. }
+            | EventKind::Finished { .. }
+            | EventKind::Failed { .. }
+            | EventKind::Preempted { .. }
+            | EventKind::Lost { .. }
+            | EventKind::Hold { .. }
+            | EventKind::Release { .. }
+            | EventKind::NodeUp(_)
+            | EventKind::NodeDown { .. }
+            | EventKind::Profiled { .. }
+            | EventKind::Limit { .. }
+            | EventKind::Suspend { .. } => Some(Scope::Fill),
+            // What these change counts from the next round on.
+            EventKind::Planned(_)
+            | EventKind::Shares(_)
+            | EventKind::Progress { .. }
+            | EventKind::Settings(_)
+            | EventKind::TenantAdded { .. }
+            | EventKind::GroupAdded { .. }
+            | EventKind::WorkloadAdded { .. }
+            | EventKind::Weight { .. }
+            | EventKind::GroupWeight { .. }
+            | EventKind::GroupParent { .. }
+            | EventKind::TenantGroup { .. }
+            | EventKind::WorkloadWeight { .. }
+            | EventKind::Priority { .. } => None,
+        }
+    }
+}
+
+/// A round begins with the shares that there are; its plan is to follow. Begun again at the same instant, it is the
+/// same round.
+fn tick(state: &mut State, at: Time) -> Vec<Action> {
     let again = state.round.0 > 0 && at == state.round_began;
     advance(state, at);
     if !again {
         state.round = RoundId(state.round.0 + 1);
         state.round_began = at;
     }
-    if refresh {
-        refresh_shares(state);
-    }
-    Ok(begin_round(state, again))
+    Vec::new()
 }
 
-/// New shares count from now on. What they change is done when the next round begins.
-fn take_shares(state: &mut State, at: Time, answer: Answer) -> Result<Vec<Action>, Refusal> {
-    shares::check(state, &answer)?;
+fn planned(state: &mut State, at: Time, plan: crate::plan::Plan) -> Result<Vec<Action>, Refusal> {
+    super::leases::check(state, &plan)?;
     advance(state, at);
-    shares::take(state, answer);
-    Ok(Vec::new())
+    carry_out(state, plan)
 }
 
 fn submitted(state: &mut State, at: Time, spec: JobSpec) -> Result<Vec<Action>, Refusal> {
@@ -113,7 +156,7 @@ fn submitted(state: &mut State, at: Time, spec: JobSpec) -> Result<Vec<Action>, 
     }
     advance(state, at);
     admit(state, spec, at);
-    Ok(fill(state))
+    Ok(Vec::new())
 }
 
 fn cancelled(state: &mut State, at: Time, id: JobId) -> Result<Vec<Action>, Refusal> {
@@ -131,9 +174,7 @@ fn cancelled(state: &mut State, at: Time, id: JobId) -> Result<Vec<Action>, Refu
         Phase::Held => forget(state, slot),
         _ => {}
     }
-    let mut actions: Vec<Action> = action.into_iter().collect();
-    actions.extend(fill(state));
-    Ok(actions)
+    Ok(action.into_iter().collect())
 }
 
 fn progress(
@@ -173,9 +214,7 @@ fn ended(
     } else {
         forget(state, slot);
     }
-    let mut actions = start_assigned(state, &gpus, tenant);
-    actions.extend(fill(state));
-    Ok(actions)
+    Ok(start_assigned(state, &gpus, tenant))
 }
 
 /// A job runs no more, because it was told to stop or because its processes are gone.
@@ -209,7 +248,6 @@ fn stopped(
     if state.by_id.get(&id) == Some(&slot) {
         actions.extend(start_if_free(state, slot));
     }
-    actions.extend(fill(state));
     Ok(actions)
 }
 
@@ -238,7 +276,7 @@ fn node_up(state: &mut State, at: Time, spec: &NodeSpec) -> Result<Vec<Action>, 
         }
     }
     state.entitlement.invalidate();
-    Ok(fill(state))
+    Ok(Vec::new())
 }
 
 /// Jobs may have named a type before there was one.
@@ -261,10 +299,7 @@ fn node_down(state: &mut State, at: Time, name: &str) -> Result<Vec<Action>, Ref
     hit.extend(state.cluster.gpus_of(id).filter_map(|gpu| state.cluster.owner(gpu)));
     hit.sort();
     hit.dedup();
-    let mut actions: Vec<Action> =
-        hit.into_iter().filter_map(|slot| stop(state, slot, StopReason::NodeDown)).collect();
-    actions.extend(fill(state));
-    Ok(actions)
+    Ok(hit.into_iter().filter_map(|slot| stop(state, slot, StopReason::NodeDown)).collect())
 }
 
 /// A job that runs (or is being stopped) under that lease.

@@ -4,15 +4,6 @@ use crate::ids::Slot;
 use crate::reason::StartReason;
 use crate::state::State;
 
-/// How much of the plan may change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
-    /// A round begins: everything that is not protected may move.
-    Round,
-    /// In mid-round: only what is idle is handed out.
-    Fill,
-}
-
 /// The gpu types of a gang.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Types {
@@ -34,9 +25,9 @@ impl Types {
 
 /// The types of the GPUs that a job owns, with how many of each.
 pub(crate) fn count_types(state: &State, slot: Slot) -> Vec<(usize, u32)> {
-    let mut counts = vec![0; state.cluster.types().len()];
+    let mut counts = vec![0; state.cluster().types().len()];
     for &gpu in state.target(slot).map_or(&[][..], |lease| &lease.gpus) {
-        counts[state.cluster.type_of(gpu).0] += 1;
+        counts[state.cluster().type_of(gpu).0] += 1;
     }
     counts.into_iter().enumerate().filter(|&(_, n)| n > 0).collect()
 }

@@ -34,7 +34,7 @@ impl Held {
             workers: job.spec.workers,
             priority: job.spec.priority,
             ran,
-            had_its_turn: ran >= state.settings.turn,
+            had_its_turn: ran >= state.settings().turn,
             id: job.spec.id,
             gone: false,
         }
@@ -90,7 +90,7 @@ pub(crate) struct Queues<'a> {
 
 impl<'a> Queues<'a> {
     pub fn new(state: &'a State) -> Self {
-        let (types, most) = (state.cluster.types().len(), state.active.len());
+        let (types, most) = (state.cluster().types().len(), state.active_workloads().len());
         Queues {
             state,
             types,
@@ -99,7 +99,7 @@ impl<'a> Queues<'a> {
             held: Vec::new(),
             ranges: Vec::with_capacity(most * (types + 1)),
             owed: Vec::with_capacity(most * types),
-            picked: vec![false; state.jobs.len()],
+            picked: vec![false; state.slots()],
         }
     }
 
@@ -110,8 +110,8 @@ impl<'a> Queues<'a> {
         owed: impl Iterator<Item = f64>,
         held: &mut [Held],
     ) {
-        let of = &self.state.workloads[workload.0];
-        let capacity = self.state.cluster.capacity();
+        let of = &self.state.workloads()[workload.0];
+        let capacity = self.state.cluster().capacity();
         self.owed.extend(owed);
         held.sort_unstable_by_key(|h| (h.gpu, h.order()));
         let mut rest = &*held;
@@ -163,7 +163,7 @@ impl<'a> Queues<'a> {
 
     /// The next waiting job of so many workers at most that may use a type and could fit there.
     pub fn next_waiting(&self, queue: usize, gpu: usize, room: u32) -> Option<WaitingKey> {
-        let capacity = self.state.cluster.capacity();
+        let capacity = self.state.cluster().capacity();
         let fits =
             |line: &&Line<'_>| line.class.workers <= room && line.class.fits_on(gpu, capacity);
         let lines = self.lines(queue).iter().filter(fits);
@@ -195,8 +195,8 @@ impl<'a> Queues<'a> {
             return None;
         }
         let state = self.state;
-        let profile = &state.workloads[self.all[queue].workload.0].profile;
-        let capacity = state.cluster.capacity()[gpu].min(room);
+        let profile = &state.workloads()[self.all[queue].workload.0].profile;
+        let capacity = state.cluster().capacity()[gpu].min(room);
         let movers = self.all_held(queue).filter(|h| {
             let now = || match h.gpu < self.types {
                 true => profile.on(h.gpu),
@@ -204,7 +204,7 @@ impl<'a> Queues<'a> {
             };
             h.gpu != gpu
                 && h.workers <= capacity
-                && (lost(h) || pays(&state.settings, profile.on(gpu), now()))
+                && (lost(h) || pays(state.settings(), profile.on(gpu), now()))
                 && state.may_use(state.at(h.slot), gpu)
         });
         movers.max_by_key(|h| (h.priority, h.ran, Reverse(h.id))).copied()
@@ -237,8 +237,8 @@ impl<'a> Queues<'a> {
 
 /// The pace of a gang across types: that of the slowest, and what it loses by being spread.
 pub(crate) fn pace(state: &State, slot: Slot) -> f64 {
-    let profile = &state.workloads[state.at(slot).spec.workload.0].profile;
+    let profile = &state.workloads()[state.at(slot).spec.workload.0].profile;
     let gpus = state.target(slot).map_or(&[][..], |lease| &lease.gpus);
-    let on = gpus.iter().map(|&g| profile.on(state.cluster.type_of(g).0));
-    on.fold(f64::INFINITY, f64::min) * (1.0 - state.settings.spread_loss.clamp(0.0, 1.0))
+    let on = gpus.iter().map(|&g| profile.on(state.cluster().type_of(g).0));
+    on.fold(f64::INFINITY, f64::min) * (1.0 - state.settings().spread_loss.clamp(0.0, 1.0))
 }

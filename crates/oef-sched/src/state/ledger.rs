@@ -24,9 +24,9 @@
 //! An account is kept while its workload has no jobs, and counts again when it comes back. Whoever leaves in
 //! debt takes nothing from those who are owed: they keep their claims.
 
+use super::State;
 use crate::ids::WorkloadKey;
 use crate::settings::{RoundingRule, Settings, pays};
-use crate::state::State;
 use crate::tenant::Workload;
 use crate::time::Time;
 

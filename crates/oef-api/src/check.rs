@@ -1,0 +1,204 @@
+//! What can be said of a value by itself, without a cluster: the same words at the client and at the daemon.
+
+use crate::limits::{
+    JOB_NAME_MAX, LABEL_MAX, LABELS_MAX, NAME_MAX, RETRIES_MAX, SECONDS_MAX, VARIABLES_MAX,
+    WORKERS_MAX,
+};
+use crate::types::{JobSubmit, Probe};
+use std::path::Path;
+use thiserror::Error;
+
+/// A value that cannot be right.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct BadValue {
+    /// The field that it is in.
+    pub field: String,
+    /// What is wrong, with the value.
+    pub message: String,
+    /// The way out.
+    pub hint: Option<String>,
+}
+
+impl BadValue {
+    fn new(field: &str, message: impl Into<String>) -> BadValue {
+        BadValue { field: field.into(), message: message.into(), hint: None }
+    }
+}
+
+/// A name of a tenant, group, workload or node: something that can be shown and stand in a path.
+pub fn name(what: &str, field: &str, name: &str) -> Result<(), BadValue> {
+    let bad = |why: String| Err(BadValue::new(field, why));
+    if name.is_empty() {
+        return bad(format!("{what} is empty"));
+    }
+    if name.chars().count() > NAME_MAX {
+        return bad(format!("{what} has more than {NAME_MAX} characters"));
+    }
+    if name.trim() != name || name == "." || name == ".." {
+        return bad(format!("{what} `{name}` begins or ends with a space, or is a path"));
+    }
+    if let Some(odd) = name.chars().find(|c| c.is_control() || *c == '/') {
+        return bad(format!("{what} contains {odd:?}, which is not allowed in a name"));
+    }
+    Ok(())
+}
+
+/// A text that is shown in one line.
+pub fn line(what: &str, field: &str, text: &str, max: usize) -> Result<(), BadValue> {
+    if text.chars().count() > max {
+        return Err(BadValue::new(field, format!("{what} has more than {max} characters")));
+    }
+    match text.chars().find(|c| c.is_control()) {
+        Some(odd) => {
+            let why = format!("{what} contains {odd:?}, which is not allowed there");
+            Err(BadValue::new(field, why))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A weight.
+pub fn weight(field: &str, weight: f64) -> Result<(), BadValue> {
+    match weight.is_finite() && weight > 0.0 {
+        true => Ok(()),
+        false => Err(BadValue::new(field, format!("a weight is a number above 0, not {weight}"))),
+    }
+}
+
+/// A number of seconds; 0 only where that makes sense.
+pub fn seconds(what: &str, field: &str, seconds: Option<f64>, zero: bool) -> Result<(), BadValue> {
+    let Some(seconds) = seconds else { return Ok(()) };
+    let positive = seconds > 0.0 || (zero && seconds == 0.0);
+    match seconds.is_finite() && positive && seconds <= SECONDS_MAX {
+        true => Ok(()),
+        false => Err(BadValue {
+            hint: Some("leave it out where there is no limit".into()),
+            ..BadValue::new(
+                field,
+                format!("{what} is a number of seconds up to a century, not {seconds}"),
+            )
+        }),
+    }
+}
+
+impl JobSubmit {
+    /// What must be right about a job wherever it would run, also about one that is only asked about.
+    pub fn check(&self) -> Result<(), BadValue> {
+        self.check_words()?;
+        self.check_numbers()?;
+        self.check_probe()?;
+        self.check_folders()
+    }
+
+    fn check_words(&self) -> Result<(), BadValue> {
+        if let Some(tenant) = &self.tenant {
+            name("the name of a tenant", "tenant", tenant)?;
+        }
+        if let Some(workload) = &self.workload {
+            name("the name of a workload", "workload", workload)?;
+        }
+        let own = self.name.as_deref().unwrap_or_default();
+        line("the name of a job", "name", own, JOB_NAME_MAX)?;
+        if self.env.len() > VARIABLES_MAX {
+            let why = format!("there are more than {VARIABLES_MAX} variables");
+            return Err(BadValue::new("env", why));
+        }
+        for (name, value) in &self.env {
+            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+                let shown = name.escape_debug();
+                let why = format!("`{shown}` cannot be set as a variable: no `=` and no NUL");
+                return Err(BadValue::new("env", why));
+            }
+        }
+        if self.labels.len() > LABELS_MAX {
+            let why = format!("there are more than {LABELS_MAX} labels");
+            return Err(BadValue::new("labels", why));
+        }
+        for (key, value) in &self.labels {
+            name("a label", "labels", key)?;
+            line("the value of a label", "labels", value, LABEL_MAX)?;
+        }
+        Ok(())
+    }
+
+    fn check_numbers(&self) -> Result<(), BadValue> {
+        if self.workers == 0 || self.workers > WORKERS_MAX {
+            let why = format!("a job has 1 to {WORKERS_MAX} workers, not {}", self.workers);
+            return Err(BadValue::new("workers", why));
+        }
+        if self.retries > RETRIES_MAX {
+            let tries = self.retries;
+            let why = format!("a job is tried again {RETRIES_MAX} times at most, not {tries}");
+            return Err(BadValue::new("retries", why));
+        }
+        seconds("the maximum run time", "max_run_s", self.max_run_s, false)?;
+        seconds("the minimum run time", "min_run_s", self.min_run_s, true)?;
+        seconds("the grace time", "grace_s", self.grace_s, true)
+    }
+
+    fn check_probe(&self) -> Result<(), BadValue> {
+        let Some(probe) = &self.probe else { return Ok(()) };
+        let (least, most, max) = (Probe::BATCHES_MIN, Probe::BATCHES_MAX, Probe::LIMIT_MAX_S);
+        let bad = |field: &str, why: String| Err(BadValue::new(field, why));
+        if self.types.len() != 1 {
+            let named = self.types.len();
+            let why = format!("a profile run is for one gpu type, and this names {named}");
+            return bad("types", why);
+        }
+        if probe.batches < least || probe.batches > most {
+            let why = format!("a profile run has {least} to {most} batches, not {}", probe.batches);
+            return bad("probe.batches", why);
+        }
+        if probe.warmup > most {
+            let why = format!("a profile run has {most} batches of warm-up at most");
+            return bad("probe.warmup", why);
+        }
+        if !(0.0..=max).contains(&probe.least_s) {
+            let why = format!("the least time of a profile run is 0 to {max} seconds");
+            return bad("probe.least_s", why);
+        }
+        if !(probe.limit_s > 0.0 && probe.limit_s <= max) {
+            let why = format!("the limit of a profile run is above 0 and at most {max} seconds");
+            return bad("probe.limit_s", why);
+        }
+        Ok(())
+    }
+
+    fn check_folders(&self) -> Result<(), BadValue> {
+        let folders = [("workdir", &self.workdir), ("checkpoint_dir", &self.checkpoint_dir)];
+        for (field, folder) in folders {
+            let Some(folder) = folder else { continue };
+            if !Path::new(folder).is_absolute() || folder.contains('\0') {
+                let why = format!("`{}` is not an absolute path", folder.escape_debug());
+                let hint = "the daemon may have been started elsewhere: give the whole path";
+                return Err(BadValue { hint: Some(hint.into()), ..BadValue::new(field, why) });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_cannot_be_shown_or_stand_in_a_path_are_refused() {
+        for good in ["a", "vision lab", "<script>", "ü", &"x".repeat(100)] {
+            assert!(name("the name", "name", good).is_ok(), "{good}");
+        }
+        for bad in ["", " a", "a\n", "a/b", "..", "\u{0}", &"x".repeat(101)] {
+            assert_eq!(name("the name", "name", bad).expect_err(bad).field, "name");
+        }
+    }
+
+    #[test]
+    fn odd_numbers_of_seconds_are_refused() {
+        for bad in [f64::NAN, -1.0, f64::INFINITY, 1e12, 0.0] {
+            assert!(seconds("it", "f", Some(bad), false).is_err(), "{bad}");
+        }
+        assert!(seconds("it", "f", Some(0.0), true).is_ok());
+        assert!(seconds("it", "f", None, false).is_ok());
+    }
+}

@@ -1,0 +1,36 @@
+//! What is too much, in one place: the daemon refuses it, the client does not send it, and the documents say so.
+
+/// More workers than any gang has.
+pub const WORKERS_MAX: u32 = 100_000;
+/// A job that failed so often will not succeed.
+pub const RETRIES_MAX: u32 = 1000;
+/// Jobs in one batch: it is one record of the journal.
+pub const BATCH_MAX: usize = 1000;
+/// Entries of one page.
+pub const PAGE_MAX: u32 = 1000;
+/// Changes in one what-if: each costs a walk through the state.
+pub const WHATIF_CHANGES_MAX: usize = 100;
+/// Bytes of a log in one answer.
+pub const LOG_BYTES_MAX: u32 = 1 << 20;
+/// Lines at a log's end.
+pub const LOG_TAIL_MAX: u32 = 100_000;
+/// Characters of an idempotency key.
+pub const KEY_MAX: usize = 200;
+/// The shortest round in seconds: planning itself takes milliseconds, starting a process more.
+pub const ROUND_MIN_S: f64 = 0.1;
+/// The longest round in seconds: deficits are paid back in rounds, and nobody waits for days.
+pub const ROUND_MAX_S: f64 = 86_400.0;
+/// Beyond this nobody is ever preempted.
+pub const STICKINESS_MAX: f64 = 100.0;
+/// Longer names do not fit into any table.
+pub const NAME_MAX: usize = 100;
+/// The same for the name of a job.
+pub const JOB_NAME_MAX: usize = 200;
+/// Variables of one job.
+pub const VARIABLES_MAX: usize = 1000;
+/// Labels of one job.
+pub const LABELS_MAX: usize = 64;
+/// Characters of a label's value.
+pub const LABEL_MAX: usize = 1000;
+/// A century in seconds: longer than any job.
+pub const SECONDS_MAX: f64 = 3.2e9;

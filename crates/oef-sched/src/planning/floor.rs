@@ -1,0 +1,75 @@
+//! Who would own which GPU: a draft on top of the cluster, which stays as it is.
+
+use crate::cluster::{Cluster, Health};
+use crate::hosts::Hosts;
+use crate::ids::{GpuId, NodeId, Slot};
+use std::collections::BTreeMap;
+
+/// The cluster with some owners changed. Only what is touched is copied.
+pub(crate) struct Floor<'a> {
+    cluster: &'a Cluster,
+    owners: BTreeMap<GpuId, Option<Slot>>,
+    free: BTreeMap<NodeId, u32>,
+    /// By type; `None`: as in the cluster.
+    hosts: Vec<Option<Hosts>>,
+}
+
+impl<'a> Floor<'a> {
+    pub fn new(cluster: &'a Cluster) -> Self {
+        let hosts = vec![None; cluster.types().len()];
+        Floor { cluster, owners: BTreeMap::new(), free: BTreeMap::new(), hosts }
+    }
+
+    pub fn owner(&self, gpu: GpuId) -> Option<Slot> {
+        self.owners.get(&gpu).copied().unwrap_or_else(|| self.cluster.owner(gpu))
+    }
+
+    pub fn hosts(&self, gpu: usize) -> &Hosts {
+        self.hosts[gpu].as_ref().unwrap_or_else(|| self.cluster.hosts(gpu))
+    }
+
+    /// Gives a GPU to a job.
+    pub fn own(&mut self, gpu: GpuId, slot: Slot) {
+        if self.owner(gpu).is_none() {
+            self.refile(gpu.node, |free| free.saturating_sub(1));
+        }
+        self.owners.insert(gpu, Some(slot));
+    }
+
+    /// Takes a GPU back from its owner.
+    pub fn disown(&mut self, gpu: GpuId) {
+        if self.owner(gpu).is_some() {
+            self.owners.insert(gpu, None);
+            self.refile(gpu.node, |free| free + 1);
+        }
+    }
+
+    /// Gives a job free GPUs of one node, those that nobody holds first; as many as asked for, or as
+    /// there are.
+    pub fn own_on(&mut self, node: NodeId, count: u32, slot: Slot) -> Vec<GpuId> {
+        let all = self.cluster.gpus_of(node);
+        let mut gpus: Vec<GpuId> = all.filter(|&gpu| self.owner(gpu).is_none()).collect();
+        if gpus.len() > count as usize {
+            gpus.sort_by_key(|&gpu| (self.cluster.holder(gpu).is_some(), gpu));
+            gpus.truncate(count as usize);
+            gpus.sort();
+        }
+        for &gpu in &gpus {
+            self.own(gpu, slot);
+        }
+        gpus
+    }
+
+    fn refile(&mut self, id: NodeId, change: impl Fn(u32) -> u32) {
+        let before = self.free.get(&id).copied().unwrap_or_else(|| self.cluster.free_on(id));
+        let after = change(before);
+        self.free.insert(id, after);
+        let node = &self.cluster.nodes()[id.0];
+        if node.health() == Health::Up {
+            let j = node.gpu_type().0;
+            let hosts = self.hosts[j].get_or_insert_with(|| self.cluster.hosts(j).clone());
+            hosts.remove(id, before);
+            hosts.insert(id, after);
+        }
+    }
+}

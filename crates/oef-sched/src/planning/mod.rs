@@ -1,0 +1,9 @@
+//! Deciding: from what is to what should be, changing nothing.
+
+mod floor;
+mod place;
+mod plan;
+mod select;
+
+pub(crate) use floor::Floor;
+pub use plan::plan;

@@ -1,0 +1,209 @@
+//! Tenants, groups and workloads come and change; so do the settings.
+
+use super::State;
+use super::ledger::{self, advance};
+use crate::action::{Action, Refusal, bad};
+use crate::ids::{GroupKey, TenantKey, WorkloadKey};
+use crate::profile::Profile;
+use crate::settings::Settings;
+use crate::tenant::{Group, Tenant, Workload};
+use crate::time::Time;
+
+/// Other settings count from the next round on. Another rounding begins with empty accounts: the two do not count the
+/// same thing.
+pub(super) fn settings(state: &mut State, at: Time, settings: Settings) -> Vec<Action> {
+    ledger::settle(state, at);
+    state.now = at;
+    if settings.rounding != state.settings.rounding {
+        ledger::clear(state);
+    }
+    state.settings = settings;
+    state.entitlement.invalidate();
+    Vec::new()
+}
+
+pub(super) fn add_tenant(
+    state: &mut State,
+    at: Time,
+    name: String,
+    weight: f64,
+) -> Result<Vec<Action>, Refusal> {
+    if state.tenant_named(&name).is_some() {
+        return Err(Refusal::KnownName(name));
+    }
+    sensible(weight)?;
+    advance(state, at);
+    state.tenants.push(Tenant {
+        name,
+        weight,
+        workloads: Vec::new(),
+        group: None,
+        effective: None,
+        suspended: false,
+        limit: None,
+        holds: 0,
+    });
+    Ok(Vec::new())
+}
+
+pub(super) fn add_group(
+    state: &mut State,
+    at: Time,
+    name: String,
+    weight: f64,
+    parent: Option<GroupKey>,
+) -> Result<Vec<Action>, Refusal> {
+    if state.group_named(&name).is_some() {
+        return Err(Refusal::KnownName(name));
+    }
+    known_group(state, parent)?;
+    sensible(weight)?;
+    advance(state, at);
+    state.groups.push(Group { name, weight, parent });
+    Ok(Vec::new())
+}
+
+pub(super) fn add_workload(
+    state: &mut State,
+    at: Time,
+    tenant: TenantKey,
+    name: String,
+    weight: f64,
+    profile: Profile,
+) -> Result<Vec<Action>, Refusal> {
+    known(state, tenant)?;
+    if state.workload_named(tenant, &name).is_some() {
+        return Err(Refusal::KnownName(name));
+    }
+    sensible(weight)?;
+    advance(state, at);
+    let key = WorkloadKey(state.workloads.len());
+    state.workloads.push(Workload {
+        name,
+        tenant,
+        weight,
+        profile: profile.checked(),
+        share: Vec::new(),
+        deficit: Vec::new(),
+        extra: 0.0,
+        cut: 0.0,
+        used: Vec::new(),
+        classes: Vec::new(),
+        waits: 0,
+        placed: Vec::new(),
+        wanted: 0,
+        gang_max: 0,
+        cap: state.tenants[tenant.0].limit.unwrap_or(u32::MAX),
+    });
+    state.tenants[tenant.0].workloads.push(key);
+    Ok(Vec::new())
+}
+
+pub(super) fn weight(
+    state: &mut State,
+    at: Time,
+    tenant: TenantKey,
+    weight: f64,
+) -> Result<Vec<Action>, Refusal> {
+    known(state, tenant)?;
+    sensible(weight)?;
+    advance(state, at);
+    state.tenants[tenant.0].weight = weight;
+    state.entitlement.invalidate();
+    Ok(Vec::new())
+}
+
+pub(super) fn workload_weight(
+    state: &mut State,
+    at: Time,
+    workload: WorkloadKey,
+    weight: f64,
+) -> Result<Vec<Action>, Refusal> {
+    if workload.0 >= state.workloads.len() {
+        return Err(Refusal::UnknownWorkload);
+    }
+    sensible(weight)?;
+    advance(state, at);
+    state.workloads[workload.0].weight = weight;
+    state.entitlement.invalidate();
+    Ok(Vec::new())
+}
+
+pub(super) fn profiled(
+    state: &mut State,
+    at: Time,
+    workload: WorkloadKey,
+    profile: Profile,
+) -> Result<Vec<Action>, Refusal> {
+    if workload.0 >= state.workloads.len() {
+        return Err(Refusal::UnknownWorkload);
+    }
+    if profile.throughput.iter().any(|t| !t.is_finite() || *t < 0.0) {
+        return Err(bad("throughputs are finite numbers from 0 on"));
+    }
+    advance(state, at);
+    state.workloads[workload.0].profile = profile;
+    state.entitlement.invalidate();
+    Ok(Vec::new())
+}
+
+pub(super) fn group_weight(
+    state: &mut State,
+    at: Time,
+    group: GroupKey,
+    weight: f64,
+) -> Result<Vec<Action>, Refusal> {
+    known_group(state, Some(group))?;
+    sensible(weight)?;
+    advance(state, at);
+    state.groups[group.0].weight = weight;
+    state.entitlement.invalidate();
+    Ok(Vec::new())
+}
+
+pub(super) fn group_parent(
+    state: &mut State,
+    at: Time,
+    group: GroupKey,
+    parent: Option<GroupKey>,
+) -> Result<Vec<Action>, Refusal> {
+    known_group(state, Some(group))?;
+    known_group(state, parent)?;
+    if let Some(parent) = parent.filter(|&parent| state.stands_in(parent, group)) {
+        let name = |group: GroupKey| state.groups[group.0].name.clone();
+        return Err(Refusal::Cycle { group: name(group), parent: name(parent) });
+    }
+    advance(state, at);
+    state.groups[group.0].parent = parent;
+    state.entitlement.invalidate();
+    Ok(Vec::new())
+}
+
+pub(super) fn tenant_group(
+    state: &mut State,
+    at: Time,
+    tenant: TenantKey,
+    group: Option<GroupKey>,
+) -> Result<Vec<Action>, Refusal> {
+    known(state, tenant)?;
+    known_group(state, group)?;
+    advance(state, at);
+    state.tenants[tenant.0].group = group;
+    state.entitlement.invalidate();
+    Ok(Vec::new())
+}
+
+fn known_group(state: &State, group: Option<GroupKey>) -> Result<(), Refusal> {
+    let known = group.is_none_or(|group| group.0 < state.groups.len());
+    known.then_some(()).ok_or(Refusal::UnknownGroup)
+}
+
+pub(super) fn known(state: &State, tenant: TenantKey) -> Result<(), Refusal> {
+    let known = tenant.0 < state.tenants.len();
+    known.then_some(()).ok_or(Refusal::UnknownTenant)
+}
+
+fn sensible(weight: f64) -> Result<(), Refusal> {
+    let sensible = weight.is_finite() && weight > 0.0;
+    sensible.then_some(()).ok_or_else(|| bad("a weight is a finite number above 0"))
+}

@@ -1,0 +1,108 @@
+//! What has to be decided, and the decisions as records.
+//!
+//! A record only keeps books. Where it leaves something to be decided (GPUs are idle, a round began, a run ended), the
+//! decision is made once, by whoever writes the journal, and is a record like any other.
+
+use super::endings::{self, End};
+use super::{Action, Change, MEANING, Record, Rejection, World};
+use oef_sched::{Event, EventKind, Plan, Scope, Time, plan};
+
+/// What is to be decided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Due {
+    plan: Option<Scope>,
+    judgements: bool,
+}
+
+impl Due {
+    /// A plan is to be made; a round's counts for everything.
+    pub fn plan(&mut self, scope: Option<Scope>) {
+        if self.plan != Some(Scope::Round) {
+            self.plan = scope.or(self.plan);
+        }
+    }
+
+    /// What jobs showed is to be looked at.
+    pub fn judgements(&mut self) {
+        self.judgements = true;
+    }
+}
+
+impl World {
+    /// The next decision that is to be made, as a change to be written down and applied; `None`: there is none.
+    pub fn decide(&mut self) -> Option<Change> {
+        if let Some(scope) = self.due.plan.take() {
+            let plan = plan(&self.sched, scope);
+            if !plan.is_empty() {
+                return Some(Change::Planned { plan: Box::new(plan) });
+            }
+        }
+        if std::mem::take(&mut self.due.judgements) {
+            let judgements = self.judgements();
+            if !judgements.is_empty() {
+                return Some(Change::Judged { judgements });
+            }
+        }
+        None
+    }
+
+    /// A change as it is to be written down: with what follows from it, where that is a decision.
+    pub fn complete(&self, at: Time, change: Change) -> Change {
+        match change {
+            Change::Ended { job, generation, ending, detail, last_lines, at_ms, outcome: None } => {
+                let end = End {
+                    job,
+                    generation,
+                    ending,
+                    detail: &detail,
+                    last_lines: last_lines.as_deref(),
+                    at_ms,
+                };
+                let outcome = self.jobs.get(&job).map(|entry| endings::decide(entry, &end, at));
+                Change::Ended { job, generation, ending, detail, last_lines, at_ms, outcome }
+            }
+            other => other,
+        }
+    }
+
+    /// Lets something happen with all that is to be decided after it, for whoever writes nothing down. What was decided
+    /// comes back as well.
+    pub fn happen(
+        &mut self,
+        at: Time,
+        change: Change,
+    ) -> Result<(Vec<Record>, Vec<Action>), Rejection> {
+        let mut records = Vec::new();
+        let mut actions = Vec::new();
+        let mut next = Some(self.complete(at, change));
+        while let Some(change) = next {
+            let record = Record { at, change };
+            actions.extend(self.apply(&record)?);
+            records.push(record);
+            next = self.decide();
+        }
+        Ok((records, actions))
+    }
+
+    /// What the records after this one mean.
+    pub(super) fn set_meaning(&mut self, version: u32) -> Result<(), Rejection> {
+        if !(1..=MEANING).contains(&version) {
+            return Err(Rejection::UnknownMeaning(version));
+        }
+        self.meaning = version;
+        Ok(())
+    }
+
+    /// It was decided who runs where.
+    pub(super) fn planned(
+        &mut self,
+        at: Time,
+        plan: &Plan,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        let kind = EventKind::Planned(Box::new(plan.clone()));
+        let actions = oef_sched::apply(&mut self.sched, Event { at, kind })?;
+        self.follow(at, actions, out);
+        Ok(())
+    }
+}
