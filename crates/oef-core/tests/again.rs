@@ -114,6 +114,52 @@ fn cooperative_goes_on_from_its_last_answer() {
     assert!(4 * went_on >= 3 * steps, "went on {went_on} times of {steps}");
 }
 
+/// A hundred tenants, half of them with a demand. Whoever comes, leaves or can use more or less, alone or with four others,
+/// nearly always the solver goes on from half way along its last path, and its answer is that of a fresh solve.
+#[test]
+fn cooperative_with_demands_goes_on_from_half_way() {
+    let (types, tenants, mut random) = (10, 100, Random::new(11));
+    let gpus: Vec<GpuSpec> =
+        (0..types).map(|j| GpuSpec { name: format!("g{j}"), count: (8 + 2 * j) as f64 }).collect();
+    let split = gpus.iter().map(|gpu| gpu.count).sum::<f64>() / tenants as f64;
+    let demanding = |i: usize, random: &mut Random| {
+        let demand = i.is_multiple_of(2).then(|| split * (0.3 + 0.9 * random.unit()));
+        TenantSpec { demand, ..taste(format!("t{i}"), types, random) }
+    };
+    let tenants = (0..tenants).map(|i| demanding(i, &mut random)).collect();
+    let spec = ProblemSpec { reference: Some("g0".into()), gpus, tenants };
+    let mut solver = Solver::new(spec.validate().unwrap(), Mechanism::Cooperative);
+    solver.solve(&Options::default()).unwrap();
+    let (steps, mut went_on) = (16, 0);
+    for step in 0..steps {
+        let set = |i: usize, random: &mut Random| Change::SetDemand {
+            tenant: format!("t{}", 2 * i),
+            demand: Some(split * (0.3 + 0.9 * random.unit())),
+        };
+        let changes = match step % 4 {
+            0 => vec![Change::AddTenant(demanding(100 + step, &mut random))],
+            1 => vec![Change::RemoveTenant { tenant: format!("t{}", 2 * step + 1) }],
+            2 => vec![set(step, &mut random)],
+            _ => (0..5).map(|i| set(step + 5 * i, &mut random)).collect(),
+        };
+        for change in &changes {
+            solver.apply(change).unwrap();
+        }
+        let again = solver.solve(&Options::default()).unwrap();
+        let problem = solver.problem();
+        let fresh = solve(problem, Mechanism::Cooperative, &Options::default()).unwrap();
+        went_on += usize::from(again.solver.method.contains("half way"));
+        assert!(again.solver.gap <= 1e-9 && fresh.solver.gap <= 1e-9, "{changes:?}");
+        for workload in common::workloads(problem) {
+            let pairs = again.shares.of_workload(workload).iter();
+            for (a, b) in pairs.zip(fresh.shares.of_workload(workload)) {
+                assert!((a - b).abs() <= 1e-9, "{a} GPUs, not {b}, after {changes:?}");
+            }
+        }
+    }
+    assert!(4 * went_on >= 3 * steps, "went on {went_on} times of {steps}");
+}
+
 /// A random arrival, departure, or change of weight, profile or capacity.
 fn change(
     problem: &Problem,

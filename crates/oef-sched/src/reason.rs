@@ -79,13 +79,13 @@ pub enum StopReason {
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            StopReason::Outranked => "others are owed its GPUs",
-            StopReason::Moved => "it goes on elsewhere",
-            StopReason::NodeDown => "a node that it ran on is gone",
-            StopReason::Cancelled => "its owner cancelled it",
-            StopReason::Held => "its owner holds it",
+            StopReason::Outranked => "preempted: the GPUs go to a workload that is further below its share",
+            StopReason::Moved => "moved to other GPUs",
+            StopReason::NodeDown => "a node it ran on is down",
+            StopReason::Cancelled => "cancelled by its owner",
+            StopReason::Held => "held by its owner",
             StopReason::Suspended => "its tenant is suspended",
-            StopReason::OverLimit => "its tenant has more GPUs than it may have",
+            StopReason::OverLimit => "its tenant is over its GPU limit",
         })
     }
 }

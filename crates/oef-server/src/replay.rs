@@ -2,7 +2,7 @@
 //! look, or to follow, loads.
 
 use crate::store::{Snapshot, StoredRecord};
-use crate::world::{Change, Record, Rejection, SettingsEntry, World};
+use crate::world::{Change, Due, Record, Rejection, SettingsEntry, World};
 use oef_sched::Time;
 
 /// A world on its way through the journal.
@@ -45,7 +45,9 @@ impl Replay {
     }
 
     /// The world after the last record.
-    pub fn finish(self) -> World {
+    pub fn finish(mut self) -> World {
+        // What was to be decided then was decided, and is among the records.
+        self.world.due = Due::default();
         self.world
     }
 

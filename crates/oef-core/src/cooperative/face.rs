@@ -3,8 +3,9 @@
 //! The end of a path lies in the middle of all optima. What it holds is held in some of them, and what
 //! its multipliers keep tight is tight in each: together these equations are the face. Where profiles
 //! have ties, far more pairs are tight than a vertex needs, and a simplex goes round among them. So the
-//! equations are eliminated first: some entries are free, all others follow from them. Few are free,
-//! often none, and what is left is a small program for the canonical point.
+//! equations are solved first: some entries are free, all others follow from them. Mostly none is free: then there is one
+//! optimum, and this is it. Otherwise a few are, and what is left is a small program for the canonical point. What is not
+//! clearly tight is no equation, and what is not clearly nothing is an unknown, so that one optimum means one.
 //!
 //! The answer counts only if all constraints hold and its total meets the bound.
 
@@ -13,14 +14,14 @@ use super::point::Point;
 use super::rows::Rows;
 use super::vertex::Vertex;
 use crate::linalg::dot;
-use crate::lp::{Level, Program, Simplex, leximin};
+use crate::lp::{Level, Lu, Program, Simplex, leximin};
 
 /// Bundles at the end of the path that agree to this are the same.
 const SAME: f64 = 1e-6;
-/// An entry is held, or a pair tight, only if it is so by this factor.
-const CLEAR: f64 = 10.0;
-/// Entries up to which equations are eliminated: that takes the third power of it.
+/// Entries up to which some may be free: the program for those has a dense row for each entry.
 const HELD_MAX: usize = 1_000;
+/// A pair is tight, or an entry nothing, only if it is so by this factor.
+const CLEAR: f64 = 10.0;
 /// What remains of an equation is something above the first, and nothing below the second; in between
 /// one cannot tell.
 const SOMETHING: f64 = 1e-6;
@@ -78,9 +79,15 @@ struct Face<'a> {
     free: usize,
 }
 
-/// The canonical point of the face at the end of a path, if the face is clearly seen.
-pub(super) fn canonical(rows: &Rows, point: &Point, stop: &dyn Fn() -> bool) -> Option<OnFace> {
-    let face = Face::at(rows, point)?;
+/// The canonical point of the face at the end of a path, if the face is clearly seen and has no more free entries than
+/// `free_max`.
+pub(super) fn canonical(
+    rows: &Rows,
+    point: &Point,
+    free_max: usize,
+    stop: &dyn Fn() -> bool,
+) -> Option<OnFace> {
+    let face = Face::at(rows, point, free_max)?;
     let levels: Vec<Level> = (0..rows.n).filter_map(|l| face.level(l)).collect();
     let mut program = face.program();
     let liked = face.preference();
@@ -111,22 +118,11 @@ pub(super) fn canonical(rows: &Rows, point: &Point, stop: &dyn Fn() -> bool) -> 
 }
 
 impl<'a> Face<'a> {
-    fn at(rows: &'a Rows, point: &Point) -> Option<Self> {
-        let clear = |a: &[f64], b: &[f64]| {
-            let mut both = a.iter().zip(b).filter(|(a, b)| **a > 0.0 || **b > 0.0);
-            both.all(|(a, b)| a.max(*b) > CLEAR * a.min(*b))
-        };
-        let pairs = clear(&point.pairs.s, &point.pairs.z);
-        if !pairs || !clear(&point.y, &point.v) || !clear(&point.r, &point.lambda) {
-            return None;
-        }
-        let vertex = Vertex::near(rows, point, SAME);
-        if vertex.held.len() > HELD_MAX {
-            return None;
-        }
+    fn at(rows: &'a Rows, point: &Point, free_max: usize) -> Option<Self> {
+        let vertex = Vertex::near(rows, point, SAME, CLEAR);
         let bundles = vertex.bundle_of.iter().max().map_or(0, |b| b + 1);
         let mut face = Face { rows, vertex, entry: vec![None; bundles * rows.k], free: 0 };
-        face.solve()?;
+        face.solve(free_max)?;
         Some(face)
     }
 
@@ -139,62 +135,104 @@ impl<'a> Face<'a> {
         weight
     }
 
-    /// Eliminates the equations of the face.
-    fn solve(&mut self) -> Option<()> {
+    /// Solves the equations of the face: some entries are free, all others follow from them.
+    fn solve(&mut self, free_max: usize) -> Option<()> {
         let k = self.rows.k;
         let held = &self.vertex.held;
         let mut slot = vec![None; self.entry.len()];
         for (at, &(b, j)) in held.iter().enumerate() {
             slot[b * k + j] = Some(at);
         }
-        let width = held.len() + 1;
-        let put = |row: &mut [f64], b: usize, values: &[f64], sign: f64| {
-            for (at, value) in slot[b * k..][..k].iter().zip(values) {
-                if let Some(at) = at {
-                    row[*at] += sign * value;
+        let mut columns: Vec<Vec<(usize, f64)>> = vec![Vec::new(); held.len()];
+        let mut right = Vec::new();
+        let put =
+            |columns: &mut [Vec<(usize, f64)>], row: usize, b: usize, values: &[f64], sign: f64| {
+                for (at, value) in slot[b * k..][..k].iter().zip(values) {
+                    if let Some(at) = at
+                        && *value != 0.0
+                    {
+                        columns[*at].push((row, sign * value));
+                    }
                 }
-            }
-        };
-        let mut rows: Vec<Vec<f64>> = Vec::new();
+            };
         let weight = self.weights();
+        let mut row_of = vec![None; k];
         for j in (0..k).filter(|j| !self.vertex.idle.contains(j)) {
-            let mut row = vec![0.0; width];
-            held.iter()
-                .enumerate()
-                .filter(|(_, e)| e.1 == j)
-                .for_each(|(at, e)| row[at] = weight[e.0]);
-            row[width - 1] = 1.0;
-            rows.push(row);
+            row_of[j] = Some(right.len());
+            right.push(1.0);
+        }
+        for (at, &(b, j)) in held.iter().enumerate() {
+            if let Some(row) = row_of[j] {
+                columns[at].push((row, weight[b]));
+            }
         }
         for (b, cap) in self.caps().into_iter().enumerate() {
             if cap.is_finite() && !self.vertex.loose.contains(&b) {
-                let mut row = vec![0.0; width];
-                put(&mut row, b, &self.rows.size, 1.0);
-                row[width - 1] = cap;
-                rows.push(row);
+                put(&mut columns, right.len(), b, &self.rows.size, 1.0);
+                right.push(cap);
             }
         }
         for &(l, b, _) in self.vertex.pairs.iter().filter(|pair| !pair.2) {
-            let mut row = vec![0.0; width];
-            put(&mut row, self.vertex.bundle_of[l], self.rows.value(l), 1.0);
-            put(&mut row, b, self.rows.compare(l), -1.0);
-            row[width - 1] = self.rows.base[l];
-            rows.push(row);
+            put(&mut columns, right.len(), self.vertex.bundle_of[l], self.rows.value(l), 1.0);
+            put(&mut columns, right.len(), b, self.rows.compare(l), -1.0);
+            right.push(self.rows.base[l]);
         }
-        let pivots = eliminate(&mut rows)?;
-        let mut place = vec![None; held.len()];
-        for (row, &at) in pivots.iter().enumerate() {
-            place[at] = Some(row);
+        let size = right.len();
+        let columns: Vec<&[(usize, f64)]> = columns.iter().map(Vec::as_slice).collect();
+        let mut factors = Lu::default();
+        let deficiency = factors.factor(size, &columns);
+        let least = factors.least_pivot();
+        if least < SOMETHING
+            || (held.len() > HELD_MAX && !deficiency.columns.is_empty())
+            || deficiency.columns.len() > free_max
+        {
+            return None;
         }
-        let free: Vec<usize> = (0..held.len()).filter(|&at| place[at].is_none()).collect();
-        self.free = free.len();
+        let mut place = vec![Some(0); held.len()];
+        deficiency.columns.iter().for_each(|&c| place[c] = None);
+        let mut places = 0;
+        for place in place.iter_mut().flatten() {
+            *place = places;
+            places += 1;
+        }
+        let bare: Vec<(usize, usize)> =
+            (deficiency.rows.iter().enumerate()).map(|(at, &row)| (row, places + at)).collect();
+        factors.complete(&place, &bare, 1.0);
+        let mut solve = |right: &[f64]| -> Option<Vec<f64>> {
+            let mut x = right.to_vec();
+            factors.ftran(&mut x);
+            let mut rest = right.to_vec();
+            for (column, at) in columns.iter().zip(&place) {
+                if let Some(at) = at {
+                    column.iter().for_each(|&(row, a)| rest[row] -= a * x[*at]);
+                }
+            }
+            for &(row, at) in &bare {
+                rest[row] -= x[at];
+            }
+            factors.ftran(&mut rest);
+            x.iter_mut().zip(&rest).for_each(|(x, by)| *x += by);
+            bare.iter().all(|&(_, at)| x[at].abs() < SOMETHING).then_some(x)
+        };
+        let constant = solve(&right)?;
+        let mut terms = Vec::new();
+        for &c in &deficiency.columns {
+            let mut right = vec![0.0; size];
+            columns[c].iter().for_each(|&(row, a)| right[row] -= a);
+            terms.push(solve(&right)?);
+        }
+        self.free = terms.len();
         for (at, &(b, j)) in held.iter().enumerate() {
-            let mut entry = Affine::new(0.0, free.len());
-            if let Some(row) = place[at] {
-                entry.constant = rows[row][width - 1];
-                entry.terms = free.iter().map(|&f| -rows[row][f]).collect();
-            } else if let Ok(f) = free.binary_search(&at) {
-                entry.terms[f] = 1.0;
+            let mut entry = Affine::new(0.0, terms.len());
+            match place[at] {
+                Some(at) => {
+                    entry.constant = constant[at];
+                    entry.terms = terms.iter().map(|term| term[at]).collect();
+                }
+                None => {
+                    let free = deficiency.columns.iter().position(|&c| c == at)?;
+                    entry.terms[free] = 1.0;
+                }
             }
             self.entry[b * k + j] = Some(entry);
         }
@@ -333,75 +371,5 @@ impl<'a> Face<'a> {
             );
         }
         violated
-    }
-}
-
-/// Solves equations `row . (x, -1) = 0` for as many unknowns as there are independent ones: afterwards
-/// row `r` has a one for unknown `pivots[r]`, which is in no other row. `None` if they contradict each
-/// other, or if it cannot be told which are independent.
-fn eliminate(rows: &mut [Vec<f64>]) -> Option<Vec<usize>> {
-    let width = rows.first().map_or(0, Vec::len);
-    let unknowns = width.saturating_sub(1);
-    for row in rows.iter_mut() {
-        let most = row[..unknowns].iter().fold(0.0_f64, |m, x| m.max(x.abs()));
-        if most > 0.0 {
-            row.iter_mut().for_each(|x| *x /= most);
-        }
-    }
-    let mut pivots = Vec::new();
-    while pivots.len() < rows.len() {
-        let done = pivots.len();
-        let (mut most, mut at) = (0.0_f64, (done, 0));
-        for (r, row) in rows.iter().enumerate().skip(done) {
-            let large = row[..unknowns].iter().fold(0.0_f64, |m, x| m.max(x.abs()));
-            if large > most {
-                let column = row[..unknowns].iter().position(|x| x.abs() == large);
-                (most, at) = (large, (r, column.unwrap_or(0)));
-            }
-        }
-        if most < NOTHING {
-            break;
-        }
-        if most < SOMETHING {
-            return None;
-        }
-        rows.swap(done, at.0);
-        let mut pivot = std::mem::take(&mut rows[done]);
-        let by = pivot[at.1];
-        pivot.iter_mut().for_each(|x| *x /= by);
-        for row in rows.iter_mut().filter(|row| !row.is_empty()) {
-            let factor = row[at.1];
-            if factor != 0.0 {
-                row.iter_mut().zip(&pivot).for_each(|(x, p)| *x -= factor * p);
-                row[at.1] = 0.0;
-            }
-        }
-        rows[done] = pivot;
-        pivots.push(at.1);
-    }
-    let rest = rows.iter().skip(pivots.len()).all(|row| row[unknowns].abs() < SOMETHING);
-    rest.then_some(pivots)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::eliminate;
-
-    #[test]
-    fn equations_are_solved_for_what_is_independent() {
-        let mut rows =
-            vec![vec![1.0, 1.0, 0.0, 2.0], vec![2.0, 2.0, 0.0, 4.0], vec![0.0, 0.0, 4.0, 2.0]];
-        let pivots = eliminate(&mut rows).unwrap();
-        assert_eq!(pivots.len(), 2);
-        for x in [[2.0, 0.0, 0.5], [0.0, 2.0, 0.5]] {
-            for row in &rows[..2] {
-                let left: f64 = row.iter().zip(x).map(|(a, x)| a * x).sum();
-                assert!((left - row[3]).abs() < 1e-14);
-            }
-        }
-        let mut against = vec![vec![1.0, 1.0, 1.0], vec![1.0, 1.0, 2.0]];
-        assert!(eliminate(&mut against).is_none());
-        let mut unclear = vec![vec![1.0, 1.0, 1.0], vec![1.0, 1.0 + 1e-8, 1.0]];
-        assert!(eliminate(&mut unclear).is_none());
     }
 }

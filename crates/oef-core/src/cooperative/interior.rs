@@ -33,7 +33,7 @@ const EARLY: f64 = 1e-4;
 /// How near (relative to the root of complementarity) is near enough for that.
 const NEAR: f64 = 0.1;
 /// Slack of a pair that comes into play violated, relative to the root of complementarity.
-const ROOM: f64 = 0.1;
+pub(super) const ROOM: f64 = 0.1;
 /// Complementarity aimed at is at least this part of the primal residual.
 const BALANCE: f64 = 1e-3;
 /// Pairs that come into play per row and iteration at most.
@@ -44,6 +44,12 @@ const ADDED_MAX_THOROUGH: usize = 20;
 const SETTLED: f64 = 1e-9;
 /// What may be left where rounding has ended a path before its time: mostly the vertex is clear from there.
 const NEAR_THE_END: f64 = 1e-7;
+/// Complementarity half way, where the next solve may start, and what may be left there of the primal and of the dual
+/// equations.
+const HALF_WAY: f64 = 1e-3;
+const CENTRED: (f64, f64) = (1e-2, 1e-1);
+/// Steps to the middle of the constraints of a changed program.
+const CENTRING_MAX: usize = 4;
 /// A path that was nearer to its end by this factor is lost to rounding.
 const LOST: f64 = 0.01;
 
@@ -59,6 +65,8 @@ pub(super) struct Run {
     /// Every pair (envious, envied) that was ever in play, for a start with more care; nothing where
     /// that has been.
     met: Vec<(usize, usize)>,
+    /// Where the path was half way.
+    pub middle: Option<Point>,
 }
 
 impl Run {
@@ -78,6 +86,41 @@ pub(super) fn follow(data: &Data<'_>, start: Point, accuracy: f64, stop: &dyn Fn
         return run;
     }
     start_again(data, &run, accuracy, stop).unwrap_or(run)
+}
+
+/// Follows the path from where another one was half way.
+pub(super) fn resume(
+    data: &Data<'_>,
+    mut start: Point,
+    accuracy: f64,
+    stop: &dyn Fn() -> bool,
+) -> Run {
+    centre(data, &mut start, CENTRING_MAX);
+    let mut walk = Walk { met: Vec::new(), care: Care::Late };
+    let middle = Some(start.clone());
+    let run = walk.follow(data, start, accuracy, stop);
+    Run { middle, iterations: run.iterations + CENTRING_MAX, ..run }
+}
+
+/// Moves to the middle of the constraints half way along the path, in at most so many steps.
+pub(super) fn centre(data: &Data<'_>, point: &mut Point, steps_max: usize) {
+    for _ in 0..steps_max {
+        let mut rhs = Rhs::residuals(data, point);
+        let (primal, dual) = rhs.norms();
+        if primal < CENTRED.0 && dual < CENTRED.1 {
+            break;
+        }
+        let newton = Newton::new(data, point, HALF_WAY);
+        rhs.aim(point, HALF_WAY, None);
+        let mut full = newton.solve(data, point, &rhs);
+        let (primal, dual) = point.step_lengths(&full);
+        let (primal, dual) = correct(data, point, &newton, &mut full, HALF_WAY, primal, dual);
+        let (primal, dual) = ((TO_BOUNDARY * primal).min(1.0), (TO_BOUNDARY * dual).min(1.0));
+        if !point.mu_after(&full, primal, dual).is_finite() {
+            break;
+        }
+        point.advance(&full, primal, dual);
+    }
 }
 
 /// Follows the path again where its first end is not the optimum; `None` if that gets no nearer.
@@ -123,6 +166,8 @@ pub(super) fn start_again(
 enum Care {
     /// A few at a time, and those that the path has left behind are dropped.
     Quick,
+    /// The same, but none before those at hand have brought the path near its end.
+    Late,
     /// A few at a time, and all of them stay.
     Steady,
     /// Many at a time, and all of them stay.
@@ -148,6 +193,7 @@ impl Walk {
         let mut left_over = DualResiduals::default();
         let mut stuck = 0;
         let mut iterations = 0;
+        let mut middle = None;
         // The nearest point since the pairs have settled: then rounding may take over before the end.
         let mut nearest: Option<(f64, Point, DualResiduals)> = None;
         let left = loop {
@@ -155,6 +201,9 @@ impl Walk {
             let residuals = Rhs::residuals(data, &point);
             let (primal, dual) = residuals.norms();
             let left = mu + primal;
+            if mu < HALF_WAY && middle.is_none() {
+                middle = Some(point.clone());
+            }
             let arrived = mu < accuracy && primal < 1e-9 && dual < 1e-7;
             if mu < SETTLED && !nearest.as_ref().is_some_and(|nearest| nearest.0 <= left) {
                 nearest = Some((left, point.clone(), left_over.clone()));
@@ -177,7 +226,7 @@ impl Walk {
         let last = (left, point, left_over);
         let nearest = nearest.filter(|nearest| nearest.0 < left);
         let (left, point, residuals) = nearest.unwrap_or(last);
-        Run { point, iterations, residuals, left, met: Vec::new() }
+        Run { point, iterations, residuals, left, met: Vec::new(), middle }
     }
 
     /// Envy between pairs that came too late to be noticed: they count as met. Returns the greatest.
@@ -254,7 +303,7 @@ fn correct(
 fn adapt_pairs(data: &Data<'_>, point: &mut Point, walk: &mut Walk) {
     let n = data.n;
     let mu = point.mu();
-    if mu < SETTLED {
+    if mu < SETTLED || (walk.care == Care::Late && mu > EARLY) {
         return;
     }
     let asked = point.comparisons(data);
@@ -279,12 +328,12 @@ fn adapt_pairs(data: &Data<'_>, point: &mut Point, walk: &mut Walk) {
         }
         worst.sort_by(|a, b| a.0.total_cmp(&b.0));
         added.extend(worst.iter().take(most).map(|&(slack, i)| {
-            let s = slack.max(room);
+            let s = if walk.care == Care::Late { slack.abs().max(room) } else { slack.max(room) };
             (l, i, s, mu / s)
         }));
     }
     walk.met.extend(added.iter().map(|&(l, i, _, _)| (l, i)));
-    let stay = mu > 1e-2 || walk.care != Care::Quick;
+    let stay = mu > 1e-2 || matches!(walk.care, Care::Steady | Care::Thorough);
     let keep = |s: f64, z: f64| stay || z > 1e-3 * s;
     point.pairs.rebuild(n, keep, &added);
 }

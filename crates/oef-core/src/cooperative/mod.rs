@@ -13,21 +13,24 @@
 //! constraints and about `1.7 n` of them bind. They are added as they are violated. The answer is canonical: among the
 //! optima the one whose throughputs over equal split are lexicographically greatest.
 
+mod checkpoint;
 mod data;
 mod dual_residuals;
 mod envy_program;
 mod face;
-mod groups;
 mod interior;
 mod lanes;
+mod members;
 mod menu;
 mod multipliers;
 mod newton;
 mod pairs;
 mod point;
 mod proof;
+mod ratios;
 mod rhs;
 mod rows;
+mod shared_bundles;
 #[cfg(test)]
 mod tests;
 mod vertex;
@@ -36,6 +39,7 @@ mod warm_start;
 use crate::OPTIMALITY_TOLERANCE;
 use crate::allocation::Allocation;
 use crate::instance::Instance;
+use checkpoint::Checkpoint;
 use data::Data;
 use envy_program::EnvyProgram;
 use interior::Run;
@@ -47,6 +51,7 @@ use warm_start::Kept;
 
 /// In the report: what was done.
 const WARM_START: &str = "parametric simplex from the last vertex, proven group by group";
+const HALF_WAY: &str = "interior point from half way along the last path";
 const FROM_PATH: &str = "interior point, then simplex with envy rows on demand";
 const SIMPLEX: &str = "simplex with envy rows on demand";
 const UNFINISHED: &str = "interior point, not finished";
@@ -63,11 +68,15 @@ const NEARLY_EXACT: f64 = 1e-10;
 /// Pivots per solve from the end of the path, which usually needs none, after which the proof by
 /// groups has a try.
 const PATIENCE: usize = 50;
+/// Free entries of a face for which the program is small.
+const FREE_MAX: usize = 200;
 /// Pivots times rows that one attempt at a vertex may take, less than a second: where ties make the
 /// simplex go round, the answer at hand with its proven gap is better than one after minutes.
 const PIVOT_WORK: usize = 600_000;
 /// Rows up to which every row can have its own bundle in the simplex within seconds.
 const OWN_BUNDLES_MAX: usize = 120;
+/// Rows with demands from which on an interior path from half way is faster than a simplex from the last vertex.
+const HALF_WAY_LEAST: usize = 60;
 /// Nearest rows whose envy is looked at from the start.
 const NEIGHBOURS: usize = 8;
 
@@ -157,8 +166,32 @@ struct Search<'a> {
 impl Search<'_> {
     /// From the answer of the last solve.
     fn warm_start(&self, kept: &Kept) -> Option<Answer> {
+        if self.goes_half_way() {
+            return self.go_on_half_way(kept);
+        }
         let found = warm_start::from_last(kept, self.instance, self.rows, self.stop)?;
         Some(Answer { method: WARM_START, ..found })
+    }
+
+    /// Whether the next solve starts half way along the path of this one.
+    fn goes_half_way(&self) -> bool {
+        self.rows.is_limited() && self.rows.n >= HALF_WAY_LEAST
+    }
+
+    /// Along an interior path that starts half way along the last one.
+    fn go_on_half_way(&self, kept: &Kept) -> Option<Answer> {
+        let start = kept.checkpoint.as_ref()?.start(self.data, &kept.compare(self.instance)?.from);
+        let run = interior::resume(self.data, start, ACCURACY, self.stop);
+        if !run.has_arrived() {
+            return None;
+        }
+        let found = self.end_of_path(&run, self.bound(&run)).filter(Answer::is_optimal)?;
+        let mut answer =
+            Answer { method: HALF_WAY, pivots: found.pivots + run.iterations, ..found };
+        if let Some(kept) = &mut answer.kept {
+            kept.checkpoint = Checkpoint::new(self.data, &run, true);
+        }
+        Some(answer)
     }
 
     /// Along an interior path, and from its end to a vertex.
@@ -186,6 +219,9 @@ impl Search<'_> {
             answer = answer.or_better(self.simplex_alone(PIVOT_WORK / self.rows.n));
         }
         answer.pivots += run.iterations;
+        if let Some(kept) = answer.kept.as_mut().filter(|_| self.goes_half_way()) {
+            kept.checkpoint = Checkpoint::new(self.data, &run, false);
+        }
         answer
     }
 
@@ -198,22 +234,24 @@ impl Search<'_> {
         }
     }
 
-    /// The answer at the end of a path: the vertex there, if it is near; else the canonical point of the
-    /// face there; else a vertex that is proven group by group.
+    /// The answer at the end of a path: the point that its equations leave, if that is one; else the vertex there, if it
+    /// is near; else the canonical point of the face there; else a vertex that is proven group by group.
     fn end_of_path(&self, run: &Run, bound: f64) -> Option<Answer> {
         if (self.stop)() {
             return None;
         }
-        let near = self.near_vertex(run, SAME[0], bound, PATIENCE);
-        let near = near.filter(|answer| answer.canonical && answer.gap <= NEARLY_EXACT);
-        let on_face = || self.on_face(run, bound).filter(Answer::is_optimal);
+        let on_face = |free_max| self.on_face(run, bound, free_max).filter(Answer::is_optimal);
+        let near = || {
+            let near = self.near_vertex(run, SAME[0], bound, PATIENCE);
+            near.filter(|answer| answer.canonical && answer.gap <= NEARLY_EXACT)
+        };
         let by_groups = || warm_start::from_path(self.instance, self.rows, &run.point, self.stop);
-        near.or_else(on_face).or_else(by_groups)
+        on_face(0).or_else(near).or_else(|| on_face(FREE_MAX)).or_else(by_groups)
     }
 
     /// The canonical point of the face at the end of the path.
-    fn on_face(&self, run: &Run, bound: f64) -> Option<Answer> {
-        let found = face::canonical(self.rows, &run.point, self.stop)?;
+    fn on_face(&self, run: &Run, bound: f64, free_max: usize) -> Option<Answer> {
+        let found = face::canonical(self.rows, &run.point, free_max, self.stop)?;
         let multipliers = Multipliers::tight(&run.point);
         let kept = Kept::new(self.instance, found.vertex, found.bundles, multipliers);
         let price = run.point.p.iter().map(|p| p.max(0.0)).collect();
@@ -224,7 +262,7 @@ impl Search<'_> {
 
     /// The vertex with shared bundles near the end of the path.
     fn near_vertex(&self, run: &Run, same: f64, bound: f64, patience: usize) -> Option<Answer> {
-        let vertex = Vertex::near(self.rows, &run.point, same);
+        let vertex = Vertex::near(self.rows, &run.point, same, 1.0);
         let program = EnvyProgram::resume(self.rows, &vertex, self.rows.n);
         let program = program.with_patience(patience).with_limit(PIVOT_WORK / self.rows.n);
         self.finish(program, Some((bound, run)))
@@ -254,7 +292,7 @@ impl Search<'_> {
         if self.rows.n > OWN_BUNDLES_MAX || (self.stop)() {
             return None;
         }
-        let vertex = Vertex::near(self.rows, &run.point, 0.0);
+        let vertex = Vertex::near(self.rows, &run.point, 0.0, 1.0);
         let program = EnvyProgram::resume(self.rows, &vertex, self.rows.n);
         self.finish(program.with_limit(PIVOT_WORK / self.rows.n), None)
     }

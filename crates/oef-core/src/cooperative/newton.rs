@@ -15,8 +15,10 @@
 
 use super::data::Data;
 use super::lanes::{self, LANES, Lane, packed, row};
+use super::members::Members;
 use super::pairs::Pairs;
 use super::point::Point;
+use super::ratios::Ratios;
 use super::rhs::Rhs;
 use crate::linalg::{Cholesky, add_outer_product};
 use ndarray::Array2;
@@ -43,74 +45,6 @@ pub(super) struct Newton {
     /// The factor of `E`, the same in every lane.
     price: Vec<Lane>,
     utilities: Cholesky,
-}
-
-/// Reciprocals of the primal variables, and the multipliers over them.
-struct Ratios {
-    per_y: Vec<f64>,
-    per_a: Vec<f64>,
-    per_s: Vec<f64>,
-    /// Nothing where there is no cap.
-    per_r: Vec<f64>,
-    own: Vec<f64>,
-    envy: Vec<f64>,
-    cap: Vec<f64>,
-}
-
-/// The rows that look at each bundle: its own, then the envious ones, in groups of [`LANES`].
-struct Members {
-    /// Where the groups of bundle `i` begin.
-    start: Vec<usize>,
-    /// The rows; places that are left over in a group have the row after the last.
-    who: Vec<[usize; LANES]>,
-}
-
-impl Members {
-    fn new(n: usize, pairs: &Pairs) -> Self {
-        let mut members = Members { start: vec![0], who: Vec::new() };
-        for i in 0..n {
-            let mut group = [n; LANES];
-            group[0] = i;
-            let mut filled = 1;
-            for &l in &pairs.envious[pairs.range(i)] {
-                if filled == LANES {
-                    members.who.push(std::mem::replace(&mut group, [n; LANES]));
-                    filled = 0;
-                }
-                group[filled] = l;
-                filled += 1;
-            }
-            members.who.push(group);
-            members.start.push(members.who.len());
-        }
-        members
-    }
-
-    fn range(&self, i: usize) -> std::ops::Range<usize> {
-        self.start[i]..self.start[i + 1]
-    }
-}
-
-impl Ratios {
-    fn new(data: &Data<'_>, point: &Point) -> Self {
-        let per = |x: &[f64]| -> Vec<f64> { x.iter().map(|x| 1.0 / x).collect() };
-        let ratio = |m: &[f64], x: &[f64]| m.iter().zip(x).map(|(m, x)| m / x).collect();
-        let mut per_y = per(&point.y);
-        for (i, row) in per_y.chunks_exact_mut(data.k).enumerate() {
-            data.mask(i, row);
-        }
-        Ratios {
-            per_y,
-            per_a: per(&point.a),
-            per_s: per(&point.pairs.s),
-            per_r: (0..data.n)
-                .map(|l| if data.is_capped(l) { 1.0 / point.r[l] } else { 0.0 })
-                .collect(),
-            own: ratio(&point.alpha, &point.a),
-            envy: ratio(&point.pairs.z, &point.pairs.s),
-            cap: ratio(&point.lambda, &point.r),
-        }
-    }
 }
 
 impl Newton {

@@ -35,8 +35,9 @@ pub(super) struct Weak {
 
 impl Vertex {
     /// Near the end of an interior path: rows with the same bundle there share one, the pairs that are
-    /// tight or nearly so are in, and the basis is the one that the path points to.
-    pub fn near(rows: &Rows, point: &Point, same: f64) -> Vertex {
+    /// tight or nearly so are in, and the basis is the one that the path points to. What is zero or tight must be so
+    /// by the factor `clear`.
+    pub fn near(rows: &Rows, point: &Point, same: f64, clear: f64) -> Vertex {
         let k = rows.k;
         let bundle_of = clusters(rows, &point.y, same);
         let mut pairs: Vec<(usize, usize, bool)> = Vec::new();
@@ -51,20 +52,20 @@ impl Vertex {
                     if at == pairs.len() {
                         pairs.push((l, b, true));
                     }
-                    pairs[at].2 &= s > z;
+                    pairs[at].2 &= clear * s > z;
                 }
             }
         }
         let bundles = bundle_of.iter().max().map_or(0, |b| b + 1);
         let mut held = vec![false; bundles * k];
         for e in 0..rows.n * k {
-            held[bundle_of[e / k] * k + e % k] |= point.y[e] > point.v[e];
+            held[bundle_of[e / k] * k + e % k] |= clear * point.y[e] > point.v[e];
         }
         let held = (0..held.len()).filter(|&e| held[e]).map(|e| (e / k, e % k)).collect();
         let idle = (0..k).filter(|&j| point.c[j] > point.p[j] * rows.n as f64).collect();
         let mut loose = vec![true; bundles];
         for l in 0..rows.n {
-            loose[bundle_of[l]] &= point.r[l] > point.lambda[l];
+            loose[bundle_of[l]] &= clear * point.r[l] > point.lambda[l];
         }
         let loose = (0..bundles).filter(|&b| loose[b]).collect();
         Vertex { bundle_of, held, pairs, idle, loose, weak: Weak::default() }

@@ -4,17 +4,18 @@
 //! bundles hold, which pairs are tight. So the program with shared bundles is solved from the last
 //! vertex, along a path on which a newcomer's claim grows from nothing and that of a row that has left
 //! is let go. Then every group of rows with the same bundle must be proven to want no other (see
-//! [`super::proof`]), starting from the last multipliers. Groups that cannot be proven are split in
+//! [`super::proof`]), starting from the last multipliers. SharedBundles that cannot be proven are split in
 //! the direction that the failed proof shows, until all of them can. The answer counts only if the
 //! multipliers prove it over all pairs, and if they show that in every optimum the same rows share
 //! bundles; else it is for the cold solve to find.
 
+use super::checkpoint::Checkpoint;
 use super::data::Data;
 use super::envy_program::EnvyProgram;
-use super::groups::{Drafts, GroupProofs, Groups};
 use super::multipliers::Multipliers;
 use super::point::Point;
 use super::rows::Rows;
+use super::shared_bundles::{Drafts, SharedBundles, SharingProofs};
 use super::vertex::Vertex;
 use super::{Answer, EXACT, FROM_PATH};
 use crate::ids::TypeId;
@@ -46,11 +47,13 @@ pub(super) struct Kept {
     /// The distinct bundles of the vertex.
     bundles: Vec<f64>,
     multipliers: Multipliers,
+    /// Where a path for rows with demands starts.
+    pub checkpoint: Option<Checkpoint>,
 }
 
 /// Where the rows of an instance stood in the last one, and which rows of that have left.
-struct Moves {
-    from: Vec<Option<usize>>,
+pub(super) struct Moves {
+    pub from: Vec<Option<usize>>,
     gone: Vec<usize>,
 }
 
@@ -93,12 +96,12 @@ impl Kept {
         multipliers: Multipliers,
     ) -> Self {
         let (types, speedup) = (instance.types.clone(), instance.speedup.clone());
-        Kept { types, speedup, vertex, bundles, multipliers }
+        Kept { types, speedup, vertex, bundles, multipliers, checkpoint: None }
     }
 
     /// Tells rows by their profiles, and those with equal ones by the order of their demands; `None` if too much has
     /// changed.
-    fn compare(&self, instance: &Instance) -> Option<Moves> {
+    pub fn compare(&self, instance: &Instance) -> Option<Moves> {
         let k = instance.width();
         if self.types != instance.types {
             return None;
@@ -211,7 +214,7 @@ pub(super) fn from_path(
     stop: &dyn Fn() -> bool,
 ) -> Option<Answer> {
     let last = LastMultipliers::new(&Multipliers::tight(point), |l| l, rows.n);
-    let vertex = Vertex::near(rows, point, NEARLY_SAME);
+    let vertex = Vertex::near(rows, point, NEARLY_SAME, 1.0);
     let start = Start { extended: rows.clone(), vertex, last };
     settle(instance, rows, start, 2 * (PIVOTS_LEAST + PIVOTS_PER_ROW * rows.n), stop)
 }
@@ -231,7 +234,7 @@ fn settle(
         let mut program = EnvyProgram::resume(&extended, &vertex, rows.n);
         program.approach(left, stop).ok()?;
         let mut seen = Seen::at(&mut program, &data, &mut last, &mut drafts);
-        if !matches!(seen.proofs, GroupProofs::Split(..)) {
+        if !matches!(seen.proofs, SharingProofs::Split(..)) {
             // Only the last vertex need be exact; mostly it is the one that was proven.
             let near = program.pivots();
             program.arrive(left, stop).ok()?;
@@ -243,8 +246,8 @@ fn settle(
         vertex = program.vertex();
         let Seen { y, groups, proofs } = seen;
         match proofs {
-            GroupProofs::Open => return None,
-            GroupProofs::Split(label, proven) => {
+            SharingProofs::Open => return None,
+            SharingProofs::Split(label, proven) => {
                 vertex = vertex.regrouped(&label);
                 extended = rows.clone();
                 last.envy.truncate(rows.n);
@@ -252,7 +255,7 @@ fn settle(
                 proven.iter().for_each(|e| last.envy[e.envied].clear());
                 proven.iter().for_each(|e| last.envy[e.envied].push((e.envious, e.z)));
             }
-            GroupProofs::Proven(multipliers) => {
+            SharingProofs::Proven(multipliers) => {
                 let bound = multipliers.bound(&data);
                 if ((bound - rows.total(&y)) / bound).abs() > EXACT {
                     return None;
@@ -283,8 +286,8 @@ fn settle(
 /// A vertex with its bundles shared as they are, and what became of its proof.
 struct Seen {
     y: Vec<f64>,
-    groups: Groups,
-    proofs: GroupProofs,
+    groups: SharedBundles,
+    proofs: SharingProofs,
 }
 
 impl Seen {
@@ -297,14 +300,14 @@ impl Seen {
         let mut y = program.bundles();
         y.truncate(data.n * data.k);
         let multipliers = program.multipliers(data.n);
-        let groups = Groups::new(data, &y, &program.vertex(), &multipliers, last);
+        let groups = SharedBundles::new(data, &y, &program.vertex(), &multipliers, last);
         let proofs = groups.prove(data, &y, &multipliers.price, last, drafts);
         Seen { y, groups, proofs }
     }
 
     /// Whether the proof leaves no gap.
     fn is_exact(&self, data: &Data<'_>) -> bool {
-        let GroupProofs::Proven(multipliers) = &self.proofs else { return false };
+        let SharingProofs::Proven(multipliers) = &self.proofs else { return false };
         let bound = multipliers.bound(data);
         ((bound - data.rows.total(&self.y)) / bound).abs() <= EXACT
     }

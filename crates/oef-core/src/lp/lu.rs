@@ -12,7 +12,7 @@ const SINGULAR: f64 = 1e-13;
 
 /// `B = L U` up to permutations of rows and columns.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lu {
+pub(crate) struct Lu {
     /// Per step: the row that was pivoted.
     pivot_row: Vec<usize>,
     /// Per step: the basis position (column) that was pivoted.
@@ -86,7 +86,7 @@ impl Columns {
 
 /// What a factorisation could not use: columns that depend on others, and rows left without a pivot.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Deficiency {
+pub(crate) struct Deficiency {
     pub columns: Vec<usize>,
     pub rows: Vec<usize>,
 }
@@ -175,6 +175,11 @@ impl Lu {
         self.pivot_row.push(row);
         self.pivot_col.push(position);
         self.diagonal.push(pivot);
+    }
+
+    /// The least pivot.
+    pub fn least_pivot(&self) -> f64 {
+        self.diagonal.iter().fold(f64::INFINITY, |m, d| m.min(d.abs()))
     }
 
     /// Solves `B x = a`: `a` by row on entry, `x` by basis position on exit.

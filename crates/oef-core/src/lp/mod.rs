@@ -13,5 +13,6 @@ mod scaling;
 mod simplex;
 
 pub(crate) use leximin::{Guess, Level, leximin, leximin_watched};
+pub(crate) use lu::Lu;
 pub(crate) use program::Program;
 pub(crate) use simplex::{LpError, Simplex};

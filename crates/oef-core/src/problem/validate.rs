@@ -243,10 +243,11 @@ impl Checker<'_> {
             }
         }
         if !throughput.iter().any(|&thr| thr > 0.0) {
-            let message = if entries.is_empty() {
-                format!("{who} has no throughputs")
-            } else {
-                format!("{who} can run on no gpu type: every throughput is 0")
+            let is_zero = entries.iter().all(|(_, value)| *value == 0.0);
+            let message = match (entries.is_empty(), is_zero) {
+                (true, _) => format!("{who} has no throughputs"),
+                (false, true) => format!("{who} can run on no gpu type: every throughput is 0"),
+                (false, false) => format!("{who} has no throughput above 0 on any gpu type here"),
             };
             let hint = "give it a throughput above 0 on at least one gpu type";
             self.wrong(Field::WorkloadThroughput(t, w), message, hint);

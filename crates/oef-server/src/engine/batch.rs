@@ -68,7 +68,8 @@ impl Engine {
         let mut staged = Staged::default();
         let results: Vec<Result<(), Rejection>> =
             batch.records.into_iter().map(|record| self.stage(record, &mut staged)).collect();
-        let at = self.world.sched.now();
+        let last = staged.records.last().map(|record| record.at);
+        let at = last.unwrap_or_default().max(self.world.sched.now());
         let began = Instant::now();
         while let Some(change) = self.world.decide() {
             if let Err(rejection) = self.stage(Record { at, change }, &mut staged) {

@@ -51,7 +51,10 @@ fn job(why: &Why, now: Timestamp) -> String {
 fn tenant(why: &TenantWhy) -> String {
     let mut out = String::new();
     let name = format!("tenant {}", safe(&why.tenant));
-    let _ = writeln!(out, "{}: {}", name.bold(), safe_lines(&why.sentence));
+    // The sentence begins with the name, which is shown already.
+    let said = why.sentence.strip_prefix(&why.tenant);
+    let said = said.map_or_else(|| format!(": {}", why.sentence), String::from);
+    let _ = writeln!(out, "{}{}", name.bold(), safe_lines(&said));
     details(&mut out, &why.details);
     out
 }

@@ -14,7 +14,7 @@ const SAME: f64 = 1e-9;
 const SAME_DIRECTION: f64 = 0.003;
 
 /// The rows with the same bundle at a vertex, and what the program says about each group of them.
-pub(super) struct Groups {
+pub(super) struct SharedBundles {
     pub of: Vec<usize>,
     pub members: Vec<Vec<usize>>,
     /// Rows that compare with its bundle, with their multiplier, by group: rows outside, and members with a threshold.
@@ -26,7 +26,7 @@ pub(super) struct Groups {
 }
 
 /// What became of the proofs for all groups.
-pub(super) enum GroupProofs {
+pub(super) enum SharingProofs {
     /// Multipliers for all rows.
     Proven(Multipliers),
     /// Whether the same rows share bundles in every optimum is not known.
@@ -50,8 +50,8 @@ impl Drafts {
     }
 }
 
-impl Groups {
-    /// Groups the rows by their bundles `y`. Multipliers within a group are added to `last`: they are
+impl SharedBundles {
+    /// SharedBundles the rows by their bundles `y`. Multipliers within a group are added to `last`: they are
     /// where its proof starts from.
     pub fn new(
         data: &Data<'_>,
@@ -84,7 +84,7 @@ impl Groups {
             }
         }
         let outside = outside.into_iter().map(|list| list.into_iter().collect()).collect();
-        Groups { of, members, outside, cap: cap_of, alpha }
+        SharedBundles { of, members, outside, cap: cap_of, alpha }
     }
 
     /// Proves group by group, from the drafts of the last proofs.
@@ -95,7 +95,7 @@ impl Groups {
         price: &[f64],
         last: &LastMultipliers,
         drafts: &mut Drafts,
-    ) -> GroupProofs {
+    ) -> SharingProofs {
         let (mut proof, mut label) = (Multipliers::of_envy(Vec::new(), data.n), self.of.clone());
         let mut labels = self.members.len();
         let groups = self.described(data, y, last);
@@ -113,7 +113,7 @@ impl Groups {
         if !whole {
             attempts.iter().for_each(|(_, attempt)| attempt.add_multipliers(&mut proof));
             drafts.keep(attempts.into_iter().map(|(_, attempt)| attempt));
-            return GroupProofs::Split(label, proof.envy);
+            return SharingProofs::Split(label, proof.envy);
         }
         let mut open = false;
         for (group, attempt) in &mut attempts {
@@ -135,9 +135,9 @@ impl Groups {
             }
         }
         match (whole, open) {
-            (false, _) => GroupProofs::Split(label, proof.envy),
-            (true, true) => GroupProofs::Open,
-            (true, false) => GroupProofs::Proven(proof),
+            (false, _) => SharingProofs::Split(label, proof.envy),
+            (true, true) => SharingProofs::Open,
+            (true, false) => SharingProofs::Proven(proof),
         }
     }
 
