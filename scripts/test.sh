@@ -82,6 +82,8 @@ cargo fmt --all --check
 
 step "lints"
 cargo clippy --workspace --all-targets --quiet -- -D warnings
+echo "without the feature lab"
+cargo clippy -p oef-cli --no-default-features --quiet -- -D warnings
 
 step "tests, and the examples of the documentation"
 cargo test --workspace 2>&1 | tee "$log"

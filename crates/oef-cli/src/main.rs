@@ -3,28 +3,13 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod args_bench_daemon;
-mod args_bench_sim;
-mod args_cluster;
-mod args_daemon;
-mod args_generate;
-mod args_jobs;
-mod args_simulate;
-mod args_tenants;
-mod bench;
 mod commands;
-mod exit;
-mod failure;
 mod input;
 mod output;
-mod printer;
-mod progress;
 
-use args::{BenchCommand, Cli, Command};
+use args::{Cli, Command};
 use clap::Parser as _;
-use exit::Exit;
-use failure::{Complaint, Failure};
-use printer::Printer;
+use oef_terminal::{Complaint, Exit, Failure, Printer};
 use std::io;
 use std::process::ExitCode;
 
@@ -57,18 +42,11 @@ fn run(command: &Command, printer: &Printer) -> Result<Exit, Failure> {
         Command::Job(command) => commands::client::dispatch::job(command, printer),
         Command::Tenants(command) => commands::client::dispatch::tenants(command, printer),
         Command::Cluster(command) => commands::client::dispatch::cluster(command, printer),
-        Command::Share(args) => commands::share::run(args, printer),
-        Command::Compare(args) => commands::compare::run(args, printer),
-        Command::Explain(args) => commands::explain::run(args, printer),
-        Command::Whatif(args) => commands::whatif::run(args, printer),
-        Command::Lie(args) => commands::lie::run(args, printer),
-        Command::Reproduce(args) => commands::reproduce::run(args, printer),
-        Command::Mechanisms(args) => commands::mechanisms::run(args, printer),
+        Command::Problem(command) => commands::problem::dispatch::problem(command, printer),
         Command::Simulate(args) => commands::simulate::run(args, printer),
         Command::Generate(command) => commands::generate::run(command, printer),
-        Command::Bench(BenchCommand::Shares(args)) => bench::run(args, printer),
-        Command::Bench(BenchCommand::Sim(args)) => bench::sim::run(args, printer),
-        Command::Bench(BenchCommand::Daemon(args)) => bench::daemon::run(args, printer),
+        #[cfg(feature = "lab")]
+        Command::Lab(command) => oef_lab::run(command, printer),
         Command::Completions { shell } => commands::manual::completions(*shell, printer),
         Command::Man { dir } => commands::manual::man(dir.as_deref(), printer),
     }

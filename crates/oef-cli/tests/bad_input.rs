@@ -186,7 +186,7 @@ fn a_file_of_100_megabytes_is_refused_unread() {
     let path = dir.join("big.json");
     let file = std::fs::File::create(&path).expect("a file");
     file.set_len(100_000_000).expect("a sparse file");
-    oef(&["share", &path.display().to_string()]).fails(2, &["big.json", "95 MiB", "64 MiB"]);
+    oef(&["share", &path.display().to_string()]).fails(2, &["big.json", "95.4 MiB", "64 MiB"]);
 }
 
 #[test]

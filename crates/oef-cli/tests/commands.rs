@@ -183,19 +183,3 @@ fn mechanisms_are_listed() {
     let json = oef(&["mechanisms", "--json"]).json();
     assert_eq!(json.as_array().map(Vec::len), Some(8));
 }
-
-#[test]
-fn the_benchmark_measures_and_compares() {
-    let json =
-        oef(&["bench", "shares", "--cases", "cooperative-50", "--repeat", "1", "--json"]).json();
-    let case = &json["cases"][0];
-    assert_eq!(case["case"], "cooperative-50");
-    assert_eq!(case["tenants"], 50);
-    assert_eq!(case["status"], "optimal");
-    let reference = &case["references"][0];
-    assert!(reference["difference"].as_f64().is_some_and(|d| d < 1e-6), "{reference}");
-    oef(&["bench", "shares", "--cases", "nothing"]).fails(2, &["--cases", "cooperative-50"]);
-    let none =
-        ["bench", "shares", "--cases", "cooperative-50", "--with-prototype", "--prototype", "none"];
-    oef(&none).fails(2, &["no run.py"]);
-}

@@ -101,18 +101,27 @@ pub fn si(value: f64) -> String {
     scientific(value)
 }
 
+/// An amount of memory or disk: `12.3 MiB`.
+pub fn bytes(count: u64) -> String {
+    const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
+    let mut scaled = count as f64;
+    let mut units = UNITS.iter();
+    let mut unit = units.next().unwrap_or(&"B");
+    while scaled >= 1024.0
+        && let Some(larger) = units.next()
+    {
+        scaled /= 1024.0;
+        unit = larger;
+    }
+    format!("{} {unit}", number(scaled))
+}
+
 /// A part of one in per cent: `12.3 %`.
 pub fn percent(fraction: f64) -> String {
     if !fraction.is_finite() {
         return MISSING.into();
     }
     format!("{} %", number(fraction * 100.0))
-}
-
-/// A change in per cent, with its sign: `+12.3 %`.
-pub fn signed_percent(fraction: f64) -> String {
-    let sign = if fraction > 0.0 && fraction.is_finite() { "+" } else { "" };
-    format!("{sign}{}", percent(fraction))
 }
 
 /// A duration in seconds, with three significant digits in the unit that fits: `90 s`, `1.5 h`, `12.3 d`.
@@ -278,8 +287,8 @@ mod tests {
         assert_eq!(Unit::from("jobs/h").show_bare(12.0), "12");
         assert_eq!(Unit::Fraction.show(0.17), "17 %");
         assert_eq!(Unit::Seconds.show(f64::NAN), "–");
-        assert_eq!(signed_percent(0.2), "+20 %");
-        assert_eq!(signed_percent(-0.2), "-20 %");
+        assert_eq!(bytes(1_500), "1.46 KiB");
+        assert_eq!(bytes(2_147_483_648), "2 GiB");
         assert_eq!(si(1_234.0), "1.23 k");
     }
 }

@@ -1,4 +1,4 @@
-//! Tables, CSV, SVG charts and one self-contained HTML report, as pure functions of their data.
+//! Tables, SVG charts and one self-contained HTML report, as pure functions of their data.
 //!
 //! The crate knows nothing of scheduling: it is told names and numbers. It does no I/O and cannot fail: data that
 //! cannot be shown is left out and the caption says so, and the same data gives the same bytes.
@@ -34,7 +34,6 @@
 #![forbid(unsafe_code)]
 
 pub mod chart;
-pub mod csv;
 mod escape;
 pub mod format;
 pub mod html;

@@ -4,9 +4,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "golden files are read, and written on request")]
 
-use oef_report::chart::{
-    Axis, Bar, Bars, Cdf, Chart, HeatMap, LineChart, Row, Scatter, Series, Timeline,
-};
+use oef_report::chart::{Axis, Bar, Bars, Cdf, Chart, HeatMap, LineChart, Row, Series, Timeline};
 use std::path::Path;
 
 /// Compares the picture without its style, which is the same for all.
@@ -69,17 +67,6 @@ fn heat_map() {
         .values(vec![vec![1.0, 0.8], vec![1.1]])
         .diverging(1.0);
     check("heat_map.svg", &chart);
-}
-
-#[test]
-fn scatter() {
-    let chart = Scatter::new("Shares", "Two clouds")
-        .x(Axis::new("promised").unit("GPUs"))
-        .y(Axis::new("delivered").unit("GPUs"))
-        .diagonal("equal")
-        .series(Series::new("a", vec![(1.0, 1.1), (2.0, 1.9)]))
-        .series(Series::new("b", vec![(3.0, 3.0)]));
-    check("scatter.svg", &chart);
 }
 
 #[test]

@@ -9,7 +9,6 @@
 #![forbid(unsafe_code)]
 
 pub mod engine;
-pub mod experiment;
 pub mod generate;
 pub mod input;
 pub mod world;

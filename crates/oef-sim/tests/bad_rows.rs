@@ -202,7 +202,7 @@ fn cluster_files() {
             "{\"node\": [\n{\"gpu_type\": \"a\", \"gpus\": 4},\n{\"gpu_type\": \"a\",\n \"gpu\": 4}]}",
             "c.toml:4: node[2].gpu: is not a field of this table (did you mean `gpus`?)",
         ),
-        ("{\"node\": [", "c.toml:1: not the JSON that is expected: EOF while parsing a list"),
+        ("{\"node\": [", "c.toml:1: not JSON: unterminated array"),
     ] {
         check(cluster(text), &[expected]);
     }

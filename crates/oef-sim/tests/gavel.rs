@@ -76,15 +76,15 @@ fn bad_throughputs_have_their_place() {
         ("{\"v100\": {\n\"('A3C', 1)\": {\"x\": 1}}}", "g:2: ('A3C', 1): has no figure `null`"),
         (
             "{\"v100\": {\n\n\"('A3C', 1)\": {\"null\": -1}}}",
-            "g:3: ('A3C', 1): \"-1\" is not a throughput",
+            "g:3: ('A3C', 1): the number -1 is not a throughput",
         ),
         ("{\"v100\": {\"('A3C', 1)\": [1]}}", "g:1: ('A3C', 1): is not a table of figures"),
         (
             "{\"v100\": {\"('A3C', 0)\": {\"null\": 1}}}",
             "g:1: ('A3C', 0): is not the name of a job",
         ),
-        ("{\"v100\": 3}", "g:1: not the JSON that is expected"),
-        ("{\"v100\": {", "g:1: not the JSON that is expected"),
+        ("{\"v100\": 3}", "g:1: v100: expected a table of jobs, found the number 3"),
+        ("{\"v100\": {", "g:1: not JSON: unterminated object"),
     ] {
         let error = read_profiles(Source::new("g", text), None, false).unwrap_err();
         assert!(error.to_string().starts_with(expected), "{error}");

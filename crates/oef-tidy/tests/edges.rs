@@ -14,16 +14,20 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("oef-executor", &["oef-sched"]),
     ("oef-api", &[]),
     ("oef-server", &["oef-api", "oef-core", "oef-sched", "oef-executor", "oef-report"]),
+    ("oef-terminal", &["oef-api", "oef-core", "oef-report", "oef-sim"]),
+    ("oef-lab", &["oef-api", "oef-core", "oef-report", "oef-sched", "oef-sim", "oef-terminal"]),
     (
         "oef-cli",
         &[
             "oef-api",
             "oef-core",
             "oef-executor",
+            "oef-lab",
             "oef-report",
             "oef-sched",
             "oef-server",
             "oef-sim",
+            "oef-terminal",
         ],
     ),
     ("oef-oracle", &["oef-core"]),
@@ -42,6 +46,7 @@ struct Dependency {
     to: String,
     is_inside: bool,
     is_for_tests: bool,
+    is_optional: bool,
 }
 
 #[test]
@@ -59,6 +64,17 @@ fn crates_depend_only_on_those_they_may() {
         let allowed = table.get(d.from.as_str()).is_some_and(|may| may.contains(&d.to.as_str()));
         assert!(allowed, "`{}` must not depend on `{}`", d.from, d.to);
         assert!(!FOR_TESTS_ONLY.contains(&d.to.as_str()), "`{}` is for tests only", d.to);
+    }
+}
+
+/// Whoever runs a cluster can build without what only judges OEF, and without the solver that it compares with.
+#[test]
+fn the_product_can_be_built_without_the_lab() {
+    let (_, dependencies) = workspace();
+    for d in dependencies.iter().filter(|d| !d.is_for_tests) {
+        let is_lab = d.to == "oef-lab" || d.to == "clarabel";
+        let may = d.from == "oef-lab" || FOR_TESTS_ONLY.contains(&d.from.as_str()) || d.is_optional;
+        assert!(!is_lab || may, "`{}` uses `{}` in every build", d.from, d.to);
     }
 }
 
@@ -95,6 +111,7 @@ fn workspace() -> (Vec<String>, Vec<Dependency>) {
                 to: name(dependency),
                 is_inside: crates.contains(&name(dependency)),
                 is_for_tests: dependency["kind"] == "dev",
+                is_optional: dependency["optional"] == true,
             });
         }
     }

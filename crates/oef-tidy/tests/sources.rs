@@ -73,6 +73,17 @@ fn the_oracle_uses_no_solver_of_the_core() {
     }
 }
 
+/// Debug tables were four fifths of the binary; without its symbols a backtrace would be a list of numbers.
+#[test]
+fn the_shipped_binary_has_symbols_and_no_debug_tables() {
+    let manifest = read(&root().join("Cargo.toml"));
+    let release = manifest.split("[profile.release]").nth(1).unwrap_or_default();
+    let release = release.split("\n[").next().unwrap_or_default();
+    for line in ["debug = false", "strip = \"debuginfo\""] {
+        assert!(release.lines().any(|found| found == line), "[profile.release] has no `{line}`");
+    }
+}
+
 #[test]
 fn files_fit_in_a_head() {
     for path in rust_files(&root().join("crates")) {

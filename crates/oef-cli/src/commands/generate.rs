@@ -1,18 +1,14 @@
 //! `oef generate`: traces, clusters and profiles from a seed.
 
-use crate::args_generate::{
+use crate::args::generate::{
     GenerateClusterArgs, GenerateCommand, GenerateProfilesArgs, GenerateTraceArgs, OutputArgs,
 };
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
-use crate::input::Source;
-use crate::output::file;
-use crate::printer::Printer;
 use oef_sim::generate::{
-    GenerateError, Load, ProfileSpec, TraceSpec, cluster, demo, measured_profiles, profiles, trace,
-    write_cluster, write_profiles, write_trace,
+    Load, ProfileSpec, TraceSpec, cluster, demo, measured_profiles, profiles, trace, write_cluster,
+    write_profiles, write_trace,
 };
 use oef_sim::input::{self, ProfileTable, Read, span_s};
+use oef_terminal::{Exit, Failure, Printer, Source, file};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -123,10 +119,4 @@ fn write(
         printer.note(&format!("written to {}", path.display()));
     }
     Ok(Exit::Done)
-}
-
-impl From<GenerateError> for Failure {
-    fn from(error: GenerateError) -> Self {
-        Complaint::new(error.to_string()).into()
-    }
 }

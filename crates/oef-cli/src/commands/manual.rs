@@ -1,11 +1,9 @@
 //! `oef completions` and `oef man`, both made from the command line's own description.
 
 use crate::args::Cli;
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
-use crate::printer::Printer;
 use clap::CommandFactory as _;
 use clap_complete::Shell;
+use oef_terminal::{Complaint, Exit, Failure, Printer};
 use std::path::Path;
 
 /// Writes completions for a shell to stdout.

@@ -3,8 +3,8 @@
 use super::Finding;
 use super::nearest;
 use super::places::{GpuPlaces, Places, TenantPlaces, WorkloadPlaces};
-use super::tree::{Node, Table, Value};
 use oef_core::{Field, GpuSpec, ProblemSpec, TenantSpec, WorkloadSpec};
+use oef_sim::input::tree::{Node, Table, Value};
 
 const TOP_FIELDS: [&str; 3] = ["reference", "gpu", "tenant"];
 const GPU_FIELDS: [&str; 2] = ["type", "count"];

@@ -1,6 +1,6 @@
 //! `--counts K80=8,P100=8`: how many GPUs there are of each type of a table.
 
-use crate::failure::Complaint;
+use oef_terminal::Complaint;
 
 /// One gpu type with its count, as given on the command line.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,9 +5,9 @@ use super::build::Built;
 use super::counts::Count;
 use super::nearest;
 use super::places::{GpuPlaces, Places, TenantPlaces, WorkloadPlaces};
-use crate::failure::Complaint;
 use csv::StringRecord;
 use oef_core::{Field, GpuSpec, ProblemSpec, TenantSpec};
+use oef_terminal::Complaint;
 use std::collections::BTreeMap;
 
 /// What a column is for.

@@ -1,6 +1,6 @@
 //! Which format a file is in.
 
-use super::source::Source;
+use oef_terminal::Source;
 
 /// A format of problem files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

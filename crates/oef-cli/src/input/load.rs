@@ -3,12 +3,11 @@
 use super::build::{self, Built};
 use super::counts::{self, Count};
 use super::format::Format;
-use super::lines::Lines;
-use super::source::Source;
-use super::{Finding, Parsed, csv, json, toml};
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
+use super::{Finding, csv};
 use oef_core::{InvalidProblem, Problem, ProblemSpec, TenantSpec};
+use oef_sim::input::Lines;
+use oef_sim::input::tree::{self, Table};
+use oef_terminal::{Complaint, Exit, Failure, Source};
 use std::path::Path;
 
 /// A problem and the description it came from.
@@ -27,7 +26,7 @@ pub fn load(path: &Path, counts: &[String]) -> Result<Loaded, Failure> {
     let counts = counts::parse(counts, "--counts").map_err(Failure::input)?;
     let built = match format {
         Format::Csv => csv::parse(&source.text, &counts, &source.label).map_err(Failure::input)?,
-        _ => tree(&source, format, &counts)?,
+        _ => tables(&source, format, &counts)?,
     };
     let (spec, problem) = check(built, &source)?;
     Ok(Loaded { spec, problem })
@@ -36,43 +35,35 @@ pub fn load(path: &Path, counts: &[String]) -> Result<Loaded, Failure> {
 /// Reads a file of tenants that join the cluster of `base`.
 pub fn load_tenants(path: &Path, base: &ProblemSpec) -> Result<Vec<TenantSpec>, Failure> {
     let source = Source::read(path)?;
-    let parsed = match Format::of(&source) {
-        Format::Csv => {
-            let complaint =
-                Complaint::new("tenants to add are read from TOML or JSON, not from CSV");
-            return Err(complaint.at(source.label).hint("write them as [[tenant]] tables").into());
-        }
-        Format::Json => json::parse(&source.text),
-        Format::Toml => toml::parse(&source.text),
-    };
-    let mut built = well_formed(parsed, &source).map(|p| build::tenants_only(&p.root))?;
+    let format = Format::of(&source);
+    if format == Format::Csv {
+        let complaint = Complaint::new("tenants to add are read from TOML or JSON, not from CSV");
+        return Err(complaint.at(source.label).hint("write them as [[tenant]] tables").into());
+    }
+    let mut built = build::tenants_only(&parse(&source, format)?);
     // The cluster they join is known to be right, so whatever is found is about the tenants.
     built.spec.gpus = base.gpus.clone();
     built.spec.reference = base.reference.clone();
     check(built, &source).map(|(spec, _)| spec.tenants)
 }
 
-fn tree(source: &Source, format: Format, counts: &[Count]) -> Result<Built, Failure> {
+fn tables(source: &Source, format: Format, counts: &[Count]) -> Result<Built, Failure> {
     if !counts.is_empty() {
         let complaint =
             Complaint::new("a problem file has its own counts, so --counts has no place here");
         let hint = "change `count` in the file, or use `oef whatif --add-gpu`";
         return Err(complaint.at(&source.label).hint(hint).into());
     }
-    let parsed = match format {
-        Format::Json => json::parse(&source.text),
-        _ => toml::parse(&source.text),
-    };
-    well_formed(parsed, source).map(|parsed| build::problem(&parsed.root))
+    Ok(build::problem(&parse(source, format)?))
 }
 
 /// The fields of a text that is not even well formed say nothing reliable.
-fn well_formed(parsed: Parsed, source: &Source) -> Result<Parsed, Failure> {
-    if parsed.findings.is_empty() {
-        Ok(parsed)
-    } else {
-        Err(complaints(parsed.findings, source, &[]))
-    }
+fn parse(source: &Source, format: Format) -> Result<Table, Failure> {
+    let parsed = match format {
+        Format::Json => tree::json(&source.text),
+        _ => tree::toml(&source.text),
+    };
+    parsed.map_err(|wrong| complaints(wrong.into_iter().map(Finding::from).collect(), source, &[]))
 }
 
 fn check(mut built: Built, source: &Source) -> Result<(ProblemSpec, Problem), Failure> {

@@ -4,19 +4,15 @@ mod build;
 mod counts;
 mod csv;
 mod format;
-mod json;
-pub mod lines;
 mod load;
 pub mod nearest;
 mod places;
-pub mod source;
-mod toml;
-mod tree;
 
 pub use counts::parse as parse_counts;
 pub use load::{Loaded, load, load_tenants};
 pub use nearest::hint;
-pub use source::Source;
+
+use oef_sim::input::tree::Wrong;
 
 /// One thing that is wrong with a file, by byte offset.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,9 +34,8 @@ impl Finding {
     }
 }
 
-/// A tree with what is wrong with the text it was read from.
-#[derive(Debug)]
-struct Parsed {
-    root: tree::Table,
-    findings: Vec<Finding>,
+impl From<Wrong> for Finding {
+    fn from(wrong: Wrong) -> Self {
+        Finding { at: wrong.at, field: wrong.key, message: wrong.message, hint: wrong.hint }
+    }
 }

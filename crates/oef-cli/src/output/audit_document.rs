@@ -1,11 +1,12 @@
 //! The certificate for machines.
 
-use super::document::{Object, finite, gap, per_type};
+use super::document::per_type;
 use oef_core::audit::{
     EnvyWitness, Finding, Improvement, OverDemand, Overuse, ParetoFinding, ParetoProof, Shortfall,
     SkippedType,
 };
 use oef_core::{Certificate, Problem, TenantId};
+use oef_terminal::document::{Object, finite, gap};
 use serde::Serialize;
 
 /// All findings of one audit.

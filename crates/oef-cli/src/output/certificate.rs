@@ -1,12 +1,14 @@
 //! The certificate for people: one line per property, with a witness that can be checked by hand.
 
-use super::names::short;
-use super::numbers::{figure, percent};
-use crate::args::Property;
+use crate::args::problem::Property;
 use oef_core::audit::{
     EnvyWitness, Improvement, ParetoFinding, ParetoProof, Shortfall, SkippedType,
 };
 use oef_core::{Certificate, Mechanism, Outcome, Problem, Shares, TenantId, TypeId};
+use oef_report::format::percent;
+use oef_terminal::mark::Mark;
+use oef_terminal::names::short;
+use oef_terminal::numbers::figure;
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 
@@ -16,48 +18,6 @@ const NAMED_MAX: usize = 4;
 const AMOUNTS_MAX: usize = 12;
 /// Below this an amount is the solver's rounding.
 const HELD: f64 = 1e-9;
-
-/// What a property's line begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
-    /// It holds.
-    Holds,
-    /// It does not.
-    Fails,
-    /// Neither is proven.
-    Open,
-}
-
-impl Mark {
-    /// From whether it holds.
-    pub fn of(holds: bool) -> Mark {
-        if holds { Mark::Holds } else { Mark::Fails }
-    }
-
-    /// Pareto efficiency can stay open where only bounds are proven.
-    pub fn of_pareto(finding: &ParetoFinding) -> Mark {
-        let undecided = finding.proof == ParetoProof::BoundOnly && finding.witness.is_none();
-        if undecided && !finding.holds { Mark::Open } else { Mark::of(finding.holds) }
-    }
-
-    /// One character.
-    pub fn symbol(self) -> &'static str {
-        match self {
-            Mark::Holds => "✓",
-            Mark::Fails => "✗",
-            Mark::Open => "?",
-        }
-    }
-
-    /// Its colour.
-    pub fn style(self) -> owo_colors::Style {
-        match self {
-            Mark::Holds => owo_colors::Style::new().green(),
-            Mark::Fails => owo_colors::Style::new().red(),
-            Mark::Open => owo_colors::Style::new().yellow(),
-        }
-    }
-}
 
 /// The whole certificate, a line per property.
 pub fn render(problem: &Problem, outcome: &Outcome, certificate: &Certificate) -> String {
@@ -115,10 +75,16 @@ pub fn judge(
             (Mark::of(c.sharing_incentive.holds), text)
         }
         Property::ParetoEfficient => {
-            let mark = Mark::of_pareto(&c.pareto_efficient);
+            let mark = mark_of_pareto(&c.pareto_efficient);
             (mark, pareto(problem, shares, &c.pareto_efficient))
         }
     }
+}
+
+/// Pareto efficiency can stay open where only bounds are proven.
+pub fn mark_of_pareto(finding: &ParetoFinding) -> Mark {
+    let undecided = finding.proof == ParetoProof::BoundOnly && finding.witness.is_none();
+    if undecided && !finding.holds { Mark::Open } else { Mark::of(finding.holds) }
 }
 
 fn capacity(problem: &Problem, c: &Certificate) -> String {
@@ -261,6 +227,8 @@ fn skipped(problem: &Problem, w: &SkippedType) -> String {
 fn optimality(outcome: &Outcome, c: &Certificate) -> String {
     if matches!(outcome.mechanism, Mechanism::MaxMin | Mechanism::GandivaFair) {
         "a rule, not a program: there is nothing to fall short of".into()
+    } else if !c.optimality.gap.is_finite() {
+        "not proven: no bound on the optimum is known".into()
     } else if c.optimality.holds {
         "proven to be the optimum of the mechanism's program".into()
     } else {

@@ -1,11 +1,11 @@
 //! Jobs and GPUs in words and cells.
 
-use super::names::safe;
-use super::numbers::figure;
-use super::table::Cell;
-use super::times::{between, span};
 use jiff::Timestamp;
 use oef_api::types::{GpuRef, Job, JobState};
+use oef_report::format::{number, si};
+use oef_terminal::names::safe;
+use oef_terminal::table::Cell;
+use oef_terminal::times::{between, span};
 use owo_colors::Style;
 use std::collections::BTreeMap;
 
@@ -59,33 +59,15 @@ pub fn time(job: &Job, now: Timestamp) -> String {
 
 /// Its steps, as far as the job tells.
 pub fn steps(job: &Job) -> String {
-    if job.progress.steps > 0.0 { count(job.progress.steps) } else { "·".into() }
+    if job.progress.steps > 0.0 { si(job.progress.steps.round()) } else { "·".into() }
 }
 
 /// The same with their speed, while it runs.
 pub fn progress(job: &Job) -> String {
     match job.progress.throughput {
         Some(speed) if job.state == JobState::Running && job.progress.steps > 0.0 => {
-            format!("{} ({}/s)", steps(job), short_figure(speed))
+            format!("{} ({}/s)", steps(job), number(speed))
         }
         _ => steps(job),
-    }
-}
-
-/// Steps: whole, and short where there are many.
-pub fn count(steps: f64) -> String {
-    match steps {
-        s if s >= 1e7 => format!("{:.1}M", s / 1e6),
-        s if s >= 1e4 => format!("{:.1}k", s / 1e3),
-        s => figure(s.round()),
-    }
-}
-
-/// Three digits that count.
-pub fn short_figure(x: f64) -> String {
-    match x.abs() {
-        size if size >= 100.0 => format!("{x:.0}"),
-        size if size >= 10.0 => format!("{x:.1}"),
-        _ => format!("{x:.2}"),
     }
 }

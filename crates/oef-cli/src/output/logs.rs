@@ -1,6 +1,6 @@
 //! What a job wrote, made safe for a terminal.
 
-use super::names::safe;
+use oef_terminal::names::safe;
 
 /// The text with colours and line breaks kept, and everything escaped that would move the cursor elsewhere,
 /// rename the window or answer for the user. A job may be another's.

@@ -48,14 +48,6 @@ impl Figure {
         )
     }
 
-    /// An SVG file of its own.
-    pub fn to_file(&self) -> String {
-        let head = self.svg.find("<title>").unwrap_or(0);
-        let (open, rest) = self.svg.split_at(head);
-        let (style, patterns) = (Figure::style(), style::PATTERNS);
-        format!("{open}<style>\n{style}.oef{{background:var(--bg)}}\n</style>\n{patterns}\n{rest}")
-    }
-
     pub(crate) fn new(svg: String, width: f64, notes: Vec<String>) -> Self {
         Figure { svg, width, notes }
     }

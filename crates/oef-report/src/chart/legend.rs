@@ -24,7 +24,6 @@ pub(crate) struct Entry {
 pub(crate) enum Swatch {
     Line,
     Area,
-    Dot,
     /// The mark beside a bar.
     Mark,
 }
@@ -59,7 +58,6 @@ fn swatch(svg: &mut Svg, entry: &Entry, [x, y]: [f64; 2]) {
                 svg.rect(area, "hatch", tip);
             }
         }
-        Swatch::Dot => svg.path(&dot([x + SWATCH / 2.0, y], 5.5, entry.look), "dot", tip),
         Swatch::Mark => svg.path(&diamond([x + SWATCH / 2.0, y], 5.0), "mark", tip),
     }
 }

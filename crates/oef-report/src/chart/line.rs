@@ -21,8 +21,6 @@ const HIT_POINTS: usize = 200;
 const DOTS: usize = 40;
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 270.0;
-const SMALL_WIDTH: f64 = 420.0;
-const SMALL_HEIGHT: f64 = 225.0;
 
 /// A chart of series over time.
 ///
@@ -44,7 +42,6 @@ pub struct LineChart {
     y: Axis,
     form: Form,
     is_step: bool,
-    is_small: bool,
     series: Vec<Series>,
     references: Vec<Reference>,
     markers: Vec<Marker>,
@@ -86,11 +83,6 @@ impl Series {
         self
     }
 
-    /// How many points were dropped altogether, and did not become a gap.
-    pub(crate) fn dropped_places(&self) -> usize {
-        self.dropped - self.points.iter().filter(|p| !p.1.is_finite()).count()
-    }
-
     /// The mean of the sizes: how much there is to see.
     fn importance(&self) -> f64 {
         let finite = self.points.iter().filter(|p| p.1.is_finite());
@@ -109,7 +101,6 @@ impl LineChart {
             y: Axis::new(""),
             form: Form::Lines,
             is_step: false,
-            is_small: false,
             series: Vec::new(),
             references: Vec::new(),
             markers: Vec::new(),
@@ -137,12 +128,6 @@ impl LineChart {
     /// Values hold until the next point: steps rather than slopes.
     pub fn steps(mut self) -> Self {
         self.is_step = true;
-        self
-    }
-
-    /// Narrow enough for two beside each other, and for a phone.
-    pub fn small(mut self) -> Self {
-        self.is_small = true;
         self
     }
 
@@ -195,7 +180,7 @@ impl LineChart {
 
     fn axes(&self, tops: &[f64]) -> Option<(Resolved, Resolved)> {
         let points = || self.series.iter().flat_map(|s| &s.points).filter(|p| p.1.is_finite());
-        let x = self.x.resolve(points().map(|p| p.0), if self.is_small { 5 } else { 8 }, true)?;
+        let x = self.x.resolve(points().map(|p| p.0), 8, true)?;
         let references = self.references.iter().map(|r| r.at);
         let values: Vec<f64> = match self.form {
             Form::Stacked => tops.to_vec(),
@@ -338,9 +323,7 @@ impl Chart for LineChart {
             return Figure::without_data(&self.title, &self.description, notes);
         };
         let (title, description) = (&self.title, &self.description);
-        let (width, height) =
-            if self.is_small { (SMALL_WIDTH, SMALL_HEIGHT) } else { (WIDTH, HEIGHT) };
-        let head = Head { title, description, width, height };
+        let head = Head { title, description, width: WIDTH, height: HEIGHT };
         let mut frame = Frame::new(head, &self.entries(&looks), x, y, &self.markers);
         if is_stacked {
             self.draw_stacked(&mut frame, &layers);

@@ -15,7 +15,6 @@ mod looks;
 mod markers;
 mod palette;
 mod reduce;
-mod scatter;
 mod segments;
 mod stack;
 mod style;
@@ -32,7 +31,6 @@ pub use figure::{Chart, Figure};
 pub use heat_map::HeatMap;
 pub use line::{LineChart, Series};
 pub use palette::DISTINCT;
-pub use scatter::Scatter;
 pub use timeline::{MAX_ROWS, Row, Timeline};
 
 pub(crate) use text::FONT;

@@ -24,8 +24,6 @@ pub(crate) const CHARTS: &str = "\
 .oef .area.edge{stroke:var(--bg);stroke-width:.8}
 .oef .hatch{fill:url(#oef-hatch)}
 .oef .dot{fill:var(--c);stroke:var(--bg);stroke-width:.8}
-.oef .crowd{fill:none;stroke:var(--c);stroke-width:5;stroke-linecap:round;stroke-opacity:.65}
-.oef .diagonal{stroke:var(--ink);stroke-width:1.2}
 .oef .strip{fill:none;stroke:var(--c)}
 .oef .strip.hatch{fill:none;stroke:url(#oef-hatch)}
 .oef .crisp{shape-rendering:crispEdges}

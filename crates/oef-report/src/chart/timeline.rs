@@ -34,7 +34,6 @@ pub struct Timeline {
     rows: Vec<Row>,
     categories: Vec<String>,
     slots: Vec<Option<usize>>,
-    row_noun: String,
     markers: Vec<Marker>,
     until: Option<f64>,
 }
@@ -87,7 +86,6 @@ impl Timeline {
             rows: Vec::new(),
             categories: Vec::new(),
             slots: Vec::new(),
-            row_noun: "GPU".into(),
             markers: Vec::new(),
             until: None,
         }
@@ -115,12 +113,6 @@ impl Timeline {
     /// Adds many rows.
     pub fn rows(mut self, rows: impl IntoIterator<Item = Row>) -> Self {
         self.rows.extend(rows);
-        self
-    }
-
-    /// What a row is, where it is not a GPU.
-    pub fn row_noun(mut self, noun: impl Into<String>) -> Self {
-        self.row_noun = noun.into();
         self
     }
 
@@ -186,12 +178,9 @@ impl Timeline {
     fn notes(&self, shown: usize, is_gridded: Option<f64>, looks: &[Look]) -> Vec<String> {
         let mut notes: Vec<String> =
             left_out(self.rows.iter().map(|r| r.dropped).sum()).into_iter().collect();
-        let noun = &self.row_noun;
         if shown < self.rows.len() {
             let all = crate::format::fixed(self.rows.len() as f64, 0);
-            notes.push(format!(
-                "{shown} of {all} {noun}s are shown, chosen evenly from each group."
-            ));
+            notes.push(format!("{shown} of {all} GPUs are shown, chosen evenly from each group."));
         }
         if let Some(length) = is_gridded {
             let length = crate::format::clock(length);
@@ -203,7 +192,7 @@ impl Timeline {
         if rest > 0 {
             let told_apart = looks.len() - rest;
             notes.push(format!(
-                "The {told_apart} with the most {noun} time have colours; the other {rest} are grey."
+                "The {told_apart} with the most GPU time have colours; the other {rest} are grey."
             ));
         }
         notes
@@ -230,7 +219,7 @@ impl Chart for Timeline {
             .map(|row| (*row, tidied(&row.segments)))
             .collect();
         let totals = groups.iter().map(|g| (g[0].group.as_str(), g.len())).collect();
-        let mut picture = Picture::new(axis, ends, chosen, totals, &self.row_noun);
+        let mut picture = Picture::new(axis, ends, chosen, totals);
         picture.draw_head(&self.title, &self.categories, &looks, &held, &self.markers);
         picture.draw_rows(&self.categories, &looks, &held);
         picture.draw_axis();

@@ -31,7 +31,6 @@ pub(crate) struct Picture<'a> {
     rows: Vec<(&'a Row, Vec<Segment>)>,
     /// The groups with how many rows each has in all.
     totals: Vec<(&'a str, usize)>,
-    row_noun: &'a str,
     column_length: Option<f64>,
     markers: Markers,
     left: f64,
@@ -47,7 +46,6 @@ impl<'a> Picture<'a> {
         [low, high]: [f64; 2],
         mut rows: Vec<(&'a Row, Vec<Segment>)>,
         totals: Vec<(&'a str, usize)>,
-        row_noun: &'a str,
     ) -> Self {
         let count: usize = rows.iter().map(|(_, segments)| segments.len()).sum();
         let mut column_length = None;
@@ -67,7 +65,6 @@ impl<'a> Picture<'a> {
             axis,
             rows,
             totals,
-            row_noun,
             column_length,
             markers: Markers::default(),
             left,
@@ -156,7 +153,7 @@ impl<'a> Picture<'a> {
             let name = names.get(slot).map_or("others", String::as_str);
             let tip = match held.get(slot) {
                 Some(time) => {
-                    format!("{name}: {} {} hours in all", number(time / 3_600.0), self.row_noun)
+                    format!("{name}: {} GPU hours in all", number(time / 3_600.0))
                 }
                 None => name.to_string(),
             };
@@ -227,13 +224,9 @@ impl<'a> Picture<'a> {
         let shown = self.rows.iter().filter(|(row, _)| row.group == group).count();
         let plural = if total == 1 { "" } else { "s" };
         let count = if shown < total {
-            format!(
-                "{shown} of {} {}{plural} shown",
-                crate::format::fixed(total as f64, 0),
-                self.row_noun
-            )
+            format!("{shown} of {} GPU{plural} shown", crate::format::fixed(total as f64, 0))
         } else {
-            format!("{total} {}{plural}", self.row_noun)
+            format!("{total} GPU{plural}")
         };
         let text = match group {
             "" => count,

@@ -37,7 +37,6 @@ impl Table {
 fn class(align: Align, rank: Rank) -> String {
     let align = match align {
         Align::Left => "",
-        Align::Centre => "mid",
         Align::Right => "num",
     };
     let rank = match rank {

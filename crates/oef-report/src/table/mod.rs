@@ -1,8 +1,7 @@
-//! Tables: one description, rendered as HTML, plain text, Markdown or CSV.
+//! Tables as HTML.
 
 mod cells;
 mod html;
 mod model;
-mod text;
 
-pub use model::{Align, Cell, Column, Table};
+pub use model::{Cell, Column, Table};

@@ -11,7 +11,7 @@ use crate::format::Unit;
 ///     .column(Column::number("throughput").unit("jobs/h").highest_is_best());
 /// table.row(["noncooperative".into(), 12.5.into()]);
 /// table.row(["max-min".into(), 11.0.into()]);
-/// assert!(table.to_text().contains("12.5 ★"));
+/// assert!(table.to_html().contains("12.5<span"));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
@@ -32,11 +32,9 @@ pub struct Column {
 
 /// To which side the cells of a column lean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Align {
+pub(crate) enum Align {
     /// Text.
     Left,
-    /// Short marks, such as yes and no.
-    Centre,
     /// Numbers.
     Right,
 }
@@ -115,12 +113,6 @@ impl Column {
     /// With this unit: a name such as `"jobs/h"`, or a [`Unit`].
     pub fn unit(mut self, unit: impl Into<Unit>) -> Self {
         self.unit = unit.into();
-        self
-    }
-
-    /// With cells that lean to this side.
-    pub fn align(mut self, align: Align) -> Self {
-        self.align = align;
         self
     }
 

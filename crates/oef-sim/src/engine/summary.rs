@@ -4,9 +4,10 @@ use super::days::TenantDay;
 use super::guarding::Found;
 use super::record::{JobRecord, Segment, Series, TenantRecord, WorkloadRecord};
 use oef_core::{Mechanism, Outcome, Problem};
+use serde::Serialize;
 
 /// Mean and quantiles of a sample.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Quantiles {
     /// The mean.
     pub mean: f64,

@@ -1,22 +1,20 @@
-//! Chance from a seed, with streams that no dependency can change.
+//! Chance from a seed.
 
 use super::math;
+use rand_pcg::Pcg32;
+use rand_pcg::rand_core::Rng as _;
+
+/// PCG's own stream: with it the numbers of a seed are those that they always were.
+const STREAM: u64 = 0x0a02_bdbf_7bb3_c0a7;
 
 /// A small generator (PCG-XSH-RR 64/32) with the draws that loads are made of.
 #[derive(Clone, Debug)]
-pub struct Random {
-    state: u64,
-}
+pub struct Random(Pcg32);
 
 impl Random {
-    const MULTIPLIER: u64 = 6364136223846793005;
-    const INCREMENT: u64 = 1442695040888963407;
-
     /// The stream of a seed.
     pub fn new(seed: u64) -> Self {
-        let mut random = Random { state: mix(seed).wrapping_add(Self::INCREMENT) };
-        random.next();
-        random
+        Random(Pcg32::new(mix(seed), STREAM))
     }
 
     /// The stream of a seed for one purpose or name: others do not disturb it.
@@ -26,18 +24,10 @@ impl Random {
         Random::new(seed ^ name.bytes().fold(0xcbf2_9ce4_8422_2325, step))
     }
 
-    fn next(&mut self) -> u32 {
-        let old = self.state;
-        self.state = old.wrapping_mul(Self::MULTIPLIER).wrapping_add(Self::INCREMENT);
-        // The two truncations are the algorithm's.
-        let mixed = (((old >> 18) ^ old) >> 27) as u32;
-        mixed.rotate_right((old >> 59) as u32)
-    }
-
     /// A number in [0, 1).
     pub fn unit(&mut self) -> f64 {
-        let high_bits = u64::from(self.next()) << 21;
-        (high_bits ^ u64::from(self.next() >> 11)) as f64 / (1_u64 << 53) as f64
+        let high_bits = u64::from(self.0.next_u32()) << 21;
+        (high_bits ^ u64::from(self.0.next_u32() >> 11)) as f64 / (1_u64 << 53) as f64
     }
 
     /// A number in [low, high).

@@ -1,6 +1,7 @@
 //! Tables with a header: rows with their lines, cells as names and numbers.
 
 use super::limits;
+use super::lines::Lines;
 use super::nearest;
 use super::read::{BadRow, BadRows, InputError, Source};
 use csv::StringRecord;
@@ -53,8 +54,7 @@ impl<'a> Table<'a> {
             return Err(InputError::one(bad.hint("the first line must name the columns")));
         }
         let header: Vec<String> = header.iter().map(String::from).collect();
-        let before = source.text.bytes().take_while(|b| matches!(b, b'\n' | b'\r'));
-        let header_line = 1 + before.filter(|b| *b == b'\n').count();
+        let header_line = line_of_row(&Lines::of(source.text), source.text, 0);
         Ok(Table { source, header, reader, header_line, dialect })
     }
 
@@ -90,7 +90,7 @@ impl<'a> Table<'a> {
         mut each: impl FnMut(&Row<'_>) -> Result<(), BadRow>,
     ) -> Result<usize, InputError> {
         let mut record = StringRecord::new();
-        let mut lines = LineCounter { text: self.source.text.as_bytes(), at: 0, line: 1 };
+        let lines = Lines::of(self.source.text);
         let mut count = 0;
         loop {
             let more = self.reader.read_record(&mut record);
@@ -102,7 +102,8 @@ impl<'a> Table<'a> {
                 let message = format!("there are more than {} rows", limits::ROWS_MAX);
                 return Err(InputError::limit(self.source.whole(message).hint("cut the file")));
             }
-            let line = lines.of(record.position().map_or(0, |p| p.byte() as usize));
+            let at = record.position().map_or(0, |p| p.byte() as usize);
+            let line = line_of_row(&lines, self.source.text, at);
             let row = Row { source: self.source, header: &self.header, record: &record, line };
             row.check_width(self.dialect)
                 .and_then(|()| each(&row))
@@ -237,21 +238,8 @@ fn not_a_table(source: Source<'_>, error: &csv::Error) -> InputError {
     InputError::one(bad.hint("tables are text with one row per line"))
 }
 
-/// From byte offsets that only grow to line numbers.
-struct LineCounter<'a> {
-    text: &'a [u8],
-    at: usize,
-    line: usize,
-}
-
-impl LineCounter<'_> {
-    /// The line on which the row at an offset begins: line breaks before it belong to the row for the reader.
-    fn of(&mut self, offset: usize) -> usize {
-        let rest = self.text.get(offset..).unwrap_or_default();
-        let offset = offset + rest.iter().take_while(|b| matches!(b, b'\r' | b'\n')).count();
-        let passed = self.text.get(self.at..offset).unwrap_or_default();
-        self.line += passed.iter().filter(|b| **b == b'\n').count();
-        self.at = self.at.max(offset);
-        self.line
-    }
+/// The line on which the row at an offset begins: line breaks before it belong to the row for the reader.
+fn line_of_row(lines: &Lines, text: &str, offset: usize) -> usize {
+    let rest = text.as_bytes().get(offset..).unwrap_or_default();
+    lines.line(offset + rest.iter().take_while(|b| matches!(b, b'\r' | b'\n')).count())
 }

@@ -2,10 +2,11 @@
 
 use super::cells::check_name;
 use super::cluster::{ClusterSpec, NodeSpec};
-use super::entries::{self, Document, Entry, Field, Value};
+use super::entries::{self, Document, Entry, Field};
 use super::limits;
 use super::nearest;
 use super::read::{BadRow, BadRows, InputError, Read, Source};
+use super::tree::Value;
 use std::collections::BTreeMap;
 
 /// GPUs of a node where `[[gpu]]` does not say: what servers for training have.

@@ -10,6 +10,7 @@ mod gavel_names;
 mod gavel_throughputs;
 mod gavel_trace;
 pub mod limits;
+mod lines;
 mod load;
 mod matching;
 mod models;
@@ -24,11 +25,13 @@ mod slurm;
 mod slurm_fields;
 mod trace;
 mod trace_csv;
+pub mod tree;
 
 pub use cluster::{ClusterSpec, NodeSpec};
 pub use format::{
     ClusterFormat, ProfileFormat, TraceFormat, read_cluster, read_profiles, read_trace,
 };
+pub use lines::Lines;
 pub use load::{offered_load, resolve_types, scale_to_load, seconds_on_fastest, span_s};
 pub use matching::{Matched, match_types};
 pub use models::{assign_models, check_models};

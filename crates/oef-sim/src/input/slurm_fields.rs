@@ -1,23 +1,18 @@
 //! What `sacct` writes into its cells: times, durations, trackable resources.
 
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
 /// Seconds since 1970 of `2024-05-01T12:00:00`, or of plain seconds (`SLURM_TIME_FORMAT=%s`). Local time is
 /// taken as it stands: a change of the clock shifts what is on one side of it by an hour.
 pub(crate) fn time(text: &str) -> Option<f64> {
     if let Ok(seconds) = text.parse::<u32>() {
         return Some(f64::from(seconds));
     }
-    let (date, time) = text.split_once(['T', ' '])?;
-    let mut parts = date.split('-');
-    let year: i64 = parts.next()?.parse().ok()?;
-    let month: i64 = parts.next()?.parse().ok()?;
-    let day: i64 = parts.next()?.parse().ok()?;
-    let known = parts.next().is_none()
-        && (1970..=9999).contains(&year)
-        && (1..=12).contains(&month)
-        && (1..=31).contains(&day);
-    let seconds = clock(time)?;
-    (known && seconds < 86_401.0)
-        .then(|| days_from_civil(year, month, day) as f64 * 86_400.0 + seconds)
+    // A date alone would be midnight.
+    let time: DateTime = text.contains(':').then(|| text.parse().ok())??;
+    let seconds = time.to_zoned(TimeZone::UTC).ok()?.timestamp().as_millisecond() as f64 / 1e3;
+    (seconds >= 0.0).then_some(seconds)
 }
 
 /// Seconds of `1-02:03:04`, `02:03:04`, `03:04` or `03:04.567`.
@@ -42,17 +37,6 @@ fn clock(text: &str) -> Option<f64> {
         seconds = seconds * 60.0 + number;
     }
     Some(seconds).filter(|s| *s < 1e9)
-}
-
-/// Days since 1970 of a date of the Gregorian calendar.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    // Years begin in March here, so that the leap day is the last.
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year - era * 400;
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
 }
 
 /// The GPUs of a job.

@@ -1,14 +1,12 @@
 //! `oef cancel`.
 
 use super::pages;
-use crate::args_jobs::CancelArgs;
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure, exit_of};
-use crate::output::names::safe;
-use crate::output::numbers::counted;
-use crate::printer::Printer;
+use crate::args::jobs::CancelArgs;
 use oef_api::client::{Client, ClientError};
 use oef_api::types::{Job, Role};
+use oef_terminal::names::safe;
+use oef_terminal::numbers::counted;
+use oef_terminal::{Complaint, Exit, Failure, Printer, exit_of};
 use serde::Serialize;
 use std::fmt::Write as _;
 

@@ -2,17 +2,14 @@
 
 use super::pages;
 use super::watch::{Watching, anything, watch};
-use crate::args_tenants::WatchArgs;
-use crate::exit::Exit;
-use crate::failure::Failure;
-use crate::output::bars::bar;
-use crate::output::names::{safe, short};
-use crate::output::numbers::fixed;
-use crate::output::table::{Cell, Table};
-use crate::output::width;
-use crate::printer::Printer;
+use crate::args::tenants::WatchArgs;
 use oef_api::client::Client;
 use oef_api::types::{Cluster, Job, NodeHealth};
+use oef_terminal::bars::bar;
+use oef_terminal::names::{safe, short};
+use oef_terminal::numbers::fixed;
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::{Exit, Failure, Printer, width};
 use owo_colors::{OwoColorize as _, Style};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -48,13 +45,7 @@ fn render(cluster: &Cluster, jobs: &[Job], columns: Option<usize>) -> String {
 }
 
 fn types(cluster: &Cluster) -> Table {
-    let mut table = Table::new(vec![
-        Cell::text("gpu type"),
-        Cell::number("gpus"),
-        Cell::number("idle"),
-        Cell::text("in use"),
-        Cell::number("one more is worth"),
-    ]);
+    let mut table = Table::headed(["gpu type", "gpus>", "idle>", "in use", "one more is worth>"]);
     for kind in &cluster.types {
         let used = kind.capacity.saturating_sub(kind.idle);
         table.row(vec![
@@ -71,12 +62,7 @@ fn types(cluster: &Cluster) -> Table {
 /// A node a line, a GPU a word: `12:vision` is job 12 of tenant vision.
 fn nodes(cluster: &Cluster, jobs: &[Job]) -> Table {
     let tenants: BTreeMap<u64, &str> = jobs.iter().map(|job| (job.id, &*job.tenant)).collect();
-    let mut table = Table::new(vec![
-        Cell::text("node"),
-        Cell::text("type"),
-        Cell::text("health"),
-        Cell::text("gpus"),
-    ]);
+    let mut table = Table::headed(["node", "type", "health", "gpus"]);
     for node in &cluster.nodes {
         let on = |job: &Option<u64>| match job {
             None => "·".to_string(),

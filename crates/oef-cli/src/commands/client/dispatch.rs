@@ -4,13 +4,11 @@ use super::{
     cancel, cluster, events, fairness, groups, job, jobs, logs, node, profile, round, settings,
     submit, tenants, tokens, top, why, workloads,
 };
-use crate::args_cluster::ClusterCommand;
-use crate::args_jobs::JobCommand;
-use crate::args_tenants::TenantsCommand;
-use crate::exit::Exit;
-use crate::failure::Failure;
-use crate::printer::Printer;
+use crate::args::cluster::ClusterCommand;
+use crate::args::jobs::JobCommand;
+use crate::args::tenants::TenantsCommand;
 use oef_api::client::Client;
+use oef_terminal::{Exit, Failure, Printer};
 
 /// Commands about jobs.
 pub fn job(command: &JobCommand, printer: &Printer) -> Result<Exit, Failure> {

@@ -1,15 +1,13 @@
 //! `oef events`: what happens.
 
 use super::watch::listen;
-use crate::args_cluster::EventsArgs;
-use crate::exit::Exit;
-use crate::failure::Failure;
-use crate::output::names::safe;
-use crate::output::times::at;
-use crate::printer::Printer;
+use crate::args::cluster::EventsArgs;
 use jiff::Timestamp;
 use oef_api::client::{Client, Incoming};
 use oef_api::types::{Event, EventTopic};
+use oef_terminal::names::safe;
+use oef_terminal::times::at;
+use oef_terminal::{Exit, Failure, Printer};
 use owo_colors::OwoColorize as _;
 use serde::Serialize;
 use std::sync::mpsc::RecvTimeoutError;

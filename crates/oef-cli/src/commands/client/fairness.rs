@@ -1,17 +1,15 @@
 //! `oef fairness`: promised, delivered, and who would rather be another.
 
 use super::watch::{Watching, anything, watch};
-use crate::args_cluster::FairnessArgs;
-use crate::exit::Exit;
-use crate::failure::Failure;
-use crate::output::bars::{bar, level};
-use crate::output::names::{cut, safe, short};
-use crate::output::numbers::{figure, fixed, percent, ratio};
-use crate::output::table::{Cell, Table};
-use crate::output::width;
-use crate::printer::Printer;
+use crate::args::cluster::FairnessArgs;
 use oef_api::client::Client;
 use oef_api::types::{EnvyEntry, Fairness, TenantFairness};
+use oef_report::format::percent;
+use oef_terminal::bars::{bar, level};
+use oef_terminal::names::{cut, safe, short};
+use oef_terminal::numbers::{figure, fixed, ratio};
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::{Exit, Failure, Printer, width};
 use owo_colors::{OwoColorize as _, Style};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -33,11 +31,7 @@ pub fn run(args: &FairnessArgs, client: &Client, printer: &Printer) -> Result<Ex
         });
     }
     let fairness = client.fairness()?;
-    if args.json {
-        printer.json(&fairness)?;
-    } else {
-        printer.result(&render(&fairness, args.history, width::columns()))?;
-    }
+    printer.show(args.json, || &fairness, || render(&fairness, args.history, width::columns()))?;
     Ok(Exit::Done)
 }
 
@@ -93,16 +87,16 @@ fn mark(holds: bool) -> String {
 }
 
 fn tenants(tenants: &[TenantFairness]) -> Table {
-    let mut table = Table::new(vec![
-        Cell::text("tenant"),
-        Cell::number("weight"),
-        Cell::number("equal"),
-        Cell::number("promised"),
-        Cell::text(""),
-        Cell::number("delivered"),
-        Cell::text(""),
-        Cell::number("kept"),
-        Cell::number("24 h"),
+    let mut table = Table::headed([
+        "tenant",
+        "weight>",
+        "equal>",
+        "promised>",
+        "",
+        "delivered>",
+        "",
+        "kept>",
+        "24 h>",
     ]);
     let largest = |t: &TenantFairness| t.promised.max(t.delivered);
     let full = tenants.iter().map(largest).fold(0.0, f64::max);
@@ -146,8 +140,7 @@ fn envy(fairness: &Fairness, columns: Option<usize>) -> String {
     }
     let mut pairs: Vec<&EnvyEntry> = fairness.envy.iter().filter(|e| e.tenant != e.other).collect();
     pairs.sort_by(|a, b| b.ratio.total_cmp(&a.ratio));
-    let mut table =
-        Table::new(vec![Cell::text("tenant"), Cell::text("looks at"), Cell::number("ratio")]);
+    let mut table = Table::headed(["tenant", "looks at", "ratio>"]);
     for pair in pairs.iter().take(PAIRS_SHOWN) {
         let names = [&pair.tenant, &pair.other].map(|name| Cell::text(short(name)));
         let [tenant, other] = names;

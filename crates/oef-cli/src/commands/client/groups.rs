@@ -1,16 +1,13 @@
 //! `oef groups` and `oef group`.
 
 use super::{pages, tenants};
-use crate::args_tenants::{FormArgs, GroupCommand, GroupSetArgs};
-use crate::exit::Exit;
-use crate::failure::Failure;
-use crate::output::names::{safe, short};
-use crate::output::numbers::figure;
-use crate::output::table::{Cell, Table};
-use crate::output::width;
-use crate::printer::Printer;
+use crate::args::tenants::{FormArgs, GroupCommand, GroupSetArgs};
 use oef_api::client::Client;
 use oef_api::types::{Group, GroupPut, Groups};
+use oef_terminal::names::{safe, short};
+use oef_terminal::numbers::figure;
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::{Exit, Failure, Printer, width};
 
 /// `oef groups`
 pub fn list(args: &FormArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
@@ -30,11 +27,11 @@ pub fn run(command: &GroupCommand, client: &Client, printer: &Printer) -> Result
     match command {
         GroupCommand::Set(args) => {
             let group = set(args, client)?;
-            if args.json {
-                printer.json(&group)?;
-            } else {
-                printer.result(&table(&[group]).render_within(width::columns()))?;
-            }
+            printer.show(
+                args.json,
+                || &group,
+                || table(std::slice::from_ref(&group)).render_within(width::columns()),
+            )?;
             Ok(Exit::Done)
         }
         GroupCommand::Remove(args) => {
@@ -58,12 +55,7 @@ fn set(args: &GroupSetArgs, client: &Client) -> Result<Group, Failure> {
 }
 
 fn table(groups: &[Group]) -> Table {
-    let mut table = Table::new(vec![
-        Cell::text("group"),
-        Cell::number("weight"),
-        Cell::text("in"),
-        Cell::text("tenants"),
-    ]);
+    let mut table = Table::headed(["group", "weight>", "in", "tenants"]);
     for group in groups {
         let names: Vec<String> = group.tenants.iter().map(|name| safe(name)).collect();
         table.row(vec![

@@ -1,18 +1,16 @@
 //! `oef job`: all about one.
 
 use super::watch::{Watching, watch};
-use crate::args_jobs::JobArgs;
-use crate::exit::Exit;
-use crate::failure::Failure;
-use crate::output::jobs::{by_type, count, one_by_one, short_figure, state, state_style};
-use crate::output::names::{safe, safe_lines};
-use crate::output::table::{Cell, Table};
-use crate::output::times::{at, between, clock, span};
-use crate::output::width;
-use crate::printer::Printer;
+use crate::args::jobs::JobArgs;
+use crate::output::jobs::{by_type, one_by_one, state, state_style};
 use jiff::Timestamp;
 use oef_api::client::Client;
 use oef_api::types::{Ending, Job, JobState, JobSubmit, Run};
+use oef_report::format::{number, si};
+use oef_terminal::names::{safe, safe_lines};
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::times::{at, between, clock, span};
+use oef_terminal::{Exit, Failure, Printer, width};
 use owo_colors::OwoColorize as _;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -36,11 +34,7 @@ pub fn run(args: &JobArgs, client: &Client, printer: &Printer) -> Result<Exit, F
         return Ok(exit(last));
     }
     let job = client.job(args.id)?;
-    if args.json {
-        printer.json(&job)?;
-    } else {
-        printer.result(&render(&job, Timestamp::now(), width::columns()))?;
-    }
+    printer.show(args.json, || &job, || render(&job, Timestamp::now(), width::columns()))?;
     Ok(exit(Some(job.state)))
 }
 
@@ -75,8 +69,7 @@ fn render(job: &Job, now: Timestamp, columns: Option<usize>) -> String {
     }
     if let Some(history) = &job.history {
         let _ = writeln!(out, "\n{}", "History".bold());
-        let mut table =
-            Table::new(vec![Cell::text("when"), Cell::text("state"), Cell::text("why")]);
+        let mut table = Table::headed(["when", "state", "why"]);
         for change in history {
             let why = Cell::text(safe(&change.reason));
             table.row(vec![Cell::text(at(change.at)), state(change.state), why]);
@@ -129,18 +122,18 @@ fn progress(job: &Job) -> String {
     if progress.steps <= 0.0 {
         return "it has told nothing yet".into();
     }
-    let mut text = format!("{} steps", count(progress.steps));
+    let mut text = format!("{} steps", si(progress.steps.round()));
     if let Some(speed) = progress.throughput {
-        let _ = write!(text, ", {} a second", short_figure(speed));
+        let _ = write!(text, ", {} a second", number(speed));
     }
     if let Some(checkpoint) = progress.checkpoint {
-        let _ = write!(text, ", last checkpoint at step {}", count(checkpoint));
+        let _ = write!(text, ", last checkpoint at step {}", si(checkpoint.round()));
     }
     if let Some(loss) = progress.loss {
         let _ = write!(text, ", loss {loss:.4}");
     }
     if let Some(measured) = &progress.measured {
-        let (batch, spread) = (short_figure(measured.batch_seconds), measured.spread * 100.0);
+        let (batch, spread) = (number(measured.batch_seconds), measured.spread * 100.0);
         let _ = write!(text, ", {batch} s a batch, spread {spread:.1} %");
     }
     text
@@ -185,14 +178,7 @@ fn pairs(map: &BTreeMap<String, String>) -> String {
 }
 
 fn run_table(runs: &[Run], now: Timestamp) -> Table {
-    let mut table = Table::new(vec![
-        Cell::number("run"),
-        Cell::text("gpus"),
-        Cell::text("started"),
-        Cell::number("ran"),
-        Cell::text("ending"),
-        Cell::text("how"),
-    ]);
+    let mut table = Table::headed(["run>", "gpus", "started", "ran>", "ending", "how"]);
     for run in runs {
         let detail = run.detail.as_deref().and_then(|detail| detail.lines().next());
         table.row(vec![

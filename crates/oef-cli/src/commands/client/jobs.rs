@@ -2,17 +2,14 @@
 
 use super::pages;
 use super::watch::{Watching, jobs_or_rounds, watch};
-use crate::args_jobs::JobsArgs;
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::args::jobs::JobsArgs;
 use crate::output::jobs::{gpus, state, steps, time};
-use crate::output::names::{cut, safe};
-use crate::output::table::{Cell, Table};
-use crate::output::width;
-use crate::printer::Printer;
 use jiff::Timestamp;
 use oef_api::client::Client;
 use oef_api::types::{Job, Jobs, JobsQuery};
+use oef_terminal::names::{cut, safe};
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::{Exit, Failure, Printer, width};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 
@@ -32,11 +29,11 @@ pub fn run(args: &JobsArgs, client: &Client, printer: &Printer) -> Result<Exit, 
         });
     }
     let jobs = pages::jobs(client, &which, args.limit)?;
-    if args.json {
-        printer.json(&jobs)?;
-    } else {
-        printer.result(&render(&jobs, args, Timestamp::now(), width::columns()))?;
-    }
+    printer.show(
+        args.json,
+        || &jobs,
+        || render(&jobs, args, Timestamp::now(), width::columns()),
+    )?;
     Ok(Exit::Done)
 }
 
@@ -76,16 +73,8 @@ fn name(job: &Job) -> String {
 
 /// The jobs, a line each.
 pub fn table(jobs: &Jobs, now: Timestamp) -> Table {
-    let mut table = Table::new(vec![
-        Cell::number("id"),
-        Cell::text("name"),
-        Cell::text("tenant"),
-        Cell::text("state"),
-        Cell::text("gpus"),
-        Cell::number("steps"),
-        Cell::number("time"),
-        Cell::text("reason"),
-    ]);
+    let mut table =
+        Table::headed(["id>", "name", "tenant", "state", "gpus", "steps>", "time>", "reason"]);
     for job in &jobs.jobs {
         table.row(vec![
             Cell::number(job.id.to_string()),

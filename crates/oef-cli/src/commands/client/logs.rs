@@ -2,13 +2,11 @@
 
 use super::wait::{say, say_on_interrupt};
 use super::watch::listen;
-use crate::args_jobs::LogsArgs;
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::args::jobs::LogsArgs;
 use crate::output::logs::for_terminal;
-use crate::printer::Printer;
 use oef_api::client::{Client, ClientError, Incoming};
 use oef_api::types::{Job, JobState, LogChunk, LogQuery, LogStream};
+use oef_terminal::{Exit, Failure, Printer};
 use std::io::{IsTerminal as _, stdout};
 use std::thread;
 use std::time::Duration;

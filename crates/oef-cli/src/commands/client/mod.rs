@@ -20,6 +20,5 @@ pub mod tokens;
 pub mod top;
 pub mod wait;
 pub mod watch;
-pub mod whatif;
 pub mod why;
 pub mod workloads;

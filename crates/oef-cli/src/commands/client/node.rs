@@ -1,12 +1,10 @@
 //! `oef node`.
 
-use crate::args_cluster::NodeCommand;
-use crate::exit::Exit;
-use crate::failure::Failure;
-use crate::output::names::safe;
-use crate::printer::Printer;
+use crate::args::cluster::NodeCommand;
 use oef_api::client::Client;
 use oef_api::types::{NodeHealth, NodePatch};
+use oef_terminal::names::safe;
+use oef_terminal::{Exit, Failure, Printer};
 
 /// Runs the command.
 pub fn run(command: &NodeCommand, client: &Client, printer: &Printer) -> Result<Exit, Failure> {

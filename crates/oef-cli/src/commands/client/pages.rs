@@ -1,9 +1,9 @@
 //! Lists that come in pages, gathered.
 
-use crate::failure::Failure;
 use oef_api::client::{Client, ClientError};
 use oef_api::limits::PAGE_MAX;
 use oef_api::types::{Group, Job, Jobs, JobsQuery, Tenant, Token, Workload};
+use oef_terminal::Failure;
 
 /// A daemon whose pages never end is broken; no list of ours is a tenth as long.
 const PAGES_MAX: usize = 10_000;

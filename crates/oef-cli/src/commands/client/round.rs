@@ -2,20 +2,18 @@
 
 use super::tenants::amounts;
 use super::watch::{Watching, watch};
-use crate::args_cluster::RoundArgs;
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
+use crate::args::cluster::RoundArgs;
 use crate::output::jobs::{by_type, one_by_one};
-use crate::output::names::{safe, short};
-use crate::output::numbers::{figure, fixed, seconds};
-use crate::output::table::{Cell, Table};
-use crate::output::times::{at, span};
-use crate::output::width;
-use crate::printer::Printer;
 use oef_api::client::Client;
 use oef_api::types::{
     Audit, EventTopic, Grant, LeftOut, Property, Round, RoundProblem, RoundSummary,
 };
+use oef_report::format::duration;
+use oef_terminal::names::{safe, short};
+use oef_terminal::numbers::{figure, fixed};
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::times::{at, span};
+use oef_terminal::{Complaint, Exit, Failure, Printer, width};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 
@@ -72,15 +70,15 @@ fn problem_file(round: &Round, problem: &RoundProblem) -> Result<String, Failure
 }
 
 fn list(rounds: &[RoundSummary]) -> Table {
-    let mut table = Table::new(vec![
-        Cell::number("round"),
-        Cell::text("began"),
-        Cell::text("mechanism"),
-        Cell::number("gpus"),
-        Cell::number("run"),
-        Cell::number("wait"),
-        Cell::number("total"),
-        Cell::text("what holds"),
+    let mut table = Table::headed([
+        "round>",
+        "began",
+        "mechanism",
+        "gpus>",
+        "run>",
+        "wait>",
+        "total>",
+        "what holds",
     ]);
     for round in rounds {
         let holds: Vec<String> = round.holds.iter().map(|word| safe(word)).collect();
@@ -107,7 +105,7 @@ fn render(round: &Round, columns: Option<usize>) -> String {
         name.bold(),
         at(round.began),
         span(round.length_s),
-        seconds(round.plan_s)
+        duration(round.plan_s)
     );
     head(&mut out, round);
     if !round.shares.is_empty() {
@@ -140,7 +138,7 @@ fn head(out: &mut String, round: &Round) {
     } else {
         // It is counted in whole milliseconds.
         let took = match age.solve_s > 0.0 {
-            true => seconds(age.solve_s),
+            true => duration(age.solve_s),
             false => "less than 1 ms".into(),
         };
         let _ = writeln!(out, "shares computed in {took}");
@@ -163,14 +161,8 @@ fn head(out: &mut String, round: &Round) {
 }
 
 fn shares(round: &Round) -> Table {
-    let mut table = Table::new(vec![
-        Cell::text("workload"),
-        Cell::number("weight"),
-        Cell::number("throughput"),
-        Cell::number("equal split"),
-        Cell::text("share"),
-        Cell::text("granted"),
-    ]);
+    let mut table =
+        Table::headed(["workload", "weight>", "throughput>", "equal split>", "share", "granted"]);
     for share in &round.shares {
         let is_its = |g: &&Grant| g.tenant == share.tenant && g.workload == share.workload;
         let granted = round.grants.iter().filter(is_its).filter(|grant| grant.gpus > 0);
@@ -189,13 +181,7 @@ fn shares(round: &Round) -> Table {
 }
 
 fn placements(round: &Round) -> Table {
-    let mut table = Table::new(vec![
-        Cell::number("job"),
-        Cell::text("tenant"),
-        Cell::text("gpus"),
-        Cell::text("where"),
-        Cell::text("why"),
-    ]);
+    let mut table = Table::headed(["job>", "tenant", "gpus", "where", "why"]);
     for placement in &round.placements {
         table.row(vec![
             Cell::number(placement.job.to_string()),

@@ -1,16 +1,14 @@
 //! `oef settings`.
 
-use crate::args::duration;
-use crate::args_cluster::SettingsArgs;
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
+use crate::args::cluster::SettingsArgs;
+use crate::args::values::duration;
 use crate::input::nearest;
-use crate::output::names::safe;
-use crate::output::numbers::figure;
-use crate::output::times::span;
-use crate::printer::Printer;
 use oef_api::client::Client;
 use oef_api::types::{Settings, SettingsPatch};
+use oef_terminal::names::safe;
+use oef_terminal::numbers::figure;
+use oef_terminal::times::span;
+use oef_terminal::{Complaint, Exit, Failure, Printer};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 
@@ -24,11 +22,7 @@ pub fn run(args: &SettingsArgs, client: &Client, printer: &Printer) -> Result<Ex
     } else {
         client.patch_settings(&patch(&args.set)?)?
     };
-    if args.json {
-        printer.json(&settings)?;
-    } else {
-        printer.result(&render(&settings))?;
-    }
+    printer.show(args.json, || &settings, || render(&settings))?;
     Ok(Exit::Done)
 }
 

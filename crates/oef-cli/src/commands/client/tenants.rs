@@ -2,17 +2,14 @@
 
 use super::pages;
 use super::watch::{Watching, anything, watch};
-use crate::args_tenants::{TenantCommand, TenantSetArgs, WatchArgs};
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
-use crate::output::names::{safe, short};
-use crate::output::numbers::{difference, figure, fixed};
-use crate::output::table::{Cell, Table};
-use crate::output::times::at;
-use crate::output::width;
-use crate::printer::Printer;
+use crate::args::tenants::{TenantCommand, TenantSetArgs, WatchArgs};
 use oef_api::client::Client;
 use oef_api::types::{Limits, Tenant, TenantCreate, TenantPatch, Tenants};
+use oef_terminal::names::{safe, short};
+use oef_terminal::numbers::{difference, figure, fixed};
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::times::at;
+use oef_terminal::{Complaint, Exit, Failure, Printer, width};
 use owo_colors::{OwoColorize as _, Style};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -27,12 +24,8 @@ pub fn list(args: &WatchArgs, client: &Client, printer: &Printer) -> Result<Exit
             Ok((render(&pages::tenants(client)?, width::columns()), Watching::GoOn))
         });
     }
-    let tenants = pages::tenants(client)?;
-    if args.json {
-        printer.json(&Tenants { tenants, next: None })?;
-    } else {
-        printer.result(&render(&tenants, width::columns()))?;
-    }
+    let page = Tenants { tenants: pages::tenants(client)?, next: None };
+    printer.show(args.json, || &page, || render(&page.tenants, width::columns()))?;
     Ok(Exit::Done)
 }
 
@@ -106,15 +99,8 @@ fn render(tenants: &[Tenant], columns: Option<usize>) -> String {
     if tenants.is_empty() {
         return "no tenants; `oef tenant create NAME` makes one\n".into();
     }
-    let mut table = Table::new(vec![
-        Cell::text("tenant"),
-        Cell::number("weight"),
-        Cell::number("queued"),
-        Cell::number("running"),
-        Cell::text("holds"),
-        Cell::text("share"),
-        Cell::number("balance"),
-        Cell::text("group"),
+    let mut table = Table::headed([
+        "tenant", "weight>", "queued>", "running>", "holds", "share", "balance>", "group",
     ]);
     for tenant in tenants {
         let name = Cell::text(short(&tenant.name));

@@ -1,28 +1,25 @@
 //! `oef token`.
 
 use super::{pages, tenants};
-use crate::args_tenants::{TokenCommand, TokenCreateArgs};
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
-use crate::output::names::safe;
-use crate::output::table::{Cell, Table};
-use crate::output::times::at;
-use crate::output::width;
-use crate::printer::Printer;
+use crate::args::tenants::{TokenCommand, TokenCreateArgs};
 use oef_api::client::Client;
 use oef_api::types::{Role, Token, TokenCreate, Tokens};
+use oef_terminal::names::safe;
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::times::at;
+use oef_terminal::{Complaint, Exit, Failure, Printer, width};
 
 /// Runs the command.
 pub fn run(command: &TokenCommand, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     match command {
         TokenCommand::Create(args) => create(args, client, printer),
         TokenCommand::List(args) => {
-            let tokens = pages::tokens(client)?;
-            if args.json {
-                printer.json(&Tokens { tokens, next: None })?;
-            } else {
-                printer.result(&table(&tokens).render_within(width::columns()))?;
-            }
+            let page = Tokens { tokens: pages::tokens(client)?, next: None };
+            printer.show(
+                args.json,
+                || &page,
+                || table(&page.tokens).render_within(width::columns()),
+            )?;
             Ok(Exit::Done)
         }
         TokenCommand::Revoke(args) => {
@@ -65,14 +62,7 @@ fn create(args: &TokenCreateArgs, client: &Client, printer: &Printer) -> Result<
 }
 
 fn table(tokens: &[Token]) -> Table {
-    let mut table = Table::new(vec![
-        Cell::number("id"),
-        Cell::text("role"),
-        Cell::text("tenant"),
-        Cell::text("created"),
-        Cell::text("expires"),
-        Cell::text("note"),
-    ]);
+    let mut table = Table::headed(["id>", "role", "tenant", "created", "expires", "note"]);
     for token in tokens {
         table.row(vec![
             Cell::number(token.id.to_string()),

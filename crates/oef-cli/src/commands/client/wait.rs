@@ -1,11 +1,9 @@
 //! Waiting until jobs have ended.
 
 use super::watch::listen;
-use crate::exit::Exit;
-use crate::failure::Failure;
-use crate::printer::Printer;
 use oef_api::client::{Client, Incoming};
 use oef_api::types::{Job, JobState};
+use oef_terminal::{Exit, Failure, Printer};
 use std::collections::BTreeMap;
 
 /// The jobs as they ended, in the order of their numbers. Says on stderr what happens meanwhile.

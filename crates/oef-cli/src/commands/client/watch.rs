@@ -1,10 +1,8 @@
 //! `--watch`: shows something again whenever something happens. Nothing is polled: events say when.
 
-use crate::exit::Exit;
-use crate::failure::Failure;
-use crate::printer::Printer;
 use oef_api::client::{Client, ClientError, EventStream, Incoming};
 use oef_api::types::{Event, EventTopic};
+use oef_terminal::{Exit, Failure, Printer};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};

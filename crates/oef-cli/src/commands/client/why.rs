@@ -1,15 +1,13 @@
 //! `oef why`: the reason in a sentence.
 
-use crate::args_jobs::WhyArgs;
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::args::jobs::WhyArgs;
 use crate::output::jobs::state_style;
-use crate::output::names::{safe, safe_lines};
-use crate::output::times::{clock, relative};
-use crate::printer::Printer;
 use jiff::Timestamp;
 use oef_api::client::Client;
 use oef_api::types::{JobState, TenantWhy, Why};
+use oef_terminal::names::{safe, safe_lines};
+use oef_terminal::times::{clock, relative};
+use oef_terminal::{Exit, Failure, Printer};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 
@@ -18,19 +16,11 @@ pub fn run(args: &WhyArgs, client: &Client, printer: &Printer) -> Result<Exit, F
     let id = args.what.parse::<u64>().ok().filter(|_| !args.tenant);
     let Some(id) = id else {
         let why = client.tenant_why(&args.what)?;
-        if args.json {
-            printer.json(&why)?;
-        } else {
-            printer.result(&tenant(&why))?;
-        }
+        printer.show(args.json, || &why, || tenant(&why))?;
         return Ok(Exit::Done);
     };
     let why = client.why(id)?;
-    if args.json {
-        printer.json(&why)?;
-    } else {
-        printer.result(&job(&why, Timestamp::now()))?;
-    }
+    printer.show(args.json, || &why, || job(&why, Timestamp::now()))?;
     Ok(if why.state == JobState::Failed { Exit::DoesNotHold } else { Exit::Done })
 }
 

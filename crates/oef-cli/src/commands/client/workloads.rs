@@ -1,16 +1,13 @@
 //! `oef workloads` and `oef workload`.
 
 use super::{pages, profile};
-use crate::args_tenants::{WorkloadCommand, WorkloadSetArgs, WorkloadsArgs};
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
-use crate::output::names::short;
-use crate::output::numbers::figure;
-use crate::output::table::{Cell, Table};
-use crate::output::width;
-use crate::printer::Printer;
+use crate::args::tenants::{WorkloadCommand, WorkloadSetArgs, WorkloadsArgs};
 use oef_api::client::Client;
 use oef_api::types::{Provenance, Workload, WorkloadPut, Workloads};
+use oef_terminal::names::short;
+use oef_terminal::numbers::figure;
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::{Complaint, Exit, Failure, Printer, width};
 
 /// `oef workloads`
 pub fn list(args: &WorkloadsArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
@@ -29,11 +26,7 @@ pub fn list(args: &WorkloadsArgs, client: &Client, printer: &Printer) -> Result<
 pub fn run(command: &WorkloadCommand, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let WorkloadCommand::Set(args) = command;
     let workload = set(args, client)?;
-    if args.json {
-        printer.json(&workload)?;
-    } else {
-        printer.result(&profile::render(&workload, width::columns()))?;
-    }
+    printer.show(args.json, || &workload, || profile::render(&workload, width::columns()))?;
     Ok(Exit::Done)
 }
 
@@ -58,14 +51,8 @@ fn set(args: &WorkloadSetArgs, client: &Client) -> Result<Workload, Failure> {
 }
 
 fn table(workloads: &[Workload]) -> Table {
-    let mut table = Table::new(vec![
-        Cell::text("tenant"),
-        Cell::text("workload"),
-        Cell::number("weight"),
-        Cell::number("jobs"),
-        Cell::text("known"),
-        Cell::text("throughput"),
-    ]);
+    let mut table =
+        Table::headed(["tenant", "workload", "weight>", "jobs>", "known", "throughput"]);
     for workload in workloads {
         table.row(vec![
             Cell::text(short(&workload.tenant)),

@@ -1,12 +1,8 @@
 //! `oef config`: the file with the daemon's settings.
 
-use crate::args_daemon::ConfigCommand;
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
-use crate::input::source::Source;
-use crate::output::file;
-use crate::printer::Printer;
+use crate::args::daemon::ConfigCommand;
 use oef_server::config::Config;
+use oef_terminal::{Complaint, Exit, Failure, Printer, Source, file};
 use serde::Serialize;
 use std::path::Path;
 

@@ -1,10 +1,8 @@
 //! Which command goes where.
 
 use super::{config, journal, serve};
-use crate::args_daemon::DaemonCommand;
-use crate::exit::Exit;
-use crate::failure::Failure;
-use crate::printer::Printer;
+use crate::args::daemon::DaemonCommand;
+use oef_terminal::{Exit, Failure, Printer};
 
 /// Commands about the daemon.
 pub fn daemon(command: &DaemonCommand, printer: &Printer) -> Result<Exit, Failure> {

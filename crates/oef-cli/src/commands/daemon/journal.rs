@@ -1,14 +1,13 @@
 //! `oef journal` and `oef backup`: the state folder from outside.
 
-use crate::args_daemon::{BackupArgs, JournalCommand, StateArgs};
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
-use crate::output::names::safe;
-use crate::output::numbers::counted;
-use crate::printer::Printer;
+use crate::args::daemon::{BackupArgs, JournalCommand, StateArgs};
+use oef_report::format;
 use oef_server::replay::Replay;
 use oef_server::store::journal::{self, Report, Step};
 use oef_server::store::{Keep, StoreError};
+use oef_terminal::names::safe;
+use oef_terminal::numbers::counted;
+use oef_terminal::{Complaint, Exit, Failure, Printer};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{BufWriter, stdout};
@@ -32,13 +31,11 @@ fn folder(args: &StateArgs) -> Result<PathBuf, Failure> {
     })
 }
 
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        let complaint = Complaint::new(error.to_string());
-        match error.is_temporary() {
-            true => Failure::limit(complaint),
-            false => complaint.into(),
-        }
+fn failure(error: StoreError) -> Failure {
+    let complaint = Complaint::new(error.to_string());
+    match error.is_temporary() {
+        true => Failure::limit(complaint),
+        false => complaint.into(),
     }
 }
 
@@ -85,23 +82,23 @@ fn check(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
     let report = journal::check(&folder(args)?, &mut |step| match step {
         Step::Snapshot(snapshot) => replay.snapshot(snapshot),
         Step::Record(stored) => replay.record(stored),
-    })?;
-    if args.json {
-        printer.json(&CheckDocument::of(&report))?;
-    } else {
-        printer.result(&shown(&report))?;
-    }
+    })
+    .map_err(failure)?;
+    printer.show(args.json, || CheckDocument::of(&report), || shown(&report))?;
     Ok(if report.is_sound() { Exit::Done } else { Exit::DoesNotHold })
 }
 
 fn shown(report: &Report) -> String {
     let mut out = String::new();
-    let size = report.bytes as f64 / 1048576.0;
     let records = counted(usize::try_from(report.records).unwrap_or(usize::MAX), "record");
     let _ = writeln!(
         out,
-        "{records} ({} to {}), {} snapshots, {} rounds, {size:.1} MiB",
-        report.first, report.last, report.snapshots, report.rounds
+        "{records} ({} to {}), {} snapshots, {} rounds, {}",
+        report.first,
+        report.last,
+        report.snapshots,
+        report.rounds,
+        format::bytes(report.bytes)
     );
     for problem in &report.problems {
         let at = problem.seq.map_or(String::new(), |seq| format!("record {seq}: "));
@@ -124,12 +121,12 @@ fn export(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
     let dir = folder(args)?;
     if args.json {
         // The records are the result; the document says how many there would be.
-        let lines = journal::export(&dir, &mut std::io::sink())?;
+        let lines = journal::export(&dir, &mut std::io::sink()).map_err(failure)?;
         printer.json(&Exported { lines })?;
         return Ok(Exit::Done);
     }
     let mut out = BufWriter::new(stdout().lock());
-    let lines = journal::export(&dir, &mut out)?;
+    let lines = journal::export(&dir, &mut out).map_err(failure)?;
     std::io::Write::flush(&mut out)?;
     drop(out);
     printer.note(&format!("{lines} records"));
@@ -145,15 +142,15 @@ struct CompactDocument {
 }
 
 fn compact(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let done = journal::compact(&folder(args)?, &Keep::default())?;
+    let done = journal::compact(&folder(args)?, &Keep::default()).map_err(failure)?;
     let (records, snapshots, rounds, bytes) =
         (done.records, done.snapshots, done.rounds, done.bytes);
     if args.json {
         printer.json(&CompactDocument { records, snapshots, rounds, bytes })?;
     } else {
-        let size = bytes as f64 / 1048576.0;
+        let size = format::bytes(bytes);
         printer.result(&format!(
-            "removed {records} records, {snapshots} snapshots and {rounds} rounds: {size:.1} MiB\n"
+            "removed {records} records, {snapshots} snapshots and {rounds} rounds: {size}\n"
         ))?;
     }
     Ok(Exit::Done)
@@ -167,15 +164,15 @@ struct BackupDocument {
 
 /// `oef backup`
 pub fn backup(args: &BackupArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let bytes = journal::backup(&folder(&args.state)?, &args.file)?;
+    let bytes = journal::backup(&folder(&args.state)?, &args.file).map_err(failure)?;
     let file = args.file.display().to_string();
     if args.state.json {
         printer.json(&BackupDocument { file, bytes })?;
         return Ok(Exit::Done);
     }
-    let size = bytes as f64 / 1048576.0;
+    let size = format::bytes(bytes);
     printer.note(&format!(
-        "{file}: {size:.1} MiB. To go back to it, stop the daemon and put it into a state folder as `oef.db`"
+        "{file}: {size}. To go back to it, stop the daemon and put it into a state folder as `oef.db`"
     ));
     Ok(Exit::Done)
 }

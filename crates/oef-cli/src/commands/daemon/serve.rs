@@ -1,15 +1,13 @@
 //! `oef up` and `oef serve`: a daemon until it is told to stop.
 
 use super::config::read;
-use crate::args_daemon::{CheckpointPlace, ServeArgs, UpArgs};
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
-use crate::printer::Printer;
+use crate::args::daemon::{CheckpointPlace, ServeArgs, UpArgs};
 use oef_server::RunError;
 use oef_server::checkpoints::Keeping;
 use oef_server::config::{Config, Length};
 use oef_server::serve::run;
 use oef_server::up::Mode;
+use oef_terminal::{Complaint, Exit, Failure, Printer};
 use std::sync::Arc;
 
 /// `oef up`
@@ -40,22 +38,20 @@ fn start(config: Config, mode: Mode) -> Result<Exit, Failure> {
         complaint.hint("call it by its full path")
     })?;
     let talk = Arc::new(|text: &str| Printer::default().note(text));
-    run(config, mode, program, talk)?;
+    run(config, mode, program, talk).map_err(failure)?;
     Ok(Exit::Done)
 }
 
-impl From<RunError> for Failure {
-    fn from(error: RunError) -> Self {
-        // The messages of the server name the thing and the way out in one sentence, and keep their causes.
-        let mut message = error.to_string();
-        let mut cause = std::error::Error::source(&error);
-        while let Some(deeper) = cause {
-            let text = deeper.to_string();
-            if !message.contains(&text) {
-                message = format!("{message}: {text}");
-            }
-            cause = deeper.source();
+/// The messages of the server name the thing and the way out in one sentence, and keep their causes.
+fn failure(error: RunError) -> Failure {
+    let mut message = error.to_string();
+    let mut cause = std::error::Error::source(&error);
+    while let Some(deeper) = cause {
+        let text = deeper.to_string();
+        if !message.contains(&text) {
+            message = format!("{message}: {text}");
         }
-        Complaint::new(message).into()
+        cause = deeper.source();
     }
+    Complaint::new(message).into()
 }

@@ -1,10 +1,8 @@
 //! `--csv DIR`: every figure of every run, for other tools.
 
 use super::run::Simulated;
-use crate::failure::{Complaint, Failure};
-use crate::output::file;
-use oef_report::csv::{Csv, Field};
 use oef_sim::engine::RunResult;
+use oef_terminal::{Complaint, Failure, file};
 use std::path::Path;
 
 /// Writes `results.csv` and a directory per mechanism with `tenants.csv`, `jobs.csv`, `rounds.csv` and
@@ -30,7 +28,7 @@ fn put(dir: &Path, name: &str, text: String) -> Result<(), Failure> {
 }
 
 fn results(runs: &[RunResult]) -> String {
-    let mut csv = Csv::new([
+    let mut csv = Csv::new(&[
         "mechanism",
         "rounds",
         "seconds",
@@ -56,37 +54,37 @@ fn results(runs: &[RunResult]) -> String {
         "solves",
     ]);
     for run in runs {
-        csv.row([
+        csv.row(&[
             run.mechanism.name().into(),
-            whole(run.rounds),
-            run.seconds.into(),
-            run.finished.into(),
-            run.unfinished.into(),
-            run.jct.mean.into(),
-            run.jct.p50.into(),
-            run.jct.p90.into(),
-            run.jct.p99.into(),
-            run.wait.mean.into(),
-            run.wait.p50.into(),
-            run.wait.p99.into(),
-            run.makespan.into(),
-            run.estimated.into(),
-            run.actual.into(),
-            run.utilisation.into(),
-            whole(run.straggler_workers),
-            whole(run.migrations),
-            whole(run.preemptions),
-            run.worst_sharing_incentive.into(),
-            run.worst_promised_incentive.into(),
-            run.deficit_max.into(),
-            whole(run.solves),
+            run.rounds.to_string(),
+            real(run.seconds),
+            run.finished.to_string(),
+            run.unfinished.to_string(),
+            real(run.jct.mean),
+            real(run.jct.p50),
+            real(run.jct.p90),
+            real(run.jct.p99),
+            real(run.wait.mean),
+            real(run.wait.p50),
+            real(run.wait.p99),
+            real(run.makespan),
+            real(run.estimated),
+            real(run.actual),
+            real(run.utilisation),
+            run.straggler_workers.to_string(),
+            run.migrations.to_string(),
+            run.preemptions.to_string(),
+            real(run.worst_sharing_incentive),
+            real(run.worst_promised_incentive),
+            real(run.deficit_max),
+            run.solves.to_string(),
         ]);
     }
     csv.finish()
 }
 
 fn tenants(run: &RunResult) -> String {
-    let mut csv = Csv::new([
+    let mut csv = Csv::new(&[
         "tenant",
         "weight",
         "rounds",
@@ -97,45 +95,45 @@ fn tenants(run: &RunResult) -> String {
         "held_gpu_rounds",
     ]);
     for t in &run.tenants {
-        csv.row([
+        csv.row(&[
             t.name.as_str().into(),
-            t.weight.into(),
-            whole(t.rounds),
-            t.delivered.into(),
-            t.promised.into(),
-            t.equal_split.into(),
-            t.share_gpus.into(),
-            t.held_gpus.into(),
+            real(t.weight),
+            t.rounds.to_string(),
+            real(t.delivered),
+            real(t.promised),
+            real(t.equal_split),
+            real(t.share_gpus),
+            real(t.held_gpus),
         ]);
     }
     csv.finish()
 }
 
 fn jobs(run: &RunResult, simulated: &Simulated<'_>) -> String {
-    let mut csv = Csv::new([
+    let mut csv = Csv::new(&[
         "job_id", "tenant", "gpus", "model", "submit_s", "start_s", "finish_s", "jct_s", "wait_s",
         "restarts",
     ]);
     for record in &run.jobs {
         let Some(job) = simulated.gathered.trace.jobs.get(record.job) else { continue };
-        csv.row([
+        csv.row(&[
             job.id.as_str().into(),
             job.tenant.as_str().into(),
-            whole(record.workers.into()),
+            record.workers.to_string(),
             job.model.as_deref().unwrap_or_default().into(),
-            record.submit_s.into(),
+            real(record.submit_s),
             maybe(record.start_s),
             maybe(record.finish_s),
             maybe(record.finish_s.map(|s| s - record.submit_s)),
             maybe(record.start_s.map(|s| s - record.submit_s)),
-            whole(record.restarts.into()),
+            record.restarts.to_string(),
         ]);
     }
     csv.finish()
 }
 
 fn rounds(run: &RunResult) -> String {
-    let mut csv = Csv::new([
+    let mut csv = Csv::new(&[
         "at_s",
         "throughput_actual",
         "throughput_estimated",
@@ -146,13 +144,12 @@ fn rounds(run: &RunResult) -> String {
     ]);
     let series = &run.series;
     for (i, at) in series.at_s.iter().enumerate() {
-        let count =
-            |list: &[u32]| list.get(i).map_or(Field::Number(f64::NAN), |&n| whole(n.into()));
-        csv.row([
-            (*at).into(),
-            series.actual[i].into(),
-            series.estimated[i].into(),
-            series.utilisation[i].into(),
+        let count = |list: &[u32]| list.get(i).map_or(String::new(), u32::to_string);
+        csv.row(&[
+            real(*at),
+            real(series.actual[i]),
+            real(series.estimated[i]),
+            real(series.utilisation[i]),
             count(&series.waiting),
             count(&series.running),
             maybe(series.deficit_max.get(i).copied()),
@@ -162,28 +159,48 @@ fn rounds(run: &RunResult) -> String {
 }
 
 fn segments(run: &RunResult, simulated: &Simulated<'_>) -> String {
-    let mut csv = Csv::new(["node", "gpu", "gpu_type", "from_s", "to_s", "tenant"]);
+    let mut csv = Csv::new(&["node", "gpu", "gpu_type", "from_s", "to_s", "tenant"]);
     for segment in &run.segments {
         let node = simulated.gathered.cluster.nodes.get(segment.node);
         let tenant = run.tenants.get(segment.tenant);
-        csv.row([
+        csv.row(&[
             node.map_or("", |n| n.name.as_str()).into(),
-            whole(segment.gpu.into()),
+            segment.gpu.to_string(),
             node.map_or("", |n| n.gpu_type.as_str()).into(),
-            segment.from_s.into(),
-            segment.to_s.into(),
+            real(segment.from_s),
+            real(segment.to_s),
             tenant.map_or("", |t| t.name.as_str()).into(),
         ]);
     }
     csv.finish()
 }
 
-/// Counts keep all their digits.
-fn whole(count: u64) -> Field {
-    Field::Text(count.to_string())
+/// A table in the making. Writing to memory cannot fail, and rows are as long as the header.
+struct Csv(csv::Writer<Vec<u8>>);
+
+impl Csv {
+    fn new<const N: usize>(header: &[&str; N]) -> Csv {
+        let mut csv = Csv(csv::Writer::from_writer(Vec::new()));
+        csv.row(&header.map(String::from));
+        csv
+    }
+
+    fn row(&mut self, cells: &[String]) {
+        let _ = self.0.write_record(cells);
+    }
+
+    fn finish(self) -> String {
+        String::from_utf8(self.0.into_inner().unwrap_or_default()).unwrap_or_default()
+    }
+}
+
+/// All digits; empty where there is no number.
+fn real(x: f64) -> String {
+    // Adding 0 turns -0 into 0.
+    if x.is_finite() { (x + 0.0).to_string() } else { String::new() }
 }
 
 /// An empty field where there is nothing.
-fn maybe(value: Option<f64>) -> Field {
-    Field::Number(value.unwrap_or(f64::NAN))
+fn maybe(value: Option<f64>) -> String {
+    value.map_or(String::new(), real)
 }

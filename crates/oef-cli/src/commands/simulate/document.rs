@@ -2,8 +2,8 @@
 
 use super::guard::GuardDocument;
 use super::run::Simulated;
-use crate::output::document::{Object, VERSION, finite};
 use oef_sim::engine::{Quantiles, RunResult, TenantRecord};
+use oef_terminal::document::{Object, VERSION, finite};
 use serde::Serialize;
 
 /// The whole document.
@@ -34,7 +34,7 @@ struct RunDocument<'a> {
     rounds: u64,
     seconds: f64,
     jobs: JobsDocument,
-    jct: QuantilesDocument,
+    jct: Quantiles,
     makespan: f64,
     throughput: ThroughputDocument,
     utilisation: f64,
@@ -42,7 +42,7 @@ struct RunDocument<'a> {
     migrations: u64,
     worst_sharing_incentive: f64,
     deficit_max: f64,
-    wait: QuantilesDocument,
+    wait: Quantiles,
     preemptions: u64,
     overcommitted: u64,
     worst_promised_incentive: f64,
@@ -66,14 +66,6 @@ struct ByDayDocument {
 struct JobsDocument {
     finished: usize,
     unfinished: usize,
-}
-
-#[derive(Debug, Serialize)]
-struct QuantilesDocument {
-    mean: f64,
-    p50: f64,
-    p90: f64,
-    p99: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -127,7 +119,7 @@ fn run<'a>(simulated: &'a Simulated<'_>, run: &'a RunResult) -> RunDocument<'a> 
         rounds: run.rounds,
         seconds: finite(run.seconds),
         jobs: JobsDocument { finished: run.finished, unfinished: run.unfinished },
-        jct: quantiles(&run.jct),
+        jct: run.jct,
         makespan: finite(run.makespan),
         throughput: ThroughputDocument {
             estimated: finite(run.estimated),
@@ -138,7 +130,7 @@ fn run<'a>(simulated: &'a Simulated<'_>, run: &'a RunResult) -> RunDocument<'a> 
         migrations: run.migrations,
         worst_sharing_incentive: finite(run.worst_sharing_incentive),
         deficit_max: finite(run.deficit_max),
-        wait: quantiles(&run.wait),
+        wait: run.wait,
         preemptions: run.preemptions,
         overcommitted: run.overcommitted,
         worst_promised_incentive: finite(run.worst_promised_incentive),
@@ -152,15 +144,6 @@ fn run<'a>(simulated: &'a Simulated<'_>, run: &'a RunResult) -> RunDocument<'a> 
         trouble: run.trouble.as_deref(),
         guard: GuardDocument::new(simulated, run),
         tenants: Object(run.tenants.iter().map(|t| (t.name.as_str(), tenant(t))).collect()),
-    }
-}
-
-fn quantiles(q: &Quantiles) -> QuantilesDocument {
-    QuantilesDocument {
-        mean: finite(q.mean),
-        p50: finite(q.p50),
-        p90: finite(q.p90),
-        p99: finite(q.p99),
     }
 }
 

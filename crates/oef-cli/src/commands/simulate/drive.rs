@@ -1,12 +1,10 @@
 //! A run per mechanism, side by side where there are cores, with a sign of life and a way out.
 
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
-use crate::printer::Printer;
-use crate::progress::CountBar;
 use oef_core::Mechanism;
 use oef_sched::Settings;
 use oef_sim::engine::{Inputs, Progress, RunResult, Scenario, SimulationError, simulate};
+use oef_terminal::progress::CountBar;
+use oef_terminal::{Complaint, Exit, Failure, Printer};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 

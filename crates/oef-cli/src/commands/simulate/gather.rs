@@ -1,15 +1,15 @@
 //! From arguments to a cluster, profiles and a trace that fit together.
 
 use super::made_up;
-use crate::args_simulate::SimulateInput;
-use crate::failure::Failure;
-use crate::input::Source as Text;
-use crate::output::numbers::counted;
+use crate::args::simulate::SimulateInput;
 use oef_sim::engine::Inputs;
 use oef_sim::generate::demo;
 use oef_sim::input::{
     self, ClusterSpec, PrepareOptions, ProfileTable, Read, Source, Trace, TraceOptions,
 };
+use oef_terminal::Failure;
+use oef_terminal::Source as Text;
+use oef_terminal::numbers::counted;
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -2,14 +2,14 @@
 
 use super::gather::Gathered;
 use super::run::Simulated;
-use crate::output::document::finite;
-use crate::output::names::safe;
-use crate::output::numbers::counted;
 use oef_report::format::{clock, fixed};
 use oef_report::html::Section;
 use oef_report::table::{Column, Table};
 use oef_sched::guard::{Direction, Policy};
 use oef_sim::engine::{Found, RunResult};
+use oef_terminal::document::finite;
+use oef_terminal::names::safe;
+use oef_terminal::numbers::counted;
 use serde::Serialize;
 
 /// False profiles that are named one by one in a remark.

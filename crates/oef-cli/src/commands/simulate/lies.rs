@@ -1,10 +1,10 @@
 //! `--lie TENANT=TYPE:FACTOR,...`
 
 use super::gather::Gathered;
-use crate::failure::{Complaint, Failure};
 use crate::input::hint;
-use crate::output::names::safe;
 use oef_sim::world::Lie;
+use oef_terminal::names::safe;
+use oef_terminal::{Complaint, Failure};
 
 /// The lies that were asked for; tenants and types must be there.
 pub fn parse(arguments: &[String], gathered: &Gathered) -> Result<Vec<Lie>, Failure> {

@@ -1,8 +1,8 @@
 //! What was not given: the demonstration's, or something that fits what was.
 
-use crate::failure::Failure;
 use oef_sim::generate::{self, Load, ProfileSpec, TraceLike, TraceSpec, demo, measured_profiles};
 use oef_sim::input::{ClusterSpec, NodeSpec, ProfileTable, Trace, match_types};
+use oef_terminal::Failure;
 
 /// GPUs of each type, and on each node, of a cluster that nobody described: those of the paper's.
 const GPUS_PER_TYPE: u32 = 8;

@@ -4,19 +4,16 @@ use super::document::SimulateDocument;
 use super::drive::{Drive, drive};
 use super::gather::{Gathered, gather};
 use super::{csv_files, guard, lies, report, table, unfinished};
-use crate::args_simulate::SimulateArgs;
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
+use crate::args::simulate::SimulateArgs;
 use crate::input::hint;
-use crate::output::file;
-use crate::output::names::safe;
-use crate::output::numbers::counted;
-use crate::printer::Printer;
 use oef_core::Mechanism;
 use oef_report::format::duration;
 use oef_sched::{Settings, Span};
 use oef_sim::engine::{Detail, RunResult, Scenario};
 use oef_sim::world::Failures;
+use oef_terminal::names::safe;
+use oef_terminal::numbers::counted;
+use oef_terminal::{Complaint, Exit, Failure, Printer, file};
 
 /// The paper's two, and what they are compared with.
 const COMPARED: [Mechanism; 5] = [
@@ -61,11 +58,7 @@ pub fn run(args: &SimulateArgs, printer: &Printer) -> Result<Exit, Failure> {
     let simulated = Simulated { args, gathered, scenario, runs, remarks };
     // A file that cannot be written is no reason to lose the result.
     let written = write_files(&simulated, printer);
-    if args.json {
-        printer.json(&SimulateDocument::new(&simulated))?;
-    } else {
-        printer.result(&table::render(&simulated))?;
-    }
+    printer.show(args.json, || SimulateDocument::new(&simulated), || table::render(&simulated))?;
     simulated.remarks.iter().for_each(|remark| printer.warn(remark));
     written.map(|()| Exit::Done)
 }

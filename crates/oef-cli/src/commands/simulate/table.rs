@@ -1,12 +1,12 @@
 //! The comparison for people: a line per mechanism, the best of each column marked.
 
 use super::run::Simulated;
-use crate::output::bars::bar;
-use crate::output::names::short;
-use crate::output::numbers::counted;
-use crate::output::table::{Cell, Table};
 use oef_report::format::{clock, duration, fixed, number, percent};
 use oef_sim::engine::RunResult;
+use oef_terminal::bars::bar;
+use oef_terminal::names::short;
+use oef_terminal::numbers::counted;
+use oef_terminal::table::{Cell, Table};
 use owo_colors::{OwoColorize as _, Style};
 
 const BAR_WIDTH: usize = 8;

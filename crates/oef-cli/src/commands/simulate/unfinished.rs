@@ -1,11 +1,11 @@
 //! Why jobs did not finish.
 
 use super::gather::Gathered;
-use crate::output::names::short;
-use crate::output::numbers::counted;
 use oef_report::format::clock;
 use oef_sim::engine::{JobRecord, RunResult, Scenario};
 use oef_sim::world;
+use oef_terminal::names::short;
+use oef_terminal::numbers::counted;
 
 /// A sentence per reason. What is the same for all runs is said once.
 pub fn remarks(gathered: &Gathered, scenario: &Scenario, runs: &[RunResult]) -> Vec<String> {

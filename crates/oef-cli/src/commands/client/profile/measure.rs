@@ -2,19 +2,16 @@
 
 use super::plan::{Point, Skipped, Wanted, plan};
 use super::report::{Ran, Report};
-use crate::args_jobs::SubmitArgs;
-use crate::args_tenants::ProfileRunArgs;
+use crate::args::jobs::SubmitArgs;
+use crate::args::tenants::ProfileRunArgs;
 use crate::commands::client::{submit, wait};
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
 use crate::input::nearest;
-use crate::output::numbers::counted;
-use crate::output::times::span;
-use crate::output::width;
-use crate::printer::Printer;
 use jiff::Timestamp;
 use oef_api::client::Client;
 use oef_api::types::{Cluster, GpuTypeStatus, Job, JobBatch, JobState, JobSubmit, Probe, Workload};
+use oef_terminal::numbers::counted;
+use oef_terminal::times::span;
+use oef_terminal::{Complaint, Exit, Failure, Printer, width};
 use std::collections::BTreeMap;
 
 /// Drivers, libraries and scripts change within months: what is younger than this is believed.
@@ -46,11 +43,7 @@ pub fn run(args: &ProfileRunArgs, client: &Client, printer: &Printer) -> Result<
     }
     let known = workload(client, &tenant, &name)?;
     report.finish(known.as_ref(), &cluster);
-    if args.json {
-        printer.json(&report)?;
-    } else {
-        printer.result(&report.render(width::columns()))?;
-    }
+    printer.show(args.json, || &report, || report.render(width::columns()))?;
     Ok(if report.has_failed() { Exit::DoesNotHold } else { Exit::Done })
 }
 

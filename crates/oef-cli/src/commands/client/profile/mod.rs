@@ -4,17 +4,15 @@ mod measure;
 mod plan;
 mod report;
 
-use crate::args_tenants::{ProfileArgs, ProfileCommand, ProfileShowArgs};
-use crate::exit::Exit;
-use crate::failure::Failure;
-use crate::output::names::{safe, short};
-use crate::output::numbers::{figure, fixed, percent};
-use crate::output::table::{Cell, Table};
-use crate::output::times::at;
-use crate::output::width;
-use crate::printer::Printer;
+use crate::args::tenants::{ProfileArgs, ProfileCommand, ProfileShowArgs};
 use oef_api::client::Client;
 use oef_api::types::{Profile, Provenance, Workload};
+use oef_report::format::percent;
+use oef_terminal::names::{safe, short};
+use oef_terminal::numbers::{figure, fixed};
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::times::at;
+use oef_terminal::{Exit, Failure, Printer, width};
 use owo_colors::OwoColorize as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -29,11 +27,7 @@ pub fn run(args: &ProfileArgs, client: &Client, printer: &Printer) -> Result<Exi
 
 fn show(args: &ProfileShowArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let workload = client.workload(&args.workload.tenant, &args.workload.name)?;
-    if args.json {
-        printer.json(&workload)?;
-    } else {
-        printer.result(&render(&workload, width::columns()))?;
-    }
+    printer.show(args.json, || &workload, || render(&workload, width::columns()))?;
     Ok(Exit::Done)
 }
 

@@ -3,10 +3,11 @@
 use super::measure::skipped_words;
 use super::plan::{Point, Skipped};
 use super::{known_word, scaling};
-use crate::output::names::{safe, short};
-use crate::output::numbers::{counted, figure, fixed, percent};
-use crate::output::table::{Cell, Table};
 use oef_api::types::{Cluster, Job, JobState, Measured, Provenance, Workload};
+use oef_report::format::percent;
+use oef_terminal::names::{safe, short};
+use oef_terminal::numbers::{counted, figure, fixed};
+use oef_terminal::table::{Cell, Table};
 use owo_colors::OwoColorize as _;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -174,15 +175,8 @@ impl Report {
     }
 
     fn table(&self) -> Table {
-        let mut table = Table::new(vec![
-            Cell::text("gpu type"),
-            Cell::number("steps/s"),
-            Cell::number("speedup"),
-            Cell::number("spread"),
-            Cell::number("batches"),
-            Cell::number("GPU-s"),
-            Cell::text("known"),
-            Cell::text("how"),
+        let mut table = Table::headed([
+            "gpu type", "steps/s>", "speedup>", "spread>", "batches>", "GPU-s>", "known", "how",
         ]);
         for row in &self.types {
             let some = |x: Option<String>| Cell::number(x.unwrap_or_else(|| "·".into()));

@@ -2,10 +2,9 @@
 
 use super::job_file::{self, JobFile};
 use super::sweep::{self, Axis};
-use crate::args_jobs::SubmitArgs;
-use crate::failure::{Complaint, Failure};
-use crate::input::source::Source;
+use crate::args::jobs::SubmitArgs;
 use oef_api::types::{JobBatch, JobSubmit};
+use oef_terminal::{Complaint, Failure, Source};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -4,7 +4,7 @@ use clap::Parser as _;
 fn built(words: &[&str]) -> Result<JobBatch, String> {
     let line = ["oef", "submit"].iter().chain(words);
     let cli = crate::args::Cli::try_parse_from(line).map_err(|error| error.to_string())?;
-    let crate::args::Command::Job(crate::args_jobs::JobCommand::Submit(args)) = cli.command else {
+    let crate::args::Command::Job(crate::args::jobs::JobCommand::Submit(args)) = cli.command else {
         return Err("another command".into());
     };
     let env = |name: &str| (name == "HERE").then(|| "taken".to_string());

@@ -1,12 +1,11 @@
 //! Job files: a job in TOML, with the names of the interface.
 
 use super::sweep::Axis;
-use crate::failure::{Complaint, Failure};
-use crate::input::lines::Lines;
 use crate::input::nearest;
-use crate::input::source::Source;
 use oef_api::check::BadValue;
 use oef_api::types::JobSubmit;
+use oef_sim::input::Lines;
+use oef_terminal::{Complaint, Failure, Source};
 use serde::Deserialize as _;
 use std::path::Path;
 use toml::Spanned;

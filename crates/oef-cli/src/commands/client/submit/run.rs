@@ -1,14 +1,12 @@
 //! From the arguments to numbers of jobs.
 
 use super::{EXAMPLE, Here, build};
-use crate::args_jobs::SubmitArgs;
+use crate::args::jobs::SubmitArgs;
 use crate::commands::client::{logs, wait};
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
-use crate::output::numbers::counted;
-use crate::printer::Printer;
 use oef_api::client::Client;
 use oef_api::types::{Job, JobBatch, JobState, Role, Submitted};
+use oef_terminal::numbers::counted;
+use oef_terminal::{Complaint, Exit, Failure, Printer};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};

@@ -1,9 +1,9 @@
 //! Sweeps: one job for every combination of values.
 
-use crate::failure::Complaint;
 use crate::input::nearest;
 use oef_api::limits::BATCH_MAX;
 use oef_api::types::{JobBatch, JobSubmit};
+use oef_terminal::Complaint;
 use std::collections::BTreeSet;
 
 /// One thing that is varied.

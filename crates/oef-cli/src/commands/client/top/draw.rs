@@ -1,13 +1,13 @@
 //! One frame of the view.
 
 use super::screen::Screen;
-use crate::output::bars::bar;
 use crate::output::jobs::{gpus, progress, time};
-use crate::output::names::{cut, safe};
-use crate::output::numbers::{difference, figure};
-use crate::output::times::span;
 use jiff::Timestamp;
 use oef_api::types::{JobState, Node, NodeHealth, Tenant};
+use oef_terminal::bars::bar;
+use oef_terminal::names::{cut, safe};
+use oef_terminal::numbers::{difference, figure};
+use oef_terminal::times::span;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};

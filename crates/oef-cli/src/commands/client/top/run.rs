@@ -3,13 +3,10 @@
 use super::screen::Screen;
 use super::snapshot::Snapshot;
 use super::{live, once};
-use crate::args_cluster::TopArgs;
-use crate::exit::Exit;
-use crate::failure::{Complaint, Failure};
-use crate::output::width;
-use crate::printer::Printer;
+use crate::args::cluster::TopArgs;
 use jiff::Timestamp;
 use oef_api::client::Client;
+use oef_terminal::{Complaint, Exit, Failure, Printer, width};
 use std::io::{IsTerminal as _, stdin, stdout};
 
 /// The size of a frame where no terminal says one.

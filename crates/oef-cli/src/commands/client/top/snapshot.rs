@@ -1,9 +1,9 @@
 //! What the view shows, as the daemon told it at one instant.
 
 use crate::commands::client::pages;
-use crate::failure::Failure;
 use oef_api::client::{Client, ClientError};
 use oef_api::types::{Cluster, Fairness, Info, Jobs, JobsQuery, Tenant};
+use oef_terminal::Failure;
 use serde::Serialize;
 
 /// More jobs than anybody scrolls through; the rest is counted by the tenants' figures.

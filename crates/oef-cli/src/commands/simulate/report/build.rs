@@ -3,9 +3,9 @@
 use super::super::run::Simulated;
 use super::cast::Cast;
 use super::{comparison, favour, mechanism, over_time, summary, words};
-use crate::output::numbers::counted;
 use oef_report::format::{clock, number};
 use oef_report::html::{Report, Section};
+use oef_terminal::numbers::counted;
 
 /// Builds the report.
 pub fn build(simulated: &Simulated<'_>) -> Report {

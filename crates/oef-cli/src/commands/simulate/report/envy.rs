@@ -1,11 +1,12 @@
 //! The busiest round: its envy matrix, and its certificate in words.
 
-use crate::args::Property;
-use crate::output::certificate::{Mark, judge};
+use crate::args::problem::Property;
+use crate::output::certificate::judge;
 use oef_core::{Outcome, Problem, TenantId, audit, envy_matrix};
 use oef_report::chart::HeatMap;
 use oef_report::html::{Prose, Section, Tone};
 use oef_sim::engine::RunResult;
+use oef_terminal::mark::Mark;
 
 /// More rows and columns cannot be read.
 const SHOWN_MAX: usize = 50;

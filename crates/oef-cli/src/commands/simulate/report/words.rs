@@ -1,7 +1,7 @@
 //! What the figures mean, what was assumed, and how to make the report again.
 
 use super::super::run::Simulated;
-use crate::args_simulate::{PlacementName, RoundingName};
+use crate::args::simulate::{PlacementName, RoundingName};
 use oef_report::format::{clock, number, percent};
 use oef_report::html::{Prose, Section};
 use oef_sched::guard::Policy;

@@ -1,0 +1,140 @@
+//! The arguments of the commands about the cluster, its rounds and its settings.
+
+use super::tenants::WatchArgs;
+use clap::{Args, Subcommand};
+
+/// The cluster as a whole.
+#[derive(Debug, Subcommand)]
+pub enum ClusterCommand {
+    /// Show the machines, and who is on which GPU
+    #[command(after_help = "Examples:\n  oef cluster\n  oef cluster --watch")]
+    Cluster(WatchArgs),
+    /// Take a machine out, or bring it back
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  oef node down rtx3090-1\n  oef node up rtx3090-1"
+    )]
+    Node(NodeCommand),
+    /// Show a round: shares, grants, who is where, and the certificate
+    #[command(
+        after_help = "Examples:\n  oef round\n  oef round 123\n  oef round --list\n  oef round 123 --problem > round.toml"
+    )]
+    Round(RoundArgs),
+    /// Show who was promised what, who got it, and who would rather be another
+    #[command(after_help = "Examples:\n  oef fairness\n  oef fairness --history --watch")]
+    Fairness(FairnessArgs),
+    /// Show or change the settings of the running daemon
+    #[command(after_help = SETTINGS_EXAMPLES)]
+    Settings(SettingsArgs),
+    /// Show what happens: jobs, rounds, changes
+    #[command(after_help = "Examples:\n  oef events --follow\n  oef events --after 1200 --json")]
+    Events(EventsArgs),
+    /// Watch the cluster live in the terminal
+    #[command(after_help = TOP_KEYS)]
+    Top(TopArgs),
+}
+
+const SETTINGS_EXAMPLES: &str = "\
+Examples:
+  oef settings
+  oef settings --set mechanism=nash --set round=60s
+
+Fields: mechanism, round, reference (empty: derived from the profiles), min_run, grace, stickiness, guard.";
+
+const TOP_KEYS: &str = "\
+Keys: q or Esc quits, arrows choose a job, p pauses, c cancels the chosen job (it asks first).
+
+Example:
+  oef top --once        one frame as text, for scripts";
+
+/// `oef node ...`
+#[derive(Debug, Subcommand)]
+pub enum NodeCommand {
+    /// Bring a node back
+    Up(NodeArgs),
+    /// Take a node out; its jobs stop and wait for others
+    Down(NodeArgs),
+}
+
+/// Which node.
+#[derive(Debug, Args)]
+pub struct NodeArgs {
+    /// The node's name (see `oef cluster`)
+    pub name: String,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `oef round`
+#[derive(Debug, Args)]
+pub struct RoundArgs {
+    /// Its number [default: the current one]
+    #[arg(value_name = "N", conflicts_with = "list")]
+    pub round: Option<u64>,
+    /// List the last rounds, a line each
+    #[arg(long)]
+    pub list: bool,
+    /// So many at most
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "list", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub limit: u32,
+    /// Write the problem that its shares answer as a problem file, for `oef share`
+    #[arg(long, conflicts_with_all = ["list", "watch"])]
+    pub problem: bool,
+    /// Stay, and show it again whenever something happens
+    #[arg(long, short, conflicts_with_all = ["json", "round"])]
+    pub watch: bool,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `oef fairness`
+#[derive(Debug, Args)]
+pub struct FairnessArgs {
+    /// Also how it went over the last rounds
+    #[arg(long)]
+    pub history: bool,
+    /// Stay, and show it again whenever something happens
+    #[arg(long, short, conflicts_with = "json")]
+    pub watch: bool,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `oef settings`
+#[derive(Debug, Args)]
+pub struct SettingsArgs {
+    /// Change a field
+    #[arg(long, value_name = "FIELD=VALUE")]
+    pub set: Vec<String>,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `oef events`
+#[derive(Debug, Args)]
+pub struct EventsArgs {
+    /// Stay, and show what comes
+    #[arg(long, short)]
+    pub follow: bool,
+    /// Those behind the event of this number [default: all that are remembered; with --follow those from now on]
+    #[arg(long, value_name = "N")]
+    pub after: Option<u64>,
+    /// Print JSON: one list; with --follow one document a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `oef top`
+#[derive(Debug, Args)]
+pub struct TopArgs {
+    /// Print one frame as text and end
+    #[arg(long)]
+    pub once: bool,
+    /// Print what it shows as one JSON document and end
+    #[arg(long, conflicts_with = "once")]
+    pub json: bool,
+}

@@ -1,0 +1,264 @@
+//! The arguments of the commands about jobs.
+
+use super::values::seconds;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand, ValueEnum};
+use oef_api::types::{JobState, StopSignal};
+use std::path::PathBuf;
+
+/// What can be done with jobs.
+#[derive(Debug, Subcommand)]
+pub enum JobCommand {
+    /// Submit a job, or a sweep of jobs; prints its number when it is durable
+    #[command(after_help = SUBMIT_EXAMPLES)]
+    Submit(Box<SubmitArgs>),
+    /// List jobs with what they do and why
+    #[command(after_help = JOBS_EXAMPLES)]
+    Jobs(JobsArgs),
+    /// Show all about a job: what was submitted, its history, its runs
+    #[command(after_help = "Examples:\n  oef job 12\n  oef job 12 --watch")]
+    Job(JobArgs),
+    /// Say in a sentence why a job waits or runs, or why a tenant has what it has
+    #[command(after_help = "Examples:\n  oef why 12\n  oef why vision-lab")]
+    Why(WhyArgs),
+    /// Cancel jobs
+    #[command(after_help = "Examples:\n  oef cancel 12 13\n  oef cancel --all --tenant vision-lab")]
+    Cancel(CancelArgs),
+    /// Show what a job wrote
+    #[command(after_help = LOGS_EXAMPLES)]
+    Logs(LogsArgs),
+}
+
+const SUBMIT_EXAMPLES: &str = "\
+Examples:
+  oef submit -- python train.py --epochs 10
+  oef submit --tenant vision-lab --workload vgg16 --workers 4 --types rtx3080,rtx3090 -- torchrun train.py
+  oef submit --sweep lr=0.1,0.01 --sweep bs=32,64 -- python train.py --lr {lr} --batch {bs}
+  oef submit --file job.toml --wait
+  oef submit --example-file > job.toml
+  id=$(oef submit -- ./train.sh) && oef logs $id --follow
+
+A job that is told to stop (SIGTERM by default) writes a checkpoint into $OEF_CHECKPOINT_DIR and exits with 75;
+it is started again, maybe on other GPUs, and goes on from there.";
+
+const JOBS_EXAMPLES: &str = "\
+Examples:
+  oef jobs
+  oef jobs --all --tenant vision-lab --state failed
+  oef jobs --label array=vgg --watch
+  oef jobs --json | jq '.jobs[].id'";
+
+const LOGS_EXAMPLES: &str = "\
+Examples:
+  oef logs 12 --follow
+  oef logs 12 --rank 3 --stderr --tail 50
+  oef logs 12 --run 2 > second-run.txt";
+
+/// `oef submit`
+#[derive(Debug, Default, Args)]
+pub struct SubmitArgs {
+    /// Who owns it; a tenant's token need not say [default with an admin's token: `default`]
+    #[arg(long, short, value_name = "TENANT")]
+    pub tenant: Option<String>,
+    /// What kind of job it is: jobs of one workload share a profile
+    #[arg(long, value_name = "NAME")]
+    pub workload: Option<String>,
+    /// How many workers, each on a GPU of its own; all run or none [default: 1]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub workers: Option<u32>,
+    /// The gpu types that it may use [default: all that its workload runs on]
+    #[arg(long, value_name = "TYPE,...", value_delimiter = ',')]
+    pub types: Vec<String>,
+    /// All workers on GPUs of one type, whichever, even where several types together would start it sooner
+    #[arg(long)]
+    pub one_type: bool,
+    /// A name for people [default: the program's]
+    #[arg(long, short, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Jobs of a higher class go first within their tenant [default: 0]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    pub priority: Option<i32>,
+    /// An environment variable; without `=VALUE` it is taken from here
+    #[arg(long, short, value_name = "NAME=VALUE")]
+    pub env: Vec<String>,
+    /// Where it runs [default: the current folder]
+    #[arg(long, value_name = "DIR")]
+    pub workdir: Option<PathBuf>,
+    /// Where its checkpoints live [default: a folder of the daemon's for this job]
+    #[arg(long, value_name = "DIR")]
+    pub checkpoint_dir: Option<PathBuf>,
+    /// Stop it for good after so much running (`2h`)
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub max_run: Option<f64>,
+    /// Once started, do not preempt it for so long (`10m`)
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub min_run: Option<f64>,
+    /// How often to start it again after a failure [default: 0]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=1000))]
+    pub retries: Option<u32>,
+    /// For people and filters
+    #[arg(long, short, value_name = "KEY=VALUE")]
+    pub label: Vec<String>,
+    /// Python modules to import before it starts, so that restarts are quick (`torch`)
+    #[arg(long, value_name = "MODULE,...", value_delimiter = ',')]
+    pub warm: Vec<String>,
+    /// What tells it to write a checkpoint and stop [default: term]
+    #[arg(long, value_enum, value_name = "SIGNAL")]
+    pub signal: Option<SignalName>,
+    /// How long it may take to stop (`30s`) [default: the daemon's setting]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub grace: Option<f64>,
+    /// A shell script instead of a command; `-` reads stdin
+    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    pub script: Option<PathBuf>,
+    /// A job file in TOML; what is given here goes before what stands there
+    #[arg(long, short, value_name = "JOB.toml")]
+    pub file: Option<PathBuf>,
+    /// One job for each value, and for each combination with other sweeps; `{KEY}` stands for the value
+    #[arg(long, value_name = "KEY=V,V,...")]
+    pub sweep: Vec<String>,
+    /// Wait until it has ended; exit with 1 if it failed
+    #[arg(long)]
+    pub wait: bool,
+    /// Show what it writes until it has ended; exit with 1 if it failed
+    #[arg(long, conflicts_with = "json")]
+    pub follow: bool,
+    /// Print a job file with every field explained, and submit nothing
+    #[arg(long, exclusive = true)]
+    pub example_file: bool,
+    /// Print one JSON document instead of the number
+    #[arg(long)]
+    pub json: bool,
+    /// The program and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+/// `oef jobs`
+#[derive(Debug, Args)]
+pub struct JobsArgs {
+    /// Ended jobs too
+    #[arg(long, short)]
+    pub all: bool,
+    /// Only of this tenant
+    #[arg(long, short, value_name = "TENANT")]
+    pub tenant: Option<String>,
+    /// Only in these states
+    #[arg(long, short, value_name = "STATE,...", value_delimiter = ',', value_parser = state())]
+    pub state: Vec<JobState>,
+    /// Only with this label
+    #[arg(long, short, value_name = "KEY[=VALUE]")]
+    pub label: Option<String>,
+    /// So many at most
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: u32,
+    /// Those behind this mark: the `next` of the page before
+    #[arg(long, value_name = "MARK")]
+    pub after: Option<String>,
+    /// Stay, and show it again whenever something happens
+    #[arg(long, short, conflicts_with = "json")]
+    pub watch: bool,
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `oef job`
+#[derive(Debug, Args)]
+pub struct JobArgs {
+    /// The job's number
+    pub id: u64,
+    /// Stay until it has ended, and show it again whenever something happens to it
+    #[arg(long, short, conflicts_with = "json")]
+    pub watch: bool,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `oef why`
+#[derive(Debug, Args)]
+pub struct WhyArgs {
+    /// A job's number, or a tenant's name
+    #[arg(value_name = "JOB|TENANT")]
+    pub what: String,
+    /// It is a tenant, even if it looks like a number
+    #[arg(long)]
+    pub tenant: bool,
+    /// Print one JSON document instead of sentences
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `oef cancel`
+#[derive(Debug, Args)]
+pub struct CancelArgs {
+    /// The jobs' numbers
+    #[arg(value_name = "ID", required_unless_present = "all", conflicts_with_all = ["all", "tenant"])]
+    pub ids: Vec<u64>,
+    /// All jobs of a tenant that have not ended
+    #[arg(long)]
+    pub all: bool,
+    /// Of which tenant; a tenant's token need not say
+    #[arg(long, short, value_name = "TENANT", requires = "all")]
+    pub tenant: Option<String>,
+    /// Print one JSON document instead of sentences
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `oef logs`
+#[derive(Debug, Args)]
+pub struct LogsArgs {
+    /// The job's number
+    pub id: u64,
+    /// Of which worker
+    #[arg(long, short, value_name = "N", default_value_t = 0)]
+    pub rank: u32,
+    /// What it wrote to stderr instead of stdout
+    #[arg(long, short)]
+    pub stderr: bool,
+    /// Stay, and show what comes, over restarts, until the job has ended
+    #[arg(long, short, conflicts_with = "json")]
+    pub follow: bool,
+    /// Only so many lines at the end
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(..=100_000))]
+    pub tail: Option<u32>,
+    /// Of which run, by its generation (see `oef job`) [default: the last]
+    #[arg(long, value_name = "G")]
+    pub run: Option<u64>,
+    /// Print one JSON document instead of the text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// States by the names of the interface.
+fn state() -> impl TypedValueParser<Value = JobState> {
+    let known = |name: String| JobState::ALL.into_iter().find(|state| state.name() == name);
+    PossibleValuesParser::new(JobState::ALL.map(JobState::name))
+        .try_map(move |name| known(name).ok_or("there is no such state"))
+}
+
+/// Signals by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SignalName {
+    /// SIGTERM
+    Term,
+    /// SIGINT
+    Int,
+    /// SIGUSR1
+    Usr1,
+    /// SIGUSR2
+    Usr2,
+}
+
+impl From<SignalName> for StopSignal {
+    fn from(name: SignalName) -> StopSignal {
+        match name {
+            SignalName::Term => StopSignal::Term,
+            SignalName::Int => StopSignal::Int,
+            SignalName::Usr1 => StopSignal::Usr1,
+            SignalName::Usr2 => StopSignal::Usr2,
+        }
+    }
+}

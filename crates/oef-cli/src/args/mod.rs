@@ -1,0 +1,13 @@
+//! The command line as types, a file for each family of commands.
+
+mod cli;
+pub mod cluster;
+pub mod daemon;
+pub mod generate;
+pub mod jobs;
+pub mod problem;
+pub mod simulate;
+pub mod tenants;
+pub mod values;
+
+pub use cli::{Cli, Command};

@@ -1,0 +1,224 @@
+//! The arguments of `oef simulate`.
+
+use super::values::{mechanism, positive, seconds};
+use clap::{Args, ValueEnum, ValueHint};
+use oef_core::Mechanism;
+use oef_sched::guard::Policy;
+use oef_sched::{PlacementRule, RoundingRule};
+use std::path::PathBuf;
+
+/// Shown below `oef simulate --help`.
+pub const EXAMPLES: &str = "\
+Examples:
+  oef simulate                                             the demonstration: 24 GPUs, 8 tenants, half a day
+  oef simulate --report out.html                           the same as a report to look at
+  oef simulate --cluster c.toml --profiles p.csv --trace t.csv --mechanism cooperative,gavel
+  oef simulate --trace last-month.txt --cluster c.toml     what `sacct -P` printed (see the book)
+  oef simulate --load 1.5 --failures 7d,2h --seed 3        more work, and nodes that fail
+  oef simulate --lie t3=rtx3090:1.5                        one tenant says it gains more than it does
+
+Whatever is not given is made up, and said: the demonstration's cluster, profiles or trace, or a fitting one.
+Forms are recognised: traces as CSV, as Gavel's lines or as `sacct -P` output; profiles as CSV or as Gavel's
+JSON; clusters as TOML, JSON or a list of nodes in CSV.";
+
+/// `oef simulate`
+#[derive(Debug, Args)]
+pub struct SimulateArgs {
+    #[command(flatten)]
+    pub input: SimulateInput,
+    /// How to share, one run each [default: cooperative,noncooperative,gavel,gandiva-fair,max-min]
+    #[arg(long, short, value_delimiter = ',', value_name = "NAME,...", value_parser = mechanism())]
+    pub mechanism: Vec<Mechanism>,
+    /// The length of a round
+    #[arg(long, default_value = "300", value_name = "TIME", value_parser = above_zero)]
+    pub round: f64,
+    /// Seed of everything that is random; the same seed gives the same bytes
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub seed: u64,
+    #[command(flatten)]
+    pub scheduler: SchedulerArgs,
+    #[command(flatten)]
+    pub world: WorldArgs,
+    /// Write a report: one HTML file that needs nothing else
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub report: Option<PathBuf>,
+    /// Write results, tenants, jobs, rounds and who ran where as CSV files into this directory
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub csv: Option<PathBuf>,
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What is simulated.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Input")]
+pub struct SimulateInput {
+    /// The machines
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub cluster: Option<PathBuf>,
+    /// How fast each model runs on each gpu type
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub profiles: Option<PathBuf>,
+    /// Who submitted which jobs, and when
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub trace: Option<PathBuf>,
+    /// Make the jobs longer or shorter, so that they offer this part of the cluster's GPU time
+    #[arg(long, value_name = "X", value_parser = positive)]
+    pub load: Option<f64>,
+    /// Leave out rows that are wrong, and say how many
+    #[arg(long)]
+    pub skip_bad_rows: bool,
+    /// The column of the trace with the work [default: duration_s, else total_steps]
+    #[arg(long, value_name = "NAME")]
+    pub duration_column: Option<String>,
+    /// The column of the trace that names the tenant [default: tenant; of accounting data: the account]
+    #[arg(long, value_name = "NAME")]
+    pub tenant_column: Option<String>,
+    /// Spread the jobs of a trace without tenants over so many [default: each job is a tenant]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub tenants: Option<u32>,
+}
+
+/// How the scheduler works.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Scheduler")]
+pub struct SchedulerArgs {
+    /// How shares become whole GPUs
+    #[arg(long, value_enum, default_value = "deficit")]
+    pub rounding: RoundingName,
+    /// How jobs find their GPUs
+    #[arg(long, value_enum, default_value = "packed")]
+    pub placement: PlacementName,
+    /// How long a job that was started runs at least [default: one round]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub min_run: Option<f64>,
+    /// What stopping a job and starting it again costs [default: 14s, as measured]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub restart_cost: Option<f64>,
+    /// The gpu type in which throughput is counted [default: the slowest for most jobs]
+    #[arg(long, value_name = "TYPE")]
+    pub reference: Option<String>,
+}
+
+/// What goes wrong.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "World")]
+pub struct WorldArgs {
+    /// The scheduler is told profiles that are off by up to this part (0.1: 10 %) in either direction
+    #[arg(long, value_name = "PART", default_value_t = 0.0, value_parser = part)]
+    pub profile_error: f64,
+    /// A tenant that reports its throughput on these types so many times as high as it is
+    #[arg(long, value_name = "TENANT=TYPE:FACTOR,...")]
+    pub lie: Vec<String>,
+    /// What is done about profiles that are not what jobs show
+    #[arg(long, value_enum, default_value = "off")]
+    pub guard: GuardName,
+    /// Nodes fail: mean time between two failures of a node, and until it is back (`7d,2h`)
+    #[arg(long, value_name = "MTBF,MTTR", value_parser = failures)]
+    pub failures: Option<(f64, f64)>,
+    /// End at this time of the trace [default: when all jobs have ended]
+    #[arg(long, value_name = "TIME", value_parser = above_zero)]
+    pub until: Option<f64>,
+}
+
+/// Rounding by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RoundingName {
+    /// By deficits: never more than there is, nothing idle that somebody could use
+    Deficit,
+    /// The paper's plain rule, for comparison
+    Paper,
+}
+
+/// What is done about profiles that are not what jobs show, by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GuardName {
+    /// Nothing: everybody is believed
+    Off,
+    /// Whoever is found is named
+    Report,
+    /// What was seen counts instead of what was told
+    Replace,
+}
+
+impl From<GuardName> for Policy {
+    fn from(name: GuardName) -> Self {
+        match name {
+            GuardName::Off => Policy::Off,
+            GuardName::Report => Policy::Report,
+            GuardName::Replace => Policy::Replace,
+        }
+    }
+}
+
+/// Placement by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PlacementName {
+    /// Big gangs first, on one host where they fit
+    Packed,
+    /// The first free GPUs, whatever the host; for comparison
+    FirstFree,
+}
+
+impl From<RoundingName> for RoundingRule {
+    fn from(name: RoundingName) -> Self {
+        match name {
+            RoundingName::Deficit => RoundingRule::Deficit,
+            RoundingName::Paper => RoundingRule::Paper,
+        }
+    }
+}
+
+impl From<PlacementName> for PlacementRule {
+    fn from(name: PlacementName) -> Self {
+        match name {
+            PlacementName::Packed => PlacementRule::Packed,
+            PlacementName::FirstFree => PlacementRule::FirstFree,
+        }
+    }
+}
+
+/// A time of at least a millisecond, the unit of the scheduler's clock.
+fn above_zero(text: &str) -> Result<f64, String> {
+    match seconds(text) {
+        Ok(s) if s < 0.001 => Err("a time above 0 is needed".into()),
+        other => other,
+    }
+}
+
+fn part(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if (0.0..1.0).contains(&x) => Ok(x),
+        _ => Err("a part from 0 to below 1 is needed, such as 0.1 for 10 %".into()),
+    }
+}
+
+fn failures(text: &str) -> Result<(f64, f64), String> {
+    let both = text.split_once(',').map(|(a, b)| (above_zero(a.trim()), above_zero(b.trim())));
+    match both {
+        Some((Ok(between), Ok(repair))) => Ok((between, repair)),
+        _ => Err("write two times, such as 7d,2h".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_two_times() {
+        assert_eq!(failures("7d, 2h"), Ok((604_800.0, 7_200.0)));
+        for wrong in ["7d", "7d,", "0,1h", "a,b", "1h,2h,3h"] {
+            assert!(failures(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_error_is_a_part_of_one() {
+        assert_eq!(part("0.1"), Ok(0.1));
+        for wrong in ["1", "-0.1", "nan", "10 %"] {
+            assert!(part(wrong).is_err(), "{wrong}");
+        }
+    }
+}

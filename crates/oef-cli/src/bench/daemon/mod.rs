@@ -1,8 +1,0 @@
-//! `oef bench daemon`: what a real daemon on this machine takes, with every submission durable.
-
-mod host;
-mod load;
-mod report;
-mod run;
-
-pub use run::run;

@@ -1,0 +1,35 @@
+//! The commands of the lab as types.
+
+use crate::bench::daemon::BenchDaemonArgs;
+use crate::bench::shares::BenchSharesArgs;
+use crate::bench::sim::BenchSimArgs;
+use crate::reproduce::{self, ReproduceArgs};
+use clap::Subcommand;
+
+/// The lab's lines in the tour that `oef --help` ends with.
+pub const TOUR: &str = "\
+\x20 oef reproduce --quick --report paper.html      the paper's evaluation, its figures beside ours
+  oef bench shares --quick                       how fast this machine solves; also `bench sim`, `bench daemon`
+";
+
+/// What judges OEF.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// Run the paper's evaluation and set its figures beside ours
+    #[command(after_help = reproduce::EXAMPLES)]
+    Reproduce(ReproduceArgs),
+    /// Measure how fast this machine solves, simulates and plans, and what a daemon on it takes
+    #[command(subcommand)]
+    Bench(BenchCommand),
+}
+
+/// What can be measured.
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Measure the mechanisms on generated instances, with a reference beside them
+    Shares(BenchSharesArgs),
+    /// Measure the simulator and the scheduler on clusters of four sizes
+    Sim(BenchSimArgs),
+    /// A daemon on this machine: submissions a second that are durable, a long queue, a power cut
+    Daemon(BenchDaemonArgs),
+}

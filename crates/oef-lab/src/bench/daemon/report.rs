@@ -1,0 +1,149 @@
+//! The table of the benchmark, and the same for machines.
+
+use super::load::Load;
+use oef_report::format::{bytes, duration};
+use oef_sim::engine::Quantiles;
+use oef_terminal::document::{VERSION, finite};
+use oef_terminal::mark::Mark;
+use oef_terminal::table::{Cell, Table};
+use serde::Serialize;
+
+/// What an answer may take at the 99th percentile.
+const ANSWER_BAR: f64 = 0.05;
+const MEMORY_BAR: u64 = 1_000_000_000;
+const RESTART_BAR: f64 = 10.0;
+
+/// All that was measured.
+#[derive(Debug, Default)]
+pub struct Figures {
+    /// Submissions a second that were asked for.
+    pub rate: u32,
+    /// What came of them.
+    pub load: Load,
+    /// Acknowledged jobs that a power cut lost.
+    pub missing: usize,
+    /// Jobs in the queue for what follows.
+    pub queued: u32,
+    /// Seconds for each page.
+    pub pages: Vec<f64>,
+    /// Bytes that the daemon used.
+    pub memory: Option<u64>,
+    /// Seconds from the start after a power cut to the first answer.
+    pub restart: f64,
+}
+
+/// One line: what, how much, what it should be, whether it is.
+struct Line {
+    what: String,
+    figure: String,
+    bar: String,
+    cleared: Option<bool>,
+}
+
+impl Figures {
+    fn achieved(&self) -> f64 {
+        self.load.acknowledged.len() as f64 / self.load.seconds.max(f64::MIN_POSITIVE)
+    }
+
+    fn lines(&self) -> Vec<Line> {
+        let answers = |what: &str, took: &[f64]| {
+            let p99 = Quantiles::of(took).p99;
+            let figure =
+                format!("p50 {}, p99 {}", duration(Quantiles::of(took).p50), duration(p99));
+            let (what, bar) = (what.to_owned(), format!("p99 under {}", duration(ANSWER_BAR)));
+            Line { what, figure, bar, cleared: Some(p99 < ANSWER_BAR) }
+        };
+        // The last submissions are under way when the time is over: a hundredth is not a shortfall.
+        let kept_up = self.achieved() >= 0.99 * f64::from(self.rate) && self.load.refused == 0;
+        vec![
+            Line {
+                what: format!("submissions in {}", duration(self.load.seconds)),
+                figure: format!("{:.0} a second, {} refused", self.achieved(), self.load.refused),
+                bar: format!("{} a second", self.rate),
+                cleared: Some(kept_up),
+            },
+            answers("a submission, durable", &self.load.submissions),
+            answers("a question meanwhile", &self.load.questions),
+            Line {
+                what: "acknowledged and lost by a power cut".into(),
+                figure: format!("{} of {}", self.missing, self.load.acknowledged.len()),
+                bar: "0".into(),
+                cleared: Some(self.missing == 0),
+            },
+            answers(&format!("a page of {} queued jobs", self.queued), &self.pages),
+            Line {
+                what: "memory with that queue".into(),
+                figure: self.memory.map_or("unknown".into(), bytes),
+                bar: format!("under {}", bytes(MEMORY_BAR)),
+                cleared: self.memory.map(|used| used < MEMORY_BAR),
+            },
+            Line {
+                what: "from a power cut to ready again".into(),
+                figure: duration(self.restart),
+                bar: format!("under {}", duration(RESTART_BAR)),
+                cleared: Some(self.restart < RESTART_BAR),
+            },
+        ]
+    }
+}
+
+/// The table for people.
+pub fn render(figures: &Figures) -> String {
+    let mut table = Table::headed(["what", "measured", "bar", ""]);
+    for line in figures.lines() {
+        let mark = line.cleared.map(Mark::of);
+        table.row(vec![
+            Cell::text(line.what),
+            Cell::text(line.figure),
+            Cell::text(line.bar),
+            mark.map_or(Cell::text(""), |m| Cell::text(m.symbol()).style(m.style())),
+        ]);
+    }
+    let reason =
+        figures.load.reason.as_deref().map(|reason| format!("\nFirst refusal: {reason}\n"));
+    let legend = "\nA submission's time counts from the instant at which it was due, over loopback, with the client on the \
+                  same machine.\n";
+    table.render() + legend + reason.as_deref().unwrap_or_default()
+}
+
+/// The benchmark for machines.
+#[derive(Debug, Serialize)]
+pub struct BenchDaemonDocument {
+    version: u32,
+    rate: u32,
+    seconds: f64,
+    achieved_per_second: f64,
+    refused: u32,
+    submission_p50: f64,
+    submission_p99: f64,
+    question_p99: f64,
+    acknowledged: usize,
+    missing: usize,
+    queued: u32,
+    page_p99: f64,
+    memory_bytes: Option<u64>,
+    restart_seconds: f64,
+}
+
+impl BenchDaemonDocument {
+    /// The document of all figures.
+    pub fn new(figures: &Figures) -> Self {
+        let load = &figures.load;
+        BenchDaemonDocument {
+            version: VERSION,
+            rate: figures.rate,
+            seconds: finite(load.seconds),
+            achieved_per_second: finite(figures.achieved()),
+            refused: load.refused,
+            submission_p50: finite(Quantiles::of(&load.submissions).p50),
+            submission_p99: finite(Quantiles::of(&load.submissions).p99),
+            question_p99: finite(Quantiles::of(&load.questions).p99),
+            acknowledged: load.acknowledged.len(),
+            missing: figures.missing,
+            queued: figures.queued,
+            page_p99: finite(Quantiles::of(&figures.pages).p99),
+            memory_bytes: figures.memory,
+            restart_seconds: finite(figures.restart),
+        }
+    }
+}

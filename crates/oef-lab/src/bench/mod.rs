@@ -1,0 +1,8 @@
+//! `oef bench`: how fast this machine solves (`shares`), simulates and plans (`sim`), and what a daemon on it takes
+//! (`daemon`).
+
+mod choose;
+pub mod daemon;
+mod memory;
+pub mod shares;
+pub mod sim;

@@ -1,0 +1,14 @@
+//! `oef bench shares`: how fast this machine solves, with a reference beside it.
+
+mod again;
+mod args;
+mod cases;
+pub mod instances;
+mod measure;
+mod prototype;
+mod reference;
+mod report;
+mod run;
+
+pub use args::BenchSharesArgs;
+pub use run::run;

@@ -1,0 +1,13 @@
+//! `oef bench sim`: how fast the simulator and the scheduler are.
+
+mod args;
+mod cases;
+mod instances;
+mod measure;
+mod planning;
+mod report;
+mod run;
+mod stopwatch;
+
+pub use args::BenchSimArgs;
+pub use run::run;

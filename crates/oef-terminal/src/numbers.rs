@@ -1,0 +1,72 @@
+//! Numbers for people. Machines get theirs from `--json`, unrounded.
+
+/// Below this an amount is the solver's rounding and reads as nothing.
+const NOTHING: f64 = 1e-9;
+
+/// A figure with four decimals at most and no trailing zeros: `5.25`, `0.3333`, `1`.
+pub fn figure(x: f64) -> String {
+    if x.abs() < NOTHING {
+        return "0".into();
+    }
+    if x.abs() < 5e-5 || x.abs() >= 1e9 {
+        return format!("{x:.2e}");
+    }
+    let decimals = if x.abs() >= 1000.0 { 1 } else { 4 };
+    let text = format!("{x:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}
+
+/// A figure for a column: always three decimals, so that the points stand below each other.
+pub fn fixed(x: f64) -> String {
+    if x.abs() >= 1e9 {
+        return format!("{x:.2e}");
+    }
+    // `-0.000` is the solver's rounding as well.
+    let x = if x.abs() < 5e-4 { 0.0 } else { x };
+    format!("{x:.3}")
+}
+
+/// An amount of GPUs for a column: a dot for nothing, so that the eye finds what is there.
+pub fn amount(x: f64) -> String {
+    if x.abs() < NOTHING {
+        "·".into()
+    } else if x.abs() < 5e-4 {
+        "<.001".into()
+    } else {
+        fixed(x)
+    }
+}
+
+/// A difference with its sign; a dot for none.
+pub fn difference(x: f64) -> String {
+    if x.abs() < 5e-4 { "·".into() } else { format!("{x:+.3}") }
+}
+
+/// `1 tenant`, `2 tenants`.
+pub fn counted(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+/// A ratio, or 1 where there is nothing to compare with: a tenant that an equal split gives nothing
+/// is no worse off with nothing. Keeps every number that is printed finite.
+pub fn ratio(own: f64, yardstick: f64) -> f64 {
+    if yardstick > 0.0 { own / yardstick } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_read_well() {
+        let cases =
+            [(5.25, "5.25"), (1.0 / 3.0, "0.3333"), (1.0, "1"), (-0.0, "0"), (1234.56, "1234.6")];
+        for (x, expected) in cases {
+            assert_eq!(figure(x), expected);
+        }
+        assert_eq!(figure(1e-6), "1.00e-6");
+        assert_eq!(fixed(-1e-7), "0.000");
+        assert_eq!(amount(1e-12), "·");
+        assert_eq!(difference(-0.25), "-0.250");
+    }
+}
