@@ -131,7 +131,7 @@ fn stop_signal(signal: StopSignal) -> oef_executor::StopSignal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::lives::new_entry;
+    use crate::world::lifecycle::new_entry;
     use crate::world::{Home, RunEntry};
     use oef_sched::{Generation, Time, WorkloadKey};
 

@@ -3,8 +3,9 @@
 //! Commands and the executor's events come in as messages. What is there is taken together: checked against the
 //! world, journalled in one transaction, and only then applied, ordered and answered. Whatever may take
 //! long happens elsewhere: orders in the executor, which tells what became of them (`watcher`), shares on a thread
-//! (`solver`), snapshots and the documents of rounds on another (`scribe`).
+//! (`solver`), snapshots and the documents of rounds on another (`archiver`).
 
+mod archiver;
 mod batch;
 mod checks;
 mod clock;
@@ -14,15 +15,14 @@ mod launch;
 mod message;
 mod nodes;
 mod observations;
-mod parties;
 mod prepare;
 mod recovery;
 mod rounds;
 mod run;
-mod scribe;
 mod shared;
 mod solver;
 mod submission;
+mod tenancy;
 #[cfg(test)]
 mod tests;
 mod threads;

@@ -1,7 +1,7 @@
 //! From a command to the records that it takes, or to what is wrong with it.
 
 use super::command::{Command, Done};
-use super::{parties, submission};
+use super::{submission, tenancy};
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::world::{Change, Rejection, World};
@@ -38,33 +38,33 @@ pub(super) fn prepare(
         }
         Command::Cancel { job } => cancel(world, caller, JobId(job)),
         Command::PutWorkload { tenant, name, workload } => {
-            one(parties::workload(world, now, caller, tenant, name, workload)?)
+            one(tenancy::workload(world, now, caller, tenant, name, workload)?)
         }
         Command::CreateTenant(tenant) => {
             admin(caller, "create a tenant")?;
-            one(parties::create(world, tenant)?)
+            one(tenancy::create(world, tenant)?)
         }
         Command::PatchTenant { name, patch } => {
             admin(caller, "change a tenant")?;
-            one(parties::patch(world, name, patch)?)
+            one(tenancy::patch(world, name, patch)?)
         }
         Command::RemoveTenant { name } => {
             admin(caller, "remove a tenant")?;
-            parties::known_tenant(world, &name)?;
+            tenancy::known_tenant(world, &name)?;
             one(Change::TenantRemoved { name })
         }
         Command::PutGroup { name, group } => {
             admin(caller, "change a group")?;
-            one(parties::group(world, name, group)?)
+            one(tenancy::group(world, name, group)?)
         }
         Command::RemoveGroup { name } => {
             admin(caller, "remove a group")?;
-            parties::known_group(world, &name)?;
+            tenancy::known_group(world, &name)?;
             one(Change::GroupRemoved { name })
         }
         Command::CreateToken(token) => {
             admin(caller, "create a token")?;
-            parties::token(world, now, token, &mut numbers.next_token)
+            tenancy::token(world, now, token, &mut numbers.next_token)
         }
         Command::RevokeToken { id } => {
             admin(caller, "revoke a token")?;

@@ -11,7 +11,7 @@ use super::prepare::Numbers;
 use super::rounds::Rounds;
 use super::run::Engine;
 use super::shared::Shared;
-use super::threads::{Threads, scribe};
+use super::threads::{Threads, archiver};
 use crate::daemon::{Options, StartError};
 use crate::replay::Replay;
 use crate::store::{Access, Archive, Store};
@@ -66,7 +66,7 @@ pub(crate) fn start(options: &Options) -> Result<Running, StartError> {
         executor: Arc::clone(&options.executor),
         solver: threads.solver.clone(),
         pages: threads.pages.clone(),
-        scribe: scribe(options, &archive, &shared),
+        archiver: archiver(options, &archive, &shared),
         site,
         metrics: Arc::clone(&options.metrics),
         numbers,

@@ -4,9 +4,9 @@
 //! so much earlier as the last computation took; a round waits for them a moment and then begins with the last
 //! ones, cut to what there is and what can be used.
 
+use super::archiver::Document;
 use super::batch::Batch;
 use super::run::Engine;
-use super::scribe::Page;
 use crate::daemon::Measure;
 use crate::view::{RoundDraft, RoundFacts};
 use crate::world::Change;
@@ -161,12 +161,12 @@ impl Engine {
                 "shares could not be computed in time; using last round's"
             );
         }
-        self.describe_round(self.planned);
+        self.dearchiver_round(self.planned);
     }
 
     /// Has the round written down with its certificate.
-    fn describe_round(&mut self, plan: Duration) {
+    fn dearchiver_round(&mut self, plan: Duration) {
         let draft = RoundDraft::take(&self.world, RoundFacts { plan });
-        let _ = self.pages.send(Page::Round(Box::new(draft)));
+        let _ = self.pages.send(Document::Round(Box::new(draft)));
     }
 }

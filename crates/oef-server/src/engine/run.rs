@@ -1,5 +1,6 @@
 //! The loop.
 
+use super::archiver::{Archiver, Document};
 use super::batch::Batch;
 use super::clock::Clock;
 use super::launch::Site;
@@ -7,7 +8,6 @@ use super::message::Message;
 use super::observations::{Observations, transfer};
 use super::prepare::{Numbers, Prepared, prepare};
 use super::rounds::Rounds;
-use super::scribe::{Page, Scribe};
 use super::shared::Shared;
 use crate::daemon::{Measure, Metrics, StopJobs};
 use crate::problem::Kind;
@@ -43,8 +43,8 @@ pub(super) struct Engine {
     pub inbox: Receiver<Message>,
     pub executor: Arc<dyn Executor>,
     pub solver: Sender<Question>,
-    pub pages: Sender<Page>,
-    pub scribe: Scribe,
+    pub pages: Sender<Document>,
+    pub archiver: Archiver,
     pub site: Site,
     pub metrics: Arc<dyn Metrics>,
     pub numbers: Numbers,
@@ -227,7 +227,7 @@ impl Engine {
             return;
         }
         let world = Box::new(self.world.clone());
-        self.snapshot.1 = self.pages.send(Page::Snapshot { world, seq: head }).is_ok();
+        self.snapshot.1 = self.pages.send(Document::Snapshot { world, seq: head }).is_ok();
     }
 
     fn last_snapshot(&mut self) {
@@ -238,7 +238,7 @@ impl Engine {
             "everybody's world is the engine's once all is durable"
         );
         if head > self.snapshot.0 {
-            self.scribe.snapshot(&self.world, head);
+            self.archiver.snapshot(&self.world, head);
         }
     }
 }

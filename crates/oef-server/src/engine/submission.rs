@@ -2,8 +2,8 @@
 
 use super::checks::refused;
 use super::command::Done;
-use super::parties::{create_checked, known_type};
 use super::prepare::{Prepared, forbidden};
+use super::tenancy::{create_checked, known_type};
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::secret;

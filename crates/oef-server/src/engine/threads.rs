@@ -1,7 +1,7 @@
 //! The threads beside the engine's.
 
+use super::archiver::{Archiver, Document};
 use super::message::Message;
-use super::scribe::{Page, Scribe};
 use super::shared::Shared;
 use super::{solver, watcher};
 use crate::daemon::{Options, StartError};
@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
-pub(super) fn scribe(options: &Options, archive: &Archive, shared: &Arc<Shared>) -> Scribe {
-    Scribe {
+pub(super) fn archiver(options: &Options, archive: &Archive, shared: &Arc<Shared>) -> Archiver {
+    Archiver {
         archive: archive.clone(),
         keep: Keep { rounds: options.memory.rounds_max, ..Keep::default() },
         shared: Arc::clone(shared),
@@ -24,7 +24,7 @@ pub(super) fn scribe(options: &Options, archive: &Archive, shared: &Arc<Shared>)
 /// The threads beside the engine's.
 pub(super) struct Threads {
     pub solver: Sender<oef_sched::Question>,
-    pub pages: Sender<Page>,
+    pub pages: Sender<Document>,
     stop: Arc<AtomicBool>,
     executor: Arc<dyn Executor>,
     to_join: Vec<JoinHandle<()>>,
@@ -50,8 +50,8 @@ impl Threads {
         let watching = spawn("watcher", Box::new(watching))?;
         let (engine, limit) = (inbox.clone(), options.solve_limit);
         spawn("solver", Box::new(move || solver::answer(&questions, &engine, limit)))?;
-        let (engine, scribe) = (inbox.clone(), scribe(options, archive, shared));
-        let writing = spawn("scribe", Box::new(move || scribe.write(&to_write, &engine)))?;
+        let (engine, archiver) = (inbox.clone(), archiver(options, archive, shared));
+        let writing = spawn("archiver", Box::new(move || archiver.write(&to_write, &engine)))?;
         let executor = Arc::clone(&options.executor);
         Ok(Threads { solver, pages, stop, executor, to_join: vec![watching, writing] })
     }

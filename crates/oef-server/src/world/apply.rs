@@ -52,7 +52,7 @@ impl World {
                 self.tenant_created(at, name, *weight, group.as_deref(), limits, &mut out)?;
             }
             Change::TenantChanged { name, weight, group, limits, suspended } => {
-                let change = super::parties::TenantChange {
+                let change = super::tenancy::TenantChange {
                     weight: *weight,
                     group: group.as_ref(),
                     limits: limits.as_ref(),

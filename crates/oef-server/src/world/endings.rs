@@ -1,6 +1,6 @@
 //! What becomes of a job when a run of it has ended.
 
-use super::lives::shown;
+use super::lifecycle::shown;
 use super::{Action, JobEntry, Rejection, RunEnding, World};
 use oef_api::types::JobState;
 use oef_sched::{EventKind, Generation, JobId, Span, Time};

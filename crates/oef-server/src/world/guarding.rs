@@ -33,7 +33,7 @@ impl World {
     }
 
     /// What a job tells no longer counts: it stops, or has stopped.
-    pub(super) fn deaf(&mut self, id: JobId) {
+    pub(super) fn stop_listening(&mut self, id: JobId) {
         if let Some(job) = self.jobs.get(&id) {
             self.guard.ended(job.workload, id);
         }

@@ -1,6 +1,6 @@
 //! Shares and rounds.
 
-use super::notes::timestamp;
+use super::history::timestamp;
 use super::{Action, Rejection, World};
 use oef_api::types::{Event, EventTopic};
 use oef_sched::{Answer, EventKind, Time};

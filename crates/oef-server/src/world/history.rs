@@ -59,7 +59,7 @@ impl World {
         out: &mut Vec<Action>,
     ) {
         if !matches!(state, JobState::Starting | JobState::Running) {
-            self.deaf(id);
+            self.stop_listening(id);
         }
         let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) else { return };
         let before = std::mem::replace(&mut job.state, state);

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Instant;
 
 /// One thing to write.
-pub(super) enum Page {
+pub(super) enum Document {
     /// The world after a record.
     Snapshot { world: Box<World>, seq: u64 },
     /// A round, which wants its certificate.
@@ -21,25 +21,25 @@ pub(super) enum Page {
 }
 
 /// Who writes.
-pub(super) struct Scribe {
+pub(super) struct Archiver {
     pub archive: Archive,
     pub keep: Keep,
     pub shared: Arc<Shared>,
     pub metrics: Arc<dyn Metrics>,
 }
 
-impl Scribe {
+impl Archiver {
     /// Writes until nobody sends any more.
-    pub fn write(&self, pages: &Receiver<Page>, engine: &Sender<Message>) {
+    pub fn write(&self, pages: &Receiver<Document>, engine: &Sender<Message>) {
         while let Ok(page) = pages.recv() {
             match page {
-                Page::Snapshot { world, seq } => {
+                Document::Snapshot { world, seq } => {
                     let saved = self.snapshot(&world, seq).then_some(seq);
                     if engine.send(Message::SnapshotTried { saved }).is_err() {
                         return;
                     }
                 }
-                Page::Round(draft) => self.round(*draft),
+                Document::Round(draft) => self.round(*draft),
             }
         }
     }
