@@ -18,6 +18,8 @@ const NEAR: f64 = 0.005;
 const NEAR_CHANGED: f64 = 0.05;
 /// Part of a demand by which it must differ for that.
 const CHANGED: f64 = 1e-3;
+/// One row in so many may have changed: with more, a path from scratch is as fast.
+const CHANGED_PART: usize = 8;
 /// Steps to the middle of the constraints.
 const STEPS_MAX: usize = 8;
 
@@ -45,7 +47,8 @@ impl Checkpoint {
     }
 
     /// A point to start from for rows that stood at `from`; the others start like the row that is most like them.
-    pub fn start(&self, data: &Data<'_>, from: &[Option<usize>]) -> Point {
+    /// Nothing where too many have changed.
+    pub fn start(&self, data: &Data<'_>, from: &[Option<usize>]) -> Option<Point> {
         let (n, k, old) = (data.n, data.k, &self.point);
         let alike = |l: usize| from[l].or_else(|| from[most_alike(data, from, l)?]).unwrap_or(0);
         let source: Vec<usize> = (0..n).map(alike).collect();
@@ -53,6 +56,17 @@ impl Checkpoint {
         let of_worth = typical(from, &data.worth, &self.worth);
         let of_weight = typical(from, &data.weight, &self.weight);
         let unit = n as f64 / self.weight.len() as f64 / of_weight;
+        let has_changed = |l: usize| {
+            let differs =
+                |new: f64, old: f64| new != old && (new - old).abs() > CHANGED * new.min(old);
+            let Some(o) = from[l] else { return true };
+            differs(data.rows.cap[l], self.cap[o] * unit)
+                || differs(data.rows.base[l], self.base[o] * unit)
+        };
+        let changed: Vec<bool> = (0..n).map(has_changed).collect();
+        if CHANGED_PART * changed.iter().filter(|changed| **changed).count() > n {
+            return None;
+        }
         let copy = |x: &[f64], by: f64| source.iter().map(|&o| by * x[o]).collect::<Vec<f64>>();
         let rows = |x: &[f64], by: f64| -> Vec<f64> {
             source.iter().flat_map(|&o| &x[o * k..][..k]).map(|x| by * x).collect()
@@ -93,15 +107,8 @@ impl Checkpoint {
                 }
             }
         }
-        let has_changed = |l: usize| {
-            let differs = |new: f64, old: f64| new != old && (new - old).abs() > CHANGED * new;
-            let Some(o) = from[l] else { return true };
-            differs(data.rows.cap[l], self.cap[o] * unit)
-                || differs(data.rows.base[l], self.base[o] * unit)
-        };
-        let changed: Vec<bool> = (0..n).map(has_changed).collect();
         point.pairs = Pairs::from_list(n, &renewed(data, &point, list, &changed, room));
-        point
+        Some(point)
     }
 }
 
