@@ -1,10 +1,10 @@
 //! Solving along an interior path that starts where the last one was half way.
 //!
 //! With demands nearly every row has a bundle of its own, and from one optimum to the next a simplex would go through
-//! hundreds of vertices. An interior path does not: half way, its point is so far from all constraints that a row that came or left, or
-//! another demand, moves it by less than that. So a solve leaves the point that its path had there, with only the
-//! pairs that mattered in the end and those near them, well in the middle of their constraints. The next solve changes what
-//! has changed and goes on from there.
+//! hundreds of vertices. An interior path does not: half way, its point is so far from all constraints that a row that
+//! came or left, or another demand, moves it by less than that. So a solve leaves the point that its path had there,
+//! with only the pairs that mattered in the end and those near them, well in the middle of their constraints. The next
+//! solve changes what has changed and goes on from there.
 
 use super::data::Data;
 use super::interior::{self, Run};
@@ -34,7 +34,8 @@ pub(super) struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// What a path that has arrived leaves. One from scratch has met many pairs that did not matter, and must be centred without them.
+    /// What a path that has arrived leaves. One from scratch has met many pairs that did not matter, and must be
+    /// centred without them.
     pub fn new(data: &Data<'_>, run: &Run, is_centred: bool) -> Option<Self> {
         let mut point = run.middle.clone()?;
         point.restrict(data, run.point.near_pairs(data));
@@ -221,7 +222,8 @@ fn typical(from: &[Option<usize>], new: &[f64], old: &[f64]) -> f64 {
     ratios.get(ratios.len() / 2).copied().unwrap_or(1.0)
 }
 
-/// The row among those that were there whose values are most like those of row `l`; one with a demand for one that has one, if there is any.
+/// The row among those that were there whose values are most like those of row `l`; if it has a demand, one that has
+/// a demand, if there is any.
 fn most_alike(data: &Data<'_>, from: &[Option<usize>], l: usize) -> Option<usize> {
     let log = |v: f64| v.max(1e-13).ln();
     let distance = |i: usize| -> f64 {
