@@ -1,10 +1,10 @@
 //! Solving along an interior path that starts where the last one was half way.
 //!
 //! With demands nearly every row has a bundle of its own, and from one optimum to the next a simplex would go through
-//! hundreds of vertices. An interior path does not: half way, its point is so far from all constraints that a row that came or left, or
-//! another demand, moves it by less than that. So a solve leaves the point that its path had there, with only the
-//! pairs that mattered in the end and those near them, well in the middle of their constraints. The next solve changes what
-//! has changed and goes on from there.
+//! hundreds of vertices. An interior path does not: half way, its point is so far from all constraints that a row that
+//! came or left, or another demand, moves it by less than that. So a solve leaves the point that its path had there,
+//! with only the pairs that mattered in the end and those near them, well in the middle of their constraints. The next
+//! solve changes what has changed and goes on from there.
 
 use super::data::Data;
 use super::interior::{self, Run};
@@ -18,6 +18,8 @@ const NEAR: f64 = 0.005;
 const NEAR_CHANGED: f64 = 0.05;
 /// Part of a demand by which it must differ for that.
 const CHANGED: f64 = 1e-3;
+/// One row in so many may have changed: with more, a path from scratch is as fast.
+const CHANGED_PART: usize = 8;
 /// Steps to the middle of the constraints.
 const STEPS_MAX: usize = 8;
 
@@ -32,7 +34,8 @@ pub(super) struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// What a path that has arrived leaves. One from scratch has met many pairs that did not matter, and must be centred without them.
+    /// What a path that has arrived leaves. One from scratch has met many pairs that did not matter, and must be
+    /// centred without them.
     pub fn new(data: &Data<'_>, run: &Run, is_centred: bool) -> Option<Self> {
         let mut point = run.middle.clone()?;
         point.restrict(data, run.point.near_pairs(data));
@@ -45,7 +48,8 @@ impl Checkpoint {
     }
 
     /// A point to start from for rows that stood at `from`; the others start like the row that is most like them.
-    pub fn start(&self, data: &Data<'_>, from: &[Option<usize>]) -> Point {
+    /// Nothing where too many have changed.
+    pub fn start(&self, data: &Data<'_>, from: &[Option<usize>]) -> Option<Point> {
         let (n, k, old) = (data.n, data.k, &self.point);
         let alike = |l: usize| from[l].or_else(|| from[most_alike(data, from, l)?]).unwrap_or(0);
         let source: Vec<usize> = (0..n).map(alike).collect();
@@ -53,6 +57,17 @@ impl Checkpoint {
         let of_worth = typical(from, &data.worth, &self.worth);
         let of_weight = typical(from, &data.weight, &self.weight);
         let unit = n as f64 / self.weight.len() as f64 / of_weight;
+        let has_changed = |l: usize| {
+            let differs =
+                |new: f64, old: f64| new != old && (new - old).abs() > CHANGED * new.min(old);
+            let Some(o) = from[l] else { return true };
+            differs(data.rows.cap[l], self.cap[o] * unit)
+                || differs(data.rows.base[l], self.base[o] * unit)
+        };
+        let changed: Vec<bool> = (0..n).map(has_changed).collect();
+        if CHANGED_PART * changed.iter().filter(|changed| **changed).count() > n {
+            return None;
+        }
         let copy = |x: &[f64], by: f64| source.iter().map(|&o| by * x[o]).collect::<Vec<f64>>();
         let rows = |x: &[f64], by: f64| -> Vec<f64> {
             source.iter().flat_map(|&o| &x[o * k..][..k]).map(|x| by * x).collect()
@@ -93,15 +108,8 @@ impl Checkpoint {
                 }
             }
         }
-        let has_changed = |l: usize| {
-            let differs = |new: f64, old: f64| new != old && (new - old).abs() > CHANGED * new;
-            let Some(o) = from[l] else { return true };
-            differs(data.rows.cap[l], self.cap[o] * unit)
-                || differs(data.rows.base[l], self.base[o] * unit)
-        };
-        let changed: Vec<bool> = (0..n).map(has_changed).collect();
         point.pairs = Pairs::from_list(n, &renewed(data, &point, list, &changed, room));
-        point
+        Some(point)
     }
 }
 
@@ -214,7 +222,8 @@ fn typical(from: &[Option<usize>], new: &[f64], old: &[f64]) -> f64 {
     ratios.get(ratios.len() / 2).copied().unwrap_or(1.0)
 }
 
-/// The row among those that were there whose values are most like those of row `l`; one with a demand for one that has one, if there is any.
+/// The row among those that were there whose values are most like those of row `l`; if it has a demand, one that has
+/// a demand, if there is any.
 fn most_alike(data: &Data<'_>, from: &[Option<usize>], l: usize) -> Option<usize> {
     let log = |v: f64| v.max(1e-13).ln();
     let distance = |i: usize| -> f64 {

@@ -180,7 +180,8 @@ impl Search<'_> {
 
     /// Along an interior path that starts half way along the last one.
     fn go_on_half_way(&self, kept: &Kept) -> Option<Answer> {
-        let start = kept.checkpoint.as_ref()?.start(self.data, &kept.compare(self.instance)?.from);
+        let from = kept.compare(self.instance)?.from;
+        let start = kept.checkpoint.as_ref()?.start(self.data, &from)?;
         let run = interior::resume(self.data, start, ACCURACY, self.stop);
         if !run.has_arrived() {
             return None;

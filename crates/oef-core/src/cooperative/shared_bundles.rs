@@ -51,7 +51,7 @@ impl Drafts {
 }
 
 impl SharedBundles {
-    /// SharedBundles the rows by their bundles `y`. Multipliers within a group are added to `last`: they are
+    /// Groups the rows by their bundles `y`. Multipliers within a group are added to `last`: they are
     /// where its proof starts from.
     pub fn new(
         data: &Data<'_>,

@@ -4,7 +4,7 @@
 //! bundles hold, which pairs are tight. So the program with shared bundles is solved from the last
 //! vertex, along a path on which a newcomer's claim grows from nothing and that of a row that has left
 //! is let go. Then every group of rows with the same bundle must be proven to want no other (see
-//! [`super::proof`]), starting from the last multipliers. SharedBundles that cannot be proven are split in
+//! [`super::proof`]), starting from the last multipliers. Groups that cannot be proven are split in
 //! the direction that the failed proof shows, until all of them can. The answer counts only if the
 //! multipliers prove it over all pairs, and if they show that in every optimum the same rows share
 //! bundles; else it is for the cold solve to find.

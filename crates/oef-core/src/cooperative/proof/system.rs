@@ -15,7 +15,7 @@ const STRETCH: f64 = 100.0;
 const SHRINK: f64 = 0.01;
 /// Solutions with more than this many times what the multipliers add up to are not looked for.
 const MOST: f64 = 20.0;
-/// SharedBundles up to this size have few pairs anyway.
+/// Groups up to this size have few pairs anyway.
 pub(super) const FEW: usize = 12;
 /// Multipliers that were not there before, relative to a row's worth.
 const SEED: f64 = 1e-3;
