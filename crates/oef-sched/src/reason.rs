@@ -79,7 +79,9 @@ pub enum StopReason {
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            StopReason::Outranked => "preempted: the GPUs go to a workload that is further below its share",
+            StopReason::Outranked => {
+                "preempted: the GPUs go to a workload that is further below its share"
+            }
             StopReason::Moved => "moved to other GPUs",
             StopReason::NodeDown => "a node it ran on is down",
             StopReason::Cancelled => "cancelled by its owner",
