@@ -80,6 +80,22 @@ pub fn number(value: f64) -> String {
     trimmed(fixed(value, decimals(size)))
 }
 
+/// A figure with four decimals at most and no trailing zeros: `5.25`, `0.3333`, `1`.
+pub fn figure(x: f64) -> String {
+    if !x.is_finite() {
+        return MISSING.into();
+    }
+    // Less is the solver's rounding.
+    if x.abs() < 1e-9 {
+        return "0".into();
+    }
+    if x.abs() < 5e-5 || x.abs() >= 1e9 {
+        return format!("{x:.2e}");
+    }
+    let decimals = if x.abs() >= 1000.0 { 1 } else { 4 };
+    trimmed(format!("{x:.decimals$}"))
+}
+
 /// A number with three significant digits and a letter for thousands, millions and so on: `1.23 k`.
 pub fn si(value: f64) -> String {
     const LETTERS: [&str; 6] = ["", " k", " M", " G", " T", " P"];
@@ -155,6 +171,24 @@ pub fn clock(seconds: f64) -> String {
         parts(HOUR, MINUTE, ["h", "min"])
     } else {
         parts(DAY, HOUR, ["d", "h"])
+    }
+}
+
+/// The same where room is short: `45s`, `3m12s`, `2h05m`, `3d04h`.
+pub fn span(seconds: f64) -> String {
+    if !seconds.is_finite() {
+        return MISSING.into();
+    }
+    if seconds > 0.0 && seconds < 0.95 {
+        return format!("{:.0}ms", (seconds * 1000.0).ceil());
+    }
+    // Saturates; nothing is shown of what lies below a second.
+    let s = seconds.max(0.0).round() as u64;
+    match s {
+        0..60 => format!("{s}s"),
+        60..3600 => format!("{}m{:02}s", s / 60, s % 60),
+        3600..86400 => format!("{}h{:02}m", s / 3600, s % 3600 / 60),
+        _ => format!("{}d{:02}h", s / 86400, s % 86400 / 3600),
     }
 }
 
@@ -278,6 +312,35 @@ mod tests {
         ];
         for (value, expected) in cases {
             assert_eq!(clock(value), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn figures_have_four_decimals_at_most() {
+        let cases =
+            [(5.25, "5.25"), (1.0 / 3.0, "0.3333"), (1.0, "1"), (-0.0, "0"), (1234.56, "1234.6")];
+        for (x, expected) in cases {
+            assert_eq!(figure(x), expected);
+        }
+        assert_eq!(figure(1e-6), "1.00e-6");
+    }
+
+    #[test]
+    fn spans_read_well() {
+        let cases = [
+            (0.0, "0s"),
+            (0.2, "200ms"),
+            (0.97, "1s"),
+            (59.4, "59s"),
+            (59.6, "1m00s"),
+            (192.0, "3m12s"),
+            (7500.0, "2h05m"),
+            (273_600.0, "3d04h"),
+            (-5.0, "0s"),
+            (f64::NAN, MISSING),
+        ];
+        for (seconds, expected) in cases {
+            assert_eq!(span(seconds), expected);
         }
     }
 

@@ -201,7 +201,7 @@ proptest! {
     fn numbers_are_never_strange(value in number(), decimals in 0usize..20) {
         for text in [
             format::number(value), format::si(value), format::percent(value), format::duration(value),
-            format::clock(value), format::fixed(value, decimals),
+            format::clock(value), format::fixed(value, decimals), format::figure(value), format::span(value),
         ] {
             prop_assert!(!text.is_empty());
             no_strange_numbers(&text);

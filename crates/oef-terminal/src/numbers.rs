@@ -3,19 +3,6 @@
 /// Below this an amount is the solver's rounding and reads as nothing.
 const NOTHING: f64 = 1e-9;
 
-/// A figure with four decimals at most and no trailing zeros: `5.25`, `0.3333`, `1`.
-pub fn figure(x: f64) -> String {
-    if x.abs() < NOTHING {
-        return "0".into();
-    }
-    if x.abs() < 5e-5 || x.abs() >= 1e9 {
-        return format!("{x:.2e}");
-    }
-    let decimals = if x.abs() >= 1000.0 { 1 } else { 4 };
-    let text = format!("{x:.decimals$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
-}
-
 /// A figure for a column: always three decimals, so that the points stand below each other.
 pub fn fixed(x: f64) -> String {
     if x.abs() >= 1e9 {
@@ -59,12 +46,6 @@ mod tests {
 
     #[test]
     fn figures_read_well() {
-        let cases =
-            [(5.25, "5.25"), (1.0 / 3.0, "0.3333"), (1.0, "1"), (-0.0, "0"), (1234.56, "1234.6")];
-        for (x, expected) in cases {
-            assert_eq!(figure(x), expected);
-        }
-        assert_eq!(figure(1e-6), "1.00e-6");
         assert_eq!(fixed(-1e-7), "0.000");
         assert_eq!(amount(1e-12), "·");
         assert_eq!(difference(-0.25), "-0.250");

@@ -2,24 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-
-/// A duration in its two largest units: `45s`, `3m12s`, `2h05m`, `3d04h`.
-pub fn span(seconds: f64) -> String {
-    if !seconds.is_finite() {
-        return "?".into();
-    }
-    if seconds > 0.0 && seconds < 0.95 {
-        return format!("{:.0}ms", (seconds * 1000.0).ceil());
-    }
-    // Saturates; nothing is shown of what lies below a second.
-    let s = seconds.max(0.0).round() as u64;
-    match s {
-        0..60 => format!("{s}s"),
-        60..3600 => format!("{}m{:02}s", s / 60, s % 60),
-        3600..86400 => format!("{}h{:02}m", s / 3600, s % 3600 / 60),
-        _ => format!("{}d{:02}h", s / 86400, s % 86400 / 3600),
-    }
-}
+use oef_report::format::span;
 
 /// Seconds from one instant to another; none where the second lies before the first.
 pub fn between(from: Timestamp, to: Timestamp) -> f64 {
@@ -48,25 +31,6 @@ pub fn relative(instant: Timestamp, now: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn spans_read_well() {
-        let cases = [
-            (0.0, "0s"),
-            (0.2, "200ms"),
-            (0.97, "1s"),
-            (59.4, "59s"),
-            (59.6, "1m00s"),
-            (192.0, "3m12s"),
-            (7500.0, "2h05m"),
-            (273_600.0, "3d04h"),
-            (-5.0, "0s"),
-            (f64::NAN, "?"),
-        ];
-        for (seconds, expected) in cases {
-            assert_eq!(span(seconds), expected);
-        }
-    }
 
     #[test]
     fn instants_are_told_from_now() {

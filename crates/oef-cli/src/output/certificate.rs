@@ -5,10 +5,9 @@ use oef_core::audit::{
     EnvyWitness, Improvement, ParetoFinding, ParetoProof, Shortfall, SkippedType,
 };
 use oef_core::{Certificate, Mechanism, Outcome, Problem, Shares, TenantId, TypeId};
-use oef_report::format::percent;
+use oef_report::format::{figure, percent};
 use oef_terminal::mark::Mark;
 use oef_terminal::names::short;
-use oef_terminal::numbers::figure;
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 

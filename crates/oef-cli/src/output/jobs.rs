@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 use oef_api::types::{GpuRef, Job, JobState};
-use oef_report::format::{number, si};
+use oef_report::format::{number, si, span};
 use oef_terminal::names::safe;
 use oef_terminal::table::Cell;
-use oef_terminal::times::{between, span};
+use oef_terminal::times::between;
 use owo_colors::Style;
 use std::collections::BTreeMap;
 

@@ -4,8 +4,8 @@ use super::{pages, tenants};
 use crate::args::tenants::{FormArgs, GroupCommand, GroupSetArgs};
 use oef_api::client::Client;
 use oef_api::types::{Group, GroupPut, Groups};
+use oef_report::format::figure;
 use oef_terminal::names::{safe, short};
-use oef_terminal::numbers::figure;
 use oef_terminal::table::{Cell, Table};
 use oef_terminal::{Exit, Failure, Printer, width};
 

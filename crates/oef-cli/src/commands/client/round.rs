@@ -8,11 +8,11 @@ use oef_api::client::Client;
 use oef_api::types::{
     Audit, EventTopic, Grant, LeftOut, Property, Round, RoundProblem, RoundSummary,
 };
-use oef_report::format::duration;
+use oef_report::format::{duration, figure, span};
 use oef_terminal::names::{safe, short};
-use oef_terminal::numbers::{figure, fixed};
+use oef_terminal::numbers::fixed;
 use oef_terminal::table::{Cell, Table};
-use oef_terminal::times::{at, span};
+use oef_terminal::times::at;
 use oef_terminal::{Complaint, Exit, Failure, Printer, width};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;

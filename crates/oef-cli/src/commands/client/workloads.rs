@@ -4,8 +4,8 @@ use super::{pages, profile};
 use crate::args::tenants::{WorkloadCommand, WorkloadSetArgs, WorkloadsArgs};
 use oef_api::client::Client;
 use oef_api::types::{Provenance, Workload, WorkloadPut, Workloads};
+use oef_report::format::figure;
 use oef_terminal::names::short;
-use oef_terminal::numbers::figure;
 use oef_terminal::table::{Cell, Table};
 use oef_terminal::{Complaint, Exit, Failure, Printer, width};
 

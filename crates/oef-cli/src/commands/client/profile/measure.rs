@@ -9,8 +9,8 @@ use crate::input::nearest;
 use jiff::Timestamp;
 use oef_api::client::Client;
 use oef_api::types::{Cluster, GpuTypeStatus, Job, JobBatch, JobState, JobSubmit, Probe, Workload};
+use oef_report::format::span;
 use oef_terminal::numbers::counted;
-use oef_terminal::times::span;
 use oef_terminal::{Complaint, Exit, Failure, Printer, width};
 use std::collections::BTreeMap;
 

@@ -3,11 +3,11 @@
 use super::run::Entry;
 use crate::output::certificate::mark_of_pareto;
 use oef_core::{Mechanism, Problem, SolveError, TenantId};
-use oef_report::format::{duration, percent};
+use oef_report::format::{duration, figure, percent};
 use oef_terminal::bars::{bar, level};
 use oef_terminal::mark::Mark;
 use oef_terminal::names::{cut, short};
-use oef_terminal::numbers::{counted, figure, fixed};
+use oef_terminal::numbers::{counted, fixed};
 use oef_terminal::table::{Cell, Table};
 use owo_colors::{OwoColorize as _, Style};
 

@@ -7,8 +7,9 @@ use crate::commands::problem::solving::{Asked, Limit, warn_useless_cap, with_sol
 use crate::input;
 use oef_core::explain::explain_with;
 use oef_core::{Explanation, Problem, TenantId};
+use oef_report::format::figure;
 use oef_terminal::names::{safe_lines, short};
-use oef_terminal::numbers::{amount, difference, figure, fixed};
+use oef_terminal::numbers::{amount, difference, fixed};
 use oef_terminal::table::{Cell, Table};
 use oef_terminal::{Exit, Failure, Printer};
 use owo_colors::OwoColorize as _;

@@ -6,9 +6,10 @@ use crate::commands::problem::share::table::{EXTREMES_SHOWN, TENANTS_SHOWN_MAX, 
 use crate::output::certificate::{judge, title};
 use oef_core::change::TenantDifference;
 use oef_core::{Certificate, Outcome, Problem, WhatIf};
+use oef_report::format::figure;
 use oef_terminal::mark::Mark;
 use oef_terminal::names::short;
-use oef_terminal::numbers::{difference, figure, fixed};
+use oef_terminal::numbers::{difference, fixed};
 use oef_terminal::table::{Cell, Table};
 use owo_colors::{OwoColorize as _, Style};
 use std::fmt::Write as _;
