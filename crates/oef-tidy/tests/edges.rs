@@ -39,7 +39,7 @@ const FOR_TESTS_ONLY: [&str; 2] = ["oef-oracle", "oef-tidy"];
 
 /// Everything from outside that the core may use. It computes; it needs little: matrix products and error
 /// types, and `serde` behind a feature that is off by default.
-const CORE_MAY_USE_FROM_OUTSIDE: [&str; 3] = ["ndarray", "serde", "thiserror"];
+const CORE_MAY_USE_FROM_OUTSIDE: [&str; 4] = ["ndarray", "serde", "strsim", "thiserror"];
 
 struct Dependency {
     from: String,

@@ -311,21 +311,10 @@ fn known_types(name: &str, by_name: &BTreeMap<&str, usize>) -> String {
     }
 }
 
-/// Levenshtein distance, for "did you mean".
+/// How many letters two names differ by, whatever their case; long ones are compared at their beginning.
 pub(crate) fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(100).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(100).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let cost = usize::from(!x.eq_ignore_ascii_case(y));
-            let next = (diagonal + cost).min(row[j] + 1).min(row[j + 1] + 1);
-            diagonal = row[j + 1];
-            row[j + 1] = next;
-        }
-    }
-    row[b.len()]
+    let start = |name: &str| name.to_lowercase().chars().take(100).collect::<String>();
+    strsim::osa_distance(&start(a), &start(b))
 }
 
 #[cfg(test)]

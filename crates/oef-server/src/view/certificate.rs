@@ -1,9 +1,10 @@
 //! The certificate of some shares, with a sentence where a property fails.
 
-use super::text::{amounts, figure};
+use super::text::amounts;
 use oef_api::types::{Audit, Property};
 use oef_core::audit::{EnvyWitness, Finding, Improvement, ParetoFinding, SkippedType};
 use oef_core::{Outcome, Problem, Shares, TenantId, TypeId, audit};
+use oef_report::format::figure;
 
 /// Of those who could gain, so many are named.
 const NAMED_MAX: usize = 4;

@@ -52,13 +52,6 @@ pub(super) fn change(before: f64, after: f64) -> String {
     }
 }
 
-/// A figure with as many places as it needs.
-pub(super) fn figure(x: f64) -> String {
-    let text = if x.abs() >= 100.0 { format!("{x:.1}") } else { format!("{x:.4}") };
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    if text == "-0" { "0".into() } else { text.into() }
-}
-
 /// Something that is so many.
 pub(super) fn count(n: usize, one: &str, many: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
@@ -70,10 +63,6 @@ mod tests {
 
     #[test]
     fn figures_read_well() {
-        assert_eq!(
-            [figure(2.0), figure(0.5), figure(1.0 / 3.0), figure(1234.56), figure(-0.00001)],
-            ["2", "0.5", "0.3333", "1234.6", "0"]
-        );
         assert_eq!(
             [change(2.1, 3.2), change(4.0, 2.0), change(0.0, 1.0)],
             ["+52 %", "-50 %", "new"]

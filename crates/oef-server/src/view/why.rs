@@ -3,11 +3,12 @@
 use super::access;
 use super::day::last_day;
 use super::guard;
-use super::text::{amounts, figure, gpus, timestamp};
+use super::text::{amounts, gpus, timestamp};
 use crate::caller::Caller;
 use crate::world::{JobEntry, TenantEntry, World};
 use oef_api::types::{JobState, Problem, Provenance, TenantWhy, Why};
 use oef_core::{TenantId, equal_split};
+use oef_report::format::figure;
 use oef_sched::{JobId, RoundId, Time, WaitReason};
 
 /// Why a job does what it does, and when it can expect to start.

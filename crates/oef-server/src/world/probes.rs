@@ -7,6 +7,7 @@
 use super::endings::{End, LAST_LINE};
 use super::{Action, Mark, ProfileEntry, Rejection, RunEnding, World};
 use oef_api::types::{EventTopic, JobState, Measured, Provenance};
+use oef_report::format::number as figure;
 use oef_sched::{JobId, Time, WorkloadKey};
 use std::collections::BTreeMap;
 
@@ -249,13 +250,4 @@ fn last(lines: &str) -> String {
         from += 1;
     }
     lines[from..].into()
-}
-
-/// A throughput in a sentence.
-fn figure(rate: f64) -> String {
-    match rate {
-        rate if rate >= 100.0 => format!("{rate:.0}"),
-        rate if rate >= 1.0 => format!("{rate:.2}"),
-        rate => format!("{rate:.4}"),
-    }
 }

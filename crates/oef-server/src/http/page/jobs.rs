@@ -1,8 +1,9 @@
 //! Jobs that run, that wait and that ended, each with its reason.
 
 use super::Seen;
-use super::markup::{Markup, span};
+use super::markup::Markup;
 use oef_api::types::{GpuRef, Job};
+use oef_report::format::span;
 use std::collections::BTreeMap;
 
 /// Ended jobs that are shown: the last ones.
