@@ -5,6 +5,7 @@
 
 use super::open::Inner;
 use super::spawn::{CALL_LIMIT, wait_for};
+use crate::event::LeaseEvent;
 use crate::records::{Durability, Lock, RunFolder, RunSpec, write_json};
 use crate::warm::{Warm, interpreter_words};
 use std::collections::BTreeMap;
@@ -112,6 +113,11 @@ impl Inner {
         let folder = self.warm_dir().join(wanted.key());
         let unusable = |error: io::Error| format!("`{}`: {error}", folder.display());
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(unusable)?;
+        let is_free = || Lock::try_take(&folder.join("lock")).map(|lock| lock.is_some());
+        if is_free().map_err(unusable)? {
+            let waits = LeaseEvent::Preparing("waits for its launcher".to_string());
+            self.events.lease(launch.job, launch.generation, waits);
+        }
         // Jobs that need the same launcher at the same time: the first starts it.
         let is_to_stop = || self.lanes.is_to_stop(launch.job, launch.generation);
         let give_up = || self.is_closed() || is_to_stop();
@@ -119,7 +125,6 @@ impl Inner {
         let Some(_starting) = starting.map_err(unusable)? else {
             return Err("its launcher was waited for in vain".to_string());
         };
-        let is_free = || Lock::try_take(&folder.join("lock")).map(|lock| lock.is_some());
         if is_free().map_err(unusable)? {
             if let Some(why) = refusal(&folder) {
                 return Err(why);
