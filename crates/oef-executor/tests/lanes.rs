@@ -101,6 +101,23 @@ fn a_script_is_written_for_its_job_with_its_interpreter_or_the_shell() {
     }
 }
 
+/// While a script is written, other jobs' runners are started: those have it open for a moment.
+#[test]
+fn many_scripts_that_are_started_at_once_all_run() {
+    let mut world = World::new();
+    let jobs: Vec<Launch> = (1..=40)
+        .map(|id| Launch {
+            program: Program::Script(b"echo $OEF_JOB_ID".to_vec()),
+            ..world.job(id, &[])
+        })
+        .collect();
+    jobs.iter().for_each(|job| world.start(job));
+    for job in &jobs {
+        assert_eq!(world.ending(job), Ending::Finished);
+        assert_eq!(world.output(job, 0, Stream::Out), format!("{}\n", job.job));
+    }
+}
+
 /// A state folder on a disk without room, as far as the executor can tell: its folder of runs is a file.
 #[test]
 fn an_order_is_tried_until_it_is_carried_out() {
