@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{World, command_of, wait_for, with_variable, write_program};
+use common::{World, command_of, devices, wait_for, with_variable, write_program};
 use oef_executor::{Ending, Executor as _, Launch, LeaseEvent, Order, Program, Stream};
 use oef_sched::JobId;
 use std::fs;
@@ -116,6 +116,34 @@ fn many_scripts_that_are_started_at_once_all_run() {
         assert_eq!(world.ending(job), Ending::Finished);
         assert_eq!(world.output(job, 0, Stream::Out), format!("{}\n", job.job));
     }
+}
+
+/// A runner that may open few files has no room for the pipes of four workers.
+#[test]
+fn a_gang_for_which_there_is_no_room_waits_and_does_not_fail() {
+    let mut world = World::with(|mut config| {
+        let limited = ["sh", "-c", "ulimit -n 18; exec \"$@\"", "sh"];
+        config.runner.splice(..0, limited.map(Into::into));
+        config
+    });
+    let mut job = world.script(1, "true");
+    job.devices = devices(4);
+    world.start(&job);
+    world.until("why it waits", |world| {
+        world.seen.iter().find(|seen| match &seen.event {
+            LeaseEvent::Preparing(why) => {
+                why.starts_with("waits for the system: worker ")
+                    && why.contains("Too many open files")
+            }
+            other => panic!("{other:?}"),
+        })?;
+        Some(())
+    });
+    world.stop(&job, "cancelled");
+    let never = Ending::Stopped { detail: "cancelled; it had not begun".into() };
+    assert_eq!(world.ending(&job), never);
+    // One worker has room.
+    assert_eq!(world.run(&world.script(2, "true")), Ending::Finished);
 }
 
 /// A state folder on a disk without room, as far as the executor can tell: its folder of runs is a file.
