@@ -35,6 +35,8 @@ _IDLE_SECONDS = 1800.0
 _IMPORT_SECONDS = 600.0
 #: A thread that has nothing more to do is gone in a moment.
 _THREAD_ENDS_SECONDS = 5.0
+#: A lock that is only looked at is free again after this.
+_LOOKED_AT = 1.0
 #: Clients that ask at the same moment, before one is turned away.
 _BACKLOG = 1024
 
@@ -45,7 +47,7 @@ def main(arguments: Optional[List[str]] = None) -> Order:
     # What it was started with is not what an import has opened, and no worker is to have it.
     close_all_but(set())
     folder = _own_folder(os.path.dirname(os.path.abspath(options.socket)))
-    lock = _lock(folder)
+    lock = _lock(folder, options.socket)
     _write(folder, "client", os.path.join(os.path.dirname(os.path.abspath(__file__)), "warm.py"))
     _forget(folder, "refused")
     _forget(folder, READY)
@@ -98,15 +100,20 @@ def _own_folder(folder: str) -> str:
     return folder
 
 
-def _lock(folder: str) -> int:
+def _lock(folder: str, path: str) -> int:
     """One launcher for each folder; the lock goes with the process, however it ends."""
     lock = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        print(f"oef: a launcher serves `{folder}` already", file=sys.stderr)
-        os._exit(0)
-    return lock
+    # Who only looks at the lock, and what it forks meanwhile, has it for a moment and has no socket.
+    until = time.monotonic() + _LOOKED_AT
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except OSError:
+            if os.path.exists(path) or time.monotonic() > until:
+                print(f"oef: a launcher serves `{folder}` already", file=sys.stderr)
+                os._exit(0)
+            time.sleep(0.01)
 
 
 def _write(folder: str, name: str, text: str) -> None:

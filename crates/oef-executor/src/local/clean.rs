@@ -32,6 +32,9 @@ const REMOVE_AGAIN: Duration = Duration::from_secs(60);
 /// What jobs left that nobody knows is kept so long: somebody may put another backup in place.
 const UNKNOWN_AGE: Duration = Duration::from_secs(30 * 86_400);
 
+/// Copies that one sweep puts aside: each takes a thread for a moment.
+const DISCARDS_MAX: usize = 64;
+
 /// What is put aside is called so.
 const TRASH: &str = ".oef-trash";
 
@@ -45,7 +48,7 @@ pub(super) struct Cleaning {
 #[derive(Debug, Default)]
 struct Queue {
     /// Jobs to forget, and not before when.
-    jobs: BTreeMap<JobId, Instant>,
+    jobs: BTreeSet<(Instant, JobId)>,
     /// Jobs that will not be started again.
     retired: BTreeSet<JobId>,
     /// The journal has been heard of: before that nothing is swept.
@@ -94,7 +97,7 @@ impl Cleaning {
     }
 
     fn later(&self, job: JobId, wait: Duration) {
-        self.queue().jobs.insert(job, Instant::now() + wait);
+        self.queue().jobs.insert((Instant::now() + wait, job));
         self.changed.notify_all();
     }
 
@@ -139,15 +142,14 @@ impl Cleaning {
             if now >= next_sweep && queue.has_journal {
                 return Next::Sweep;
             }
-            let first =
-                queue.jobs.iter().min_by_key(|(_, due)| **due).map(|(job, due)| (*job, *due));
-            if let Some((job, _)) = first.filter(|(_, due)| *due <= now) {
-                queue.jobs.remove(&job);
+            let first = queue.jobs.first().copied();
+            if let Some((due, job)) = first.filter(|(due, _)| *due <= now) {
+                queue.jobs.remove(&(due, job));
                 queue.retired.remove(&job);
                 return Next::Forget(job);
             }
             let sweep = if queue.has_journal { next_sweep } else { now + SWEEP_EVERY };
-            let until = first.map_or(sweep, |(_, due)| due.min(sweep));
+            let until = first.map_or(sweep, |(due, _)| due.min(sweep));
             let waited = self.changed.wait_timeout(queue, until - now);
             (queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
         }
@@ -225,7 +227,7 @@ impl Inner {
         // The jobs that moved last are the likeliest to come back.
         stale.sort();
         useless.extend(stale.into_iter().skip(self.places.stale_max()).map(|(_, copy)| copy));
-        for copy in useless {
+        for copy in useless.into_iter().take(DISCARDS_MAX) {
             self.enqueue(copy.job, Work::Discard { host: copy.host });
         }
     }

@@ -5,6 +5,7 @@
 
 use super::open::Inner;
 use super::spawn::{CALL_LIMIT, wait_for};
+use crate::event::LeaseEvent;
 use crate::records::{Durability, Lock, RunFolder, RunSpec, write_json};
 use crate::warm::{Warm, interpreter_words};
 use std::collections::BTreeMap;
@@ -33,6 +34,9 @@ const REFUSED_FOR: Duration = Duration::from_secs(3600);
 /// One that could not be started is not tried again for this long, by all who wait for it now or come soon.
 const FAILED_FOR: Duration = Duration::from_secs(60);
 const FAILED: &str = "failed";
+
+/// A lock that is only looked at is free again after this.
+const LOOKED_AT: Duration = Duration::from_secs(1);
 
 /// Folders of launchers that ended so long ago are removed.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
@@ -112,6 +116,10 @@ impl Inner {
         let folder = self.warm_dir().join(wanted.key());
         let unusable = |error: io::Error| format!("`{}`: {error}", folder.display());
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(unusable)?;
+        if is_free(&folder).map_err(unusable)? {
+            let waits = LeaseEvent::Preparing("waits for its launcher".to_string());
+            self.events.lease(launch.job, launch.generation, waits);
+        }
         // Jobs that need the same launcher at the same time: the first starts it.
         let is_to_stop = || self.lanes.is_to_stop(launch.job, launch.generation);
         let give_up = || self.is_closed() || is_to_stop();
@@ -119,8 +127,7 @@ impl Inner {
         let Some(_starting) = starting.map_err(unusable)? else {
             return Err("its launcher was waited for in vain".to_string());
         };
-        let is_free = || Lock::try_take(&folder.join("lock")).map(|lock| lock.is_some());
-        if is_free().map_err(unusable)? {
+        if is_free(&folder).map_err(unusable)? {
             if let Some(why) = refusal(&folder) {
                 return Err(why);
             }
@@ -229,6 +236,14 @@ impl Wanted<'_> {
             None => Err("its launcher did not start in time".to_string()),
         }
     }
+}
+
+/// Whether no launcher has this folder. Whoever looks has its lock for a moment, and so has a process that is forked
+/// in that moment, until it is another program: only a launcher has a socket too.
+fn is_free(folder: &Path) -> io::Result<bool> {
+    let is_served = || folder.join("socket").exists();
+    let lock = Lock::take_within(&folder.join("lock"), LOOKED_AT, is_served)?;
+    Ok(lock.is_some())
 }
 
 /// By the time of this file it is known when a launcher was last needed.

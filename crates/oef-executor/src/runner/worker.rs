@@ -10,6 +10,12 @@ use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Between fork and exec are microseconds, on a machine that swaps perhaps a second; an editor holds it for longer.
+const BUSY_WAIT: Duration = Duration::from_millis(10);
+const BUSY_TRIES: u32 = 300;
 
 /// Becomes the job's program. Returns only if that is not possible, after leaving word why.
 pub(super) fn become_worker(run: &RunFolder, rank: &OsStr, runner: &OsStr) -> io::Result<()> {
@@ -54,7 +60,7 @@ fn start(launch: &RunSpec, command: &[String]) -> FailReason {
     let Some((program, args)) = command.split_first() else {
         return FailReason::CommandNotFound { command: String::new() };
     };
-    let error = Command::new(program).args(args).exec();
+    let error = exec(program, args);
     let is_there = is_there(program, &std::env::var_os("PATH").unwrap_or_default());
     let command = program.clone();
     match error.kind() {
@@ -70,6 +76,20 @@ fn start(launch: &RunSpec, command: &[String]) -> FailReason {
             detail: "the program that its first line names is not there".to_string(),
         },
         _ => FailReason::NotExecutable { command, detail: error.to_string() },
+    }
+}
+
+/// Executes a program; what it returns is why that is not possible. A script that was just written cannot be run
+/// while a process that was forked meanwhile still has it open: until that is another program.
+fn exec(program: &str, args: &[String]) -> io::Error {
+    let mut tries = 0;
+    loop {
+        let error = Command::new(program).args(args).exec();
+        tries += 1;
+        if error.kind() != io::ErrorKind::ExecutableFileBusy || tries >= BUSY_TRIES {
+            return error;
+        }
+        sleep(BUSY_WAIT);
     }
 }
 

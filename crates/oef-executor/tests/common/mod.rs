@@ -258,6 +258,17 @@ pub fn command_of<T: ToString>(words: &[T]) -> Program {
     Program::Command(words.iter().map(T::to_string).collect())
 }
 
+/// Writes a program. By another process: one that this one forks meanwhile would have it open for writing, and
+/// then it cannot be run.
+pub fn write_program(path: &Path, text: &str) {
+    let draft = path.with_extension("draft");
+    fs::write(&draft, text).expect("written");
+    let script = "cp \"$0\" \"$1.new\" && chmod 755 \"$1.new\" && mv \"$1.new\" \"$1\"";
+    let mut command = std::process::Command::new("sh");
+    let done = command.args(["-c", script]).arg(&draft).arg(path).status();
+    assert!(done.expect("sh").success());
+}
+
 /// Where a job leaves its checkpoints.
 pub fn checkpoint_dir(launch: &Launch) -> &Path {
     launch.checkpoints.own_dir.as_deref().expect("a folder")

@@ -1,13 +1,12 @@
 //! Processes on this machine.
 
 use crate::bed::{Bed, Does};
-use crate::common::{config_in, gpus, kill, with_variable};
+use crate::common::{config_in, gpus, kill, with_variable, write_program};
 use oef_executor::local::{LocalConfig, LocalExecutor};
 use oef_executor::{Device, DeviceId, Executor, Launch, Program};
 use oef_sched::{Generation, JobId};
 use rustix::process::Signal;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
@@ -57,8 +56,7 @@ impl Bed for LocalBed {
     fn hang(&self, launch: &mut Launch) {
         let python = self.path("python3");
         let text = "#!/bin/sh\ncase \"$*\" in *oef.launcher*) exec sleep 1000;; esac\n";
-        fs::write(&python, text).expect("written");
-        fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).expect("set");
+        write_program(&python, text);
         launch.program = crate::common::command_of(&[python.display().to_string(), "x.py".into()]);
         launch.warm = vec!["torch".into()];
     }

@@ -306,7 +306,11 @@ pub fn a_job_whose_start_hangs_holds_nobody_up(mut daemon: Daemon) {
     daemon.stop(&other);
     assert_eq!(daemon.ending(&other), Ending::Checkpointed);
     let begun = |event: &LeaseEvent| !matches!(event, LeaseEvent::Preparing(_));
-    assert!(!hanging.iter().any(|job| daemon.told(job).iter().any(begun)), "they hang");
+    for job in &hanging {
+        let err = daemon.executor().logs(job.job, LogQuery::start(Stream::Err));
+        let told = daemon.told(job);
+        assert!(!told.iter().any(begun), "it does not hang: {told:?}, {err:?}");
+    }
     for job in &hanging {
         daemon.stop(job);
         assert!(matches!(daemon.ending(job), Ending::Stopped { .. }));
