@@ -364,8 +364,24 @@ pub struct Run {
     pub ended: Option<Timestamp>,
     /// How it ended.
     pub ending: Option<Ending>,
+    /// How the worker ended that a failure began with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
     /// The same in a sentence, with the last lines of the log where it failed.
     pub detail: Option<String>,
+}
+
+/// How a worker ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Exit {
+    /// Which worker.
+    pub rank: u32,
+    /// Its exit code; none where a signal ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
 }
 
 /// How a run ended.

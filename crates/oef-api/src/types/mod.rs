@@ -20,8 +20,8 @@ pub use cluster::{Cluster, GpuRef, GpuTypeStatus, Node, NodeHealth, NodePatch};
 pub use event::{Event, EventTopic};
 pub use fairness::{DayFairness, EnvyEntry, Fairness, FairnessPoint, TenantFairness};
 pub use job::{
-    Change, Ending, Job, JobBatch, JobState, JobSubmit, JobsQuery, LogChunk, LogQuery, LogStream,
-    Measured, Probe, Progress, Run, StopSignal, Submitted, Why,
+    Change, Ending, Exit, Job, JobBatch, JobState, JobSubmit, JobsQuery, LogChunk, LogQuery,
+    LogStream, Measured, Probe, Progress, Run, StopSignal, Submitted, Why,
 };
 pub use page::{Groups, Jobs, Rounds, Tenants, Tokens, Workloads};
 pub use problem::Problem;

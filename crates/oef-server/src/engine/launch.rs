@@ -176,6 +176,7 @@ mod tests {
             stop: None,
             ended: Some(Time(9)),
             ending: Some(RunEnding::Checkpointed),
+            exit: None,
             detail: None,
         });
         assert!(has_saved(&saved));

@@ -6,7 +6,7 @@
 use super::batch::Batch;
 use super::launch::Site;
 use crate::world::{Change, RunEnding, Telemetry, World};
-use oef_api::types::Measured;
+use oef_api::types::{Exit, Measured};
 use oef_executor::checkpoints::Transfer;
 use oef_executor::{CheckpointLocation, Cursor, Ending, Event, FailReason, LeaseEvent};
 use oef_executor::{Progress, WorkerExit};
@@ -254,6 +254,10 @@ fn ended(job: JobId, generation: Generation, ending: &Ending, at_ms: u64) -> Cha
         Ending::Failed { last_lines, rank: Some(_), .. } => Some(tail(last_lines)),
         _ => None,
     };
+    let exit = match *ending {
+        Ending::Failed { rank: Some(rank), code, signal, .. } => Some(Exit { rank, code, signal }),
+        _ => None,
+    };
     let ending = match ending {
         Ending::Finished => RunEnding::Finished,
         Ending::Checkpointed => RunEnding::Checkpointed,
@@ -272,7 +276,7 @@ fn ended(job: JobId, generation: Generation, ending: &Ending, at_ms: u64) -> Cha
         },
     };
     let at_ms = Some(at_ms);
-    Change::Ended { job, generation, ending, detail, last_lines, at_ms, outcome: None }
+    Change::Ended { job, generation, ending, detail, last_lines, at_ms, exit, outcome: None }
 }
 
 fn shown(measured: oef_executor::Measured) -> Measured {

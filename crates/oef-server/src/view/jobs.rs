@@ -173,6 +173,7 @@ fn run(run: &RunEntry, inside: bool) -> Run {
         started: timestamp(run.started.unwrap_or(run.began)),
         ended: run.ended.map(timestamp),
         ending: run.ending.map(ending),
+        exit: run.exit,
         // The first line says how it ended; what follows is the job's own output.
         detail: match (&run.detail, inside) {
             (Some(detail), false) => detail.lines().next().map(String::from),

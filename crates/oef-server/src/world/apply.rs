@@ -98,7 +98,7 @@ impl World {
             Change::WorkersFinished { job, generation, ranks } => {
                 self.workers_finished(*job, *generation, ranks)?;
             }
-            Change::Ended { job, generation, ending, detail, last_lines, at_ms, outcome } => {
+            Change::Ended { job, generation, ending, detail, last_lines, at_ms, exit, outcome } => {
                 let end = super::endings::End {
                     job: *job,
                     generation: *generation,
@@ -106,6 +106,7 @@ impl World {
                     detail,
                     last_lines: last_lines.as_deref(),
                     at_ms: *at_ms,
+                    exit: *exit,
                 };
                 self.run_ended(at, &end, outcome.as_ref(), &mut out)?;
             }

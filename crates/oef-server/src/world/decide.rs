@@ -49,7 +49,16 @@ impl World {
     /// A change as it is to be written down: with what follows from it, where that is a decision.
     pub fn complete(&self, at: Time, change: Change) -> Change {
         match change {
-            Change::Ended { job, generation, ending, detail, last_lines, at_ms, outcome: None } => {
+            Change::Ended {
+                job,
+                generation,
+                ending,
+                detail,
+                last_lines,
+                at_ms,
+                exit,
+                outcome: None,
+            } => {
                 let end = End {
                     job,
                     generation,
@@ -57,9 +66,10 @@ impl World {
                     detail: &detail,
                     last_lines: last_lines.as_deref(),
                     at_ms,
+                    exit,
                 };
                 let outcome = self.jobs.get(&job).map(|entry| endings::decide(entry, &end, at));
-                Change::Ended { job, generation, ending, detail, last_lines, at_ms, outcome }
+                Change::Ended { job, generation, ending, detail, last_lines, at_ms, exit, outcome }
             }
             other => other,
         }

@@ -2,7 +2,7 @@
 
 use super::lifecycle::shown;
 use super::{Action, JobEntry, Rejection, RunEnding, World};
-use oef_api::types::JobState;
+use oef_api::types::{Exit, JobState};
 use oef_sched::{EventKind, Generation, JobId, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -28,6 +28,7 @@ pub(super) struct End<'a> {
     pub detail: &'a str,
     pub last_lines: Option<&'a str>,
     pub at_ms: Option<u64>,
+    pub exit: Option<Exit>,
 }
 
 /// What was decided about a job after a run of it.
@@ -231,7 +232,7 @@ fn close_run(job: &mut JobEntry, end: &End<'_>, ended: Time) {
     // A job that waited for its checkpoint has not run.
     let has_run = run.started.is_some() || run.detail.is_none();
     run.ended = Some(ended);
-    run.ending = Some(end.ending);
+    (run.ending, run.exit) = (Some(end.ending), end.exit);
     run.detail = Some(match end.last_lines.map(str::trim_end).filter(|lines| !lines.is_empty()) {
         Some(lines) => format!("{}\n{lines}", end.detail),
         None => end.detail.into(),

@@ -1,7 +1,7 @@
 //! A job as the daemon remembers it: what the scheduler need not know.
 
 use super::Home;
-use oef_api::types::{GpuRef, JobState, JobSubmit, Measured};
+use oef_api::types::{Exit, GpuRef, JobState, JobSubmit, Measured};
 use oef_sched::{Generation, Time, WorkloadKey};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -113,6 +113,9 @@ pub struct RunEntry {
     pub ended: Option<Time>,
     /// How.
     pub ending: Option<RunEnding>,
+    /// How the worker ended that a failure began with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
     /// The same in a sentence, with the last lines of the log where it failed. Before it started: what it
     /// waited for.
     pub detail: Option<String>,

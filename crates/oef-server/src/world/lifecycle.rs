@@ -167,6 +167,7 @@ impl World {
             stop: None,
             ended: None,
             ending: None,
+            exit: None,
             detail: None,
         });
         self.deliver(at, &tenant, rate, &held, 1.0);

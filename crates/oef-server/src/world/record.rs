@@ -4,7 +4,7 @@ use super::endings::RunOutcome;
 use super::settings::SettingsEntry;
 use super::tenant::ProfileEntry;
 use super::tokens::TokenEntry;
-use oef_api::types::{JobSubmit, Limits, SettingsPatch};
+use oef_api::types::{Exit, JobSubmit, Limits, SettingsPatch};
 use oef_sched::guard::Judgement;
 use oef_sched::{Answer, Generation, JobId, NodeSpec, Plan, Time};
 use serde::{Deserialize, Serialize};
@@ -216,6 +216,9 @@ pub enum Change {
         /// When, by the clock of its machine.
         #[serde(default)]
         at_ms: Option<u64>,
+        /// How the worker ended that a failure began with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit: Option<Exit>,
         /// What follows for the job, as it was decided; none: decided by whoever reads it (before records meant 2).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         outcome: Option<RunOutcome>,

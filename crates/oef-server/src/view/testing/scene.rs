@@ -108,6 +108,7 @@ impl Scene {
             detail,
             last_lines,
             at_ms: None,
+            exit: None,
             outcome: None,
         });
     }

@@ -57,6 +57,7 @@ impl Story {
             detail,
             last_lines,
             at_ms: None,
+            exit: None,
             outcome: None,
         };
         self.then(ended);
@@ -247,7 +248,16 @@ fn a_tenant_that_comes_again_sees_nothing_of_the_one_before() {
     let generation = story.world.jobs[&JobId(2)].run().expect("a run").generation;
     let (ending, detail) = (RunEnding::Checkpointed, "it saved its work".to_string());
     let (job, last_lines, at_ms) = (JobId(2), None, None);
-    story.then(Change::Ended { job, generation, ending, detail, last_lines, at_ms, outcome: None });
+    story.then(Change::Ended {
+        job,
+        generation,
+        ending,
+        detail,
+        last_lines,
+        at_ms,
+        exit: None,
+        outcome: None,
+    });
     assert!(story.world.jobs.is_empty() && story.world.ended.is_empty());
     story.then(again());
     assert_eq!(story.world.tenants["ada"].live, 0);

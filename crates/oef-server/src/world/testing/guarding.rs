@@ -161,6 +161,7 @@ fn a_profile_that_is_a_little_off_is_corrected_and_nobody_is_accused() {
                 detail,
                 last_lines,
                 at_ms,
+                exit: None,
                 outcome: None,
             });
             let Some(run) = lab.world.jobs[&job].run() else { continue };
@@ -260,6 +261,7 @@ fn a_tenant_that_is_gone_leaves_nothing_behind() {
             detail,
             last_lines,
             at_ms,
+            exit: None,
             outcome: None,
         });
     }

@@ -209,6 +209,7 @@ impl Life {
             detail: "it ended".into(),
             last_lines,
             at_ms: None,
+            exit: None,
             outcome: None,
         }
     }

@@ -88,6 +88,7 @@ impl Story {
             detail,
             last_lines,
             at_ms: None,
+            exit: None,
             outcome: None,
         });
     }
@@ -157,7 +158,7 @@ fn what_was_measured_counts_and_the_rest_is_estimated_from_the_nearest() {
     assert_eq!((mark.spread, mark.batches), (Some(0.02), Some(20)));
     assert_eq!(mark.cost_s, Some(2.0), "two seconds of one GPU");
     assert_eq!(story.entry().history.len(), 1, "one profile, measured type by type");
-    assert!(story.said("workload ada/w was measured on fast: 40.00 steps/s"));
+    assert!(story.said("workload ada/w was measured on fast: 40 steps/s"));
 }
 
 #[test]
