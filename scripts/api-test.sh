@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Starts a daemon and lets Schemathesis try thousands of requests, sensible and not, against its OpenAPI
-# document: every answer must be one that the document allows, and none a mistake of the daemon's.
+# document: every answer must be one that the document allows, and none an internal error.
 #
 #   scripts/api-test.sh                  a minute or two
 #   scripts/api-test.sh --max-time 600   other options go to `st run`

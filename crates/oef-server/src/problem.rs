@@ -23,7 +23,7 @@ pub enum Kind {
     GangTooLarge,
     /// A limit is reached.
     LimitReached,
-    /// Something else is in the way: it exists already, or its state forbids it.
+    /// It conflicts with something: it exists already, or its state forbids it.
     Conflict,
     /// The route knows other methods.
     MethodNotAllowed,
@@ -35,7 +35,7 @@ pub enum Kind {
     TooManyRequests,
     /// The daemon cannot take it now: it stops, or its disk is full.
     Unavailable,
-    /// A mistake of the daemon's.
+    /// An internal error.
     Internal,
 }
 
@@ -69,7 +69,7 @@ impl Kind {
             Kind::UnknownType => ("unknown_type", 422, "there is no such gpu type"),
             Kind::GangTooLarge => ("gang_too_large", 422, "the gang could never run"),
             Kind::LimitReached => ("limit_reached", 422, "a limit is reached"),
-            Kind::Conflict => ("conflict", 409, "something is in the way"),
+            Kind::Conflict => ("conflict", 409, "conflict"),
             Kind::MethodNotAllowed => ("method_not_allowed", 405, "the route knows other methods"),
             Kind::UnsupportedMediaType => {
                 ("unsupported_media_type", 415, "the body must be JSON and say so")
@@ -77,7 +77,7 @@ impl Kind {
             Kind::PayloadTooLarge => ("payload_too_large", 413, "the request is too large"),
             Kind::TooManyRequests => ("too_many_requests", 429, "too many requests"),
             Kind::Unavailable => ("unavailable", 503, "not now"),
-            Kind::Internal => ("internal", 500, "a mistake of the daemon's"),
+            Kind::Internal => ("internal", 500, "internal error (please report it)"),
         }
     }
 }

@@ -167,7 +167,7 @@ async fn serve(
     if let Some(demo) = demo {
         demo.abort();
     }
-    talk("stopping (once more: at once)");
+    talk("stopping; press Ctrl-C again to stop immediately");
     stop(daemon.clone(), serving, config.jobs.on_stop).await;
     drop(files);
     talk(&up::farewell(daemon, state_dir, config.jobs.on_stop, mode));

@@ -52,7 +52,7 @@ Example:
 pub enum NodeCommand {
     /// Bring a node back
     Up(NodeArgs),
-    /// Take a node out; its jobs stop and wait for others
+    /// Take a node out; its jobs are preempted and requeued on other nodes
     Down(NodeArgs),
 }
 

@@ -152,8 +152,8 @@ pub struct JobsArgs {
     /// So many at most
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
-    /// Those behind this mark: the `next` of the page before
-    #[arg(long, value_name = "MARK")]
+    /// Jobs after this cursor: the `next` of the page before
+    #[arg(long, value_name = "CURSOR")]
     pub after: Option<String>,
     /// Stay, and show it again whenever something happens
     #[arg(long, short, conflicts_with = "json")]

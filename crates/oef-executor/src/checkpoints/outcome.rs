@@ -133,7 +133,7 @@ pub enum BringError {
     #[error("it took longer than the {} that it may take", length(*.0))]
     OverTime(Span),
     /// All came, and could not take its place.
-    #[error("it came whole and could not be put into its place: {0}")]
+    #[error("checkpoint transferred, but could not be moved into place: {0}")]
     NotPlaced(String),
     /// Something else.
     #[error("rsync ended with {0}")]

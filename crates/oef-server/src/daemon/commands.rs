@@ -161,5 +161,5 @@ fn stopped() -> Problem {
 }
 
 fn mixed_up() -> Problem {
-    Kind::Internal.problem("the answer is to something else")
+    Kind::Internal.problem("unexpected reply from the engine")
 }

@@ -90,7 +90,7 @@ fn checkpoints(job: &JobEntry) -> Checkpoints {
 /// Where the last good checkpoints of a job are; none: it never ran.
 fn last_location(job: &JobEntry) -> Option<CheckpointLocation> {
     let has_run = || job.telemetry.steps > 0.0 || job.runs.iter().any(|run| run.started.is_some());
-    match &job.home {
+    match &job.checkpoints {
         Some(home) => {
             let host = home.host.clone();
             Some(host.map_or(CheckpointLocation::Shared, CheckpointLocation::Host))
@@ -110,7 +110,7 @@ fn has_saved(job: &JobEntry) -> bool {
 /// The greatest step that a checkpoint was told to hold.
 fn saved_steps(job: &JobEntry) -> f64 {
     let told = job.telemetry.checkpoint.unwrap_or(0.0);
-    job.home.as_ref().map_or(told, |home| home.saved.max(told))
+    job.checkpoints.as_ref().map_or(told, |home| home.saved.max(told))
 }
 
 /// What is left of a job's maximum run time. None left is a moment, so that its end is told like any other.
@@ -132,15 +132,15 @@ fn stop_signal(signal: StopSignal) -> oef_executor::StopSignal {
 mod tests {
     use super::*;
     use crate::world::lifecycle::new_entry;
-    use crate::world::{Home, RunEntry};
+    use crate::world::{LastCheckpoints, RunEntry};
     use oef_sched::{Generation, Time, WorkloadKey};
 
-    fn job(home: Option<Option<&str>>, checkpoint: Option<f64>) -> JobEntry {
+    fn job(last: Option<Option<&str>>, checkpoint: Option<f64>) -> JobEntry {
         let mut job = new_entry(Default::default(), WorkloadKey(0), Time(1));
-        job.home = home.map(|host| Home {
+        job.checkpoints = last.map(|host| LastCheckpoints {
             host: host.map(String::from),
             since: Time(5),
-            ..Home::default()
+            ..LastCheckpoints::default()
         });
         job.telemetry.checkpoint = checkpoint;
         job

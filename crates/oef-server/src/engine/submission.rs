@@ -277,7 +277,7 @@ fn estimates(world: &World, jobs: &[JobSubmit]) -> Vec<String> {
     };
     let sentence = |(tenant, workload): (&str, &str)| {
         format!(
-            "how fast workload `{workload}` of `{tenant}` runs is an estimate until it is told or measured"
+            "the profile of workload `{workload}` of `{tenant}` is estimated (no profile declared or measured yet)"
         )
     };
     kinds.into_iter().filter(is_estimate).map(sentence).collect()

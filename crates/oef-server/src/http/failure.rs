@@ -73,7 +73,7 @@ pub(super) async fn unknown_method(method: Method, uri: Uri) -> Failure {
     Failure(Kind::MethodNotAllowed.problem(detail).hint("the header Allow names those it knows"))
 }
 
-/// A mistake of the daemon's: what it was is in its log, and none of the caller's business.
+/// An internal error: what it was is in its log, and none of the caller's business.
 pub(super) fn panicked() -> Failure {
     let problem = Kind::Internal.problem("the daemon made a mistake while it answered");
     Failure(problem.hint("its log has more, under the request's X-Request-Id; please report it"))

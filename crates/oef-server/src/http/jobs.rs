@@ -164,7 +164,7 @@ async fn logs(
     for (field, number) in [("offset", query.offset), ("generation", query.generation)] {
         if let Some(number) = number.filter(|number| i64::try_from(*number).is_err()) {
             let problem =
-                Kind::BadRequest.problem(format!("{field} is {number}, beyond all that there is"));
+                Kind::BadRequest.problem(format!("{field} is {number}: page out of range"));
             return Err(Failure(problem.field(field)));
         }
     }

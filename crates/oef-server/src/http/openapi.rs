@@ -108,7 +108,7 @@ async fn show() -> Json<&'static serde_json::Value> {
 /// Adds the errors that every operation of its kind may answer with.
 fn complete(operation: &mut Operation, path: &str, is_open: bool) {
     // Whoever names a host that is not ours, or whose token may not.
-    let mut errors = vec![(403, "This token may not do that"), (500, "A mistake of the daemon's")];
+    let mut errors = vec![(403, "This token may not do that"), (500, "Internal error")];
     if is_open {
         operation.security = Some(vec![SecurityRequirement::default()]);
     } else {
@@ -121,7 +121,7 @@ fn complete(operation: &mut Operation, path: &str, is_open: bool) {
         errors.push((404, "There is no such thing, or it is none of the caller's business"));
     }
     if operation.request_body.is_some() {
-        errors.push((409, "Something is in the way"));
+        errors.push((409, "Conflict with the current state"));
         errors.push((413, "The body is too large"));
         errors.push((415, "The body does not say that it is JSON"));
         errors.push((
@@ -130,7 +130,7 @@ fn complete(operation: &mut Operation, path: &str, is_open: bool) {
         ));
     } else if path.ends_with("/cancel") || operation.operation_id.as_deref() == Some("removeGroup")
     {
-        errors.push((409, "Something is in the way"));
+        errors.push((409, "Conflict with the current state"));
     }
     errors.sort_unstable();
     for (status, description) in errors {

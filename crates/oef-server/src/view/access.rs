@@ -62,7 +62,7 @@ pub(super) fn number_mark(after: Option<&str>) -> Result<Option<u64>, Problem> {
     let read = |mark: &str| {
         mark.parse().map_err(|_| {
             Kind::BadRequest
-                .problem(format!("`{mark}` is no mark of a page"))
+                .problem(format!("invalid page cursor `{mark}`"))
                 .hint("use the `next` of the page before")
                 .field("after")
         })

@@ -1,6 +1,6 @@
 //! A job as the daemon remembers it: what the scheduler need not know.
 
-use super::Home;
+use super::LastCheckpoints;
 use oef_api::types::{Exit, GpuRef, JobState, JobSubmit, Measured};
 use oef_sched::{Generation, Time, WorkloadKey};
 use serde::{Deserialize, Serialize};
@@ -30,8 +30,8 @@ pub struct JobEntry {
     /// How far it is.
     pub telemetry: Telemetry,
     /// Where its last good checkpoints are, since it first ran.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub home: Option<Home>,
+    #[serde(default, rename = "home", skip_serializing_if = "Option::is_none")]
+    pub checkpoints: Option<LastCheckpoints>,
     /// Workers that did all their work in a run that ended otherwise.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub finished: BTreeSet<u32>,

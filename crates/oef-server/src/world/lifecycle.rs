@@ -393,7 +393,7 @@ pub(crate) fn new_entry(spec: JobSubmit, workload: WorkloadKey, at: Time) -> Job
         history: Vec::new(),
         runs: Vec::new(),
         telemetry: Telemetry::default(),
-        home: None,
+        checkpoints: None,
         finished: Default::default(),
         checkpoint_at: None,
         failures: 0,

@@ -7,12 +7,12 @@
 mod account;
 mod action;
 mod apply;
+mod checkpoint_location;
 mod decide;
 pub(crate) mod endings;
 mod estimate;
 mod guarding;
 mod history;
-mod home;
 mod index;
 mod job;
 pub(crate) mod lifecycle;
@@ -30,10 +30,10 @@ mod testing;
 mod tokens;
 
 pub use action::Action;
+pub use checkpoint_location::LastCheckpoints;
 pub(crate) use decide::Due;
 pub use endings::RunOutcome;
 pub(crate) use history::timestamp;
-pub use home::Home;
 pub use index::Index;
 pub use job::{JobEntry, RunEnding, RunEntry, StateChange, Telemetry};
 pub(crate) use lifecycle::for_scheduler;

@@ -120,7 +120,7 @@ fn facts(out: &mut String, job: &Job, now: Timestamp) {
 fn progress(job: &Job) -> String {
     let progress = &job.progress;
     if progress.steps <= 0.0 {
-        return "it has told nothing yet".into();
+        return "no progress reported yet".into();
     }
     let mut text = format!("{} steps", si(progress.steps.round()));
     if let Some(speed) = progress.throughput {

@@ -313,29 +313,29 @@ fn a_jobs_checkpoints_are_where_its_workers_were_seen_last() {
         let (generation, host) = (story.generation(), host.map(String::from));
         story.then(Change::Started { job: JOB, generation, at_ms: None, host });
     };
-    let home = |story: &Story| story.job().home.clone().expect("a home");
-    assert_eq!(story.job().home, None);
+    let location = |story: &Story| story.job().checkpoints.clone().expect("a place");
+    assert_eq!(story.job().checkpoints, None);
     start_on(&mut story, Some("a"));
-    assert_eq!(home(&story).host.as_deref(), Some("a"));
-    let since = home(&story).since;
+    assert_eq!(location(&story).host.as_deref(), Some("a"));
+    let since = location(&story).since;
     story.saved(20.0, Some(10.0));
-    assert!(home(&story).has_newer());
+    assert!(location(&story).has_newer());
     story.ended(RunEnding::Lost, "gone");
     start_on(&mut story, Some("a"));
-    assert_eq!(home(&story).since, since, "it never left");
+    assert_eq!(location(&story).since, since, "it never left");
     story.ended(RunEnding::Lost, "gone");
     // A start that never came to run changes nothing.
     story.ended(RunEnding::Lost, "its checkpoint could not be brought");
-    assert_eq!(home(&story).host.as_deref(), Some("a"));
+    assert_eq!(location(&story).host.as_deref(), Some("a"));
     start_on(&mut story, Some("b"));
-    assert_eq!(home(&story).host.as_deref(), Some("b"));
+    assert_eq!(location(&story).host.as_deref(), Some("b"));
     // The same checkpoint told again is not a newer one, nor is a line without any.
     story.saved(11.0, None);
     story.saved(12.0, Some(10.0));
-    assert!(!home(&story).has_newer());
+    assert!(!location(&story).has_newer());
     story.saved(22.0, Some(20.0));
-    assert!(home(&story).has_newer());
+    assert!(location(&story).has_newer());
     story.ended(RunEnding::Lost, "gone");
     start_on(&mut story, None);
-    assert_eq!(home(&story).host, None, "in a folder that all hosts see");
+    assert_eq!(location(&story).host, None, "in a folder that all hosts see");
 }
