@@ -219,7 +219,7 @@ impl Daemon {
 
     /// How things stand, for whoever draws curves.
     pub fn gauges(&self) -> Gauges {
-        let measured = self.inner.shared.measured();
+        let measured = self.inner.shared.last_certificate();
         let seq = self.inner.shared.seq.load(Ordering::Relaxed);
         self.with_world(|world| Gauges {
             jobs: JobState::ALL

@@ -1,7 +1,7 @@
 //! Writes what may take long: the documents of rounds, snapshots, and what old records they make superfluous.
 
 use super::message::Message;
-use super::shared::{Measured, Shared};
+use super::shared::{LastCertificate, Shared};
 use crate::daemon::{Measure, Metrics};
 use crate::store::{Archive, Keep};
 use crate::view::RoundDraft;
@@ -48,7 +48,7 @@ impl Archiver {
     fn round(&self, draft: RoundDraft) {
         let document = draft.finish();
         let audit = document.round.audit.as_ref();
-        self.shared.set_measured(Measured {
+        self.shared.set_last_certificate(LastCertificate {
             sharing_incentive: audit.map(|audit| audit.sharing_incentive.worst),
             worst_envy: audit.map(|audit| audit.envy_free.worst),
         });

@@ -14,7 +14,7 @@ use super::shared::Shared;
 use super::threads::{Threads, archiver};
 use crate::daemon::{Options, StartError};
 use crate::replay::Replay;
-use crate::store::{Access, Archive, Store};
+use crate::store::{Archive, OpenMode, Store};
 use crate::world::{Change, MEANING, SettingsEntry, World};
 use oef_executor::Cursor;
 use oef_sched::Time;
@@ -34,7 +34,7 @@ pub(crate) struct Running {
 
 /// Opens the folder, replays the journal, recovers running jobs, and starts the threads.
 pub(crate) fn start(options: &Options) -> Result<Running, StartError> {
-    let store = Store::open(&options.state_dir, Access::Create)?;
+    let store = Store::open(&options.state_dir, OpenMode::Create)?;
     let (world, covered) = load(&store)?;
     let mut clock = Clock::after(world.sched.now());
     let (mut nodes, heard) = Nodes::listen(options.executor.as_ref());

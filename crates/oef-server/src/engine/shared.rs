@@ -20,12 +20,12 @@ pub(crate) struct Shared {
     /// The number of the last journalled record.
     pub seq: AtomicU64,
     /// What the last certificate measured.
-    measured: Mutex<Measured>,
+    last_certificate: Mutex<LastCertificate>,
 }
 
 /// What the last certificate measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Measured {
+pub(crate) struct LastCertificate {
     /// The smallest throughput over that of an equal split.
     pub sharing_incentive: Option<f64>,
     /// The largest envy.
@@ -39,7 +39,7 @@ impl Shared {
             events: broadcast::Sender::new(EVENTS_AHEAD),
             ready: AtomicBool::new(false),
             seq: AtomicU64::new(seq),
-            measured: Mutex::default(),
+            last_certificate: Mutex::default(),
         }
     }
 
@@ -53,11 +53,11 @@ impl Shared {
         self.world.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn measured(&self) -> Measured {
-        *self.measured.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn last_certificate(&self) -> LastCertificate {
+        *self.last_certificate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn set_measured(&self, measured: Measured) {
-        *self.measured.lock().unwrap_or_else(PoisonError::into_inner) = measured;
+    pub fn set_last_certificate(&self, measured: LastCertificate) {
+        *self.last_certificate.lock().unwrap_or_else(PoisonError::into_inner) = measured;
     }
 }

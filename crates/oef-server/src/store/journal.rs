@@ -5,7 +5,7 @@ use super::compaction::{self, Compacted, Keep};
 use super::error::StoreError;
 use super::load::{self, Row, Rows, WRONG_SUM};
 use super::record::{Snapshot, StoredRecord};
-use super::schema::{self, Access, DATABASE};
+use super::schema::{self, DATABASE, OpenMode};
 use super::{snapshot, writer::Store};
 use rusqlite::Connection;
 use serde::de::IgnoredAny;
@@ -318,7 +318,7 @@ fn part_of(target: &Path) -> PathBuf {
 /// Removes what no restart needs. It refuses while a daemon is running, which does it by itself after every
 /// snapshot.
 pub fn compact(dir: &Path, keep: &Keep) -> Result<Compacted, StoreError> {
-    match Store::open(dir, Access::Existing) {
+    match Store::open(dir, OpenMode::Existing) {
         Ok(store) => store.archive().compact(keep),
         Err(StoreError::InUse { dir, pid }) => Err(StoreError::Compacts { dir, pid }),
         Err(other) => Err(other),

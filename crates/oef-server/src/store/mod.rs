@@ -31,5 +31,5 @@ pub use compaction::{Compacted, Keep};
 pub use error::StoreError;
 pub use load::{Loaded, Records};
 pub use record::{NewRecord, Snapshot, StoredRecord, StoredRound};
-pub use schema::{Access, DATABASE};
+pub use schema::{DATABASE, OpenMode};
 pub use writer::Store;

@@ -31,7 +31,7 @@ const LOG_BYTES_KEPT: u32 = 64 << 20;
 
 /// Whether a folder may be set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum OpenMode {
     /// The folder and the database are made where there are none.
     Create,
     /// There must be a database.
@@ -77,14 +77,14 @@ pub(super) fn make_folder(dir: &Path) -> Result<(), StoreError> {
 }
 
 /// The database for writing, with its schema brought up to date. The folder's lock must be held.
-pub(super) fn open_for_writing(dir: &Path, access: Access) -> Result<Connection, StoreError> {
+pub(super) fn open_for_writing(dir: &Path, mode: OpenMode) -> Result<Connection, StoreError> {
     let file = dir.join(DATABASE);
-    if access == Access::Create {
+    if mode == OpenMode::Create {
         create_file(dir, &file)?;
     }
     // Looked at before anything is written: what we do not understand stays as it is.
     match examine(dir, &file)? {
-        Contents::Nothing if access == Access::Existing => {
+        Contents::Nothing if mode == OpenMode::Existing => {
             return Err(StoreError::Missing { dir: dir.to_path_buf() });
         }
         Contents::Nothing | Contents::Ours => {}

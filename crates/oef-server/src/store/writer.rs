@@ -6,7 +6,7 @@ use super::error::StoreError;
 use super::load::{self, Loaded};
 use super::lock::Lock;
 use super::record::NewRecord;
-use super::schema::{self, Access, DATABASE};
+use super::schema::{self, DATABASE, OpenMode};
 use rusqlite::{Connection, TransactionBehavior};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -28,17 +28,17 @@ pub struct Store {
 impl Store {
     /// Opens the store of a folder. After an error nothing there is changed, except that an empty folder
     /// or database may have been made.
-    pub fn open(dir: &Path, access: Access) -> Result<Store, StoreError> {
-        match access {
-            Access::Create => schema::make_folder(dir)?,
+    pub fn open(dir: &Path, mode: OpenMode) -> Result<Store, StoreError> {
+        match mode {
+            OpenMode::Create => schema::make_folder(dir)?,
             // No lock file in a folder that was named by mistake.
-            Access::Existing if !dir.join(DATABASE).exists() => {
+            OpenMode::Existing if !dir.join(DATABASE).exists() => {
                 return Err(StoreError::Missing { dir: dir.to_path_buf() });
             }
-            Access::Existing => {}
+            OpenMode::Existing => {}
         }
         let lock = Lock::take(dir)?;
-        let connection = schema::open_for_writing(dir, access)?;
+        let connection = schema::open_for_writing(dir, mode)?;
         let file = dir.join(DATABASE);
         let head = schema::link(&connection, &file, "head")?;
         let archive = Archive::open(dir)?;

@@ -111,7 +111,7 @@ fn a_warm_job_is_forked_and_a_stop_ends_its_launcher() {
 
 fn tenants_take_turns() {
     let cluster = Cluster::new("g=1");
-    let ids = ["alice", "bob"].map(|tenant| cluster.submit(training(tenant, 60, 20)));
+    let ids = ["alice", "bob"].map(|tenant| cluster.submit(training(tenant, 180, 20)));
     for id in ids {
         cluster.wait(id, JobState::Finished);
     }
@@ -120,7 +120,7 @@ fn tenants_take_turns() {
     assert!(restarts > 0, "they share one GPU: somebody was stopped and went on");
     for id in ids {
         let (steps, trace) = (cluster.look(id, |job| job.telemetry.steps), cluster.path("state"));
-        assert_eq!(steps, 60.0);
+        assert_eq!(steps, 180.0);
         let trace = trace.join(format!("jobs/{id}/checkpoint/trace.jsonl"));
         assert!(trace.is_file(), "{}", trace.display());
     }

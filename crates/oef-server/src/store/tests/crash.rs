@@ -1,7 +1,7 @@
 //! A writer that is killed in the middle loses nothing that it had acknowledged.
 
 use super::{Folder, append, open};
-use crate::store::{Access, Store, journal};
+use crate::store::{OpenMode, Store, journal};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,7 +14,7 @@ const FOLDER: &str = "OEF_TEST_STORE_FOLDER";
 #[ignore = "started by `a_killed_writer_leaves_everything_that_it_acknowledged`"]
 fn writer_process() {
     let Ok(dir) = std::env::var(FOLDER) else { return };
-    let mut store = Store::open(dir.as_ref(), Access::Create).expect("the folder is free");
+    let mut store = Store::open(dir.as_ref(), OpenMode::Create).expect("the folder is free");
     let mut out = std::io::stdout();
     for turn in 1u64.. {
         append(&mut store, 1 + turn * 7 % 40);

@@ -1,6 +1,6 @@
 use super::{Folder, append, open};
 use crate::store::journal::{self, Problem, Report, Step};
-use crate::store::{Access, Store, StoreError};
+use crate::store::{OpenMode, Store, StoreError};
 
 fn check(folder: &Folder) -> Report {
     journal::check(folder.path(), &mut |_| Ok(())).expect("it can be looked at")
@@ -135,7 +135,7 @@ fn a_torn_file_is_an_error_and_never_a_panic() {
         std::fs::write(copy.database(), torn).expect("room");
         let found = journal::check(copy.path(), &mut |_| Ok(()));
         assert!(!found.is_ok_and(|report| report.is_sound()), "page {at} was torn unseen");
-        if let Ok(mut store) = Store::open(copy.path(), Access::Existing) {
+        if let Ok(mut store) = Store::open(copy.path(), OpenMode::Existing) {
             let _ = store.load().map(|loaded| loaded.records.count());
             let _ = store.append(&[]);
             let _ = store.archive().rounds(None, 10);

@@ -8,7 +8,7 @@ mod limits;
 mod opening;
 mod reading;
 
-use super::{Access, NewRecord, Store};
+use super::{NewRecord, OpenMode, Store};
 use folder::Folder;
 
 /// Some bodies, each different.
@@ -26,5 +26,5 @@ fn append(store: &mut Store, count: u64) {
 }
 
 fn open(folder: &Folder) -> Store {
-    Store::open(folder.path(), Access::Create).expect("the folder is free")
+    Store::open(folder.path(), OpenMode::Create).expect("the folder is free")
 }

@@ -1,17 +1,17 @@
 use super::{Folder, append, open};
-use crate::store::{Access, Keep, Store, StoreError, journal, schema};
+use crate::store::{Keep, OpenMode, Store, StoreError, journal, schema};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 fn refused(folder: &Folder) -> StoreError {
-    Store::open(folder.path(), Access::Create).expect_err("it must be refused")
+    Store::open(folder.path(), OpenMode::Create).expect_err("it must be refused")
 }
 
 #[test]
 fn a_new_folder_is_for_its_owner_alone() {
     let folder = Folder::new("mode");
     let dir = folder.path().join("a/b");
-    let mut store = Store::open(&dir, Access::Create).expect("it can be made");
+    let mut store = Store::open(&dir, OpenMode::Create).expect("it can be made");
     append(&mut store, 1);
     let mode = |path: &str| dir.join(path).metadata().expect("it is there").permissions().mode();
     assert_eq!(mode("") & 0o777, 0o700);
@@ -42,7 +42,7 @@ fn a_second_daemon_is_refused_and_told_who_was_first() {
 fn a_folder_without_a_journal_is_not_set_up_by_those_who_want_to_read() {
     let folder = Folder::new("none");
     let missing = |error: StoreError| matches!(error, StoreError::Missing { .. });
-    assert!(missing(Store::open(folder.path(), Access::Existing).expect_err("none")));
+    assert!(missing(Store::open(folder.path(), OpenMode::Existing).expect_err("none")));
     assert!(missing(journal::check(folder.path(), &mut |_| Ok(())).expect_err("none")));
     assert!(missing(journal::export(folder.path(), &mut Vec::new()).expect_err("none")));
     assert!(missing(journal::backup(folder.path(), &folder.path().join("x")).expect_err("none")));
@@ -102,7 +102,7 @@ fn a_file_where_the_folder_should_be_is_an_error_that_names_it() {
     let folder = Folder::new("file");
     let path = folder.path().join("state");
     fs::write(&path, "").expect("room");
-    let error = Store::open(&path, Access::Create).expect_err("it is a file");
+    let error = Store::open(&path, OpenMode::Create).expect_err("it is a file");
     assert!(matches!(error, StoreError::Folder { .. }), "{error}");
     assert!(error.to_string().contains(&path.display().to_string()), "{error}");
 }

@@ -1,5 +1,5 @@
 use super::{Folder, append, bodies, open, records};
-use crate::store::{Access, Keep, Store, StoreError, StoredRecord, journal};
+use crate::store::{Keep, OpenMode, Store, StoreError, StoredRecord, journal};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 fn stored(store: &Store) -> Vec<StoredRecord> {
@@ -123,7 +123,7 @@ fn an_archive_that_outlives_its_store_says_so_and_holds_nobody_up() {
     let archive = open(&folder).archive();
     assert!(matches!(archive.round(1), Err(StoreError::Closed { .. })));
     assert!(matches!(archive.save_round(1, 1, "{}"), Err(StoreError::Closed { .. })));
-    assert!(Store::open(folder.path(), Access::Existing).is_ok());
+    assert!(Store::open(folder.path(), OpenMode::Existing).is_ok());
 }
 
 #[test]
@@ -169,7 +169,8 @@ fn a_backup_during_writes_is_whole_and_can_be_opened() {
     for copy in copies {
         let report = journal::check(copy.path(), &mut |_| Ok(())).expect("readable");
         assert!(report.is_sound() && report.records >= 500, "{report:?}");
-        let mut back = Store::open(copy.path(), Access::Existing).expect("a store like any other");
+        let mut back =
+            Store::open(copy.path(), OpenMode::Existing).expect("a store like any other");
         let head = back.head();
         append(&mut back, 1);
         assert_eq!((head, back.head()), (report.last, report.last + 1));

@@ -1,6 +1,6 @@
 use super::{Scene, admin, of};
 use crate::daemon::Page;
-use crate::store::{Access, Store};
+use crate::store::{OpenMode, Store};
 use crate::view::{self, RoundDraft, RoundFacts};
 use oef_core::Mechanism;
 use std::time::Duration;
@@ -64,7 +64,7 @@ fn before_anything_is_shared_a_round_is_empty() {
 fn kept_rounds_come_back_whole_and_in_pages() {
     let name = format!("oef-view-rounds-{}", std::process::id());
     let dir = std::env::temp_dir().join(name);
-    let store = Store::open(&dir, Access::Create).expect("a new folder");
+    let store = Store::open(&dir, OpenMode::Create).expect("a new folder");
     let archive = store.archive();
     assert_eq!(view::stored_round(&archive, None).expect_err("none yet").status, 404);
     let mut scene = Scene::two_tenants(Mechanism::Cooperative);
