@@ -24,6 +24,8 @@ const MISSED: f64 = 1e-6;
 const RESTARTS_MAX: usize = 4;
 /// What may be left at the end of a path that has arrived.
 const ARRIVED: f64 = 1e-11;
+/// Weight of what is left of the dual equations: they have other units.
+const DUAL: f64 = 1e-2;
 /// Short steps in a row after which the arithmetic is at its end.
 const STUCK_MAX: usize = 3;
 /// Correctors per iteration: each is a solve, against the factorisation that a longer step saves.
@@ -60,7 +62,7 @@ pub(super) struct Run {
     pub iterations: usize,
     /// What pairs that came or went have left of the dual equations.
     pub residuals: DualResiduals,
-    /// Complementarity and what is left of the primal equations: how far the end is.
+    /// Complementarity and what is left of the equations: how far the end is.
     left: f64,
     /// Every pair (envious, envied) that was ever in play, for a start with more care; nothing where
     /// that has been.
@@ -200,11 +202,11 @@ impl Walk {
             let mu = point.mu();
             let residuals = Rhs::residuals(data, &point);
             let (primal, dual) = residuals.norms();
-            let left = mu + primal;
+            let left = mu + primal + DUAL * dual;
             if mu < HALF_WAY && middle.is_none() {
                 middle = Some(point.clone());
             }
-            let arrived = mu < accuracy && primal < 1e-9 && dual < 1e-7;
+            let arrived = mu < accuracy && left < ARRIVED;
             if mu < SETTLED && !nearest.as_ref().is_some_and(|nearest| nearest.0 <= left) {
                 nearest = Some((left, point.clone(), left_over.clone()));
             }

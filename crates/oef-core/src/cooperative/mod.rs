@@ -26,6 +26,7 @@ mod multipliers;
 mod newton;
 mod pairs;
 mod point;
+mod polish;
 mod proof;
 mod ratios;
 mod rhs;
@@ -68,7 +69,8 @@ const NEARLY_EXACT: f64 = 1e-10;
 /// Pivots per solve from the end of the path, which usually needs none, after which the proof by
 /// groups has a try.
 const PATIENCE: usize = 50;
-/// Free entries of a face for which the program is small.
+/// Free entries of a face for which the program is next to nothing, and for which it is small.
+const FREE_FEW: usize = 10;
 const FREE_MAX: usize = 200;
 /// Pivots times rows that one attempt at a vertex may take, less than a second: where ties make the
 /// simplex go round, the answer at hand with its proven gap is better than one after minutes.
@@ -241,22 +243,32 @@ impl Search<'_> {
         if (self.stop)() {
             return None;
         }
-        let on_face = |free_max| self.on_face(run, bound, free_max).filter(Answer::is_optimal);
+        let on_face = |free_max| {
+            let found = |clear: &f64| self.on_face(run, bound, *clear, free_max);
+            face::CLEAR.iter().filter_map(found).find(|answer| answer.gap <= NEARLY_EXACT)
+        };
         let near = || {
             let near = self.near_vertex(run, SAME[0], bound, PATIENCE);
             near.filter(|answer| answer.canonical && answer.gap <= NEARLY_EXACT)
         };
         let by_groups = || warm_start::from_path(self.instance, self.rows, &run.point, self.stop);
-        on_face(0).or_else(near).or_else(|| on_face(FREE_MAX)).or_else(by_groups)
+        on_face(FREE_FEW).or_else(near).or_else(|| on_face(FREE_MAX)).or_else(by_groups)
     }
 
     /// The canonical point of the face at the end of the path.
-    fn on_face(&self, run: &Run, bound: f64, free_max: usize) -> Option<Answer> {
-        let found = face::canonical(self.rows, &run.point, free_max, self.stop)?;
+    fn on_face(&self, run: &Run, bound: f64, clear: f64, free_max: usize) -> Option<Answer> {
+        let found = face::canonical(self.rows, &run.point, clear, free_max, self.stop)?;
         let multipliers = Multipliers::tight(&run.point);
         let kept = Kept::new(self.instance, found.vertex, found.bundles, multipliers);
         let price = run.point.p.iter().map(|p| p.max(0.0)).collect();
-        let gap = self.gap(&found.y, bound);
+        let mut gap = self.gap(&found.y, bound);
+        if gap > EXACT {
+            gap =
+                gap.min(self.gap(
+                    &found.y,
+                    polish::polished(self.data, &run.point, &found.y).bound(self.data),
+                ));
+        }
         let (y, pivots, kept) = (found.y, found.pivots, Some(kept));
         Some(Answer { y, price, gap, pivots, method: FROM_PATH, canonical: true, kept })
     }
