@@ -34,12 +34,15 @@ const CORRECTORS_MAX: usize = 2;
 const EARLY: f64 = 1e-4;
 /// How near (relative to the root of complementarity) is near enough for that.
 const NEAR: f64 = 0.1;
+/// Violation, relative to the utility, that is far.
+const FAR: f64 = 0.02;
 /// Slack of a pair that comes into play violated, relative to the root of complementarity.
 pub(super) const ROOM: f64 = 0.1;
 /// Complementarity aimed at is at least this part of the primal residual.
 const BALANCE: f64 = 1e-3;
-/// Pairs that come into play per row and iteration at most.
+/// Pairs that come into play per row and iteration at most; with demands more of them matter in the end.
 const ADDED_MAX: usize = 2;
+const ADDED_MAX_LIMITED: usize = 4;
 const ADDED_MAX_THOROUGH: usize = 20;
 /// Complementarity below which the pairs in play stay as they are; what they miss by then is found by
 /// the check of the vertex.
@@ -97,8 +100,8 @@ pub(super) fn resume(
     accuracy: f64,
     stop: &dyn Fn() -> bool,
 ) -> Run {
-    centre(data, &mut start, CENTRING_MAX);
     let mut walk = Walk { met: Vec::new(), care: Care::Late };
+    centre(data, &mut start, CENTRING_MAX);
     let middle = Some(start.clone());
     let run = walk.follow(data, start, accuracy, stop);
     Run { middle, iterations: run.iterations + CENTRING_MAX, ..run }
@@ -168,7 +171,7 @@ pub(super) fn start_again(
 enum Care {
     /// A few at a time, and those that the path has left behind are dropped.
     Quick,
-    /// The same, but none before those at hand have brought the path near its end.
+    /// The same, but only those that are violated by far before those at hand have brought the path near its end.
     Late,
     /// A few at a time, and all of them stay.
     Steady,
@@ -305,7 +308,8 @@ fn correct(
 fn adapt_pairs(data: &Data<'_>, point: &mut Point, walk: &mut Walk) {
     let n = data.n;
     let mu = point.mu();
-    if mu < SETTLED || (walk.care == Care::Late && mu > EARLY) {
+    let is_late = walk.care == Care::Late && mu > EARLY;
+    if mu < SETTLED {
         return;
     }
     let asked = point.comparisons(data);
@@ -315,13 +319,17 @@ fn adapt_pairs(data: &Data<'_>, point: &mut Point, walk: &mut Walk) {
             present[point.pairs.envious[r] * n + i] = true;
         }
     }
-    let most = if walk.care == Care::Thorough { ADDED_MAX_THOROUGH } else { ADDED_MAX };
+    let most = match walk.care {
+        Care::Thorough => ADDED_MAX_THOROUGH,
+        _ if data.rows.is_limited() => ADDED_MAX_LIMITED,
+        _ => ADDED_MAX,
+    };
     let near = if mu > EARLY { NEAR * mu.sqrt() } else { 0.0 };
     let mut added: Vec<(usize, usize, f64, f64)> = Vec::new();
     let room = ROOM * mu.sqrt();
     let mut worst: Vec<(f64, usize)> = Vec::new();
     for l in 0..n {
-        let limit = point.u[l] * (1.0 - near);
+        let limit = point.u[l] * if is_late { 1.0 + FAR } else { 1.0 - near };
         worst.clear();
         for (i, &other) in asked.row(l).iter().enumerate() {
             if other > limit && i != l && !present[l * n + i] {
@@ -335,7 +343,7 @@ fn adapt_pairs(data: &Data<'_>, point: &mut Point, walk: &mut Walk) {
         }));
     }
     walk.met.extend(added.iter().map(|&(l, i, _, _)| (l, i)));
-    let stay = mu > 1e-2 || matches!(walk.care, Care::Steady | Care::Thorough);
+    let stay = mu > 1e-2 || is_late || matches!(walk.care, Care::Steady | Care::Thorough);
     let keep = |s: f64, z: f64| stay || z > 1e-3 * s;
     point.pairs.rebuild(n, keep, &added);
 }

@@ -1,8 +1,8 @@
 //! Multipliers at the end of an interior path, made exact.
 //!
-//! What a bundle clearly holds has no reduced cost: these are equations for the multipliers of what is tight, and at the
-//! end of a path they hold but for rounding. Bounds show that rounding in full. So the equations are solved once more,
-//! from there; where they leave multipliers open, those stay as they are.
+//! What a bundle holds at an optimum has no reduced cost, and only what is tight there has a multiplier: these are
+//! equations, and at the end of a path they hold but for rounding. Bounds show that rounding in full. So the equations of
+//! the answer are solved once more, from there; where they leave multipliers open, those stay as they are.
 
 use super::data::Data;
 use super::multipliers::Multipliers;
@@ -15,8 +15,8 @@ const TIGHT: f64 = 1e-11;
 /// Solves with the same factors; the second one takes the rounding off the first.
 const ROUNDS: usize = 2;
 
-/// The multipliers at the end of a path, with what is held priced exactly. They prove what they prove: that they
-/// are near the exact ones is likely, and nothing relies on it.
+/// The multipliers at the end of a path, made exact for an answer there. Whatever they are, their bound is one: nothing
+/// relies on the answer's being the optimum.
 pub(super) fn polished(data: &Data<'_>, point: &Point, y: &[f64]) -> Multipliers {
     let (n, k, rows) = (data.n, data.k, data.rows);
     let bundle = |l: usize| &y[l * k..][..k];
@@ -54,8 +54,7 @@ pub(super) fn polished(data: &Data<'_>, point: &Point, y: &[f64]) -> Multipliers
     let deficiency = factors.factor(unknowns, &columns);
     let mut place: Vec<Option<usize>> = vec![Some(0); held.len()];
     deficiency.columns.iter().for_each(|&c| place[c] = None);
-    let mut places = 0..;
-    place.iter_mut().flatten().zip(&mut places).for_each(|(place, at)| *place = at);
+    place.iter_mut().flatten().zip(0..).for_each(|(place, at)| *place = at);
     let placed = held.len() - deficiency.columns.len();
     let bare: Vec<(usize, usize)> = deficiency.rows.iter().copied().zip(placed..).collect();
     factors.complete(&place, &bare, 1.0);
