@@ -48,7 +48,7 @@ const ADDED_MAX_THOROUGH: usize = 20;
 /// the check of the vertex.
 const SETTLED: f64 = 1e-9;
 /// What may be left where rounding has ended a path before its time: mostly the vertex is clear from there.
-const NEAR_THE_END: f64 = 1e-7;
+const NEAR_THE_END: f64 = 1e-6;
 /// Complementarity half way, where the next solve may start, and what may be left there of the primal and of the dual
 /// equations.
 const HALF_WAY: f64 = 1e-3;
@@ -148,7 +148,7 @@ pub(super) fn start_again(
     let mut iterations = first.iterations;
     let mut best = None;
     for restart in 0..RESTARTS_MAX {
-        if least < ARRIVED || stop() {
+        if least < ARRIVED || (restart > 0 && least < SETTLED) || stop() {
             break;
         }
         walk.care = if restart == 0 { Care::Steady } else { Care::Thorough };
