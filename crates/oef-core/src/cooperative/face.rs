@@ -18,10 +18,10 @@ use crate::lp::{Level, Lu, Program, Simplex, leximin};
 
 /// Bundles at the end of the path that agree to this are the same.
 const SAME: f64 = 1e-6;
-/// Entries up to which some may be free: the program for those has a dense row for each entry.
-const HELD_MAX: usize = 1_000;
+/// Entries times free ones: the program for these has a dense row for each entry.
+const PROGRAM_MAX: usize = 50_000;
 /// A pair is tight, or an entry nothing, only if it is so by this factor.
-const CLEAR: f64 = 10.0;
+pub(super) const CLEAR: [f64; 2] = [10.0, 1_000.0];
 /// What remains of an equation is something above the first, and nothing below the second; in between
 /// one cannot tell.
 const SOMETHING: f64 = 1e-6;
@@ -84,20 +84,26 @@ struct Face<'a> {
 pub(super) fn canonical(
     rows: &Rows,
     point: &Point,
+    clear: f64,
     free_max: usize,
     stop: &dyn Fn() -> bool,
 ) -> Option<OnFace> {
-    let face = Face::at(rows, point, free_max)?;
+    let face = Face::at(rows, point, clear, free_max)?;
     let levels: Vec<Level> = (0..rows.n).filter_map(|l| face.level(l)).collect();
     let mut program = face.program();
-    let liked = face.preference();
+    let (gains, liked) = (face.gains(), face.preference());
     let mut pivots = 0;
     for _ in 0..ROUNDS_MAX {
         let mut simplex = Simplex::new(program.clone());
         simplex.limit = PIVOTS_MAX.saturating_sub(pivots);
-        let (mut simplex, _) = leximin(simplex, &levels, stop).ok()?;
-        simplex.program.cost[..face.free].copy_from_slice(&liked);
+        // What is not clearly tight or nothing may cost something.
+        simplex.program.cost[..face.free].copy_from_slice(&gains);
         simplex.maximise(stop).ok()?;
+        if simplex.restrict_to_optimal_face() {
+            simplex = leximin(simplex, &levels, stop).ok()?.0;
+            simplex.program.cost[..face.free].copy_from_slice(&liked);
+            simplex.maximise(stop).ok()?;
+        }
         pivots += simplex.pivots;
         let free: Vec<f64> = (0..face.free).map(|v| simplex.value(v)).collect();
         let bundles = face.bundles(&free)?;
@@ -118,8 +124,8 @@ pub(super) fn canonical(
 }
 
 impl<'a> Face<'a> {
-    fn at(rows: &'a Rows, point: &Point, free_max: usize) -> Option<Self> {
-        let vertex = Vertex::near(rows, point, SAME, CLEAR);
+    fn at(rows: &'a Rows, point: &Point, clear: f64, free_max: usize) -> Option<Self> {
+        let vertex = Vertex::near(rows, point, SAME, clear);
         let bundles = vertex.bundle_of.iter().max().map_or(0, |b| b + 1);
         let mut face = Face { rows, vertex, entry: vec![None; bundles * rows.k], free: 0 };
         face.solve(free_max)?;
@@ -183,7 +189,7 @@ impl<'a> Face<'a> {
         let deficiency = factors.factor(size, &columns);
         let least = factors.least_pivot();
         if least < SOMETHING
-            || (held.len() > HELD_MAX && !deficiency.columns.is_empty())
+            || held.len() * deficiency.columns.len() > PROGRAM_MAX
             || deficiency.columns.len() > free_max
         {
             return None;
@@ -259,6 +265,15 @@ impl<'a> Face<'a> {
             }
         }
         sum.terms
+    }
+
+    /// What a unit of each free entry adds to the total: nothing where the face is the optimal one.
+    fn gains(&self) -> Vec<f64> {
+        let mut sum = Affine::new(0.0, self.free);
+        for (l, &b) in self.vertex.bundle_of.iter().enumerate() {
+            sum.add(self.rows.worth[l], &self.worth(self.rows.value(l), b));
+        }
+        sum.terms.into_iter().map(|gain| if gain.abs() > NOTHING { gain } else { 0.0 }).collect()
     }
 
     /// The answer with these bundles, if they fit.

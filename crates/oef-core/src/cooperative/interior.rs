@@ -24,6 +24,8 @@ const MISSED: f64 = 1e-6;
 const RESTARTS_MAX: usize = 4;
 /// What may be left at the end of a path that has arrived.
 const ARRIVED: f64 = 1e-11;
+/// Weight of what is left of the dual equations: they have other units.
+const DUAL: f64 = 1e-2;
 /// Short steps in a row after which the arithmetic is at its end.
 const STUCK_MAX: usize = 3;
 /// Correctors per iteration: each is a solve, against the factorisation that a longer step saves.
@@ -32,18 +34,21 @@ const CORRECTORS_MAX: usize = 2;
 const EARLY: f64 = 1e-4;
 /// How near (relative to the root of complementarity) is near enough for that.
 const NEAR: f64 = 0.1;
+/// Violation, relative to the utility, that is far.
+const FAR: f64 = 0.02;
 /// Slack of a pair that comes into play violated, relative to the root of complementarity.
 pub(super) const ROOM: f64 = 0.1;
 /// Complementarity aimed at is at least this part of the primal residual.
 const BALANCE: f64 = 1e-3;
-/// Pairs that come into play per row and iteration at most.
+/// Pairs that come into play per row and iteration at most; with demands more of them matter in the end.
 const ADDED_MAX: usize = 2;
+const ADDED_MAX_LIMITED: usize = 4;
 const ADDED_MAX_THOROUGH: usize = 20;
 /// Complementarity below which the pairs in play stay as they are; what they miss by then is found by
 /// the check of the vertex.
 const SETTLED: f64 = 1e-9;
 /// What may be left where rounding has ended a path before its time: mostly the vertex is clear from there.
-const NEAR_THE_END: f64 = 1e-7;
+const NEAR_THE_END: f64 = 1e-6;
 /// Complementarity half way, where the next solve may start, and what may be left there of the primal and of the dual
 /// equations.
 const HALF_WAY: f64 = 1e-3;
@@ -60,7 +65,7 @@ pub(super) struct Run {
     pub iterations: usize,
     /// What pairs that came or went have left of the dual equations.
     pub residuals: DualResiduals,
-    /// Complementarity and what is left of the primal equations: how far the end is.
+    /// Complementarity and what is left of the equations: how far the end is.
     left: f64,
     /// Every pair (envious, envied) that was ever in play, for a start with more care; nothing where
     /// that has been.
@@ -95,8 +100,8 @@ pub(super) fn resume(
     accuracy: f64,
     stop: &dyn Fn() -> bool,
 ) -> Run {
-    centre(data, &mut start, CENTRING_MAX);
     let mut walk = Walk { met: Vec::new(), care: Care::Late };
+    centre(data, &mut start, CENTRING_MAX);
     let middle = Some(start.clone());
     let run = walk.follow(data, start, accuracy, stop);
     Run { middle, iterations: run.iterations + CENTRING_MAX, ..run }
@@ -143,7 +148,7 @@ pub(super) fn start_again(
     let mut iterations = first.iterations;
     let mut best = None;
     for restart in 0..RESTARTS_MAX {
-        if least < ARRIVED || stop() {
+        if least < ARRIVED || (restart > 0 && least < SETTLED) || stop() {
             break;
         }
         walk.care = if restart == 0 { Care::Steady } else { Care::Thorough };
@@ -166,7 +171,7 @@ pub(super) fn start_again(
 enum Care {
     /// A few at a time, and those that the path has left behind are dropped.
     Quick,
-    /// The same, but none before those at hand have brought the path near its end.
+    /// The same, but only those that are violated by far before those at hand have brought the path near its end.
     Late,
     /// A few at a time, and all of them stay.
     Steady,
@@ -200,11 +205,11 @@ impl Walk {
             let mu = point.mu();
             let residuals = Rhs::residuals(data, &point);
             let (primal, dual) = residuals.norms();
-            let left = mu + primal;
+            let left = mu + primal + DUAL * dual;
             if mu < HALF_WAY && middle.is_none() {
                 middle = Some(point.clone());
             }
-            let arrived = mu < accuracy && primal < 1e-9 && dual < 1e-7;
+            let arrived = mu < accuracy && left < ARRIVED;
             if mu < SETTLED && !nearest.as_ref().is_some_and(|nearest| nearest.0 <= left) {
                 nearest = Some((left, point.clone(), left_over.clone()));
             }
@@ -303,7 +308,8 @@ fn correct(
 fn adapt_pairs(data: &Data<'_>, point: &mut Point, walk: &mut Walk) {
     let n = data.n;
     let mu = point.mu();
-    if mu < SETTLED || (walk.care == Care::Late && mu > EARLY) {
+    let is_late = walk.care == Care::Late && mu > EARLY;
+    if mu < SETTLED {
         return;
     }
     let asked = point.comparisons(data);
@@ -313,13 +319,17 @@ fn adapt_pairs(data: &Data<'_>, point: &mut Point, walk: &mut Walk) {
             present[point.pairs.envious[r] * n + i] = true;
         }
     }
-    let most = if walk.care == Care::Thorough { ADDED_MAX_THOROUGH } else { ADDED_MAX };
+    let most = match walk.care {
+        Care::Thorough => ADDED_MAX_THOROUGH,
+        _ if data.rows.is_limited() => ADDED_MAX_LIMITED,
+        _ => ADDED_MAX,
+    };
     let near = if mu > EARLY { NEAR * mu.sqrt() } else { 0.0 };
     let mut added: Vec<(usize, usize, f64, f64)> = Vec::new();
     let room = ROOM * mu.sqrt();
     let mut worst: Vec<(f64, usize)> = Vec::new();
     for l in 0..n {
-        let limit = point.u[l] * (1.0 - near);
+        let limit = point.u[l] * if is_late { 1.0 + FAR } else { 1.0 - near };
         worst.clear();
         for (i, &other) in asked.row(l).iter().enumerate() {
             if other > limit && i != l && !present[l * n + i] {
@@ -333,7 +343,7 @@ fn adapt_pairs(data: &Data<'_>, point: &mut Point, walk: &mut Walk) {
         }));
     }
     walk.met.extend(added.iter().map(|&(l, i, _, _)| (l, i)));
-    let stay = mu > 1e-2 || matches!(walk.care, Care::Steady | Care::Thorough);
+    let stay = mu > 1e-2 || is_late || matches!(walk.care, Care::Steady | Care::Thorough);
     let keep = |s: f64, z: f64| stay || z > 1e-3 * s;
     point.pairs.rebuild(n, keep, &added);
 }

@@ -26,6 +26,7 @@ mod multipliers;
 mod newton;
 mod pairs;
 mod point;
+mod polish;
 mod proof;
 mod ratios;
 mod rhs;
@@ -63,12 +64,15 @@ const ACCURACY: f64 = 1e-13;
 const SAME: [f64; 3] = [1e-6, 1e-8, 1e-11];
 /// A gap that is nothing but the rounding of the bound.
 const EXACT: f64 = 2e-11;
-/// The same for the bound of an interior path, which is not polished.
+/// The same for the bound of an interior path.
 const NEARLY_EXACT: f64 = 1e-10;
+/// A gap below which no other vertex is the optimum: one was seen 5e-11 away, with other bundles.
+const SHARP: f64 = 2e-12;
 /// Pivots per solve from the end of the path, which usually needs none, after which the proof by
 /// groups has a try.
 const PATIENCE: usize = 50;
-/// Free entries of a face for which the program is small.
+/// Free entries of a face for which the program is next to nothing, and for which it is small.
+const FREE_FEW: usize = 10;
 const FREE_MAX: usize = 200;
 /// Pivots times rows that one attempt at a vertex may take, less than a second: where ties make the
 /// simplex go round, the answer at hand with its proven gap is better than one after minutes.
@@ -235,28 +239,40 @@ impl Search<'_> {
         }
     }
 
-    /// The answer at the end of a path: the point that its equations leave, if that is one; else the vertex there, if it
-    /// is near; else the canonical point of the face there; else a vertex that is proven group by group.
+    /// The answer at the end of a path: the canonical point of the face there, if its equations leave next to nothing
+    /// open; else the vertex there, if it is near; else the point of a face with more open; else the best of these, if it
+    /// is nearly exact, or a vertex that is proven group by group.
     fn end_of_path(&self, run: &Run, bound: f64) -> Option<Answer> {
         if (self.stop)() {
             return None;
         }
-        let on_face = |free_max| self.on_face(run, bound, free_max).filter(Answer::is_optimal);
-        let near = || {
-            let near = self.near_vertex(run, SAME[0], bound, PATIENCE);
-            near.filter(|answer| answer.canonical && answer.gap <= NEARLY_EXACT)
-        };
+        let [clear, clearer] = face::CLEAR;
+        let ways: [&dyn Fn() -> Option<Answer>; 5] = [
+            &|| self.on_face(run, bound, clear, FREE_FEW),
+            &|| self.on_face(run, bound, clearer, FREE_FEW),
+            &|| self.near_vertex(run, SAME[0], bound, PATIENCE),
+            &|| self.on_face(run, bound, clear, FREE_MAX),
+            &|| self.on_face(run, bound, clearer, FREE_MAX),
+        ];
+        let mut best: Option<Answer> = None;
+        for way in ways {
+            let Some(found) = way().filter(|found| found.canonical) else { continue };
+            if found.gap <= SHARP {
+                return Some(found);
+            }
+            best = best.filter(|best| best.gap <= found.gap).or(Some(found));
+        }
         let by_groups = || warm_start::from_path(self.instance, self.rows, &run.point, self.stop);
-        on_face(0).or_else(near).or_else(|| on_face(FREE_MAX)).or_else(by_groups)
+        best.filter(|best| best.gap <= NEARLY_EXACT).or_else(by_groups)
     }
 
     /// The canonical point of the face at the end of the path.
-    fn on_face(&self, run: &Run, bound: f64, free_max: usize) -> Option<Answer> {
-        let found = face::canonical(self.rows, &run.point, free_max, self.stop)?;
+    fn on_face(&self, run: &Run, bound: f64, clear: f64, free_max: usize) -> Option<Answer> {
+        let found = face::canonical(self.rows, &run.point, clear, free_max, self.stop)?;
         let multipliers = Multipliers::tight(&run.point);
         let kept = Kept::new(self.instance, found.vertex, found.bundles, multipliers);
         let price = run.point.p.iter().map(|p| p.max(0.0)).collect();
-        let gap = self.gap(&found.y, bound);
+        let gap = self.sharp_gap(run, &found.y, bound);
         let (y, pivots, kept) = (found.y, found.pivots, Some(kept));
         Some(Answer { y, price, gap, pivots, method: FROM_PATH, canonical: true, kept })
     }
@@ -326,7 +342,10 @@ impl Search<'_> {
         // Without the tie-break the vertex still is an optimum.
         let canonical = program.make_canonical(self.stop).unwrap_or(false);
         let y = program.bundles();
-        let gap = self.gap(&y, bound);
+        let gap = match path {
+            Some((bound, run)) => self.sharp_gap(run, &y, bound),
+            None => self.gap(&y, bound),
+        };
         let (pivots, method) = (program.pivots(), if path.is_some() { FROM_PATH } else { SIMPLEX });
         Some(Answer { y, price, gap, pivots, method, canonical, kept })
     }
@@ -354,5 +373,15 @@ impl Search<'_> {
     fn gap(&self, y: &[f64], bound: f64) -> f64 {
         let gap = ((bound - self.rows.total(y)) / bound).abs();
         if gap.is_finite() { gap } else { f64::INFINITY }
+    }
+
+    /// The same from the bound of a path, or from that of its multipliers made exact.
+    fn sharp_gap(&self, run: &Run, y: &[f64], bound: f64) -> f64 {
+        let gap = self.gap(y, bound);
+        if gap <= SHARP {
+            return gap;
+        }
+        let exact = polish::polished(self.data, &run.point, y);
+        gap.min(self.gap(y, exact.bound(self.data)))
     }
 }

@@ -27,8 +27,8 @@ use ndarray::Array2;
 const LATE: f64 = 1e-5;
 /// Error of a direction, relative to complementarity, at which it is fine enough.
 const FINE: f64 = 1e-4;
-/// Rounds of refinement per direction; each must halve the error to be worth another.
-const REFINEMENTS_MAX: usize = 5;
+/// Rounds of refinement per direction; one or two are usual.
+const REFINEMENTS_MAX: usize = 16;
 
 /// The factored system at one point.
 pub(super) struct Newton {
@@ -280,23 +280,46 @@ impl Newton {
         self.recover(data, point, t, g, u, p)
     }
 
-    /// Solves for a direction, and refines it: the elimination loses digits as the path ends.
+    /// Solves for a direction, and refines it: the elimination loses digits as the path ends. It loses them in a few
+    /// directions only, so what is left is made least over all corrections so far, which sees to each of these once.
     pub fn solve(&self, data: &Data<'_>, point: &Point, t: &Rhs) -> Point {
         let mut direction = self.solve_once(data, point, t);
         if self.mu > LATE {
             return direction;
         }
-        let mut error = f64::INFINITY;
+        let mut rest = t.left_by(data, point, &direction);
+        // Corrections and what they take off, perpendicular to each other.
+        let mut known: Vec<(Point, Rhs)> = Vec::new();
         for _ in 0..REFINEMENTS_MAX {
-            let rest = t.left_by(data, point, &direction);
             let (capacity, dual) = rest.norms();
-            let left = dual.max(capacity / data.n as f64);
-            if left < FINE * self.mu || left > 0.5 * error {
+            if dual.max(capacity / data.n as f64) < FINE * self.mu {
                 break;
             }
-            error = left;
-            let correction = self.solve_once(data, point, &rest);
-            direction.add(&correction);
+            let mut correction = self.solve_once(data, point, &rest);
+            let mut taken = rest.left_by(data, point, &correction);
+            taken.scale(-1.0);
+            taken.add(1.0, &rest);
+            for (other, others) in &known {
+                let part = -taken.dot(others);
+                taken.add(part, others);
+                correction.advance(other, part, part);
+            }
+            let size = taken.dot(&taken).sqrt();
+            if !(size.is_finite() && size > 0.0) {
+                break;
+            }
+            taken.scale(1.0 / size);
+            let part = rest.dot(&taken);
+            direction.advance(&correction, part / size, part / size);
+            let before = rest.dot(&rest);
+            rest = t.left_by(data, point, &direction);
+            if rest.dot(&rest) > before {
+                break;
+            }
+            let shrink = 1.0 / size - 1.0;
+            let whole = correction.clone();
+            correction.advance(&whole, shrink, shrink);
+            known.push((correction, taken));
         }
         direction
     }

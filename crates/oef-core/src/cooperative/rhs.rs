@@ -3,6 +3,7 @@
 use super::data::Data;
 use super::lanes;
 use super::point::Point;
+use crate::linalg::dot;
 
 /// Residuals of the equations, and what each complementarity product should become.
 pub(super) struct Rhs {
@@ -119,6 +120,31 @@ impl Rhs {
             product_c,
             product_s: vec![0.0; point.pairs.s.len()],
         }
+    }
+
+    /// The blocks in which a direction leaves something.
+    fn blocks(&mut self) -> [&mut [f64]; 4] {
+        [&mut self.bundle, &mut self.utility, &mut self.capacity, &mut self.product_c]
+    }
+
+    /// Product of what two directions leave.
+    pub fn dot(&self, other: &Rhs) -> f64 {
+        let whole = self.utility.len() as f64;
+        dot(&self.bundle, &other.bundle)
+            + dot(&self.utility, &other.utility)
+            + (dot(&self.capacity, &other.capacity) + dot(&self.product_c, &other.product_c))
+                / (whole * whole)
+    }
+
+    pub fn add(&mut self, factor: f64, other: &Rhs) {
+        let others = [&other.bundle, &other.utility, &other.capacity, &other.product_c];
+        for (x, y) in self.blocks().into_iter().zip(others) {
+            x.iter_mut().zip(y).for_each(|(x, y)| *x += factor * y);
+        }
+    }
+
+    pub fn scale(&mut self, factor: f64) {
+        self.blocks().into_iter().flatten().for_each(|x| *x *= factor);
     }
 
     /// Corrections for products that a step would leave far below or above the target.
