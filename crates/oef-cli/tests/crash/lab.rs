@@ -141,7 +141,7 @@ impl Lab {
 
     fn states(&self) -> BTreeMap<u64, String> {
         let mut states = BTreeMap::new();
-        for job in self.document(&["jobs", "--all", "--limit", "1000", "--json"])["jobs"]
+        for job in self.document(&["jobs", "--all", "--limit", "1000000", "--json"])["jobs"]
             .as_array()
             .into_iter()
             .flatten()
