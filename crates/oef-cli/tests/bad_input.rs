@@ -178,6 +178,10 @@ fn files_must_be_readable() {
         .fails(2, &["none.toml", "no such file"]);
     oef(&["share", &dir.path().display().to_string()]).fails(2, &["is a directory"]);
     oef_with(&["share", "-"], "").fails(2, &["<stdin>", "empty"]);
+    // Nobody writes into it: whoever opened it would wait for ever.
+    let pipe = dir.join("pipe.toml").display().to_string();
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().is_ok_and(|s| s.success()));
+    oef(&["share", &pipe]).fails(2, &["is a named pipe", "stdin"]);
 }
 
 #[test]

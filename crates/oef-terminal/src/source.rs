@@ -5,6 +5,7 @@ use oef_report::format;
 use oef_sim::input::{Lines, limits};
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
 /// The largest problem file. Two hundred thousand tenants with ten types each fit into it, and reading
@@ -54,6 +55,12 @@ impl Source {
 }
 
 fn open(path: &Path, label: &str, bytes_max: u64) -> Result<File, Complaint> {
+    // Opening a named pipe waits for its writer, who may never come. What a shell gives as `<(...)` has one.
+    let is_pipe = path.metadata().is_ok_and(|meta| meta.file_type().is_fifo());
+    if is_pipe && !path.starts_with("/dev") && !path.starts_with("/proc") {
+        let hint = format!("read it from stdin instead: `- < {label}`");
+        return Err(Complaint::new("is a named pipe, not a file").at(label).hint(hint));
+    }
     let file = File::open(path).map_err(|error| cannot_read(&error, label))?;
     let meta = file.metadata().map_err(|error| cannot_read(&error, label))?;
     if meta.is_dir() {

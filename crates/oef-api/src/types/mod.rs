@@ -5,6 +5,7 @@ mod cluster;
 mod event;
 mod fairness;
 mod job;
+mod job_query;
 mod page;
 mod problem;
 mod round;
@@ -20,9 +21,10 @@ pub use cluster::{Cluster, GpuRef, GpuTypeStatus, Node, NodeHealth, NodePatch};
 pub use event::{Event, EventTopic};
 pub use fairness::{DayFairness, EnvyEntry, Fairness, FairnessPoint, TenantFairness};
 pub use job::{
-    Change, Ending, Exit, Job, JobBatch, JobState, JobSubmit, JobsQuery, LogChunk, LogQuery,
-    LogStream, Measured, Probe, Progress, Run, StopSignal, Submitted, Why,
+    Change, Ending, Exit, Job, JobBatch, JobState, JobSubmit, Measured, Probe, Progress, Run,
+    StopSignal, Submitted, Why,
 };
+pub use job_query::{JobsQuery, LogChunk, LogQuery, LogStream};
 pub use page::{Groups, Jobs, Rounds, Tenants, Tokens, Workloads};
 pub use problem::Problem;
 pub use round::{

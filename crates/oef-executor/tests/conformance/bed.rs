@@ -26,9 +26,9 @@ pub trait Bed {
     /// Kills what stands beside a running job.
     fn kill(&self, job: JobId, generation: Generation);
 
-    /// Lets something happen to nodes; false: they cannot be disturbed here.
-    fn disturb(&self, _fault: &NodeFault) -> bool {
-        false
+    /// Lets something happen to nodes, where they can change.
+    fn disturb(&self, fault: &NodeFault) {
+        panic!("nodes do not change here: {fault:?}");
     }
 }
 

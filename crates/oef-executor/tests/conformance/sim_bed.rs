@@ -48,13 +48,12 @@ impl Bed for SimBed {
         self.0.kill(job, generation);
     }
 
-    fn disturb(&self, fault: &NodeFault) -> bool {
+    fn disturb(&self, fault: &NodeFault) {
         match fault {
             NodeFault::Leaves(node) => self.0.leave(node),
             NodeFault::Joins(node) => self.0.join(node),
             NodeFault::Used(node, devices) => self.0.use_by_others(node, devices),
             NodeFault::Drained(node) => self.0.drain(node, "a fan is broken"),
         }
-        true
     }
 }

@@ -214,7 +214,10 @@ fn check_gang(world: &World, job: &JobSubmit) -> Result<(), Problem> {
         let one = if job.one_type { " of one type" } else { "" };
         let why =
             format!("{} GPUs{one} at once are more than it could ever have: {room}", job.workers);
-        let hint = "ask for fewer workers, or allow more gpu types";
+        let hint = match job.one_type {
+            true => "ask for fewer workers, or do without `one_type`",
+            false => "ask for fewer workers, or allow more gpu types",
+        };
         return Err(Kind::GangTooLarge.problem(why).field("workers").hint(hint));
     }
     let limit = tenant.and_then(|tenant| tenant.limits.gpus);

@@ -1,0 +1,87 @@
+//! What is asked about jobs: lists, and parts of their output.
+
+use super::job::is_default;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+/// Which jobs to list.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct JobsQuery {
+    /// Of this tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// In one of these states, separated by commas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(
+        pattern = "^(queued|starting|running|stopping|finished|failed|cancelled)(,(queued|starting|running|stopping|finished|failed|cancelled))*$"
+    )]
+    pub state: Option<String>,
+    /// With this label: `key` or `key=value`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Ended ones too.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub all: bool,
+    /// So many at most; 100 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(minimum = 1, maximum = 1000)]
+    pub limit: Option<u32>,
+    /// Jobs after this cursor: the `next` of the page before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(pattern = "^[0-9]{1,18}$")]
+    pub after: Option<String>,
+}
+
+/// Which part of a log.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct LogQuery {
+    /// Of which run, by its generation; by default the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u64>,
+    /// Of which worker; 0 by default.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub rank: u32,
+    /// Which stream.
+    #[serde(default, skip_serializing_if = "is_default")]
+    #[param(inline)]
+    pub stream: LogStream,
+    /// From this byte on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// Or only so many lines at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(maximum = 100_000)]
+    pub tail: Option<u32>,
+    /// So many bytes at most; 64 KiB by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(minimum = 1, maximum = 1_048_576)]
+    pub limit: Option<u32>,
+}
+
+/// A stream of a worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LogStream {
+    /// Standard output.
+    #[default]
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// A part of a log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct LogChunk {
+    /// Of which run.
+    pub generation: u64,
+    /// The text; bytes that are no text are replaced.
+    pub text: String,
+    /// Where the next part begins.
+    pub next_offset: u64,
+    /// Whether nothing more will come: the run has ended and this is its end.
+    pub complete: bool,
+}
