@@ -118,7 +118,7 @@ fn many_scripts_that_are_started_at_once_all_run() {
     }
 }
 
-/// A runner that may open few files has no room for the pipes of four workers.
+/// A runner that may open few files has no room for the pipes of sixteen workers.
 #[test]
 fn a_gang_for_which_there_is_no_room_waits_and_does_not_fail() {
     let mut world = World::with(|mut config| {
@@ -127,7 +127,7 @@ fn a_gang_for_which_there_is_no_room_waits_and_does_not_fail() {
         config
     });
     let mut job = world.script(1, "true");
-    job.devices = devices(4);
+    job.devices = devices(16);
     world.start(&job);
     world.until("why it waits", |world| {
         world.seen.iter().find(|seen| match &seen.event {
