@@ -196,6 +196,20 @@ impl Cluster {
         &self.hosts[gpu]
     }
 
+    /// The fewest hosts of a type on which a gang can stand, if all their GPUs were free; all of them where it cannot.
+    pub fn hosts_needed(&self, gpu: usize, workers: u32) -> u32 {
+        let up = self.nodes.iter().filter(|n| n.gpu.0 == gpu && n.health == Health::Up);
+        let mut sizes: Vec<u32> = up.map(|node| node.holders.len() as u32).collect();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        let mut room = 0;
+        let needed = sizes.iter().take_while(|&&size| {
+            let more = room < workers;
+            room += size;
+            more
+        });
+        (needed.count() as u32).max(1)
+    }
+
     /// Free GPUs of a node, whether it may be used or not.
     pub(crate) fn free_on(&self, node: NodeId) -> u32 {
         self.nodes[node.0].free

@@ -18,6 +18,9 @@ pub struct Settings {
     pub rounding: RoundingRule,
     /// How grants become GPUs.
     pub placement: PlacementRule,
+    /// What shares know of gangs.
+    #[cfg_attr(feature = "serde", serde(default = "GangRule::of_old"))]
+    pub gangs: GangRule,
     /// A job that was started runs at least so long, unless it was told that it runs on borrowed GPUs.
     pub min_run: Span,
     /// After so long a run, a waiting job of the same workload has its turn.
@@ -30,6 +33,9 @@ pub struct Settings {
     pub free_restarts: u32,
     /// How long a better place is expected to last; a move must win back its restart within it.
     pub horizon: Span,
+    /// Rounds for which a gang that could run spread over hosts waits for room on fewer.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub patience: u32,
     /// The speed that a gang is taken to lose on more hosts than it needs, when moves are weighed.
     pub spread_loss: f64,
     /// How strongly a running job holds its GPUs, in its own gangs of deficit: somebody must be owed
@@ -45,7 +51,8 @@ impl Default for Settings {
             reference: None,
             round,
             rounding: RoundingRule::Deficit,
-            placement: PlacementRule::Packed,
+            placement: PlacementRule::Room,
+            gangs: GangRule::Rows,
             min_run: round,
             turn: round.times(4),
             // Measured: 9-14 s to start a PyTorch process again, 0.1-1.9 s to write a checkpoint,
@@ -54,6 +61,7 @@ impl Default for Settings {
             waste_budget: 0.1,
             free_restarts: 3,
             horizon: Span::from_seconds(3600.0),
+            patience: 3,
             spread_loss: 0.1,
             stickiness: 1.0,
         }
@@ -72,12 +80,35 @@ pub enum RoundingRule {
     Paper,
 }
 
+/// What shares know of gangs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum GangRule {
+    /// Jobs of a workload with different numbers of workers are rows of their own, each with its throughput as it can
+    /// stand.
+    Rows,
+    /// Every job counts as if it had one worker; kept for comparison.
+    Blind,
+}
+
+impl GangRule {
+    /// Settings that were written down before there was a rule.
+    #[cfg(feature = "serde")]
+    fn of_old() -> Self {
+        GangRule::Blind
+    }
+}
+
 /// How grants become GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum PlacementRule {
-    /// Big gangs first, on one host where one fits; running jobs stay.
+    /// Big gangs first, on as few hosts as they can stand on; small jobs make room where that pays, and a gang waits for
+    /// room for a bounded time.
+    Room,
+    /// Big gangs first, on one host where one fits; running jobs stay. Kept for comparison.
     Packed,
     /// The first free GPUs in the order of the nodes, whatever the host; running jobs stay. Kept for
     /// comparison with schedulers that do not look at hosts.

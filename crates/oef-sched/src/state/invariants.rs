@@ -60,7 +60,7 @@ fn jobs(state: &State, wrong: &mut Vec<String>) {
         }
         let counts = job.phase != Phase::Held;
         let waiting = counts
-            && state.workloads[job.spec.workload.0].classes[job.class]
+            && state.workloads[job.row().0].classes[job.class]
                 .waiting
                 .contains(&state.waiting_key(slot));
         if waiting != (job.phase == Phase::Queued) {
@@ -199,7 +199,7 @@ fn workloads(state: &State, wrong: &mut Vec<String>) {
     let types = state.cluster.types().len();
     let mut placed = vec![0; types];
     for (w, workload) in state.workloads.iter().enumerate() {
-        let counts = |job: &&Job| job.spec.workload.0 == w && job.phase != Phase::Held;
+        let counts = |job: &&Job| job.row().0 == w && job.phase != Phase::Held;
         let own = || state.jobs().filter(counts);
         let mut used = vec![0; types];
         for job in own() {

@@ -64,7 +64,7 @@ impl Lives {
                 let odd = [0.0, 1e-300, 1e-12, 1e-9, 1.0, 1e9, 1e12, 1e100, 1e300, f64::NAN];
                 let odd = [odd.as_slice(), &[f64::INFINITY, -1.0, 1.0, 3.0]].concat();
                 let throughput = (0..self.types).map(|_| dice.one_of(&odd)).collect();
-                let profile = Profile { throughput, provenance: Provenance::Declared };
+                let profile = Profile::new(throughput, Provenance::Declared);
                 // What the command refuses may be there from an old journal.
                 world.happen(EventKind::Profiled { workload, profile: profile.clone() });
                 if world.refused.is_some() {

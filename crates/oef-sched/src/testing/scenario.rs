@@ -195,7 +195,7 @@ pub(crate) fn live_on(world: &mut World, dice: &mut Dice, turmoil: Turmoil) {
         14 if turmoil.changes => {
             let workload = WorkloadKey(dice.below(world.state.workloads().len()));
             let throughput = profile(dice, world.state.cluster().types().len());
-            let profile = Profile { throughput, provenance: Provenance::Measured };
+            let profile = Profile::new(throughput, Provenance::Measured);
             world.happen(EventKind::Profiled { workload, profile });
         }
         15 if turmoil.faults && dice.chance(0.1) => {

@@ -104,8 +104,7 @@ impl World {
                 speed *= 1.0 + random.unit();
                 speed
             });
-            let profile =
-                Profile { throughput: throughput.into(), provenance: Provenance::Declared };
+            let profile = Profile::new(throughput.into(), Provenance::Declared);
             let workload = state.workload(tenant, "model", 1.0, profile).unwrap_or_default();
             (tenant, workload)
         });

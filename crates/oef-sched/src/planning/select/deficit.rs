@@ -27,7 +27,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 /// Chooses the jobs that run until the end of the round, which is `rounds` rounds away. In mid-round only
 /// the jobs that start are listed.
-pub(crate) fn select(state: &State, reach: Scope, rounds: f64) -> Vec<Pick> {
+pub(crate) fn select(state: &State, reach: Scope, rounds: f64) -> Selection<'_> {
     let mut selection = Selection::new(state, reach, rounds);
     selection.hand_out_owed();
     selection.hand_out_extra();
@@ -36,7 +36,7 @@ pub(crate) fn select(state: &State, reach: Scope, rounds: f64) -> Vec<Pick> {
         selection.hand_out_extra();
         selection.reach_across_types();
     }
-    selection.picks
+    selection
 }
 
 /// The GPUs that each tenant may still be given.
@@ -49,13 +49,13 @@ pub(super) fn room(state: &State, reach: Scope) -> Vec<u32> {
     .collect()
 }
 
-pub(super) struct Selection<'a> {
-    pub state: &'a State,
-    pub queues: Queues<'a>,
+pub(crate) struct Selection<'a> {
+    pub(super) state: &'a State,
+    pub(super) queues: Queues<'a>,
     /// GPUs not yet given, by type.
-    pub free: Vec<u32>,
+    pub(super) free: Vec<u32>,
     /// GPUs that each tenant may still be given.
-    pub room: Vec<u32>,
+    pub(super) room: Vec<u32>,
     /// The owed gangs that wait behind jobs that stay, by type.
     reserved: Vec<BTreeSet<Slot>>,
     pub picks: Vec<Pick>,
@@ -341,6 +341,15 @@ impl<'a> Selection<'a> {
         }
         self.take(queue, slot, types, stays, why);
         true
+    }
+
+    /// What was chosen for gangs that wait for room is lent to others meanwhile.
+    pub(crate) fn lend(&mut self, waits: impl Iterator<Item = (Slot, usize)>) {
+        for (slot, gpu) in waits {
+            self.free[gpu] += self.state.at(slot).spec.workers;
+            self.reserved[gpu].insert(slot);
+        }
+        self.hand_out_extra();
     }
 
     /// Whether an owed gang waits for a type behind jobs that stay.

@@ -115,7 +115,7 @@ impl Selection<'_> {
         if !self.is_within_limit(slot) {
             return None;
         }
-        let profile = &self.state.workloads()[job.spec.workload.0].profile;
+        let profile = &self.state.workloads()[job.row().0].profile;
         let fits = (0..self.free.len()).filter(|&gpu| {
             job.spec.workers <= self.free[gpu]
                 && self.state.may_use(job, gpu)
@@ -165,7 +165,7 @@ impl Selection<'_> {
     /// those the ones whose slowest is fastest.
     pub(super) fn window(&self, slot: Slot) -> Option<Vec<(usize, u32)>> {
         let (state, job) = (self.state, self.state.at(slot));
-        let profile = &state.workloads()[job.spec.workload.0].profile;
+        let profile = &state.workloads()[job.row().0].profile;
         let gang = job.spec.workers;
         if job.spec.one_type {
             return None;
@@ -230,7 +230,7 @@ impl Selection<'_> {
     fn better(&self, index: usize) -> Option<usize> {
         let (state, pick) = (self.state, &self.picks[index]);
         let job = state.at(pick.slot);
-        let profile = &state.workloads()[job.spec.workload.0].profile;
+        let profile = &state.workloads()[job.row().0].profile;
         let mut now = f64::INFINITY;
         pick.types.each(job.spec.workers, |j, _| now = now.min(profile.on(j)));
         if matches!(pick.types, Types::Many(_)) {

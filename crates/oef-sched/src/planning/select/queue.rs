@@ -237,7 +237,7 @@ impl<'a> Queues<'a> {
 
 /// The pace of a gang across types: that of the slowest, and what it loses by being spread.
 pub(crate) fn pace(state: &State, slot: Slot) -> f64 {
-    let profile = &state.workloads()[state.at(slot).spec.workload.0].profile;
+    let profile = &state.workloads()[state.at(slot).row().0].profile;
     let gpus = state.target(slot).map_or(&[][..], |lease| &lease.gpus);
     let on = gpus.iter().map(|&g| profile.on(state.cluster().type_of(g).0));
     on.fold(f64::INFINITY, f64::min) * (1.0 - state.settings().spread_loss.clamp(0.0, 1.0))
