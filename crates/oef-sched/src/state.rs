@@ -300,7 +300,10 @@ impl State {
     pub(crate) fn is_protected(&self, slot: Slot) -> bool {
         let job = self.at(slot);
         let Phase::Running { since, why, .. } = &job.phase else { return true };
-        let min_run = job.spec.min_run.unwrap_or(self.settings.min_run);
+        let min_run = job
+            .spec
+            .min_run
+            .unwrap_or_else(|| self.settings.min_run.max(self.settings.turn_of(job.spec.workers)));
         let young = !why.is_borrowed() && self.now.since(*since) < min_run;
         young || !self.may_restart(job)
     }
@@ -348,10 +351,13 @@ impl State {
         profile.of_gang(gpu, job.spec.workers, hosts)
     }
 
-    /// Whether a placed job could be stopped to go on elsewhere: it runs, and may lose one more restart.
+    /// Whether a placed job could be stopped to go on elsewhere: it runs, was not promised a longer run, and may lose one
+    /// more restart.
     pub(crate) fn may_move(&self, slot: Slot) -> bool {
         let job = self.at(slot);
-        matches!(job.phase, Phase::Running { .. }) && self.may_restart(job)
+        let Phase::Running { since, .. } = &job.phase else { return false };
+        let promised = job.spec.min_run.unwrap_or(Span(0));
+        self.now.since(*since) >= promised && self.may_restart(job)
     }
 
     /// The place of a job in its queue.

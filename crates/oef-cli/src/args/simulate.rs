@@ -99,6 +99,10 @@ pub struct SchedulerArgs {
     /// What stopping a job and starting it again costs [default: 14s, as measured]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub restart_cost: Option<f64>,
+    /// The part of the GPU time that restarts may cost: the smaller, the longer a job runs once it was started; 0: turns
+    /// do not depend on it [default: 0.03]
+    #[arg(long, value_name = "PART", value_parser = part)]
+    pub restart_part: Option<f64>,
     /// The gpu type in which throughput is counted [default: the slowest for most jobs]
     #[arg(long, value_name = "TYPE")]
     pub reference: Option<String>,

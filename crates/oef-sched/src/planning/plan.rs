@@ -2,6 +2,7 @@
 
 use super::floor::Floor;
 use super::place::place;
+use super::room::take_emptiest;
 use super::select::{Pick, Selection, paper_grants, select, select_paper};
 use crate::ids::{GpuId, Slot, TenantKey};
 use crate::job::Phase;
@@ -45,19 +46,26 @@ pub fn plan(state: &State, scope: Scope) -> Plan {
     plan
 }
 
-/// Lays a selection out. What gangs leave while they wait for room is lent to others, who are placed after all.
+/// Lays a selection out. What gangs leave while they wait for room is lent to others, who are placed after all; where
+/// nobody can use it, the gangs do not wait.
 fn lay_out_selection(state: &State, mut selection: Selection<'_>, reach: Scope, plan: &mut Plan) {
     let mut layout = Layout::new(state, &selection.picks, reach, plan);
-    let mut first = 0;
+    let (mut first, mut waiting) = (0, Vec::new());
     loop {
         let waits = layout.place(&selection.picks, first);
         if waits.is_empty() {
-            return;
+            break;
         }
         first = selection.picks.len();
-        selection.lend(waits.into_iter());
+        let lent = waits.iter().map(|&(index, gpu)| (selection.picks[index].slot, gpu));
+        let lent: Vec<(Slot, usize)> = lent.collect();
+        waiting.extend(waits);
+        selection.lend(lent.into_iter());
         layout.resume(&mut selection.picks[first..]);
         layout.reach = Scope::Fill;
+    }
+    for (index, gpu) in waiting {
+        layout.start_spread(&selection.picks[index], gpu);
     }
 }
 
@@ -126,8 +134,20 @@ impl<'a, 'p> Layout<'a, 'p> {
         }
     }
 
-    /// Then who gets which, from a pick on. Gives the jobs that wait for room, each with the type that it was chosen for.
-    fn place(&mut self, picks: &[Pick], first: usize) -> Vec<(Slot, usize)> {
+    /// A gang that was to wait for room gets what nobody else could use.
+    fn start_spread(&mut self, pick: &Pick, gpu: usize) {
+        let job = self.state.at(pick.slot);
+        let gpus = take_emptiest(&mut self.floor, gpu, job.spec.workers, pick.slot);
+        if gpus.len() < job.spec.workers as usize {
+            gpus.into_iter().for_each(|gpu| self.floor.disown(gpu));
+            return;
+        }
+        self.plan.waits.retain(|wait| wait.job != job.spec.id);
+        self.plan.starts.push(start(self.state, pick, gpus));
+    }
+
+    /// Then who gets which, from a pick on. Gives the picks that wait for room, each with the type that it was chosen for.
+    fn place(&mut self, picks: &[Pick], first: usize) -> Vec<(usize, usize)> {
         let state = self.state;
         let may_move = self.reach == Scope::Round;
         let placed = place(state, &mut self.floor, picks, first, may_move);
@@ -153,8 +173,7 @@ impl<'a, 'p> Layout<'a, 'p> {
                 }
             }
         }
-        let slots = placed.waits.iter().map(|(index, wait)| (picks[*index].slot, wait.gpu.0));
-        slots.collect()
+        placed.waits.iter().map(|(index, wait)| (*index, wait.gpu.0)).collect()
     }
 }
 

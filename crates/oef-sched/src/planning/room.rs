@@ -16,7 +16,7 @@
 
 use super::floor::Floor;
 use super::select::{Pick, Types};
-use crate::cluster::Health;
+use crate::cluster::{Health, hosts_needed};
 use crate::ids::{GpuId, NodeId, Slot};
 use crate::plan::PlannedWait;
 use crate::state::State;
@@ -49,6 +49,8 @@ pub(super) struct Room<'s, 'f, 'c> {
     pick_of: Vec<Option<usize>>,
     /// By type: the nodes that are up.
     nodes: Vec<Vec<NodeId>>,
+    /// By type: their sizes, the largest first.
+    sizes: Vec<Vec<u32>>,
     queue: BinaryHeap<(u32, Reverse<usize>)>,
 }
 
@@ -99,9 +101,11 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
                 nodes[node.gpu_type().0].push(NodeId(id));
             }
         }
+        let sizes = (0..nodes.len()).map(|gpu| cluster.host_sizes(gpu)).collect();
         let none = || vec![None; picks.len()];
         let placed = Placed { gpus: none(), serves: vec![None; picks.len()], waits: Vec::new() };
-        Room { state, floor, picks, may_move, placed, pick_of, nodes, queue: BinaryHeap::new() }
+        let queue = BinaryHeap::new();
+        Room { state, floor, picks, may_move, placed, pick_of, nodes, sizes, queue }
     }
 
     fn place(&mut self, index: usize) {
@@ -114,8 +118,9 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
             Types::One(_) if self.goes_back(index) => {}
             Types::One(gpu) => self.settle(index, *gpu, workers),
             Types::Many(counts) => {
-                let own =
-                    counts.iter().flat_map(|&(gpu, count)| self.emptiest(gpu, count, pick.slot));
+                let own = counts
+                    .iter()
+                    .flat_map(|&(gpu, count)| take_emptiest(self.floor, gpu, count, pick.slot));
                 self.placed.gpus[index] = Some(own.collect());
             }
         }
@@ -154,7 +159,7 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
         }
         match self.wait_for_room(index, gpu, workers) {
             Some(wait) => self.placed.waits.push((index, wait)),
-            None => self.placed.gpus[index] = Some(self.emptiest(gpu, workers, slot)),
+            None => self.placed.gpus[index] = Some(take_emptiest(self.floor, gpu, workers, slot)),
         }
     }
 
@@ -194,7 +199,7 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
     /// The part of its throughput that a gang keeps on so many more hosts than it needs.
     fn kept(&self, slot: Slot, gpu: usize, workers: u32, more: u32) -> f64 {
         let (state, job) = (self.state, self.state.at(slot));
-        let needed = state.cluster().hosts_needed(gpu, workers);
+        let needed = hosts_needed(&self.sizes[gpu], workers);
         let (with, without) =
             (state.gang_speed(job, gpu, needed), state.gang_speed(job, gpu, needed + more));
         if with > 0.0 { (without / with).min(1.0) } else { 1.0 }
@@ -206,13 +211,9 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
 
     /// The workers on each host: as many as a host has, and the rest; `None`: there are not enough GPUs.
     fn pieces(&self, gpu: usize, workers: u32) -> Option<Vec<u32>> {
-        let nodes = self.state.cluster().nodes();
-        let mut sizes: Vec<u32> =
-            self.nodes[gpu].iter().map(|id| nodes[id.0].gpus() as u32).collect();
-        sizes.sort_unstable_by(|a, b| b.cmp(a));
         let mut left = workers;
         let mut pieces = Vec::new();
-        for size in sizes {
+        for &size in &self.sizes[gpu] {
             if left == 0 {
                 break;
             }
@@ -306,7 +307,7 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
         if has_place || waited >= self.state.settings().patience {
             return None;
         }
-        let needed = self.state.cluster().hosts_needed(gpu, workers);
+        let needed = hosts_needed(&self.sizes[gpu], workers);
         let without = self.emptiest_hosts(gpu, workers).max(needed + 1);
         let kept = self.kept(pick.slot, gpu, workers, without - needed);
         let wait = || PlannedWait {
@@ -330,19 +331,6 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
         taken.count() as u32
     }
 
-    /// So many GPUs of a type on the emptiest hosts.
-    fn emptiest(&mut self, gpu: usize, count: u32, slot: Slot) -> Vec<GpuId> {
-        let (mut left, mut own) = (count, Vec::new());
-        while left > 0 {
-            let hosts = self.floor.hosts(gpu);
-            let Some(host) = hosts.tightest(left).or_else(|| hosts.emptiest()) else { break };
-            let given = self.floor.own_on(host, left, slot);
-            left -= given.len() as u32;
-            own.extend(given);
-        }
-        own
-    }
-
     /// Whether a job that stays is on more hosts than it needs, all of one type.
     fn is_spread(&self, slot: Slot) -> bool {
         let Some(lease) = self.state.target(slot) else { return false };
@@ -350,6 +338,24 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
         let mut hosts: Vec<NodeId> = lease.gpus.iter().map(|gpu| gpu.node).collect();
         hosts.sort_unstable();
         hosts.dedup();
-        hosts.len() as u32 > self.state.cluster().hosts_needed(gpu, lease.gpus.len() as u32)
+        hosts.len() as u32 > hosts_needed(&self.sizes[gpu], lease.gpus.len() as u32)
     }
+}
+
+/// So many GPUs of a type, or as many as there are, on the emptiest hosts.
+pub(super) fn take_emptiest(
+    floor: &mut Floor<'_>,
+    gpu: usize,
+    count: u32,
+    slot: Slot,
+) -> Vec<GpuId> {
+    let (mut left, mut own) = (count, Vec::new());
+    while left > 0 {
+        let hosts = floor.hosts(gpu);
+        let Some(host) = hosts.tightest(left).or_else(|| hosts.emptiest()) else { break };
+        let given = floor.own_on(host, left, slot);
+        left -= given.len() as u32;
+        own.extend(given);
+    }
+    own
 }

@@ -32,10 +32,10 @@ pub(crate) fn broken(state: &State) -> Vec<String> {
 }
 
 /// Waiting jobs for which there are GPUs that nobody owns. Jobs that cannot afford another restart are left
-/// out: they may have to leave a type to a gang that is owed it.
+/// out: they may have to leave a type to a gang that is owed it. So are gangs that wait for room, for a bounded time.
 pub(crate) fn idle_in_vain(state: &State) -> Vec<String> {
     let free = state.cluster.free();
-    let waiting = state.jobs().filter(|job| job.phase == Phase::Queued);
+    let waiting = state.jobs().filter(|job| job.phase == Phase::Queued && job.room.is_none());
     let could = waiting.filter(|job| {
         let room = |j: &usize| state.may_use(job, *j);
         let there = (0..free.len()).filter(room).map(|j| free[j]);

@@ -32,7 +32,8 @@ use crate::time::Time;
 
 /// How far the account of a workload may go in either direction for one gpu type, in GPU-rounds.
 pub(crate) fn limit(workload: &Workload, gpu: usize, settings: &Settings) -> f64 {
-    (1.0 + settings.stickiness) * f64::from(workload.gang_max) + workload.share_on(gpu)
+    let gang = workload.gang_max;
+    (1.0 + settings.stickiness_of(gang)) * f64::from(gang) + workload.share_on(gpu)
 }
 
 /// The greatest deficit that any workload can have of a type while shares and jobs stay as they are.

@@ -34,7 +34,14 @@ pub(crate) fn settings(dice: &mut Dice) -> Settings {
         waste_budget: dice.one_of(&[0.0, 0.1, 1.0]),
         stickiness: dice.one_of(&[0.0, 0.5, 1.0]),
         restart_cost: dice.one_of(&[Span(0), Span::from_seconds(14.0), Span::from_seconds(300.0)]),
-        placement: dice.one_of(&[PlacementRule::Packed, PlacementRule::FirstFree]),
+        placement: dice.one_of(&[
+            PlacementRule::Room,
+            PlacementRule::Room,
+            PlacementRule::Packed,
+            PlacementRule::FirstFree,
+        ]),
+        gangs: dice.one_of(&[GangRule::Rows, GangRule::Rows, GangRule::Blind]),
+        restart_part: dice.one_of(&[0.0, 0.03, 0.3]),
         ..Settings::default()
     }
 }

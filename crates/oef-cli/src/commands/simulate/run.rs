@@ -86,6 +86,7 @@ fn scenario(args: &SimulateArgs, gathered: &Gathered) -> Result<Scenario, Failur
         gangs: args.scheduler.gangs.into(),
         min_run: span(args.scheduler.min_run, round),
         turn: round.times(4),
+        restart_part: args.scheduler.restart_part.unwrap_or(defaults.restart_part),
         restart_cost: span(args.scheduler.restart_cost, defaults.restart_cost),
         ..defaults
     };

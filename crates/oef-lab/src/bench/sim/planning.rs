@@ -58,7 +58,7 @@ fn part(name: &'static str, about: &str, rounds: &[Round]) -> Part {
         1000.0 * slowest,
         1000.0 * figure(|r| r.shares)
     );
-    Part { name, seconds: figure(|r| r.planning), rounds: rounds.len() as u64, note }
+    Part { name, seconds: figure(|r| r.planning), rounds: rounds.len() as u64, note, holds: None }
 }
 
 fn mean(figures: impl ExactSizeIterator<Item = f64>) -> f64 {

@@ -224,7 +224,8 @@ impl<'a> Selection<'a> {
         }
         let candidate = self.candidate(queue, gpu)?;
         let (workers, bonus) = self.weigh(candidate);
-        let (urgency, speed) = (self.saturate(owed / workers + bonus), workload.profile.on(gpu));
+        let urgency = self.saturate(owed / workers + bonus, candidate);
+        let speed = workload.profile.on(gpu);
         let since = self.waits_since(candidate);
         (urgency >= 0.0).then_some((Claim { urgency, since, queue, gpu, speed }, candidate))
     }
@@ -232,8 +233,9 @@ impl<'a> Selection<'a> {
     /// What is owed per worker, as far as it counts: who has saved up for a whole gang and the stickiness of those
     /// who run is next, and among those who have, the longest-starved. Without this end a small gang, which saves
     /// up sooner, would go before a big one for ever where many are owed.
-    fn saturate(&self, owed: f64) -> f64 {
-        owed.min(1.0 + self.state.settings().stickiness)
+    fn saturate(&self, owed: f64, candidate: Candidate) -> f64 {
+        let workers = self.state.at(candidate.slot()).spec.workers;
+        owed.min(1.0 + self.state.settings().stickiness_of(workers))
     }
 
     fn waits_since(&self, candidate: Candidate) -> Time {
@@ -274,14 +276,16 @@ impl<'a> Selection<'a> {
             let all = counts.iter().all(|&(j, _)| entitled(j));
             all.then(|| counts.iter().map(owed).fold(f64::INFINITY, f64::min))?
         };
-        let (urgency, speed) = (self.saturate(owed + bonus), 0.0);
+        let (urgency, speed) = (self.saturate(owed + bonus, candidate), 0.0);
         let since = self.waits_since(candidate);
         (urgency >= 0.0).then_some((Claim { urgency, since, queue, gpu, speed }, candidate))
     }
 
     fn weigh(&self, candidate: Candidate) -> (f64, f64) {
         let (workers, bonus) = match candidate {
-            Candidate::Stay(held) => (held.workers, self.state.settings().stickiness),
+            Candidate::Stay(held) => {
+                (held.workers, self.state.settings().stickiness_of(held.workers))
+            }
             Candidate::Start(slot) => (self.state.at(slot).spec.workers, 0.0),
             Candidate::Move(held) => (held.workers, 0.0),
         };
@@ -350,6 +354,7 @@ impl<'a> Selection<'a> {
             self.reserved[gpu].insert(slot);
         }
         self.hand_out_extra();
+        self.reach_across_types();
     }
 
     /// Whether an owed gang waits for a type behind jobs that stay.

@@ -47,7 +47,8 @@ impl Selection<'_> {
         let mut held = self.queues.all_held(queue).take(q.held as usize);
         let sticks = held.next().map_or(0.0, |h| f64::from(h.workers));
         let debts: f64 = workload.deficit.iter().map(|d| d.min(0.0)).sum();
-        let had = workload.extra - debts + q.extra - self.state.settings().stickiness * sticks;
+        let sticks = sticks * self.state.settings().stickiness_of(sticks as u32);
+        let had = workload.extra - debts + q.extra - sticks;
         Some(Claim { urgency: -had / weight, since: Time(0), queue, gpu: 0, speed: 0.0 })
     }
 
@@ -205,7 +206,7 @@ impl Selection<'_> {
             }
             let pick = &self.picks[index];
             let (slot, stays) = (pick.slot, pick.stays);
-            if stays && self.state.is_protected(slot) {
+            if stays && !self.state.may_move(slot) {
                 continue;
             }
             let Some(gpu) = self.better(index) else { continue };
