@@ -199,7 +199,6 @@ MpiDefault=none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 GresTypes=gpu
-AccountingStorageTRES=gres/gpu
 SlurmdParameters=config_overrides
 SchedulerType=sched/backfill
 SchedulerParameters=sched_interval=2,batch_sched_delay=0,bf_interval=1,bf_max_time=1
@@ -221,6 +220,7 @@ CONF
     if [ "$LAB_ACCOUNTING" = 1 ]; then
         cat <<CONF
 AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageTRES=gres/gpu
 AccountingStorageHost=127.0.0.1
 AccountingStoragePort=$((port + 1))
 AccountingStoragePass=$dir/run/munge/munge.socket.2
