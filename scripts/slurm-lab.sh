@@ -12,6 +12,7 @@
 #   LAB_NODES       the GPUs of each node; six nodes with 24 GPUs of three types by default
 #   LAB_PORT        the first of 400 ports; by default the first free block
 #   LAB_ACCOUNTING  0: without slurmdbd and MariaDB, which take some seconds to start
+#   LAB_OWNER       a process: when it is gone the cluster is taken down and DIR removed
 #   LAB_KEEP        1: `up` keeps the jobs and the accounting that an earlier run in DIR left
 #
 # The GPUs are links to /dev/null: Slurm only wants a character device. It works as root, where slurmctld gets a user of
@@ -290,7 +291,16 @@ up() {
     local number=0 gpus
     for gpus in $LAB_NODES; do number=$((number + 1)); start_part "slurmd-n$number"; done
     await "a node" nodes_are_up "$number"
+    [ -z "${LAB_OWNER:-}" ] || watch_owner
     echo "export SLURM_CONF=$SLURM_CONF"
+}
+
+# Tests that are killed cannot take anything down themselves.
+watch_owner() {
+    local script
+    script=$(readlink -f "$0")
+    setsid bash -c 'while [ -d "/proc/$1" ] && ! grep -q "^State:.Z" "/proc/$1/status"; do sleep 0.5; done
+        "$2" down "$3"; rm -rf "$3"' lab-owner "$LAB_OWNER" "$script" "$dir" </dev/null >/dev/null 2>&1 &
 }
 
 nodes_are_up() { [ "$(timeout 5 sinfo -h -N -p gpu -t idle,mix,alloc -o %N | wc -l)" = "$1" ]; }
