@@ -139,6 +139,15 @@ impl Inner {
         if !run.launch_file().exists() {
             return self.stop_unbegun(run, why);
         }
+        if let Some(site) = &self.site
+            && !self.is_watched(run)
+            && !run.status_file().exists()
+        {
+            // It was not taken, as far as anybody heard. If it was, it finds this order, and that it is over.
+            self.want_stop(run, why)?;
+            site.stop(run);
+            return self.stop_unbegun(run, why);
+        }
         let stopped = self.want_stop(run, why).and_then(|()| match self.is_watched(run) {
             true => Ok(()),
             // It was begun before the daemon was restarted, or ended long ago.

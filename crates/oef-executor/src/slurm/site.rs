@@ -291,7 +291,8 @@ impl Site for SlurmSite {
         let worker = |device: &Device| {
             let node = nodes.get(&device.host);
             let name = node.map_or(&device.host, |node| &node.node).clone();
-            (name, node.and_then(|node| node.slurm_type.clone()), device.host.clone())
+            let gpu_type = node.and_then(|node| node.slurm_type.clone());
+            submit::WorkerPlace { node: name, gpu_type, host: device.host.clone() }
         };
         let workers: Vec<_> = spec.devices.iter().map(worker).collect();
         let (parts, places) = submit::parts(&workers);

@@ -13,29 +13,32 @@ use std::path::Path;
 /// work is saved and goes on under another lease.
 const BEFORE_LIMIT_S: u64 = 30;
 
-/// The parts of a start whose workers are on these nodes: node, gpu type and host of each worker.
-pub(super) fn parts(
-    workers: &[(String, Option<String>, String)],
-) -> (Vec<Part>, BTreeMap<String, Place>) {
-    let mut counts: Vec<(&(String, Option<String>, String), u32)> = Vec::new();
+/// Where one worker of a start runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct WorkerPlace {
+    pub(super) node: String,
+    pub(super) gpu_type: Option<String>,
+    pub(super) host: String,
+}
+
+/// The parts of a start whose workers are there.
+pub(super) fn parts(workers: &[WorkerPlace]) -> (Vec<Part>, BTreeMap<String, Place>) {
+    let mut counts: Vec<(&WorkerPlace, u32)> = Vec::new();
     for worker in workers {
-        match counts.iter_mut().find(|(known, _)| known.2 == worker.2) {
+        match counts.iter_mut().find(|(known, _)| known.host == worker.host) {
             Some((_, count)) => *count += 1,
             None => counts.push((worker, 1)),
         }
     }
     let (mut parts, mut places): (Vec<Part>, BTreeMap<String, Place>) = Default::default();
-    for ((node, gpu_type, host), gpus) in counts {
+    for (WorkerPlace { node, gpu_type, host }, gpus) in counts {
         let is_same = |part: &Part| {
             part.gpu_type == *gpu_type && part.gpus == gpus && !part.nodes.contains(node)
         };
-        let at = match parts.iter().position(is_same) {
-            Some(at) => at,
-            None => {
-                parts.push(Part { nodes: Vec::new(), gpu_type: gpu_type.clone(), gpus });
-                parts.len() - 1
-            }
-        };
+        let at = parts.iter().position(is_same).unwrap_or_else(|| {
+            parts.push(Part { nodes: Vec::new(), gpu_type: gpu_type.clone(), gpus });
+            parts.len() - 1
+        });
         parts[at].nodes.push(node.clone());
         let part = u32::try_from(at).unwrap_or(u32::MAX);
         places.insert(host.clone(), Place { node: node.clone(), part });
@@ -147,8 +150,8 @@ fn quote(word: &str) -> String {
 mod tests {
     use super::*;
 
-    fn worker(node: &str, gpu_type: &str) -> (String, Option<String>, String) {
-        (node.into(), Some(gpu_type.into()), node.into())
+    fn worker(node: &str, gpu_type: &str) -> WorkerPlace {
+        WorkerPlace { node: node.into(), gpu_type: Some(gpu_type.into()), host: node.into() }
     }
 
     #[test]

@@ -103,7 +103,14 @@ impl Bed for SlurmBed {
             self.slurm("scontrol", &[&["update", &node][..], words].concat());
         };
         match fault {
-            NodeFault::Leaves(node) => update(node, &["State=DOWN", "Reason=unplugged"]),
+            NodeFault::Leaves(node) => {
+                let all = with_variable(&format!("SLURMD_NODENAME={node}"));
+                let conf = format!("SLURM_CONF={}", self.pair.lab.conf().display());
+                let here = with_variable(&conf);
+                let meant = all.iter().filter(|pid| here.contains(pid));
+                meant.for_each(|pid| kill(*pid, Signal::KILL));
+                update(node, &["State=DOWN", "Reason=unplugged"]);
+            }
             NodeFault::Joins(node) => update(node, &["State=RESUME"]),
             NodeFault::Used(node, devices) => {
                 let count = format!("--gres=gpu:{}", devices.len());

@@ -25,7 +25,7 @@ pub struct Lab {
 pub fn pairs() -> &'static Lab {
     static LAB: OnceLock<Lab> = OnceLock::new();
     LAB.get_or_init(|| {
-        let nodes = vec!["rtx3090:2"; 2 * PAIRS].join(" ");
+        let nodes = ["rtx3090:2"; 2 * PAIRS].join(" ");
         Lab::up(&[("LAB_NODES", &nodes), ("LAB_ACCOUNTING", "0")])
     })
 }
