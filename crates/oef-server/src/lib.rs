@@ -26,6 +26,7 @@ pub mod replay;
 mod run_error;
 mod secret;
 pub mod serve;
+pub mod slurm;
 pub mod store;
 pub mod up;
 pub mod view;

@@ -10,6 +10,7 @@ use crate::logging;
 use crate::metrics::Exporter;
 use crate::run_error::RunError;
 use crate::secret;
+use crate::slurm::{self, ExecutorKind};
 use crate::up::{self, Mode};
 use oef_api::types::{Access, GroupPut, JobState, Problem, TenantCreate};
 use oef_executor::Executor;
@@ -63,7 +64,8 @@ impl Started {
         };
         let checkpoints = config.checkpoints.for_executor();
         check_tools(&checkpoints)?;
-        let devices = up::devices(config, mode, talk)?;
+        let is_slurm = config.executor.kind == ExecutorKind::Slurm;
+        let devices = if is_slurm { Vec::new() } else { up::devices(config, mode, talk)? };
         let listener = listen(config.listen)?;
         let address = listener
             .local_addr()
@@ -72,12 +74,17 @@ impl Started {
             Some(_) => Some(oef_executor::gpus::start_mps(&state_dir)?),
             None => None,
         };
-        let gpus = up::in_words(&devices);
         let is_new = !state_dir.join("oef.db").exists();
         let runner = vec![OsString::from(&program), OsString::from("runner")];
-        let local =
-            LocalConfig { dir: state_dir.clone(), runner, devices, mps_pipe_dir, checkpoints };
-        let executor = Arc::new(LocalExecutor::open(local)?);
+        let (executor, gpus): (Arc<dyn Executor>, String) = match config.executor.kind {
+            ExecutorKind::Slurm => slurm::executor(config, &state_dir, runner, talk)?,
+            ExecutorKind::Local => {
+                let gpus = up::in_words(&devices);
+                let dir = state_dir.clone();
+                let local = LocalConfig { dir, runner, devices, mps_pipe_dir, checkpoints };
+                (Arc::new(LocalExecutor::open(local)?), gpus)
+            }
+        };
         let exporter = Exporter::new();
         let secret = match access::left_behind(&up::own_access_file(&state_dir)) {
             Some(secret) => secret,

@@ -24,6 +24,7 @@ mod settings;
 mod site;
 mod spec;
 mod submit;
+mod survey;
 mod users;
 
 pub use cluster::{GpuNode, NodeState};
@@ -33,4 +34,5 @@ pub use open::SlurmExecutor;
 pub use parse::{JobRow, JobState, NodeRow};
 pub use settings::{Rules, SlurmConfig, Submit};
 pub(crate) use spec::SlurmSpec;
+pub use survey::gpu_nodes;
 pub use users::{UserId, uid_of, user_name};

@@ -15,6 +15,7 @@ pub use values::{LogFormat, StopPolicy};
 
 use crate::checkpoints::CheckpointSettings;
 use crate::daemon::Memory;
+use crate::slurm::{ExecutorSettings, SlurmSettings};
 use oef_api::types::{Limits, SettingsPatch};
 use oef_core::Mechanism;
 use oef_sched::guard::Policy;
@@ -48,6 +49,10 @@ pub struct Config {
     pub gpus: Gpus,
     /// How jobs are run.
     pub jobs: Jobs,
+    /// What runs them.
+    pub executor: ExecutorSettings,
+    /// How they are put before Slurm, where that runs them.
+    pub slurm: SlurmSettings,
     /// Where their checkpoints are.
     pub checkpoints: CheckpointSettings,
     /// What is logged, and how.
@@ -74,6 +79,8 @@ impl Default for Config {
             scheduling: Scheduling::default(),
             gpus: Gpus::default(),
             jobs: Jobs::default(),
+            executor: ExecutorSettings::default(),
+            slurm: SlurmSettings::default(),
             checkpoints: CheckpointSettings::default(),
             log: Log::default(),
             limits: LimitSettings::default(),
