@@ -1,6 +1,6 @@
 //! Asking Slurm: one call in every interval, whatever the number of jobs.
 //!
-//! Jobs are asked for most of the time, and every few intervals nodes instead. What follows from an answer is done
+//! Jobs and nodes take turns. What follows from an answer is done
 //! here too: events of nodes, starts that nobody holds, orders to stop that were not heard.
 
 use super::cluster::{self, Told};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
 /// Every so many questions one is for nodes.
-const NODES_EVERY: u32 = 4;
+const NODES_EVERY: u32 = 2;
 
 /// While Slurm does not answer it is asked less and less often, up to this.
 const PAUSE_MAX: Duration = Duration::from_secs(15);
