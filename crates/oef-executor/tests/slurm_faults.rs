@@ -305,17 +305,23 @@ fn a_job_that_its_user_cancels_in_slurm_saves_its_work_and_can_go_on() {
 #[test]
 fn a_shared_folder_that_goes_and_comes_back_ends_nothing() {
     let mut world = World::new();
-    let job = world.job(1, &["n5:0", "n6:0"]);
+    let mut job = world.job(1, &["n5:0", "n6:0"]);
+    job.program = Program::Script(
+        format!(
+            "trap 'exit 75' TERM; echo x >> {}/runs-1; while :; do sleep 0.05; done",
+            world.folder.display()
+        )
+        .into_bytes(),
+    );
     world.start(&job);
-    world.runs(&job, 1);
+    world.runs(&job, 2);
     let (state, away) = (world.folder.join("state"), world.folder.join("away"));
     fs::rename(&state, &away).expect("moved");
     sleep(Duration::from_secs(3));
     fs::rename(&away, &state).expect("moved back");
-    assert!(world.is_running(&job));
     world.stop(&job);
     assert_eq!(world.ending(&job), Ending::Checkpointed);
-    assert_eq!(world.starts(job.job), 1);
+    assert_eq!(world.starts(job.job), 2, "once on each node");
 }
 
 #[test]

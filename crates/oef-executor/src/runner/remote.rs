@@ -17,10 +17,13 @@ use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often the worker is looked at: what a person does not notice.
 const POLL: Duration = Duration::from_millis(50);
+
+/// How long a node may take to see what another has written: what network file systems keep in memory.
+const SEEN_WITHIN: Duration = Duration::from_secs(90);
 
 /// What `srun` makes of a signal that ended a process.
 const SIGNAL_BASE: i32 = 128;
@@ -87,8 +90,7 @@ pub(super) fn run(run: &RunFolder, rank: &OsStr) -> io::Result<()> {
     for signal in [SIGUSR1, SIGTERM, SIGINT] {
         signal_hook::flag::register(signal, Arc::clone(&told))?;
     }
-    let launch: RunSpec =
-        read_json(&run.launch_file())?.ok_or_else(|| io::Error::other("no launch.json"))?;
+    let launch = await_launch(run)?;
     fs::write(begun_file(run, rank), "")?;
     let of_before = |path: &std::path::Path| path != run.path();
     processes::kill_all(run.job_folder().path(), of_before);
@@ -113,6 +115,21 @@ pub(super) fn run(run: &RunFolder, rank: &OsStr) -> io::Result<()> {
     // What it left behind would keep its GPU.
     let _ = kill_process_group(group, Signal::KILL);
     std::process::exit(code(status))
+}
+
+/// What to run. A node may see the shared folder a moment later than the one that wrote it.
+fn await_launch(run: &RunFolder) -> io::Result<RunSpec> {
+    let began = Instant::now();
+    loop {
+        match read_json(&run.launch_file()) {
+            Ok(Some(launch)) => return Ok(launch),
+            Ok(None) if began.elapsed() > SEEN_WITHIN => {
+                return Err(io::Error::other("no launch.json"));
+            }
+            Err(error) if began.elapsed() > SEEN_WITHIN => return Err(error),
+            _ => sleep(POLL),
+        }
+    }
 }
 
 fn code(status: ExitStatus) -> i32 {
