@@ -27,6 +27,7 @@ mod run_error;
 mod secret;
 pub mod serve;
 pub mod slurm;
+pub mod socket;
 pub mod store;
 pub mod up;
 pub mod view;

@@ -52,6 +52,14 @@ pub enum RunError {
         "no GPU was found in this machine; name emulated ones in [gpus] to try it, as in `emulated = \"rtx3090=4\"`"
     )]
     NoGpus,
+    /// The local socket cannot be opened.
+    #[error("the local socket {} cannot be opened: {why}; set [socket] path", path.display())]
+    Socket {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        why: io::Error,
+    },
     /// Slurm refuses, or is not here.
     #[error(transparent)]
     Slurm(SlurmError),

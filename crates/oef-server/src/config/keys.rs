@@ -16,6 +16,7 @@ pub(super) const KEYS: &[(&str, &[&str])] = &[
             "jobs",
             "executor",
             "slurm",
+            "socket",
             "checkpoints",
             "log",
             "limits",
@@ -80,6 +81,7 @@ pub(super) const KEYS: &[(&str, &[&str])] = &[
             "command_limit",
         ],
     ),
+    ("socket", &["path", "tenant_of", "tenants", "operators", "create_tenants", "trust_tenants"]),
     ("log", &["format", "level"]),
     (
         "limits",

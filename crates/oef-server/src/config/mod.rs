@@ -16,6 +16,7 @@ pub use values::{LogFormat, StopPolicy};
 use crate::checkpoints::CheckpointSettings;
 use crate::daemon::Memory;
 use crate::slurm::{ExecutorSettings, SlurmSettings};
+use crate::socket::SocketSettings;
 use oef_api::types::{Limits, SettingsPatch};
 use oef_core::Mechanism;
 use oef_sched::guard::Policy;
@@ -53,6 +54,8 @@ pub struct Config {
     pub executor: ExecutorSettings,
     /// How they are put before Slurm, where that runs them.
     pub slurm: SlurmSettings,
+    /// Who is who on this machine.
+    pub socket: SocketSettings,
     /// Where their checkpoints are.
     pub checkpoints: CheckpointSettings,
     /// What is logged, and how.
@@ -81,6 +84,7 @@ impl Default for Config {
             jobs: Jobs::default(),
             executor: ExecutorSettings::default(),
             slurm: SlurmSettings::default(),
+            socket: SocketSettings::default(),
             checkpoints: CheckpointSettings::default(),
             log: Log::default(),
             limits: LimitSettings::default(),
