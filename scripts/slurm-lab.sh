@@ -221,7 +221,7 @@ CONF
     if [ "$LAB_ACCOUNTING" = 1 ]; then
         cat <<CONF
 AccountingStorageType=accounting_storage/slurmdbd
-AccountingStorageTRES=gres/gpu
+AccountingStorageTRES=gres/gpu$(types)
 AccountingStorageHost=127.0.0.1
 AccountingStoragePort=$((port + 1))
 AccountingStoragePass=$dir/run/munge/munge.socket.2
@@ -239,6 +239,9 @@ CONF
     echo "PartitionName=gpu Nodes=n[1-$number] Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO DefMemPerCPU=500"
     echo "PartitionName=small Nodes=n1 MaxTime=60 State=UP OverSubscribe=NO DefMemPerCPU=500"
 }
+
+# The gpu types, as accounting counts them.
+types() { for gpus in $LAB_NODES; do echo "${gpus%:*}"; done | sort -u | sed 's|^|,gres/gpu:|' | tr -d '\n'; }
 
 dbd_conf() {
     cat <<CONF

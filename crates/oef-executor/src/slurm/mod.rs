@@ -16,6 +16,7 @@
 
 mod cluster;
 mod command;
+mod doctor;
 mod hosts;
 mod open;
 mod parse;
@@ -29,6 +30,7 @@ mod users;
 
 pub use cluster::{GpuNode, NodeState};
 pub use command::{Slurm, SlurmError};
+pub use doctor::{Check, Verdict, examine};
 pub use hosts::{expand, join};
 pub use open::SlurmExecutor;
 pub use parse::{JobRow, JobState, NodeRow};

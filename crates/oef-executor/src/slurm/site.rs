@@ -305,6 +305,9 @@ impl Site for SlurmSite {
             RunAs::User(name) => Some(name.clone()),
             RunAs::Daemon => rules.user_for(&launch.tenant),
         };
+        if user.is_some() {
+            drop_own_variables(&mut spec.env);
+        }
         spec.slurm = Some(SlurmSpec {
             name: parse::name_of(&self.tag, launch.job),
             comment: parse::comment_of(&self.tag, launch.job, launch.generation),
@@ -434,6 +437,15 @@ impl SlurmSite {
         words.extend(ids.iter().map(u64::to_string));
         if let Err(error) = self.config.slurm.call("scancel", &words) {
             warn!(%error, ?ids, "scancel did not work; it is tried again");
+        }
+    }
+}
+
+/// What the daemon passes on of its own belongs to its user; the script sets the job's.
+fn drop_own_variables(env: &mut BTreeMap<String, String>) {
+    for name in ["HOME", "USER", "LOGNAME", "SHELL", "MAIL", "TMPDIR", "XDG_RUNTIME_DIR"] {
+        if std::env::var(name).ok().as_ref() == env.get(name) {
+            env.remove(name);
         }
     }
 }
