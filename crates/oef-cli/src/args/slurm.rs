@@ -12,8 +12,9 @@ Examples:
   oef slurm doctor                          what works, what is missing, and the lines to add
   oef slurm import --since 30d -o last      accounting as a trace, the nodes as a cluster, profiles to fill in
   oef slurm report --since 30d              what OEF would have done last month, as a page
+  oef slurm advise lab.toml --dry-run       the GPU limits that accounts would get
 
-None of these changes anything on the cluster.";
+Only `advise` without --dry-run changes anything on the cluster; --undo brings the old limits back.";
 
 /// `oef slurm ...`
 #[derive(Debug, Subcommand)]
@@ -22,6 +23,8 @@ pub enum SlurmCommand {
     Doctor(DoctorArgs),
     /// Write the jobs, nodes and gpu types of a cluster as files for `oef simulate`
     Import(ImportArgs),
+    /// Keep GPU limits of accounts at their computed shares; the old ones come back at the end
+    Advise(AdviseArgs),
     /// Replay what was run under several mechanisms, and write a page about it
     Report(ReportArgs),
 }
@@ -61,6 +64,31 @@ pub struct ImportArgs {
     /// The folder for trace.txt, cluster.toml and profiles.csv; made if it is not there
     #[arg(long, short, value_name = "DIR", default_value = "slurm-import", value_hint = ValueHint::DirPath)]
     pub output: PathBuf,
+}
+
+/// `oef slurm advise`
+#[derive(Debug, Args)]
+pub struct AdviseArgs {
+    /// A problem file whose tenants are accounts, with their weights and profiles; GPUs and demands come from Slurm
+    #[arg(value_name = "PROBLEM", value_hint = ValueHint::FilePath)]
+    pub problem: PathBuf,
+    #[command(flatten)]
+    pub slurm: SlurmArgs,
+    /// How to share
+    #[arg(long, short, default_value = "nash", value_name = "NAME", value_parser = mechanism())]
+    pub mechanism: Mechanism,
+    /// Do it again after so long, until Ctrl-C, which brings the old limits back [default: once]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub every: Option<Duration>,
+    /// Only say what would be set
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Bring the old limits back
+    #[arg(long, conflicts_with_all = ["every", "dry_run"])]
+    pub undo: bool,
+    /// Where the old limits are kept [default: beside the problem file]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub keep: Option<PathBuf>,
 }
 
 /// `oef slurm report`

@@ -1,5 +1,6 @@
 //! `oef slurm`: looking at a cluster that Slurm runs.
 
+mod advise;
 mod doctor;
 mod import;
 mod report;
@@ -16,6 +17,7 @@ const COMMAND_LIMIT: Duration = Duration::from_secs(300);
 pub fn run(command: &SlurmCommand, printer: &Printer) -> Result<Exit, Failure> {
     match command {
         SlurmCommand::Doctor(args) => doctor::run(args, printer),
+        SlurmCommand::Advise(args) => advise::run(args, printer),
         SlurmCommand::Import(args) => import::run(args, printer),
         SlurmCommand::Report(args) => report::run(args, printer),
     }
