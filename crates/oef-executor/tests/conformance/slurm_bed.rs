@@ -1,15 +1,15 @@
 //! A real Slurm: two of its nodes.
 
 use crate::bed::{Bed, Does, NodeFault};
-use crate::common::{PROGRAM, kill, with_variable};
-use crate::slurm_lab::{Pair, pairs, programs_that_may_hang};
+use crate::common::{PROGRAM, kill, with_variable, write_program};
+use crate::slurm_lab::{Pair, pairs};
 use oef_executor::checkpoints::CheckpointConfig;
 use oef_executor::slurm::{Rules, Slurm, SlurmConfig, SlurmExecutor, Submit};
 use oef_executor::{DeviceId, Executor, Launch, Program};
 use oef_sched::{Generation, JobId};
 use rustix::process::Signal;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub struct SlurmBed {
@@ -121,4 +121,20 @@ impl Bed for SlurmBed {
             NodeFault::Drained(node) => update(node, &["State=DRAIN", "Reason=a fan is broken"]),
         }
     }
+}
+
+/// A wrapper of sbatch that hangs for jobs whose file `hang-NUMBER` lies in a folder; other programs as they are.
+fn programs_that_may_hang(folder: &Path) -> PathBuf {
+    let bin = folder.join("bin");
+    fs::create_dir_all(&bin).expect("made");
+    let script = format!(
+        "#!/bin/sh\nfor word in \"$@\"; do case $word in --job-name=*) job=${{word##*-}}; \
+         [ ! -e {0}/hang-$job ] || exec sleep 1000;; esac; done\nexec sbatch \"$@\"\n",
+        folder.display()
+    );
+    write_program(&bin.join("sbatch"), &script);
+    for program in ["squeue", "sinfo", "scancel", "srun", "scontrol", "sacct", "sacctmgr"] {
+        write_program(&bin.join(program), &format!("#!/bin/sh\nexec {program} \"$@\"\n"));
+    }
+    bin
 }

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -121,23 +121,4 @@ impl Drop for Pair {
         self.lab.free.lock().unwrap_or_else(PoisonError::into_inner).push(self.number);
         self.lab.freed.notify_one();
     }
-}
-
-/// A wrapper of sbatch that hangs for jobs whose file `hang-NUMBER` lies in a folder; other programs as they are.
-pub fn programs_that_may_hang(folder: &Path) -> PathBuf {
-    let bin = folder.join("bin");
-    fs::create_dir_all(&bin).expect("made");
-    let script = format!(
-        "#!/bin/sh\nfor word in \"$@\"; do case $word in --job-name=*) job=${{word##*-}}; \
-         [ ! -e {0}/hang-$job ] || exec sleep 1000;; esac; done\nexec sbatch \"$@\"\n",
-        folder.display()
-    );
-    crate::common::write_program(&bin.join("sbatch"), &script);
-    for program in ["squeue", "sinfo", "scancel", "srun", "scontrol", "sacct", "sacctmgr"] {
-        crate::common::write_program(
-            &bin.join(program),
-            &format!("#!/bin/sh\nexec {program} \"$@\"\n"),
-        );
-    }
-    bin
 }

@@ -79,12 +79,11 @@ fn advise(
         printer,
     )?;
     let wanted = whole(&loaded.problem, &solved.outcome.shares);
-    for account in wanted.keys().filter(|account| !limits.contains_key(*account)) {
+    if let Some(account) = wanted.keys().find(|account| !limits.contains_key(*account)) {
         let complaint =
             Complaint::new(format!("there is no account `{account}` in Slurm's accounting"));
-        return Err(complaint
-            .hint("name tenants as their accounts; `sacctmgr show account` lists them")
-            .into());
+        let hint = "name tenants as their accounts; `sacctmgr show account` lists them";
+        return Err(complaint.hint(hint).into());
     }
     if !args.dry_run {
         keep(kept, &wanted, &limits)?;
