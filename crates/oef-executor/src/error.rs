@@ -61,8 +61,8 @@ pub enum ExecutorError {
         /// What Slurm says.
         detail: String,
     },
-    /// The nodes of the cluster are not known yet.
-    #[error("the nodes of the cluster are not known yet: {why}")]
+    /// The nodes of the cluster are not known or do not answer now.
+    #[error("{why}")]
     NoNodes {
         /// Why.
         why: String,

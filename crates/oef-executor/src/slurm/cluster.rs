@@ -34,6 +34,8 @@ pub enum NodeState {
     Up,
     /// It takes no more, for this reason; what runs there runs on.
     Drained(String),
+    /// It does not answer Slurm, which may pass.
+    Silent(String),
     /// It is gone, for this reason.
     Down(String),
 }
@@ -114,7 +116,7 @@ fn state_of(row: &NodeRow) -> NodeState {
     if has(&["down", "error", "fail", "failing", "invalid_reg", "inval"]) {
         NodeState::Down(because("down in Slurm"))
     } else if is_silent {
-        NodeState::Down(because("not responding to Slurm"))
+        NodeState::Silent(because("not responding to Slurm"))
     } else if has(&["drain", "drained", "draining", "drng"]) {
         NodeState::Drained(because("drained in Slurm"))
     } else if has(&off) {
@@ -147,7 +149,7 @@ pub(super) fn telling(node: &GpuNode, foreign: Vec<DeviceId>) -> Told {
     match &node.state {
         NodeState::Up => Told::Usable { gpus: node.gpus, foreign },
         NodeState::Drained(reason) => Told::Drained(reason.clone()),
-        NodeState::Down(reason) => Told::Left(reason.clone()),
+        NodeState::Silent(reason) | NodeState::Down(reason) => Told::Left(reason.clone()),
     }
 }
 
@@ -240,7 +242,7 @@ mod tests {
             ("maint", NodeState::Drained("maint in Slurm: a fan".into())),
             ("down*", NodeState::Down("down in Slurm: a fan".into())),
             ("down+not_responding", NodeState::Down("down in Slurm: a fan".into())),
-            ("allocated*", NodeState::Down("not responding to Slurm: a fan".into())),
+            ("allocated*", NodeState::Silent("not responding to Slurm: a fan".into())),
             ("idle+powered_down", NodeState::Down("idle+powered_down in Slurm: a fan".into())),
         ];
         for (state, expected) in cases {

@@ -135,7 +135,7 @@ fn nodes(slurm: &Slurm, partition: Option<&str>) -> Vec<Check> {
         .iter()
         .filter_map(|node| match &node.state {
             NodeState::Up => None,
-            NodeState::Drained(why) | NodeState::Down(why) => {
+            NodeState::Drained(why) | NodeState::Silent(why) | NodeState::Down(why) => {
                 Some(format!("{} ({why})", node.node))
             }
         })

@@ -266,7 +266,9 @@ mod tests {
 
     #[test]
     fn lists_of_gpus() {
-        let cases: [(&str, &[(&str, u32)]); 7] = [
+        let cases: [(&str, &[(&str, u32)]); 8] = [
+            // Of 23.02 and later.
+            ("gres/gpu:a100:2", &[("a100", 2)]),
             ("(null)", &[]),
             ("gpu", &[("", 1)]),
             ("gpu:4", &[("", 4)]),

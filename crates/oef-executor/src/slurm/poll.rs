@@ -3,7 +3,7 @@
 //! Jobs and nodes take turns. What follows from an answer is done
 //! here too: events of nodes, starts that nobody holds, orders to stop that were not heard.
 
-use super::cluster::{self, Told};
+use super::cluster::{self, NodeState, Told};
 use super::command::SlurmError;
 use super::parse::{self, JobState};
 use super::site::{Key, SlurmSite, fresh_mark};
@@ -28,8 +28,14 @@ const SIGNAL_AGAIN: Duration = Duration::from_secs(10);
 
 /// Asks until the executor is closed.
 pub(super) fn run(inner: &Arc<Inner>, site: &SlurmSite) {
-    let mut asker =
-        Asker { inner, site, is_listed: false, ours: BTreeMap::new(), suspects: BTreeMap::new() };
+    let mut asker = Asker {
+        inner,
+        site,
+        is_listed: false,
+        ours: BTreeMap::new(),
+        suspects: BTreeMap::new(),
+        unheld: BTreeSet::new(),
+    };
     let mut failures = 0u32;
     for count in 0u32.. {
         let is_for_nodes = !asker.is_listed || count.is_multiple_of(NODES_EVERY);
@@ -74,6 +80,8 @@ struct Asker<'a> {
     ours: BTreeMap<String, u32>,
     /// Nodes that seem to be used by others, and by how many GPUs: believed when it is seen twice.
     suspects: BTreeMap<String, u32>,
+    /// Slurm jobs of ours that nobody held at the question before.
+    unheld: BTreeSet<u64>,
 }
 
 impl Asker<'_> {
@@ -90,12 +98,11 @@ impl Asker<'_> {
     }
 
     /// Starts of ours that nobody knows: an older backup of the journal, or a submission that came late.
-    fn cancel_unheld(&self) {
+    fn cancel_unheld(&mut self) {
         let state = self.site.state();
-        if !state.is_resumed && state.taken.is_empty() {
+        if !state.is_resumed {
             return;
         }
-        let is_resumed = state.is_resumed;
         let live: Vec<(Key, u64)> = state
             .jobs
             .iter()
@@ -104,14 +111,14 @@ impl Asker<'_> {
             .map(|(key, row)| (key, row.id))
             .collect();
         drop(state);
-        let unheld: Vec<u64> = live
-            .into_iter()
-            .filter(|(key, _)| is_resumed && !self.inner.is_live(key.0))
-            .map(|(_, id)| id)
-            .collect();
-        if !unheld.is_empty() {
-            warn!(?unheld, "nobody holds these Slurm jobs: cancelled");
-            self.site.cancel(&[], &unheld);
+        let unheld = live.into_iter().filter(|(key, _)| !self.inner.is_live(key.0));
+        let unheld: BTreeSet<u64> = unheld.map(|(_, id)| id).collect();
+        // One that has just ended is still there for a moment.
+        let twice: Vec<u64> = unheld.intersection(&self.unheld).copied().collect();
+        self.unheld = unheld;
+        if !twice.is_empty() {
+            warn!(unheld = ?twice, "nobody holds these Slurm jobs: cancelled");
+            self.site.cancel(&[], &twice);
         }
     }
 
@@ -193,6 +200,10 @@ impl Asker<'_> {
         let mut suspects = BTreeMap::new();
         for node in nodes.values() {
             let known = state.told.get(&node.host);
+            if matches!(node.state, NodeState::Silent(_)) {
+                // What runs there runs on until Slurm gives the node up; nothing new is started meanwhile.
+                continue;
+            }
             let before = match known {
                 Some(Told::Usable { foreign, .. }) => foreign.clone(),
                 _ => Vec::new(),

@@ -202,6 +202,18 @@ impl SlurmSite {
         id.parse().map_err(|_| self.unreadable("sbatch", format!("`{}`", text.trim()), &text))
     }
 
+    /// Notes the GPUs of a start that was begun before the daemon was.
+    fn note_held(&self, run: &RunFolder) {
+        let key = (run.job(), run.generation());
+        if self.state().held.contains_key(&key) {
+            return;
+        }
+        if let Ok(Some(spec)) = read_json::<RunSpec>(&run.launch_file()) {
+            let devices = spec.devices.iter().map(Device::id).collect();
+            self.state().held.insert(key, devices);
+        }
+    }
+
     /// Waits for one of the few places of programs that submit.
     fn turn(&self, give_up: &dyn Fn() -> bool) -> Turn<'_> {
         let mut busy = self.submits.lock().unwrap_or_else(PoisonError::into_inner);
@@ -265,6 +277,10 @@ impl Site for SlurmSite {
             let node = nodes.values().find(|node| node.device_ids().contains(id));
             let Some(node) = node else { return Ok(Err("its GPUs are not here any more".into())) };
             match (&node.state, state.told.get(&node.host)) {
+                (NodeState::Silent(why), _) => {
+                    let why = format!("node {} is {why}", node.node);
+                    return Err(ExecutorError::NoNodes { why });
+                }
                 (NodeState::Drained(why) | NodeState::Down(why), _) => {
                     return Ok(Err(format!("node {} is {why}", node.node)));
                 }
@@ -359,6 +375,7 @@ impl Site for SlurmSite {
 
     fn fate(&self, run: &RunFolder, since: Instant, has_begun: bool) -> Fate {
         let key = (run.job(), run.generation());
+        self.note_held(run);
         let state = self.state();
         let Some(asked) = state.asked else { return Fate::Alive };
         let known = state.taken.get(&key).copied().unwrap_or(since);
