@@ -29,6 +29,7 @@ pub mod serve;
 pub mod store;
 pub mod up;
 pub mod view;
+pub mod watchful;
 pub mod world;
 
 pub use run_error::RunError;

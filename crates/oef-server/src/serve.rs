@@ -11,6 +11,7 @@ use crate::metrics::Exporter;
 use crate::run_error::RunError;
 use crate::secret;
 use crate::up::{self, Mode};
+use crate::watchful;
 use oef_api::types::{Access, GroupPut, JobState, Problem, TenantCreate};
 use oef_executor::Executor;
 use oef_executor::checkpoints::check_tools;
@@ -31,6 +32,9 @@ const EXIT_INTERRUPTED: i32 = 130;
 /// Runs a daemon until it is told to stop. `program` is the binary that knows `runner` and `demo-job`.
 pub fn run(config: Config, mode: Mode, program: PathBuf, talk: Talk) -> Result<(), RunError> {
     logging::start(&config.log);
+    watchful::begin();
+    // A job of the same user shall not read what the daemon holds.
+    oef_executor::close_to_others();
     let started = Started::new(&config, &mode, program, &talk)?;
     let runtime = Runtime::new().map_err(RunError::Runtime)?;
     runtime.block_on(serve(started, &config, &mode, &talk))
@@ -75,8 +79,8 @@ impl Started {
         let gpus = up::in_words(&devices);
         let is_new = !state_dir.join("oef.db").exists();
         let runner = vec![OsString::from(&program), OsString::from("runner")];
-        let local =
-            LocalConfig { dir: state_dir.clone(), runner, devices, mps_pipe_dir, checkpoints };
+        let (dir, isolation) = (state_dir.clone(), config.jobs.isolation());
+        let local = LocalConfig { dir, runner, devices, mps_pipe_dir, checkpoints, isolation };
         let executor = Arc::new(LocalExecutor::open(local)?);
         let exporter = Exporter::new();
         let secret = match access::left_behind(&up::own_access_file(&state_dir)) {
@@ -121,6 +125,7 @@ fn start(
             .collect(),
         log_limit_bytes: config.limits.log_bytes,
         solve_limit: config.scheduling.solve_limit.0.0,
+        budgets: config.budgets(),
     };
     Ok(Daemon::start(options)?)
 }
@@ -200,6 +205,7 @@ async fn create_first(daemon: &Daemon, config: &Config) -> Result<(), Problem> {
             weight: Some(tenant.weight),
             group: tenant.group.clone(),
             limits: tenant.limits(),
+            user: tenant.user.clone(),
         };
         daemon.create_tenant(&admin, create).await?;
     }

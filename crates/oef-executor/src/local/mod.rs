@@ -9,6 +9,8 @@
 
 mod check;
 mod clean;
+mod enforce;
+mod isolation;
 mod lanes;
 mod logs;
 mod open;
@@ -18,4 +20,6 @@ mod start;
 mod warm;
 mod watch;
 
+pub use isolation::Isolation;
+pub(crate) use isolation::SERVICE;
 pub use open::{LocalConfig, LocalExecutor};

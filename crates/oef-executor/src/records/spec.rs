@@ -3,6 +3,7 @@
 use crate::checkpoints::Fetch;
 use crate::device::Device;
 use crate::launch::{Probe, StopSignal};
+use crate::users::User;
 use crate::wire;
 use oef_sched::{Generation, JobId, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -56,4 +57,10 @@ pub(crate) struct RunSpec {
     pub(crate) warm: Vec<String>,
     #[serde(default)]
     pub(crate) probe: Option<Probe>,
+    /// As whom its workers run; none: as the runner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) user: Option<User>,
+    /// The control group of its workers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cgroup: Option<PathBuf>,
 }

@@ -5,6 +5,7 @@ use super::prepare::free_port;
 use super::stage::worker_command;
 use super::verdict::Exit;
 use super::{environment, stage};
+use crate::cgroup::Group;
 use crate::launch::StopSignal;
 use crate::processes::{self, Found, Role};
 use crate::records::{RunFolder, RunSpec};
@@ -28,6 +29,8 @@ pub(super) struct Gang {
     workers: Vec<Worker>,
     outputs: Outputs,
     folder: RunFolder,
+    /// All their processes are in it, where the system has such groups.
+    group: Option<Group>,
 }
 
 /// A worker is not reaped before all are gone: until then its number, which is also the number of the
@@ -43,7 +46,9 @@ impl Gang {
     /// Starts every worker, or none. What the system could not do is told as a sentence: it says nothing of
     /// the job.
     pub(super) fn start(launch: &RunSpec, run: &RunFolder) -> Result<Gang, String> {
-        let mut gang = Gang { workers: Vec::new(), outputs: Outputs::new(), folder: run.clone() };
+        let group = launch.cgroup.clone().map(Group::at);
+        let (outputs, folder) = (Outputs::new(), run.clone());
+        let mut gang = Gang { workers: Vec::new(), outputs, folder, group };
         let port = free_port().map_err(|error| format!("no port for its workers: {error}"))?;
         for rank in (0..).take(launch.devices.len()) {
             if let Err(error) = gang.start_worker(launch, rank, port) {
@@ -59,7 +64,7 @@ impl Gang {
         let mut command = worker_command(self.folder.path(), rank);
         environment::apply(&mut command, launch, &self.folder, rank, port);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.process_group(self.group().map_or(0, |group| group.as_raw_nonzero().get()));
+        command.process_group(self.leader().map_or(0, |group| group.as_raw_nonzero().get()));
         let mut child = command.spawn()?;
         let pid = Pid::from_child(&child);
         let followed = self.outputs.follow(&self.folder, rank, launch.log_limit_bytes, &mut child);
@@ -67,7 +72,8 @@ impl Gang {
         followed
     }
 
-    fn group(&self) -> Option<Pid> {
+    /// The number of their process group.
+    fn leader(&self) -> Option<Pid> {
         self.workers.first().map(|worker| worker.pid)
     }
 
@@ -109,13 +115,16 @@ impl Gang {
     /// Kills every process of the gang.
     pub(super) fn kill(&self) {
         self.send(Signal::KILL);
+        if let Some(group) = &self.group {
+            group.kill();
+        }
         for found in self.leftovers() {
             processes::kill_one(&found, self.folder.path());
         }
     }
 
     fn send(&self, signal: Signal) {
-        if let Some(group) = self.group() {
+        if let Some(group) = self.leader() {
             // They may all have ended just now.
             let _ = kill_process_group(group, signal);
         }
@@ -161,7 +170,8 @@ impl Gang {
             }
         }
         self.reap_orphans();
-        is_left || !self.leftovers().is_empty()
+        let is_occupied = self.group.as_ref().is_some_and(Group::is_occupied);
+        is_left || is_occupied || !self.leftovers().is_empty()
     }
 
     /// Whatever has this start in its environment, but for runners.

@@ -17,6 +17,7 @@ pub fn up(args: &UpArgs) -> Result<Exit, Failure> {
     config.state_dir.clone_from(&args.state);
     config.gpus.emulated.clone_from(&args.gpus);
     config.gpus.mps.clone_from(&args.mps);
+    config.trust_tenants = args.trust_tenants;
     config.scheduling.round = args.round.map(Length);
     config.scheduling.mechanism = args.mechanism;
     config.checkpoints.place = match args.checkpoints {
