@@ -96,6 +96,7 @@ async fn peer_caller(peer: Peer, app: &App) -> Caller {
             weight: None,
             group: None,
             limits: Limits::default(),
+            user: None,
         };
         if let Err(problem) = app.daemon().create_tenant(&Caller::admin(), create).await {
             tracing::warn!(

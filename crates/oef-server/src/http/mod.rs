@@ -6,6 +6,7 @@
 
 mod auth;
 mod cluster;
+mod connections;
 mod events;
 mod extract;
 mod failure;
@@ -23,6 +24,7 @@ mod rate;
 mod rounds;
 mod server;
 mod settings;
+mod streams;
 mod tenants;
 mod tokens;
 mod workloads;
@@ -39,6 +41,7 @@ use failure::Failure;
 use rate::Buckets;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use streams::Streams;
 use tokio::sync::{Semaphore, watch};
 
 /// What-if questions that are computed at once: each keeps a core busy, and the daemon needs one itself.
@@ -61,7 +64,7 @@ struct Inner {
     people: People,
     requests: Buckets,
     submissions: Buckets,
-    streams: Arc<Semaphore>,
+    streams: Streams,
     whatifs: Semaphore,
     /// Turns true when the server stops: streams end then.
     closing: watch::Sender<bool>,
@@ -80,7 +83,7 @@ impl App {
             people: People::new(config),
             requests: Buckets::new(limits.requests_per_second, limits.requests_burst),
             submissions: Buckets::new(limits.submissions_per_second, limits.submissions_burst),
-            streams: Arc::new(Semaphore::new(limits.event_streams)),
+            streams: Streams::new(limits.event_streams, limits.streams_per_token),
             whatifs: Semaphore::new(WHATIFS_AT_ONCE),
             closing: watch::Sender::new(false),
             limits,

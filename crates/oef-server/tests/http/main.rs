@@ -9,10 +9,12 @@ mod common;
 mod events;
 mod jobs;
 mod limits;
+mod luck;
 mod page;
 mod problems;
 mod starting;
 mod tls;
+mod trust;
 
 use std::ffi::OsString;
 use std::panic::catch_unwind;
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
         Some((first, rest)) if first == "runner" => oef_executor::runner::run(rest),
         Some((first, rest)) if first == "demo-job" => oef_executor::demo_job::run(rest),
         Some((first, rest)) if first == "serve" => starting::serve(rest),
+        Some((first, _)) if first == "panicking" => luck::panicking(),
         _ => run(&args),
     }
 }
@@ -44,6 +47,8 @@ fn run(args: &[OsString]) -> ExitCode {
         limits::TESTS,
         page::TESTS,
         tls::TESTS,
+        trust::TESTS,
+        luck::TESTS,
         starting::TESTS,
     ];
     let chosen = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));

@@ -84,6 +84,7 @@ fn seen(name: &str) -> Seen {
                 group: None,
                 limits: Limits::default(),
                 suspended: true,
+                user: None,
                 created: at,
                 queued: 1,
                 running: 1,
