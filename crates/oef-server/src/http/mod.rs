@@ -16,6 +16,8 @@ mod host;
 mod info;
 mod jobs;
 mod layers;
+mod live;
+mod login;
 mod openapi;
 mod page;
 mod queries;
@@ -53,7 +55,7 @@ struct Inner {
     daemon: Daemon,
     exporter: Exporter,
     limits: LimitSettings,
-    /// Whether `/metrics` and the page need no token.
+    /// Whether `/metrics` needs no token.
     is_open: bool,
     /// The host names that a request may give; none: any.
     hosts: Option<BTreeSet<String>>,
@@ -61,6 +63,12 @@ struct Inner {
     submissions: Buckets,
     streams: Arc<Semaphore>,
     whatifs: Semaphore,
+    /// Browsers that are logged in, and codes to get in with.
+    login: login::Login,
+    /// Answers that many pages ask for at the same time.
+    answers: live::Cache,
+    /// What jobs told of their progress.
+    samples: live::Samples,
     /// Turns true when the server stops: streams end then.
     closing: watch::Sender<bool>,
 }
@@ -79,6 +87,9 @@ impl App {
             submissions: Buckets::new(limits.submissions_per_second, limits.submissions_burst),
             streams: Arc::new(Semaphore::new(limits.event_streams)),
             whatifs: Semaphore::new(WHATIFS_AT_ONCE),
+            login: login::Login::new(config.listen.port(), config.has_tls()),
+            answers: live::Cache::default(),
+            samples: live::Samples::default(),
             closing: watch::Sender::new(false),
             limits,
         };
@@ -102,6 +113,7 @@ impl App {
             .nest(oef_api::PREFIX, api)
             .merge(health::routes())
             .merge(page::routes())
+            .merge(login::browser_routes())
             .fallback(failure::unknown_route)
             .method_not_allowed_fallback(failure::unknown_method);
         layers::around(all, self).with_state(self.clone())

@@ -9,6 +9,7 @@ mod common;
 mod events;
 mod jobs;
 mod limits;
+mod login;
 mod page;
 mod problems;
 mod starting;
@@ -42,6 +43,7 @@ fn run(args: &[OsString]) -> ExitCode {
         jobs::TESTS,
         events::TESTS,
         limits::TESTS,
+        login::TESTS,
         page::TESTS,
         tls::TESTS,
         starting::TESTS,
