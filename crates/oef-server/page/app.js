@@ -110,7 +110,11 @@ async function route() {
   const [pattern, name, section] = found ?? VIEWS[0];
   const params = (location.pathname.match(pattern) ?? []).slice(1).map(decodeURIComponent);
   for (const anchor of document.querySelectorAll(".nav a")) {
-    if (anchor.textContent === section) anchor.setAttribute("aria-current", "page");
+    if (anchor.textContent === section) {
+      anchor.setAttribute("aria-current", "page");
+      // On a phone the chosen one may be out of sight.
+      anchor.parentElement.scrollLeft = anchor.offsetLeft - anchor.parentElement.clientWidth / 2;
+    }
     else anchor.removeAttribute("aria-current");
   }
   document.getElementById("tip").hidden = true;

@@ -12,7 +12,7 @@ export function lines(options) {
   const height = options.height ?? (options.small ? 84 : 220);
   const svg = s("svg", { class: "lines", role: "img", height: String(height), "aria-label": options.label });
   const readout = h("div", { class: "readout", hidden: true });
-  const element = h("div", { class: "lines-wrap" }, svg, readout);
+  const element = h("div", { class: "lines-wrap" }, options.unit && h("p", { class: "lines-unit", text: options.unit }), svg, readout);
   let shown = null;
   let geometry = null;
 
@@ -60,7 +60,6 @@ export function lines(options) {
     return [
       ...ticks(low, high, Math.max(2, Math.floor(height / 55))).map((v) => s("g", {}, s("line", { class: "grid-line", x1: left, x2: width - 4, y1: y(v), y2: y(v) }), s("text", { class: "tick e", x: left - 6, y: y(v) + 4, text: number(v) }))),
       ...timeTicks(geometry.from, geometry.to, Math.max(2, Math.floor(width / 110))).filter((t) => x(t.at) > left + 12 && x(t.at) < width - 20).map((t) => s("text", { class: "tick m", x: x(t.at), y: height - 6, text: t.text })),
-      options.unit && s("text", { class: "tick e", x: width - 6, y: 14, text: options.unit }),
     ];
   }
 

@@ -73,7 +73,7 @@ function bars(c, timeline, place) {
       if (last <= first) continue;
       const y = place.y(first);
       const height = (last - first) * rowHeight - gap;
-      rounded(c, x1, y, width, height, Math.min(2.5, width / 2));
+      rounded(c, x1, y, width, height, width < 5 ? 0 : 2.5);
       if (rowHeight >= 11 && !dim) letters(c, bar, x1, y, width, height, rowHeight, colour);
     }
   }
@@ -81,6 +81,10 @@ function bars(c, timeline, place) {
 }
 
 function rounded(c, x, y, width, height, radius) {
+  if (radius === 0) {
+    c.fillRect(x, y, width, height);
+    return;
+  }
   c.beginPath();
   c.roundRect(x, y, width, height, radius);
   c.fill();
@@ -202,7 +206,7 @@ function labels(c, timeline, place) {
       if (height < 11 || y < last + 11) continue;
       last = y;
       c.fillStyle = node.up ? roleColour("muted") : roleColour("bad");
-      c.fillText(fitted(c, node.up ? node.name : `${node.name} down`, place.left - (narrow ? 6 : 26)), 0, y + Math.min(place.rowHeight, 15) / 2);
+      c.fillText(fitted(c, named(node, group), place.left - (narrow ? 6 : 26)), 0, y + Math.min(place.rowHeight, 15) / 2);
       if (place.rowHeight >= 11 && !narrow) {
         c.textAlign = "right";
         c.fillStyle = roleColour("axis");
@@ -211,6 +215,12 @@ function labels(c, timeline, place) {
       }
     }
   }
+}
+
+/** Names of nodes often begin with their type, which stands above. */
+function named(node, group) {
+  const rest = node.name.startsWith(group.type) ? node.name.slice(group.type.length).replace(/^[-_.]/, "") : "";
+  return (rest ? `node ${rest}` : node.name) + (node.up ? "" : " down");
 }
 
 function fitted(c, text, width) {

@@ -29,7 +29,7 @@ function codes(names) {
     const letter = [...name][0]?.toUpperCase() ?? "?";
     const digits = name.match(/(\d+)$/)?.[1];
     if (first.get(letter) === 1) result.set(name, letter);
-    else if (digits) result.set(name, digits.slice(-3));
+    else if (digits) result.set(name, letter + Number(digits.slice(-3)));
     else result.set(name, letter + ([...name].at(-1) ?? "").toLowerCase());
   }
   return result;
@@ -98,7 +98,7 @@ export function inkOn(colour) {
     const x = c / 255;
     return x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4;
   });
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.3 ? "#000000" : "#ffffff";
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000000" : "#ffffff";
 }
 
 const ROLES = {

@@ -50,8 +50,10 @@ export async function show(main, [id], { go }) {
   }
 
   function draw() {
-    set(head, h("h1", {}, `Job ${job.id} `, h("span", { class: "muted", text: job.name })), h("p", { class: "sub" }, statePill(job.state), " ", tenantChip(job.tenant), " ", h("span", { class: "tag", text: job.workload })),
+    // A button that is about to be pressed stays where it is.
+    if (head.dataset.state !== job.state) set(head, h("h1", {}, `Job ${job.id} `, h("span", { class: "muted", text: job.name })), h("p", { class: "sub" }, statePill(job.state), " ", tenantChip(job.tenant), " ", h("span", { class: "tag", text: job.workload })),
       h("div", { class: "right" }, buttons()));
+    head.dataset.state = job.state;
     const done = job.progress;
     set(figures, h("h2", { text: "Figures" }), stats(
       stat("workers", whole(job.workers), job.gpus.length ? `on ${[...new Set(job.gpus.map((g) => g.type))].join(" + ")}` : "none placed"),

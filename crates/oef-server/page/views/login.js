@@ -30,5 +30,11 @@ export async function show(main, enter) {
       h("p", {}, "On the machine of the daemon ", h("code", { text: "oef open" }), " opens this page logged in; with ", h("code", { text: "--print" }), " it prints the link."),
       h("p", {}, "Elsewhere ask an operator for a token: ", h("code", { text: "oef token create" }), ".")))));
   field.focus();
+  // Who opens a link where this form is shown already changes only what stands after the `#`.
+  addEventListener("hashchange", () => {
+    const other = location.hash.slice(1);
+    history.replaceState(null, "", "/login" + location.search);
+    if (other) attempt({ code: other });
+  });
   if (code) await attempt({ code });
 }

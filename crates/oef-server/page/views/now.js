@@ -61,7 +61,7 @@ function head(sub, place) {
     stat("jobs that wait", whole(o.queued)),
     stat("delivered now", figure(delivered), `of ${figure(promised)} promised`),
     stat("below 80 % of promised", whole(under), under === 1 ? "tenant" : "tenants", under ? "warning" : ""),
-    ...o.types.slice(0, 4).map((t) => stat(t.type, `${whole(t.capacity - t.idle)}/${whole(t.capacity)}`, t.price === null ? "" : `one more: +${figure(t.price)}`))),
+    ...(o.types.length > 3 ? [] : o.types).map((t) => stat(t.type, `${whole(t.capacity - t.idle)}/${whole(t.capacity)}`, t.price === null ? "" : `one more: +${figure(t.price)}`))),
     o.trouble && h("p", { class: "bad", text: o.trouble }));
 }
 

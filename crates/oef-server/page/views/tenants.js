@@ -18,7 +18,7 @@ export async function show(main) {
   let details = new Map();
   let matrix = { tenants: [], ratios: [], more: 0 };
   let text = "";
-  const list = table({ caption: "Tenants", columns: columns(() => details), sort: [2, -1], limit: 300, empty: empty("No tenants yet", "A tenant appears with its first job.", "oef tenant create vision --weight 2") });
+  const list = table({ caption: "Tenants", columns: columns(() => details), sort: [2, -1], limit: 100, empty: empty("No tenants yet", "A tenant appears with its first job.", "oef tenant create vision --weight 2") });
   list.element.classList.add("cards-on-phone");
   const search = h("input", { type: "search", placeholder: "Search tenants…", "aria-label": "Search tenants", on: { input: later(120, () => { text = search.value.toLowerCase(); draw(); }) } });
   const envy = withTable({
