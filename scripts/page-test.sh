@@ -6,6 +6,7 @@
 #   scripts/page-test.sh            about three minutes
 #   scripts/page-test.sh --quick    the small cluster alone
 #   scripts/page-test.sh --stories what people do, without the tour of all views
+#   scripts/page-test.sh --large    the large cluster alone
 #   scripts/page-test.sh --load     what 200 open pages cost the daemon, too
 #
 # OEF names another binary than the one in target/debug. On its first run it installs Chromium (on Debian) and, into

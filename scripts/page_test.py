@@ -18,14 +18,9 @@ def main():
     checks = Checks(Path(out))
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        with Demo(oef) as demo:
-            if "--stories" not in flags:
-                views.every_view(browser, demo, checks)
-            story.login(browser, demo, checks)
-            story.everyday(browser, demo, checks)
-            story.killed_and_back(browser, demo, checks)
-            if "--load" in flags:
-                cost.many_pages(demo, checks)
+        if "--large" not in flags:
+            with Demo(oef) as demo:
+                small(browser, demo, checks, flags)
         if "--quick" not in flags:
             with Large(large, gpus=240, tenants=50) as middle:
                 cost.whatif(browser, middle, checks)
@@ -34,6 +29,16 @@ def main():
                 cost.first_paint_and_update(browser, cluster, checks)
         browser.close()
     return checks.close(time.time() - began)
+
+
+def small(browser, demo, checks, flags):
+    if "--stories" not in flags:
+        views.every_view(browser, demo, checks)
+    story.login(browser, demo, checks)
+    story.everyday(browser, demo, checks)
+    story.killed_and_back(browser, demo, checks)
+    if "--load" in flags:
+        cost.many_pages(demo, checks)
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ def settled(page, view):
     until(page, "() => !document.querySelector('.bones')")
 
 
-def look(page, checks, name, picture=True):
+def look(page, checks, name, axe=True):
     """Nothing is wider than the screen, and axe finds nothing."""
     wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
     if wide > 0:
@@ -80,10 +80,11 @@ def look(page, checks, name, picture=True):
         checks.ok(f"{name}: nothing is wider than the screen", False, f"{wide} px: {culprit}")
     else:
         checks.ok(f"{name}: nothing is wider than the screen", True)
+    page.screenshot(path=str(checks.out / f"{name.replace(' ', '-').replace('/', '_')}.png"), full_page=False)
+    if not axe:
+        return
     if not page.evaluate("!!window.axe"):
         page.evaluate(AXE)
     found = page.evaluate("rules => axe.run(document, rules)", RULES)
     faults = [f"{v['id']} ({len(v['nodes'])}): {v['nodes'][0]['target']} {v['nodes'][0]['failureSummary'][:160]}" for v in found["violations"]]
     checks.ok(f"{name}: axe", not faults, " | ".join(faults))
-    if picture:
-        page.screenshot(path=str(checks.out / f"{name.replace(' ', '-').replace('/', '_')}.png"), full_page=False)

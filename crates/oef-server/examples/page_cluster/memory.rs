@@ -160,8 +160,15 @@ impl Executor for MemoryExecutor {
         Ok(known.next)
     }
 
-    fn logs(&self, job: JobId, _: LogQuery) -> Result<LogChunk, ExecutorError> {
-        Err(ExecutorError::NoOutput(job))
+    fn logs(&self, _: JobId, _: LogQuery) -> Result<LogChunk, ExecutorError> {
+        Ok(LogChunk {
+            generation: Generation(1),
+            text: String::new(),
+            next: 0,
+            is_end: false,
+            left_out_bytes: 0,
+            workers: 1,
+        })
     }
 }
 

@@ -15,6 +15,7 @@ export function lines(options) {
   const element = h("div", { class: "lines-wrap" }, options.unit && h("p", { class: "lines-unit", text: options.unit }), svg, readout);
   let shown = null;
   let geometry = null;
+  let width = 0;
 
   /** @param {{at: number[], series: {name: string, values: (number|null)[], class?: string, colour?: string, area?: boolean}[], level?: {value: number, name: string}, bands?: {from: number, to: number, text: string, class?: string}[], from?: number, to?: number}} next */
   function show(next) {
@@ -23,7 +24,6 @@ export function lines(options) {
   }
 
   function draw() {
-    const width = Math.round(element.clientWidth) || 0;
     if (!shown || width === 0) return;
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.setAttribute("width", String(width));
@@ -116,6 +116,12 @@ export function lines(options) {
     readout.hidden = true;
     svg.querySelector(".cursor")?.setAttribute("visibility", "hidden");
   });
-  new ResizeObserver(draw).observe(element);
+  // The width comes from the browser when it changes: asking for it would make it lay everything out, for each chart.
+  new ResizeObserver(([entry]) => {
+    const next = Math.round(entry.contentRect.width);
+    if (next === width) return;
+    width = next;
+    draw();
+  }).observe(element);
   return { element, show };
 }

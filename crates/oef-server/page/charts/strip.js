@@ -27,9 +27,9 @@ export function strip(options) {
   let chosen = -1;
   let hovered = -1;
   let shown = { first: 0, step: 5 };
+  let width = 0;
 
   function draw() {
-    const width = Math.floor(element.clientWidth);
     if (width < 20) return;
     const scale = Math.min(2, devicePixelRatio || 1);
     canvas.width = Math.round(width * scale);
@@ -101,7 +101,10 @@ export function strip(options) {
     event.preventDefault();
     choose(Math.max(0, Math.min(ticks.length - 1, next)));
   });
-  new ResizeObserver(draw).observe(element);
+  new ResizeObserver(([entry]) => {
+    width = Math.floor(entry.contentRect.width);
+    draw();
+  }).observe(element);
   document.addEventListener("themechange", draw);
 
   function idle() {

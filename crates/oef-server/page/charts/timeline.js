@@ -39,7 +39,11 @@ export class Timeline {
     this.focus = null;
     this.bright = null;
     this.paintMs = 0;
-    new ResizeObserver(() => this.draw()).observe(this.element);
+    this.width = 0;
+    new ResizeObserver(([entry]) => {
+      this.width = Math.floor(entry.contentRect.width);
+      this.draw();
+    }).observe(this.element);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
     document.addEventListener("themechange", () => this.draw());
     listen(this);
@@ -156,7 +160,7 @@ export class Timeline {
   }
 
   drawNow() {
-    const width = Math.floor(this.element.clientWidth);
+    const { width } = this;
     if (width < 50) return;
     const began = performance.now();
     const layout = this.layout(width);

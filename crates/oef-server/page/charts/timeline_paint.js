@@ -100,48 +100,61 @@ function letters(c, bar, x, y, width, height, rowHeight, colour) {
   c.fillStyle = colour;
 }
 
-/** One pixel row stands for several GPUs: it shows the first of them. */
+/** One pixel row stands for several GPUs: it shows the first of them. Every run is looked at once. */
 function pixels(c, timeline, place, scale) {
   const { seen } = place;
   const left = Math.round(place.left * scale);
   const width = Math.max(1, Math.round((place.right - place.left) * scale));
-  const perRow = place.rowHeight * scale;
+  const height = Math.max(1, Math.round(place.bottom * scale));
+  const image = c.createImageData(width, height);
+  const data = new Uint32Array(image.data.buffer);
+  const { first, tall } = pixelRows(timeline, place, scale, data, width);
   const end = timeline.time.to;
+  const perMs = width / (seen.to - seen.from);
   const paints = new Map();
-  const paintOf = (tenant) => {
-    let value = paints.get(tenant);
+  for (const bar of timeline.bars.values()) {
+    const to = bar.to ?? end;
+    if (to < seen.from || bar.from > seen.to) continue;
+    const x1 = Math.max(0, Math.floor((bar.from - seen.from) * perMs));
+    const x2 = Math.min(width, Math.max(x1 + 1, Math.ceil((to - seen.from) * perMs)));
+    let value = paints.get(bar.tenant);
     if (value === undefined) {
-      const [r, g, b] = rgb(tenant ? colourOf(tenant) : roleColour("rest"));
-      const alpha = timeline.bright && timeline.bright !== tenant ? 40 : 255;
-      value = (alpha << 24) | (b << 16) | (g << 8) | r;
-      paints.set(tenant, value);
+      value = packed(bar.tenant ? colourOf(bar.tenant) : roleColour("rest"), timeline.bright && timeline.bright !== bar.tenant ? 40 : 255);
+      paints.set(bar.tenant, value);
     }
-    return value;
-  };
-  for (const [group, at] of place.tops) {
-    const height = Math.max(1, Math.round((at.last - at.first) * perRow));
-    const image = c.createImageData(width, height);
-    const data = new Uint32Array(image.data.buffer);
-    const [r, g, b] = rgb(roleColour("idle"));
-    data.fill((255 << 24) | (b << 16) | (g << 8) | r);
-    const columns = (t) => ((t - seen.from) / (seen.to - seen.from)) * width;
-    for (const bar of timeline.bars.values()) {
-      const to = bar.to ?? end;
-      if (to < seen.from || bar.from > seen.to) continue;
-      const x1 = Math.max(0, Math.floor(columns(bar.from)));
-      const x2 = Math.min(width, Math.max(x1 + 1, Math.ceil(columns(to))));
-      const value = paintOf(bar.tenant);
-      for (let i = 0; i < bar.rows.length; i += 2) {
-        const first = Math.max(bar.rows[i], at.first, group.from);
-        const last = Math.min(bar.rows[i] + bar.rows[i + 1], at.last, group.to);
-        if (last <= first) continue;
-        const y1 = Math.ceil((first - at.first) * perRow - 0.5);
-        const y2 = Math.min(height, Math.max(Math.ceil((last - at.first) * perRow - 0.5), perRow >= 1 ? y1 + 1 : y1));
-        for (let y = Math.max(0, y1); y < y2; y++) data.fill(value, y * width + x1, y * width + x2);
+    for (let i = 0; i < bar.rows.length; i += 2) {
+      for (let row = bar.rows[i]; row < bar.rows[i] + bar.rows[i + 1]; row++) {
+        const y = first[row];
+        for (let k = 0; k < tall[row]; k++) data.fill(value, (y + k) * width + x1, (y + k) * width + x2);
       }
     }
-    c.putImageData(image, left, Math.round(at.y * scale));
   }
+  c.putImageData(image, left, 0);
+}
+
+/** The first pixel row of every GPU and how many it has (none: another stands for it), on a ground of idle grey. */
+function pixelRows(timeline, place, scale, data, width) {
+  const first = new Int32Array(timeline.rows.length);
+  const tall = new Uint8Array(timeline.rows.length);
+  const idle = packed(roleColour("idle"), 255);
+  for (const [, at] of place.tops) {
+    const top = Math.round(at.y * scale);
+    const bottom = Math.round((at.y + (at.last - at.first) * place.rowHeight) * scale);
+    data.fill(idle, top * width, Math.min(data.length, bottom * width));
+    let next = top;
+    for (let row = at.first; row < at.last; row++) {
+      const to = Math.min(bottom, Math.round((at.y + (row + 1 - at.first) * place.rowHeight) * scale));
+      first[row] = next;
+      tall[row] = Math.max(0, to - next);
+      next = Math.max(next, to);
+    }
+  }
+  return { first, tall };
+}
+
+function packed(colour, alpha) {
+  const [r, g, b] = rgb(colour);
+  return (alpha << 24) | (b << 16) | (g << 8) | r;
 }
 
 function axis(c, timeline, place) {

@@ -216,7 +216,6 @@ function promises() {
     });
     for (const name of charts.keys()) if (!wanted.includes(name)) charts.delete(name);
     if (place.children.length !== parts.length || parts.some((part, i) => place.children[i] !== part)) set(place, parts);
-    series.tenants.forEach((t) => charts.get(t.tenant).show(series, t));
     setText(more, series.more ? `${count(series.more, "other tenant")} lack less.` : "");
     shown.refresh();
   }
