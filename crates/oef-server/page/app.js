@@ -55,11 +55,14 @@ function next() {
 }
 
 async function enter() {
-  whenLoggedOut(() => {
+  const ended = () => {
     if (!state.who.logged_in) return;
     state.who = { logged_in: false, version: state.who.version };
+    document.getElementById("banner").replaceChildren();
     login();
-  });
+  };
+  whenLoggedOut(ended);
+  live.ended = ended;
   await look();
   drawTop();
   live.start(state.overview.last_event);

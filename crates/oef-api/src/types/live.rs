@@ -170,6 +170,8 @@ pub struct RoundTick {
     pub began_ms: u64,
     /// How shares were computed.
     pub mechanism: String,
+    /// What the mechanism promises on every problem.
+    pub promises: Vec<String>,
     /// What the mechanism promises and this round's shares do not have; none: there was nothing to share.
     pub broken: Option<Vec<String>>,
     /// What holds beside that or not: all properties that hold.

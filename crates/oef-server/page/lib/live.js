@@ -1,6 +1,7 @@
 // Events as they happen. While the page is hidden nothing is asked; a line that breaks is taken up again where it
 // broke off.
 
+import { api } from "./api.js";
 import { h, set, setText } from "./dom.js";
 import { relative, shortTime } from "./format.js";
 
@@ -55,6 +56,8 @@ class Live {
       source.close();
       this.source = null;
       this.become("lost");
+      // A stream does not say why it was refused: the session may have ended.
+      api.session().then((who) => !who.logged_in && this.ended?.()).catch(() => {});
       clearTimeout(this.again);
       this.again = setTimeout(() => this.open(), this.retry);
       this.retry = Math.min(this.retry * 1.6, 10_000);

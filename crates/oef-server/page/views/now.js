@@ -96,7 +96,7 @@ function roundStrip() {
       if (chosen !== tick.round) return;
       set(place, h("div", { class: "witness-box" },
         h("h3", {}, `Round ${tick.round} `, h("span", { class: "muted", text: `at ${shortTime(tick.began_ms)} · ${tick.mechanism} · ${tick.running} ran, ${tick.queued} waited · shares in ${span(round.shares_age.solve_s)}${round.shares_age.kept ? ", kept from before" : ""}` })),
-        certificate(round.audit, tick.mechanism), h("p", { class: "small" }, h("a", { href: `/rounds?round=${tick.round}` }, "The whole round"))));
+        certificate(round.audit, tick.promises, tick.mechanism), h("p", { class: "small" }, h("a", { href: `/rounds?round=${tick.round}` }, "The whole round"))));
     } catch (error) {
       set(place, trouble(error));
     }

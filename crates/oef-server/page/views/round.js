@@ -13,38 +13,32 @@ const PROPERTIES = [
   ["pareto_efficient", "Pareto efficient", "nobody could gain without somebody losing"],
 ];
 
-const PROMISES = {
-  nash: ["sharing_incentive", "envy_free", "pareto_efficient"], cooperative: ["sharing_incentive", "envy_free"],
-  incentive: ["sharing_incentive", "pareto_efficient"], noncooperative: ["pareto_efficient"], efficiency: ["pareto_efficient"],
-  "max-min": ["sharing_incentive"], "gandiva-fair": ["sharing_incentive"], gavel: [],
-};
-
 /** A certificate: each property, whether it holds, whether that was promised, and the witness where it does not. */
-export function certificate(audit, mechanism) {
+export function certificate(audit, promises, mechanism) {
   if (!audit) return h("p", { class: "muted", text: "There was nothing to share, so that there is nothing to certify." });
-  const promised = new Set(["capacity", ...(PROMISES[mechanism] ?? [])]);
+  const promised = new Set(promises);
   return h("ul", { class: "cert" }, PROPERTIES.map(([key, name, meaning]) => {
     const property = audit[key];
-    const kind = property.holds ? "yes" : promised.has(key) ? "no" : "free";
+    const kind = property.holds ? "yes" : promised.has(name) ? "no" : "free";
     return h("li", { class: kind },
-      h("span", { class: "sign", "aria-hidden": "true", text: property.holds ? "✓" : promised.has(key) ? "✕" : "·" }),
+      h("span", { class: "sign", "aria-hidden": "true", text: property.holds ? "✓" : promised.has(name) ? "✕" : "·" }),
       h("span", {}, h("b", { text: name }), ` ${property.holds ? "holds" : "does not hold"}: ${meaning}`,
-        measured(key, property), !property.holds && !promised.has(key) && h("span", { class: "muted", text: ` (${mechanism} does not promise it)` })),
+        measured(key, property), !property.holds && !promised.has(name) && h("span", { class: "muted", text: ` (${mechanism} does not promise it)` })),
       property.witness && h("span", { class: "witness", text: property.witness }));
   }));
 }
 
 /** Two certificates side by side. */
 export function compared(answer) {
-  const cell = (property, key, mechanism) => {
-    const promised = key === "capacity" || (PROMISES[mechanism] ?? []).includes(key);
+  const cell = (property, key, name, promises) => {
+    const promised = promises.includes(name);
     const tone = property.holds ? "good" : promised ? "bad" : "muted";
     return h("td", {}, h("span", { class: `sign ${tone}`, text: property.holds ? "✓ holds" : promised ? "✕ broken" : "· not promised" }),
       h("div", { class: "muted small" }, short(key, property)), property.witness && !property.holds && h("div", { class: "muted small", text: property.witness }));
   };
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Certificates" }, h("table", { class: "compare" }, h("caption", { class: "sr", text: "Certificates before and after" }),
     h("thead", {}, h("tr", {}, h("th", { scope: "col", text: "property" }), h("th", { scope: "col", text: `now: ${answer.mechanism_before}` }), h("th", { scope: "col", text: `then: ${answer.mechanism_after}` }))),
-    h("tbody", {}, PROPERTIES.map(([key, name, meaning]) => h("tr", {}, h("th", { scope: "row", title: meaning }, name), cell(answer.audit_before[key], key, answer.mechanism_before), cell(answer.audit_after[key], key, answer.mechanism_after))))));
+    h("tbody", {}, PROPERTIES.map(([key, name, meaning]) => h("tr", {}, h("th", { scope: "row", title: meaning }, name), cell(answer.audit_before[key], key, name, answer.promises_before), cell(answer.audit_after[key], key, name, answer.promises_after))))));
 }
 
 function short(key, property) {

@@ -77,7 +77,7 @@ export async function show(main, _params, { go }) {
       stat("jobs", whole(tick.running), `ran, ${whole(tick.queued)} waited`),
       stat("promised in total", figure(round.total), `plan in ${span(round.plan_s)}`)),
       round.shares_age.trouble && h("p", { class: "bad", text: round.shares_age.trouble }));
-    set(cert, certificate(round.audit, tick.mechanism));
+    set(cert, certificate(round.audit, tick.promises, tick.mechanism));
     set(moved, moves(round, last));
     set(shares, shareTable(round));
     where.clear();

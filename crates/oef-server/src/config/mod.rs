@@ -36,7 +36,7 @@ pub struct Config {
     pub insecure: bool,
     /// The state folder; by default one of the user's own.
     pub state_dir: Option<PathBuf>,
-    /// Whether `/metrics` and the page need no token although others can reach them.
+    /// Whether `/metrics` needs no token although others can reach it.
     pub public_metrics: bool,
     /// Names by which a browser or client may call this machine, beside its address.
     pub hosts: Vec<String>,

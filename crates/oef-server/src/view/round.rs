@@ -270,12 +270,14 @@ pub fn recent_rounds(archive: &Archive, asked: &RecentQuery) -> Result<RecentRou
         serde_json::Deserializer::from_str(rest).into_iter::<RoundSummary>().next()?.ok()
     };
     let ticks = stored.iter().rev().filter_map(summary).map(|summary| {
-        let promised = summary.mechanism.parse().map(promises).unwrap_or_default();
-        let broken = promised.into_iter().filter(|name| !summary.holds.contains(name)).collect();
+        let promises: Vec<String> = summary.mechanism.parse().map(promises).unwrap_or_default();
+        let is_broken = |name: &&String| !summary.holds.contains(*name);
+        let broken: Vec<String> = promises.iter().filter(is_broken).cloned().collect();
         RoundTick {
             round: summary.round,
             began_ms: u64::try_from(summary.began.as_millisecond()).unwrap_or(0),
             mechanism: summary.mechanism,
+            promises,
             // Shares that were not audited were none.
             broken: (!summary.holds.is_empty()).then_some(broken),
             holds: summary.holds,
