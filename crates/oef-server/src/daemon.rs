@@ -2,11 +2,13 @@
 
 mod commands;
 mod gauges;
+mod live;
 mod metrics;
 mod reads;
 mod subscription;
 
 pub use gauges::{Gauges, GpuGauges, TenantGauges};
+pub(crate) use live::Sample;
 pub use metrics::{Measure, Metrics, NoMetrics};
 pub use reads::Page;
 pub use subscription::{Delivery, Subscription};

@@ -162,6 +162,8 @@ async fn serve(
         create_first(daemon, config).await.map_err(RunError::First)?;
     }
     let app = App::new(daemon.clone(), exporter.clone(), config);
+    app.keep_sessions_in(state_dir.join("sessions.json"));
+    let link = app.owner_link();
     let listener = listener.try_clone().map_err(RunError::Runtime)?;
     let serving = Serving::begin(app.clone(), listener, tls.clone()).map_err(RunError::Runtime)?;
     let socket = open_socket(&app, config, talk)?;
@@ -171,7 +173,7 @@ async fn serve(
     let files = up::access_paths(state_dir);
     let files = AccessFiles::write(&access, files)
         .map_err(|(path, why)| RunError::AccessFile { path, why })?;
-    talk(&up::welcome(&server, &started.gpus, state_dir, files.first(), mode));
+    talk(&up::welcome(&server, &started.gpus, state_dir, files.first(), mode, link.as_deref()));
     let demo =
         mode.is_demo().then(|| tokio::spawn(demo::run(daemon.clone(), started.program.clone())));
     signals.next().await;

@@ -33,8 +33,7 @@ pub(super) fn apply(
             command.env_clear();
         }
         Some(_) => {
-            let ours =
-                |name: &OsString| name.as_encoded_bytes().starts_with(OURS.as_bytes());
+            let ours = |name: &OsString| name.as_encoded_bytes().starts_with(OURS.as_bytes());
             for (name, _) in std::env::vars_os().filter(|(name, _)| ours(name)) {
                 command.env_remove(name);
             }

@@ -41,7 +41,7 @@ pub struct Config {
     pub insecure: bool,
     /// The state folder; by default one of the user's own.
     pub state_dir: Option<PathBuf>,
-    /// Whether `/metrics` and the page need no token although others can reach them.
+    /// Whether `/metrics` needs no token although others can reach it.
     pub public_metrics: bool,
     /// Whether tenants whose jobs run as the daemon's own user may have tokens.
     pub trust_tenants: bool,

@@ -1,7 +1,7 @@
 //! What happens, as it happens: server-sent events that can be taken up again where they broke off.
 
 use super::App;
-use super::auth::{Asks, secret};
+use super::auth::{Asks, caller};
 use super::extract::Params;
 use super::failure::Failure;
 use super::queries::EventsQuery;
@@ -9,7 +9,7 @@ use super::streams::{Full, Permit};
 use crate::daemon::{Delivery, Subscription};
 use crate::problem::{Kind, More};
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, Method};
 use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use std::convert::Infallible;
 use std::time::Duration;
@@ -51,7 +51,7 @@ async fn stream(
     let permit = app.inner.streams.open(caller.token).map_err(full)?;
     let subscription = app.daemon().subscribe(&caller, after)?;
     let (frames, stream) = mpsc::channel(WAITING_MAX);
-    tokio::spawn(forward(app, secret(&headers)?, subscription, frames, permit));
+    tokio::spawn(forward(app, headers, subscription, frames, permit));
     let beat = KeepAlive::new().interval(HEARTBEAT).text("still here");
     Ok(Sse::new(ReceiverStream::new(stream)).keep_alive(beat))
 }
@@ -87,7 +87,7 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
 /// Carries events to one client until it goes, its token is void, or the daemon stops.
 async fn forward(
     app: App,
-    secret: String,
+    headers: HeaderMap,
     mut events: Subscription,
     frames: mpsc::Sender<Result<Frame, Infallible>>,
     permit: Permit,
@@ -107,7 +107,7 @@ async fn forward(
                 Some(delivery) => next = frame(delivery),
                 None => break,
             },
-            _ = look.tick() => if app.daemon().authenticate(&secret).is_none() { break },
+            _ = look.tick() => if caller(&Method::GET, &headers, &app).is_err() { break },
             _ = closing.wait_for(|closing| *closing) => break,
             () = frames.closed() => break,
         }

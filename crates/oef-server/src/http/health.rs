@@ -33,7 +33,7 @@ async fn readyz(State(app): State<App>) -> Result<&'static str, Failure> {
     Err(Failure(problem.hint("try again in a moment; `oef journal check` says how the journal is")))
 }
 
-async fn metrics(State(app): State<App>, Looks(_): Looks) -> Result<Response, Failure> {
+async fn metrics(State(app): State<App>, _: Looks) -> Result<Response, Failure> {
     let exporter = app.inner.exporter.clone();
     let text = app.aside(move |daemon| Ok(exporter.render(&daemon.gauges()))).await?;
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response())

@@ -17,6 +17,8 @@ mod host;
 mod info;
 mod jobs;
 mod layers;
+mod live;
+mod login;
 mod openapi;
 mod page;
 mod queries;
@@ -57,7 +59,7 @@ struct Inner {
     daemon: Daemon,
     exporter: Exporter,
     limits: LimitSettings,
-    /// Whether `/metrics` and the page need no token.
+    /// Whether `/metrics` needs no token.
     is_open: bool,
     /// The host names that a request may give; none: any.
     hosts: Option<BTreeSet<String>>,
@@ -66,6 +68,12 @@ struct Inner {
     submissions: Buckets,
     streams: Streams,
     whatifs: Semaphore,
+    /// Browsers that are logged in, and codes to get in with.
+    login: login::Login,
+    /// Answers that many pages ask for at the same time.
+    answers: live::Cache,
+    /// What jobs told of their progress.
+    samples: live::Samples,
     /// Turns true when the server stops: streams end then.
     closing: watch::Sender<bool>,
 }
@@ -85,6 +93,9 @@ impl App {
             submissions: Buckets::new(limits.submissions_per_second, limits.submissions_burst),
             streams: Streams::new(limits.event_streams, limits.streams_per_token),
             whatifs: Semaphore::new(WHATIFS_AT_ONCE),
+            login: login::Login::new(config.listen.port(), config.has_tls()),
+            answers: live::Cache::default(),
+            samples: live::Samples::default(),
             closing: watch::Sender::new(false),
             limits,
         };
@@ -108,6 +119,7 @@ impl App {
             .nest(oef_api::PREFIX, api)
             .merge(health::routes())
             .merge(page::routes())
+            .merge(login::browser_routes())
             .fallback(failure::unknown_route)
             .method_not_allowed_fallback(failure::unknown_method);
         layers::around(all, self).with_state(self.clone())

@@ -84,7 +84,8 @@ impl Serving {
     ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let handle = Handle::new();
-        let service = app.router().into_make_service();
+        let service = app.router().into_make_service_with_connect_info::<SocketAddr>();
+        app.look_at_jobs();
         let room = room(app.inner.limits.connections);
         let server = axum_server::from_tcp(listener)?.handle(handle.clone()).http1_only();
         let task = match tls {

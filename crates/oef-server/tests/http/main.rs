@@ -9,6 +9,7 @@ mod common;
 mod events;
 mod jobs;
 mod limits;
+mod login;
 mod luck;
 mod page;
 mod problems;
@@ -45,6 +46,7 @@ fn run(args: &[OsString]) -> ExitCode {
         jobs::TESTS,
         events::TESTS,
         limits::TESTS,
+        login::TESTS,
         page::TESTS,
         tls::TESTS,
         trust::TESTS,
