@@ -103,7 +103,7 @@ const HELD_TURNS: f64 = 2.0;
 
 /// Turns after which a waiting job of the same workload has its own. Whose job runs is the tenant's own affair, so that
 /// restarts for it are worth less.
-const OWN_TURNS: u64 = 16;
+const OWN_TURNS: u64 = 8;
 
 /// How shares become grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

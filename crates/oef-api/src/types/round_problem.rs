@@ -51,4 +51,7 @@ pub struct ProblemWorkload {
     pub demand: Option<f64>,
     /// Throughput by type; a type that is missing: none of its jobs could use it.
     pub throughput: BTreeMap<String, f64>,
+    /// Of gangs: the throughput of a single worker by type, which says what counts as 1.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub single: BTreeMap<String, f64>,
 }

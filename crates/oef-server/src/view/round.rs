@@ -128,6 +128,7 @@ fn written(problem: &Problem) -> RoundProblem {
         weight: w.weight,
         demand: w.demand,
         throughput: w.throughput.into_iter().filter(|(_, on)| *on > 0.0).collect(),
+        single: w.single.into_iter().filter(|(_, on)| *on > 0.0).collect(),
     };
     let tenant = |t: TenantSpec| ProblemTenant {
         name: t.name,
