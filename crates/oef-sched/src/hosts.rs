@@ -41,7 +41,7 @@ impl Hosts {
     }
 
     /// The free GPUs of each, the most first.
-    pub fn from_the_emptiest(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn emptiest_first(&self) -> impl Iterator<Item = u32> + '_ {
         let filed = self.by_free.iter().enumerate().rev();
         filed.flat_map(|(free, nodes)| nodes.iter().map(move |_| free as u32))
     }

@@ -322,7 +322,7 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
     /// On how many hosts a gang would stand now.
     fn emptiest_hosts(&self, gpu: usize, workers: u32) -> u32 {
         let mut left = workers;
-        let free = self.floor.hosts(gpu).from_the_emptiest();
+        let free = self.floor.hosts(gpu).emptiest_first();
         let taken = free.take_while(|&free| {
             let more = left > 0;
             left = left.saturating_sub(free);

@@ -56,6 +56,8 @@ pub(crate) struct Selection<'a> {
     pub(super) free: Vec<u32>,
     /// GPUs that each tenant may still be given.
     pub(super) room: Vec<u32>,
+    /// By tenant: whether it has, or was given, anything.
+    has_some: Vec<bool>,
     /// The owed gangs that wait behind jobs that stay, by type.
     reserved: Vec<BTreeSet<Slot>>,
     pub picks: Vec<Pick>,
@@ -123,6 +125,9 @@ impl<'a> Selection<'a> {
             queues: Queues::new(state),
             free: free.to_vec(),
             room: room(state, reach),
+            has_some: (0..state.tenants().len())
+                .map(|t| state.owned_by(TenantKey(t)) > 0)
+                .collect(),
             reserved: vec![BTreeSet::new(); free.len()],
             picks: Vec::new(),
         };
@@ -286,10 +291,20 @@ impl<'a> Selection<'a> {
             Candidate::Stay(held) => {
                 (held.workers, self.state.settings().stickiness_of(held.workers))
             }
-            Candidate::Start(slot) => (self.state.at(slot).spec.workers, 0.0),
+            Candidate::Start(slot) => self.weigh_start(slot),
             Candidate::Move(held) => (held.workers, 0.0),
         };
         (f64::from(workers.max(1)), bonus)
+    }
+
+    /// A tenant without any GPU is not kept from its first by how strongly others hold theirs: turns spread restarts
+    /// over those who have something.
+    fn weigh_start(&self, slot: Slot) -> (u32, f64) {
+        let spec = &self.state.at(slot).spec;
+        let settings = self.state.settings();
+        let first = !self.has_some[spec.tenant.0];
+        let bonus = if first { settings.stickiness_of(1) - settings.stickiness } else { 0.0 };
+        (spec.workers, bonus)
     }
 
     fn candidate(&self, queue: usize, gpu: usize) -> Option<Candidate> {
@@ -422,6 +437,7 @@ impl<'a> Selection<'a> {
         let mut borrowed = self.is_kept_for_a_gang(spec.tenant, spec.workers);
         let room = &mut self.room[spec.tenant.0];
         *room = room.saturating_sub(spec.workers);
+        self.has_some[spec.tenant.0] = true;
         // What it waited for is no longer kept for it.
         self.reserved.iter_mut().for_each(|gangs| {
             gangs.remove(&slot);
