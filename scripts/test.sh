@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The one test command: style, lints, all tests (a minute of them kills a daemon again and again), the shipped
-# examples, the REST interface against its document, the Python package, the example of examples/h200 without a GPU,
+# examples, the REST interface against its document, the page in a browser, the Python package, the example of examples/h200 without a GPU,
 # and the prototype's own test.
 #
 #   scripts/test.sh              everything
@@ -130,6 +130,8 @@ echo "the demonstration of the simulator"
 if $with_python; then
     step "the REST interface against its document"
     scripts/api-test.sh
+    step "the page in a browser"
+    scripts/page-test.sh 2>&1 | tee -a "$log"
     step "the Python package"
     scripts/python-test.sh 2>&1 | tee -a "$log"
 

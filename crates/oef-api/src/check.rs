@@ -38,10 +38,22 @@ pub fn name(what: &str, field: &str, name: &str) -> Result<(), BadValue> {
     if name.trim() != name || name == "." || name == ".." {
         return bad(format!("{what} `{name}` begins or ends with a space, or is a path"));
     }
-    if let Some(odd) = name.chars().find(|c| c.is_control() || *c == '/') {
+    if let Some(odd) = name.chars().find(|c| is_unseen(*c) || *c == '/') {
         return bad(format!("{what} contains {odd:?}, which is not allowed in a name"));
     }
     Ok(())
+}
+
+/// Whether a character moves the cursor, changes the direction of what stands after it, or is not seen at all: two
+/// names that look alike would be two names.
+pub fn is_unseen(c: char) -> bool {
+    let is_invisible = matches!(c,
+        '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}');
+    c.is_control() || is_invisible
 }
 
 /// A text that is shown in one line.
@@ -49,7 +61,7 @@ pub fn line(what: &str, field: &str, text: &str, max: usize) -> Result<(), BadVa
     if text.chars().count() > max {
         return Err(BadValue::new(field, format!("{what} has more than {max} characters")));
     }
-    match text.chars().find(|c| c.is_control()) {
+    match text.chars().find(|c| is_unseen(*c)) {
         Some(odd) => {
             let why = format!("{what} contains {odd:?}, which is not allowed there");
             Err(BadValue::new(field, why))
@@ -82,6 +94,14 @@ pub fn seconds(what: &str, field: &str, seconds: Option<f64>, zero: bool) -> Res
     }
 }
 
+/// The one variable of OEF's that is for jobs to set: which GPUs a worker sees.
+const VISIBLE_GPUS: &str = "OEF_VISIBLE_GPUS";
+
+/// Whether a variable is only for OEF to set: with it a job would pass for another.
+fn is_reserved(name: &str) -> bool {
+    name.starts_with("OEF_") && name != VISIBLE_GPUS
+}
+
 impl JobSubmit {
     /// What must be right about a job wherever it would run, also about one that is only asked about.
     pub fn check(&self) -> Result<(), BadValue> {
@@ -102,6 +122,10 @@ impl JobSubmit {
         line("the name of a job", "name", own, JOB_NAME_MAX)?;
         if self.env.len() > VARIABLES_MAX {
             let why = format!("there are more than {VARIABLES_MAX} variables");
+            return Err(BadValue::new("env", why));
+        }
+        if let Some(ours) = self.env.keys().find(|name| is_reserved(name)) {
+            let why = format!("the variable `{ours}` is set by OEF and cannot be given");
             return Err(BadValue::new("env", why));
         }
         for (name, value) in &self.env {

@@ -26,7 +26,7 @@ impl Up {
     }
 
     fn spawn(home: &Dir) -> Child {
-        up::spawn(home, up::up(home, "slow=2,fast=2", &[]))
+        up::spawn(home, up::up(home, "slow=2,fast=2", &["--trust-tenants"]))
     }
 
     fn oef(&self, args: &[&str]) -> Ran {

@@ -34,6 +34,14 @@ pub trait Executor: Send + Sync {
     /// A part of what a job wrote. May wait for files.
     fn logs(&self, job: JobId, query: LogQuery) -> Result<LogChunk, ExecutorError>;
 
+    /// How long ago it last looked at everything that it looks after; none: it does not say.
+    fn last_pass(&self) -> Option<Duration> {
+        None
+    }
+
+    /// A tenant was removed: what is kept running for it, besides its jobs, ends.
+    fn tenant_removed(&self, _tenant: &str) {}
+
     /// The daemon was told to stop and will not ask for anything any more. Jobs go on; what only helps to
     /// start others ends.
     fn close(&self) {}

@@ -5,6 +5,7 @@
 //! generation of its lease, and an older one than was ever seen for a job is refused.
 #![forbid(unsafe_code)]
 
+mod cgroup;
 pub mod checkpoints;
 mod clock;
 pub mod demo_job;
@@ -15,6 +16,7 @@ mod event;
 mod event_log;
 mod executor;
 mod exhaustion;
+mod family;
 pub mod gpus;
 mod launch;
 pub mod local;
@@ -22,6 +24,7 @@ mod log_file;
 mod logs;
 mod measured;
 mod order;
+mod process_setup;
 mod processes;
 mod records;
 pub mod runner;
@@ -29,9 +32,12 @@ pub mod sim;
 pub mod slurm;
 #[cfg(test)]
 mod testing;
+mod untrusted;
+mod users;
 mod warm;
 mod wire;
 
+pub use cgroup::JobLimits;
 pub use device::{Device, DeviceId, DeviceKind};
 pub use ending::{Ending, FailReason, signal_name};
 pub use error::{ExecutorError, sentence};
@@ -41,4 +47,6 @@ pub use launch::{CheckpointLocation, Checkpoints, Launch, Probe, Program, RunAs,
 pub use logs::{LogChunk, LogFrom, LogQuery, Stream};
 pub use measured::Measured;
 pub use order::{Held, Known, Order};
+pub use process_setup::{close_to_others, raise_descriptor_limit};
+pub use users::{is_privileged, user_problem};
 pub use warm::warm_problem;

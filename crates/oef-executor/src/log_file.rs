@@ -5,7 +5,8 @@
 //! writes for a year leaves the first half of the limit and at least its last quarter.
 
 use crate::logs::LogFrom;
-use std::fs::{self, File, OpenOptions};
+use crate::untrusted;
+use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -41,7 +42,7 @@ pub(crate) struct LogWriter {
 impl LogWriter {
     /// Begins a log.
     pub(crate) fn create(path: &Path, limit: u64) -> io::Result<LogWriter> {
-        let file = File::create(path)?;
+        let file = untrusted::create(path)?;
         let room = head_bytes(limit);
         Ok(LogWriter { path: path.to_path_buf(), limit, file, room, offset: 0, parts: Vec::new() })
     }
@@ -66,7 +67,7 @@ impl LogWriter {
     }
 
     fn next_part(&mut self) -> io::Result<()> {
-        self.file = File::create(part_path(&self.path, self.offset))?;
+        self.file = untrusted::create(&part_path(&self.path, self.offset))?;
         self.room = part_bytes(self.limit);
         self.parts.push(self.offset);
         if self.parts.len() > KEPT {
@@ -81,7 +82,7 @@ impl LogWriter {
 
     /// For who looks at the files. The reader stops before this line.
     fn say_so(&self) -> io::Result<()> {
-        let mut head = OpenOptions::new().append(true).open(&self.path)?;
+        let mut head = untrusted::open_for_appending(&self.path)?;
         let note = format!(
             "\n[left out here: this log is kept within {} bytes, and its end is in the files beside \
              this one]\n",
@@ -152,7 +153,7 @@ fn read_from(pieces: &[Piece], offset: u64, max_bytes: u64, end: u64) -> io::Res
         }
         let wanted = (max_bytes - chunk.bytes.len() as u64).min(piece.end - at);
         let before = chunk.bytes.len() as u64;
-        match File::open(&piece.path) {
+        match untrusted::open(&piece.path) {
             Ok(mut file) => {
                 file.seek(SeekFrom::Start(at - piece.start))?;
                 file.take(wanted).read_to_end(&mut chunk.bytes)?;
@@ -182,8 +183,10 @@ fn start_of_last_lines(bytes: &[u8], lines: u32) -> usize {
 }
 
 fn pieces(path: &Path, limit: u64) -> io::Result<Vec<Piece>> {
-    let length = match fs::metadata(path) {
-        Ok(metadata) => metadata.len(),
+    let length = match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_file() => metadata.len(),
+        // Somebody put something else in its place: there is nothing to read.
+        Ok(_) => return Ok(Vec::new()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
@@ -198,6 +201,9 @@ fn pieces(path: &Path, limit: u64) -> io::Result<Vec<Piece>> {
             .to_str()
             .and_then(|other| other.strip_prefix(&name)?.strip_prefix('.')?.parse::<u64>().ok());
         let (Some(start), Ok(metadata)) = (offset, entry.metadata()) else { continue };
+        if !metadata.is_file() {
+            continue;
+        }
         pieces.push(Piece { path: entry.path(), start, end: start + metadata.len() });
     }
     pieces.sort_by_key(|piece| piece.start);

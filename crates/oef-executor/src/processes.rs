@@ -1,6 +1,7 @@
 //! The processes of jobs, found by what is in their environment: it is inherited by everything that a
 //! job starts, whatever happened to the parents.
 
+use crate::local::SERVICE;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, pidfd_send_signal,
     waitid,
@@ -135,6 +136,56 @@ fn environment(pid: Pid) -> Option<Vec<u8>> {
         std::thread::sleep(EXEC_LOOK);
     }
     None
+}
+
+/// The start to which a process says that it belongs.
+pub(crate) fn run_of(pid: i32, folder: &Path) -> Option<PathBuf> {
+    belongs(Pid::from_raw(pid)?, folder).map(|found| found.run)
+}
+
+/// Whether a process says by its environment that it belongs here: to a start, a launcher or a service.
+pub(crate) fn is_marked(pid: i32, dir: &Path) -> bool {
+    let Some(pid) = Pid::from_raw(pid) else { return true };
+    let Some(environment) = environment(pid) else { return true };
+    let has = |name: &str| {
+        let mut variables = environment.split(|byte| *byte == 0);
+        variables.any(|variable| {
+            variable.strip_prefix(name.as_bytes()).is_some_and(|v| v.starts_with(b"="))
+        })
+    };
+    belongs(pid, dir).is_some() || SERVICES.iter().any(|name| has(name))
+}
+
+/// What the daemon keeps beside jobs has one of these.
+const SERVICES: [&str; 2] = [SERVICE, WARM_DIR];
+
+/// In the environment of launchers and what they start: their folder.
+pub(crate) const WARM_DIR: &str = "OEF_WARM_DIR";
+
+/// Kills every process of a launcher, or whatever stands in its place.
+pub(crate) fn kill_launcher(folder: &Path) -> bool {
+    let wanted = [WARM_DIR.as_bytes(), b"=", folder.as_os_str().as_bytes()].concat();
+    let mut is_found = false;
+    for process in crate::family::all() {
+        let own = Pid::from_raw(process.pid).and_then(environment).unwrap_or_default();
+        // What was forked from it for a job is the job's.
+        let is_job = own.split(|byte| *byte == 0).any(|v| v.starts_with(b"OEF_RUN_DIR="));
+        if !is_job && own.split(|byte| *byte == 0).any(|variable| variable == wanted) {
+            process.kill();
+            is_found = true;
+        }
+    }
+    is_found
+}
+
+/// Waits for the dead among the orphans that this process was given: those of another session.
+pub(crate) fn reap_adopted() {
+    let own = rustix::process::getsid(None).ok();
+    for pid in children() {
+        if rustix::process::getsid(Some(pid)).ok() != own {
+            let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+        }
+    }
 }
 
 /// Reaps an ended process if it is a child of this one; false: it has not ended yet. A daemon that is the first

@@ -124,6 +124,7 @@ fn a_gang_for_which_there_is_no_room_waits_and_does_not_fail() {
     let mut world = World::with(|mut config| {
         let limited = ["sh", "-c", "ulimit -n 18; exec \"$@\"", "sh"];
         config.runner.splice(..0, limited.map(Into::into));
+        config.devices = common::gpus("rtx3090-0", 16);
         config
     });
     let mut job = world.script(1, "true");

@@ -45,15 +45,20 @@ fn a_program_that_ignores_the_signal_is_ended_all_the_same() {
 }
 
 #[test]
-fn a_program_that_measures_itself_is_believed() {
+fn a_program_that_measures_itself_is_believed_where_its_steps_were_seen() {
     let mut world = World::new();
     let line = r#"{"step": 25, "profile": {"batch_seconds": 0.25, "spread": 0.01, "batches": 20, "lots": 1}}"#;
-    let script = format!(
-        "test $OEF_PROFILE$OEF_PROFILE_BATCHES$OEF_PROFILE_WARMUP = 162 && echo '{line}' > $OEF_PROGRESS_FILE"
-    );
+    let told = "test $OEF_PROFILE$OEF_PROFILE_BATCHES$OEF_PROFILE_WARMUP = 162";
+    let steps = "for i in 1 2 3 4 5 6 7 8 9; do sleep 0.25; echo '{\"step\": '$i'}' >> $OEF_PROGRESS_FILE; done";
+    let script = format!("{told} && {steps} && echo '{line}' >> $OEF_PROGRESS_FILE");
     let launch = probe(&world, 1, &script, 60_000);
     assert_eq!(world.run(&launch), Ending::Finished);
     assert_eq!(measured(&world, &launch).map(|m| m.batch_seconds), Some(0.25));
+    // Nobody saw these: a figure alone is nothing but a word.
+    let launch = probe(&world, 2, &format!("echo '{line}' > $OEF_PROGRESS_FILE"), 60_000);
+    let ending = world.run(&launch);
+    assert!(ending.to_string().contains("measured itself"), "{ending}");
+    assert_eq!(measured(&world, &launch), None);
 }
 
 #[test]

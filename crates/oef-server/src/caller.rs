@@ -22,19 +22,24 @@ impl Caller {
     /// Whether they may see what belongs to a tenant.
     pub fn may_see(&self, tenant: &str) -> bool {
         match self.role {
-            Role::Admin | Role::Viewer => true,
+            Role::Admin | Role::Operator | Role::Viewer => true,
             Role::Tenant => self.tenant.as_deref() == Some(tenant),
         }
     }
 
     /// Whether they may see a tenant's commands, environments and logs.
     pub fn may_see_inside(&self, tenant: &str) -> bool {
-        self.role != Role::Viewer && self.may_see(tenant)
+        !matches!(self.role, Role::Viewer | Role::Operator) && self.may_see(tenant)
     }
 
     /// Whether they may change what belongs to a tenant: its jobs and workloads.
     pub fn may_change(&self, tenant: &str) -> bool {
         self.role != Role::Viewer && self.may_see(tenant)
+    }
+
+    /// Whether they run the cluster: nodes, and what tenants are entitled to.
+    pub fn is_operator(&self) -> bool {
+        matches!(self.role, Role::Admin | Role::Operator)
     }
 
     /// Whether they may change what belongs to all.
@@ -54,6 +59,9 @@ mod tests {
         assert!(own.may_see("a") && own.may_see_inside("a") && own.may_change("a"));
         assert!(!own.may_see("b") && !own.may_see_inside("b") && !own.may_change("b"));
         assert!(viewer.may_see("a") && !viewer.may_see_inside("a") && !viewer.may_change("a"));
+        let operator = Caller { role: Role::Operator, tenant: None, token: 3 };
+        assert!(operator.may_change("a") && !operator.may_see_inside("a") && !operator.is_admin());
+        assert!(operator.is_operator() && !viewer.is_operator() && !own.is_operator());
         assert!(Caller::admin().may_change("b") && !own.is_admin() && !viewer.is_admin());
     }
 }

@@ -2,17 +2,19 @@
 
 mod commands;
 mod gauges;
+mod live;
 mod metrics;
 mod reads;
 mod subscription;
 
 pub use gauges::{Gauges, GpuGauges, TenantGauges};
+pub(crate) use live::Sample;
 pub use metrics::{Measure, Metrics, NoMetrics};
 pub use reads::Page;
 pub use subscription::{Delivery, Subscription};
 
 use crate::caller::Caller;
-use crate::engine::{self, Message, Shared};
+use crate::engine::{self, Budgets, Message, Shared};
 use crate::secret;
 use crate::store::{Archive, StoreError};
 use crate::world::World;
@@ -49,6 +51,8 @@ pub struct Options {
     pub log_limit_bytes: u64,
     /// A computation of shares is cut short after so long.
     pub solve_limit: Duration,
+    /// How much one tenant may have.
+    pub budgets: Budgets,
 }
 
 impl Options {
@@ -65,6 +69,7 @@ impl Options {
             environment: BTreeMap::new(),
             log_limit_bytes: LOG_LIMIT_BYTES,
             solve_limit: SOLVE_LIMIT,
+            budgets: Budgets::default(),
         }
     }
 }
@@ -196,6 +201,14 @@ impl Daemon {
     /// Whether commands are taken.
     pub fn is_ready(&self) -> bool {
         self.inner.shared.ready.load(Ordering::Relaxed)
+    }
+
+    /// What keeps it from doing what it is there for, a sentence each; none: nothing does.
+    pub fn problems(&self) -> Vec<String> {
+        if !self.is_ready() {
+            return vec!["the daemon takes no commands now: it starts or stops".into()];
+        }
+        self.inner.shared.health.problems(self.inner.executor.last_pass())
     }
 
     /// Whose secret that is; none: nobody's, or it is void.

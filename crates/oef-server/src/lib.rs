@@ -31,6 +31,7 @@ pub mod socket;
 pub mod store;
 pub mod up;
 pub mod view;
+pub mod watchful;
 pub mod world;
 
 pub use run_error::RunError;

@@ -13,6 +13,7 @@ use crate::secret;
 use crate::slurm::{self, ExecutorKind};
 use crate::socket::SocketServing;
 use crate::up::{self, Mode};
+use crate::watchful;
 use oef_api::client::SOCKET;
 use oef_api::types::{Access, GroupPut, JobState, Problem, TenantCreate};
 use oef_executor::Executor;
@@ -34,6 +35,9 @@ const EXIT_INTERRUPTED: i32 = 130;
 /// Runs a daemon until it is told to stop. `program` is the binary that knows `runner` and `demo-job`.
 pub fn run(config: Config, mode: Mode, program: PathBuf, talk: Talk) -> Result<(), RunError> {
     logging::start(&config.log);
+    watchful::begin();
+    // A job of the same user shall not read what the daemon holds.
+    oef_executor::close_to_others();
     let started = Started::new(&config, &mode, program, &talk)?;
     let runtime = Runtime::new().map_err(RunError::Runtime)?;
     runtime.block_on(serve(started, &config, &mode, &talk))
@@ -82,8 +86,9 @@ impl Started {
             ExecutorKind::Slurm => slurm::executor(config, &state_dir, runner, talk)?,
             ExecutorKind::Local => {
                 let gpus = up::in_words(&devices);
-                let dir = state_dir.clone();
-                let local = LocalConfig { dir, runner, devices, mps_pipe_dir, checkpoints };
+                let (dir, isolation) = (state_dir.clone(), config.jobs.isolation());
+                let local =
+                    LocalConfig { dir, runner, devices, mps_pipe_dir, checkpoints, isolation };
                 (Arc::new(LocalExecutor::open(local)?), gpus)
             }
         };
@@ -130,6 +135,7 @@ fn start(
             .collect(),
         log_limit_bytes: config.limits.log_bytes,
         solve_limit: config.scheduling.solve_limit.0.0,
+        budgets: config.budgets(),
     };
     Ok(Daemon::start(options)?)
 }
@@ -156,6 +162,8 @@ async fn serve(
         create_first(daemon, config).await.map_err(RunError::First)?;
     }
     let app = App::new(daemon.clone(), exporter.clone(), config);
+    app.keep_sessions_in(state_dir.join("sessions.json"));
+    let link = app.owner_link();
     let listener = listener.try_clone().map_err(RunError::Runtime)?;
     let serving = Serving::begin(app.clone(), listener, tls.clone()).map_err(RunError::Runtime)?;
     let socket = open_socket(&app, config, talk)?;
@@ -165,7 +173,7 @@ async fn serve(
     let files = up::access_paths(state_dir);
     let files = AccessFiles::write(&access, files)
         .map_err(|(path, why)| RunError::AccessFile { path, why })?;
-    talk(&up::welcome(&server, &started.gpus, state_dir, files.first(), mode));
+    talk(&up::welcome(&server, &started.gpus, state_dir, files.first(), mode, link.as_deref()));
     let demo =
         mode.is_demo().then(|| tokio::spawn(demo::run(daemon.clone(), started.program.clone())));
     signals.next().await;
@@ -226,6 +234,7 @@ async fn create_first(daemon: &Daemon, config: &Config) -> Result<(), Problem> {
             weight: Some(tenant.weight),
             group: tenant.group.clone(),
             limits: tenant.limits(),
+            user: tenant.user.clone(),
         };
         daemon.create_tenant(&admin, create).await?;
     }

@@ -163,10 +163,16 @@ pub(crate) fn welcome(
     state_dir: &Path,
     access: Option<&Path>,
     mode: &Mode,
+    link: Option<&str>,
 ) -> String {
     let mut text = format!("OEF is up at {server} with {gpus}\nstate: {}\n", state_dir.display());
     if let Some(access) = access {
         text += &format!("access: {}\n", access.display());
+    }
+    if let (Mode::Up { .. }, Some(path)) = (mode, link) {
+        text += &format!(
+            "page: {server}{path}\n      (logs one browser in; `oef open` makes another link)\n"
+        );
     }
     text += match mode {
         Mode::Serve { .. } => "ready",

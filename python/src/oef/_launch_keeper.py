@@ -73,6 +73,7 @@ def keep(connection: socket.socket, launcher: Launcher) -> Order:
         why = _refusal(order, launcher, parent)
         if why is None:
             worker.set_environment(order.variables)
+            worker.enter_group()
             why = worker.show(order.variables, order.original)
         if why is not None:
             send(connection, b"no " + why.encode("utf-8", "replace"))

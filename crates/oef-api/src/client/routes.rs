@@ -5,9 +5,9 @@ use super::error::{ClientError, Reach};
 use super::path::{query, segment};
 use crate::types::{
     Cluster, Fairness, Group, GroupPut, Groups, Info, Job, JobBatch, Jobs, JobsQuery, LogChunk,
-    LogQuery, NewToken, Node, NodePatch, Round, RoundProblem, Rounds, Settings, SettingsPatch,
-    Submitted, Tenant, TenantCreate, TenantPatch, TenantWhy, Tenants, TokenCreate, Tokens, WhatIf,
-    WhatIfAnswer, Why, Workload, WorkloadPut, Workloads,
+    LogQuery, LoginCode, NewToken, Node, NodePatch, Round, RoundProblem, Rounds, Settings,
+    SettingsPatch, Submitted, Tenant, TenantCreate, TenantPatch, TenantWhy, Tenants, TokenCreate,
+    Tokens, WhatIf, WhatIfAnswer, Why, Workload, WorkloadPut, Workloads,
 };
 use serde::Serialize;
 use std::thread;
@@ -38,6 +38,11 @@ impl Client {
     /// The daemon in a few words, and who we are to it.
     pub fn info(&self) -> Result<Info, ClientError> {
         self.get("/info")
+    }
+
+    /// A code that logs one browser in as us, once.
+    pub fn login_code(&self) -> Result<LoginCode, ClientError> {
+        self.send_json(Method::POST, "/login-codes", &Nothing {}, &[])
     }
 
     /// A page of jobs, the newest first.

@@ -338,6 +338,9 @@ pub struct Measured {
     /// The part of the time that was spent waiting for data, where the job tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<f64>,
+    /// Whether the runner has timed the same: the program's own word alone does not count.
+    #[serde(default)]
+    pub timed: bool,
 }
 
 /// One change of a job's state.

@@ -6,10 +6,12 @@ mod event;
 mod fairness;
 mod job;
 mod job_query;
+mod live;
 mod page;
 mod problem;
 mod round;
 mod round_problem;
+mod scenario;
 mod settings;
 mod tenant;
 mod token;
@@ -25,12 +27,20 @@ pub use job::{
     StopSignal, Submitted, Why,
 };
 pub use job_query::{JobsQuery, LogChunk, LogQuery, LogStream};
+pub use live::{
+    Curve, EnvyMatrix, EnvyQuery, JobCurve, LoginCode, Overview, RecentQuery, RecentRounds,
+    RoundTick, Series, SeriesQuery, Span, TenantCurve, TenantLine, Timeline, TimelineNode,
+    TimelineQuery,
+};
 pub use page::{Groups, Jobs, Rounds, Tenants, Tokens, Workloads};
 pub use problem::Problem;
 pub use round::{
     Audit, Grant, LeftOut, Placement, Property, Round, RoundSummary, ShareEntry, SharesAge,
 };
 pub use round_problem::{ProblemGpu, ProblemTenant, ProblemWorkload, RoundProblem};
+pub use scenario::{
+    Scenario, ScenarioAnswer, ScenarioEffect, ScenarioFigures, ScenarioTenant, ScenarioType,
+};
 pub use settings::{Info, Settings, SettingsPatch};
 pub use tenant::{Group, GroupPut, Limits, Tenant, TenantCreate, TenantPatch, TenantWhy};
 pub use token::{NewToken, Role, Token, TokenCreate};

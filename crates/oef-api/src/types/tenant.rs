@@ -22,6 +22,9 @@ pub struct TenantCreate {
     /// What it may use at most.
     #[serde(default)]
     pub limits: Limits,
+    /// The Unix user as whom its jobs run; by default that of the daemon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
 }
 
 /// What changes about a tenant; what is left out stays.
@@ -43,6 +46,10 @@ pub struct TenantPatch {
     /// Whether its jobs may not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended: Option<bool>,
+    /// The Unix user as whom its jobs run from their next start on; `null`: that of the daemon.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[schema(value_type = Option<String>)]
+    pub user: Option<Option<String>>,
 }
 
 /// A field that may be `null`, which is not the same as one that is left out.
@@ -79,6 +86,9 @@ pub struct Tenant {
     pub limits: Limits,
     /// Whether its jobs may not run.
     pub suspended: bool,
+    /// The Unix user as whom its jobs run; none: that of the daemon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// When it was created.
     pub created: Timestamp,
     /// Its jobs that wait.

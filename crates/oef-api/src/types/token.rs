@@ -10,6 +10,9 @@ use utoipa::ToSchema;
 pub enum Role {
     /// Everything.
     Admin,
+    /// Runs the cluster: everybody's jobs (but not their commands, environments and logs), nodes, and what tenants
+    /// are entitled to. Neither tokens nor settings.
+    Operator,
     /// Its tenant's jobs, workloads and logs.
     Tenant,
     /// Look at everything but logs, commands and environments; change nothing.

@@ -29,6 +29,9 @@ pub enum ClusterCommand {
     /// Show what happens: jobs, rounds, changes
     #[command(after_help = "Examples:\n  oef events --follow\n  oef events --after 1200 --json")]
     Events(EventsArgs),
+    /// Open the page in a browser that is then logged in, or print the link
+    #[command(after_help = OPEN_EXAMPLES)]
+    Open(OpenArgs),
     /// Watch the cluster live in the terminal
     #[command(after_help = TOP_KEYS)]
     Top(TopArgs),
@@ -46,6 +49,24 @@ Keys: q or Esc quits, arrows choose a job, p pauses, c cancels the chosen job (i
 
 Example:
   oef top --once        one frame as text, for scripts";
+
+const OPEN_EXAMPLES: &str = "\
+Examples:
+  oef open
+  oef open --print       the link alone, for a browser on another machine
+
+The link logs one browser in as you, once, within 15 minutes.";
+
+/// `oef open`
+#[derive(Debug, Args)]
+pub struct OpenArgs {
+    /// Print the link and start no browser
+    #[arg(long)]
+    pub print: bool,
+    /// One JSON document on stdout; starts no browser
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// `oef node ...`
 #[derive(Debug, Subcommand)]

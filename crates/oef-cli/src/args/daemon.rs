@@ -81,6 +81,9 @@ pub struct UpArgs {
     /// With tenants whose jobs come and go
     #[arg(long)]
     pub demo: bool,
+    /// Let tenants have tokens although all jobs run as one user: everybody who gets one is trusted
+    #[arg(long)]
+    pub trust_tenants: bool,
 }
 
 /// Where jobs leave their checkpoints.
@@ -138,6 +141,8 @@ pub enum JournalCommand {
     Export(StateArgs),
     /// Remove what snapshots cover; not while a daemon runs there
     Compact(StateArgs),
+    /// Take a state folder as it is, although acknowledged records are missing: they are lost then
+    Accept(StateArgs),
 }
 
 /// Which state folder.

@@ -131,6 +131,9 @@ pub struct TenantSetArgs {
     /// Jobs that have not ended, at most; `none` for no limit
     #[arg(long, value_name = "N", value_parser = limit)]
     pub max_jobs: Option<Limit>,
+    /// The Unix user as whom its jobs run; `none` for the daemon's
+    #[arg(long, value_name = "USER")]
+    pub user: Option<String>,
     /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
@@ -380,6 +383,8 @@ pub struct TokenRevokeArgs {
 pub enum RoleName {
     /// Everything
     Admin,
+    /// Run the cluster: jobs of all (not their logs), nodes, tenants; no tokens and settings
+    Operator,
     /// One tenant's jobs, workloads and logs
     Tenant,
     /// Look at everything but logs, commands and environments
@@ -390,6 +395,7 @@ impl From<RoleName> for Role {
     fn from(name: RoleName) -> Role {
         match name {
             RoleName::Admin => Role::Admin,
+            RoleName::Operator => Role::Operator,
             RoleName::Tenant => Role::Tenant,
             RoleName::Viewer => Role::Viewer,
         }

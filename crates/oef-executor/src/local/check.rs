@@ -1,6 +1,6 @@
 //! Launches that can never be carried out, known before anything is written.
 
-use crate::launch::{Launch, Program, RunAs};
+use crate::launch::{Launch, Program};
 use std::path::PathBuf;
 
 /// A gang on one machine; more is a mistake.
@@ -47,23 +47,6 @@ pub(super) fn check(launch: &Launch) -> Option<String> {
     None
 }
 
-/// Why a job cannot run as this user: without privileges a daemon has no other user than its own.
-pub(super) fn own_user_only(run_as: &RunAs) -> Option<String> {
-    let RunAs::User(name) = run_as else { return None };
-    let own = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let uid = rustix::process::getuid().as_raw().to_string();
-    let is_own = |line: &str| {
-        let mut fields = line.split(':');
-        fields.next() == Some(name) && fields.nth(1) == Some(&uid)
-    };
-    match own.lines().any(is_own) {
-        true => None,
-        false => Some(format!(
-            "it is to run as `{name}`, and on this machine jobs run as the user of the daemon"
-        )),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,12 +74,5 @@ mod tests {
         for (change, said) in cases {
             assert!(with(change).is_some_and(|why| why.contains(said)), "{said}");
         }
-    }
-
-    #[test]
-    fn nobody_runs_as_somebody_else() {
-        assert_eq!(own_user_only(&RunAs::Daemon), None);
-        let other = RunAs::User("nobody-of-that-name".into());
-        assert!(own_user_only(&other).is_some_and(|why| why.contains("`nobody-of-that-name`")));
     }
 }

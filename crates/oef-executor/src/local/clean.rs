@@ -113,6 +113,7 @@ impl Cleaning {
             match next {
                 Next::End => return,
                 Next::Sweep => {
+                    inner.end_idle_launchers();
                     inner.sweep();
                     let trash = inner.trash();
                     drop(inner);

@@ -9,6 +9,8 @@
 
 mod check;
 mod clean;
+mod enforce;
+mod isolation;
 mod lanes;
 mod logs;
 mod open;
@@ -19,5 +21,7 @@ mod start;
 mod warm;
 mod watch;
 
+pub use isolation::Isolation;
+pub(crate) use isolation::SERVICE;
 pub(crate) use open::Inner;
 pub use open::{LocalConfig, LocalExecutor};

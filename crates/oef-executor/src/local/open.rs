@@ -1,9 +1,11 @@
 //! The executor as a value.
 
 use super::clean::Cleaning;
+use super::isolation::Isolation;
 use super::lanes::{Lanes, Work};
 use super::site::Site;
 use super::watch::Watched;
+use crate::cgroup::Groups;
 use crate::checkpoints::{CheckpointConfig, Places};
 use crate::device::Device;
 use crate::error::ExecutorError;
@@ -22,7 +24,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What a local executor needs to know.
 #[derive(Clone, Debug)]
@@ -38,6 +40,8 @@ pub struct LocalConfig {
     pub mps_pipe_dir: Option<PathBuf>,
     /// Where checkpoints are, and how they are moved.
     pub checkpoints: CheckpointConfig,
+    /// How jobs are kept apart.
+    pub isolation: Isolation,
 }
 
 /// A process that was just forked has its parent's lock too, until it is another program: a moment after
@@ -70,6 +74,10 @@ pub(crate) struct Inner {
     pub(super) is_closed: AtomicBool,
     /// Where runners run; none: on this machine.
     pub(super) site: Option<Arc<dyn Site>>,
+    /// When the watcher last came by.
+    pub(super) last_pass: Mutex<Instant>,
+    /// Where jobs have control groups.
+    pub(super) groups: Option<Groups>,
     watched: Mutex<Table>,
     /// Held for as long as this executor is there.
     _alone: Lock,
@@ -102,12 +110,14 @@ impl LocalExecutor {
         let inner = Arc::new(Inner {
             runs: RunsFolder::new(dir.join("runs")),
             places: Places::new(&dir, &config.checkpoints),
+            groups: config.isolation.begin(&dir),
             config: LocalConfig { dir, ..config },
             events: EventLog::default(),
             lanes: Lanes::default(),
             cleaning: Arc::default(),
             is_closed: AtomicBool::new(false),
             site,
+            last_pass: Mutex::new(Instant::now()),
             watched: Mutex::default(),
             _alone: alone,
         });
@@ -189,6 +199,15 @@ impl Executor for LocalExecutor {
         self.inner.read_logs(job, query)
     }
 
+    fn last_pass(&self) -> Option<Duration> {
+        let passed = self.inner.last_pass.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(passed.elapsed())
+    }
+
+    fn tenant_removed(&self, tenant: &str) {
+        self.inner.end_launchers_of(tenant);
+    }
+
     fn close(&self) {
         self.inner.lanes.wait_until_idle(CLOSE_LIMIT);
         if self.inner.site.is_none() {
@@ -206,5 +225,8 @@ impl Drop for LocalExecutor {
             let _ = watcher.join();
         }
         self.inner.lanes.wait_until_idle(CLOSE_LIMIT);
+        if let Some(groups) = &self.inner.groups {
+            groups.close();
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::lanes::Work;
 use super::open::Inner;
 use super::start::Fence;
 use super::watch::Watched;
+use crate::cgroup::Groups;
 use crate::clock::now_ms;
 use crate::ending::Ending;
 use crate::error::ExecutorError;
@@ -104,7 +105,11 @@ impl Inner {
         if let Some(why) = &held.stop {
             self.want_stop(run, why)?;
         }
-        self.find_again(run)
+        self.find_again(run)?;
+        if let Some(why) = &held.stop {
+            self.time_stop(run, why);
+        }
+        Ok(())
     }
 
     /// Its files are of no use: whatever runs of it is killed, and it counts as vanished.
@@ -154,6 +159,16 @@ impl Inner {
             site.kill_unheld(&held);
         }
         let mut unheld: Vec<RunFolder> = Vec::new();
+        for (job, generation, group) in self.groups.iter().flat_map(Groups::all) {
+            let run = self.runs.run(job, generation);
+            if !held.contains(&(job, generation)) {
+                group.kill();
+                group.remove();
+                if group.is_occupied() {
+                    unheld.push(run);
+                }
+            }
+        }
         for found in processes::find(self.runs.path()) {
             let run = RunFolder::at(&found.run);
             let run = run.filter(|run| !held.contains(&(run.job(), run.generation())));

@@ -4,7 +4,8 @@ use super::open::Inner;
 use crate::error::ExecutorError;
 use crate::processes::RUNNER_DIR;
 use crate::records::RunFolder;
-use std::fs::OpenOptions;
+use crate::untrusted;
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -43,7 +44,7 @@ impl Inner {
 
     fn runner_command(&self, run: &RunFolder) -> Result<Command, ExecutorError> {
         let path = run.runner_log();
-        let open = OpenOptions::new().create(true).append(true).open(&path);
+        let open = untrusted::open_for_appending(&path);
         let log = open.map_err(ExecutorError::file(&path, "opened"))?;
         let second = log.try_clone().map_err(ExecutorError::file(&path, "opened"))?;
         let Some((program, args)) = self.config.runner.split_first() else {
@@ -51,12 +52,31 @@ impl Inner {
             return Err(ExecutorError::Runner { job: run.job(), detail });
         };
         let mut command = Command::new(program);
-        command.args(args).arg(run.path()).env(RUNNER_DIR, run.path()).current_dir("/");
+        command.args(args).arg(run.path()).current_dir("/");
+        // A job can read its runner's environment: it has nothing that the job may not have.
+        let kept = std::env::vars_os().filter(|(name, _)| is_kept(name));
+        command.env_clear().envs(kept).env(RUNNER_DIR, run.path());
         command.stdin(Stdio::null()).stdout(log).stderr(second);
         // Ctrl-C at the daemon's terminal goes to the daemon's group alone.
         command.process_group(0);
         Ok(command)
     }
+}
+
+/// What a runner needs of the daemon's environment: to find programs, and to reach other hosts.
+fn is_kept(name: &OsStr) -> bool {
+    const KEPT: [&str; 9] = [
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "LANG",
+        "TZ",
+        "TMPDIR",
+        "SSH_AUTH_SOCK",
+        "RUST_BACKTRACE",
+    ];
+    name.to_str().is_some_and(|name| KEPT.contains(&name) || name.starts_with("LC_"))
 }
 
 /// Waits for the called program; `None`: it took too long, or nobody wants it any more, and was killed.

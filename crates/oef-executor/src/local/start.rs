@@ -1,6 +1,6 @@
 //! Orders, written down for the runners.
 
-use super::check::{check, own_user_only};
+use super::check::check;
 use super::lanes::Work;
 use super::open::Inner;
 use super::watch::Watched;
@@ -9,6 +9,7 @@ use crate::device::{Device, DeviceId, DeviceKind};
 use crate::ending::Ending;
 use crate::error::ExecutorError;
 use crate::event::LeaseEvent;
+use crate::exhaustion::is_exhausted;
 use crate::launch::{Launch, Program};
 use crate::records::{Durability, JobFolder, RunFolder, RunSpec, Status, StopOrder, Wanted};
 use crate::records::{read_json, write_json};
@@ -61,14 +62,17 @@ impl Inner {
 
     /// Writes a start down and spawns its runner; or tells that it can never be.
     pub(super) fn begin(&self, launch: &Launch, run: &RunFolder) -> Result<(), ExecutorError> {
-        let refusal = || match &self.site {
-            Some(site) => site.refusal(launch),
-            None => own_user_only(&launch.run_as),
+        let user = || match &self.site {
+            Some(site) => site.refusal(launch).map_or(Ok(None), Err),
+            None => self.user_of(&launch.run_as),
         };
-        if let Some(why) = check(launch).or_else(refusal) {
-            self.tell_unbegun(run, Ending::Impossible { why });
-            return Ok(());
-        }
+        let user = match check(launch).map_or_else(user, Err) {
+            Ok(user) => user,
+            Err(why) => {
+                self.tell_unbegun(run, Ending::Impossible { why });
+                return Ok(());
+            }
+        };
         let devices = match &self.site {
             Some(site) => site.devices(&launch.devices)?,
             None => {
@@ -82,7 +86,7 @@ impl Inner {
                 return Ok(());
             }
         };
-        let mut spec = self.spec(launch, devices);
+        let mut spec = RunSpec { user, ..self.spec(launch, devices) };
         if let Some(site) = &self.site {
             site.complete(&mut spec, launch);
         }
@@ -92,7 +96,12 @@ impl Inner {
         job_folder.raise_newest(run.generation()).map_err(ExecutorError::file(&path, "written"))?;
         let dir = self.places.job_dir(launch.job);
         make_folders(&dir, launch, &spec).map_err(ExecutorError::file(&dir, "made"))?;
+        self.hand_over_folders(&dir, &spec).map_err(ExecutorError::file(&dir, "handed over"))?;
+        let spec = self.with_group(spec)?;
         make_durably(run).map_err(ExecutorError::file(run.path(), "made"))?;
+        let part = self.make_jobs_part(run, &spec);
+        part.map_err(ExecutorError::file(&run.jobs_part(), "made"))?;
+
         let path = run.launch_file();
         let written = write_json(&path, &spec, Durability::Disk);
         written.map_err(ExecutorError::file(&path, "written"))?;
@@ -117,6 +126,33 @@ impl Inner {
         Ok(())
     }
 
+    /// The folders that the executor keeps for a job belong to whom it runs as.
+    fn hand_over_folders(&self, dir: &Path, spec: &RunSpec) -> io::Result<()> {
+        let Some(user) = &spec.user else { return Ok(()) };
+        for folder in [&spec.workdir, &spec.checkpoint_dir] {
+            if folder.starts_with(&self.config.dir) {
+                fs::create_dir_all(folder)?;
+                self.hand_over(folder, user)?;
+            }
+        }
+        let script = dir.join("script");
+        if script.exists() {
+            self.let_pass(&script)?;
+            fs::set_permissions(&script, Permissions::from_mode(0o755))?;
+        }
+        Ok(())
+    }
+
+    /// With a control group, where there are some.
+    fn with_group(&self, spec: RunSpec) -> Result<RunSpec, ExecutorError> {
+        let Some(groups) = &self.groups else { return Ok(spec) };
+        let limits = &self.config.isolation.limits;
+        let path = groups.group(spec.job, spec.generation).path().to_path_buf();
+        let group = groups.make(spec.job, spec.generation, limits);
+        group.map_err(ExecutorError::file(&path, "made"))?;
+        Ok(RunSpec { cgroup: Some(path), ..spec })
+    }
+
     /// Whether a start is new, known, or void.
     pub(super) fn fence(&self, run: &RunFolder) -> Result<Fence, ExecutorError> {
         let folder = run.job_folder();
@@ -136,7 +172,7 @@ impl Inner {
         info!(job = %run.job(), generation = %run.generation(), %why, "stopping");
         // A start that waits in the lane is not needed any more, whether it would begin or find again.
         self.lanes.take_start(run.job(), run.generation());
-        if !run.launch_file().exists() {
+        if !run.launch_file().exists() && !self.is_watched(run) {
             return self.stop_unbegun(run, why);
         }
         if let Some(site) = &self.site
@@ -148,10 +184,12 @@ impl Inner {
             site.stop(run);
             return self.stop_unbegun(run, why);
         }
+        // Whatever becomes of the order: from now on its time runs.
+        self.time_stop(run, why);
         let stopped = self.want_stop(run, why).and_then(|()| match self.is_watched(run) {
             true => Ok(()),
             // It was begun before the daemon was restarted, or ended long ago.
-            false => self.find_again(run),
+            false => self.find_again(run).inspect(|()| self.time_stop(run, why)),
         });
         if let Some(site) = &self.site {
             site.stop(run);
@@ -194,7 +232,13 @@ impl Inner {
         change: impl FnOnce(&mut Wanted),
     ) -> Result<(), ExecutorError> {
         let path = run.order_file();
-        let known = read_json::<Wanted>(&path).map_err(ExecutorError::file(&path, "read"))?;
+        // One that cannot be read any more is written anew: only the job can have done that.
+        let known = match read_json::<Wanted>(&path) {
+            Err(error) if is_exhausted(&error) => {
+                return Err(ExecutorError::file(&path, "read")(error));
+            }
+            known => known.unwrap_or_default(),
+        };
         let mut wanted = known.clone().unwrap_or_default();
         change(&mut wanted);
         if known.as_ref() == Some(&wanted) {
@@ -249,6 +293,8 @@ impl Inner {
             warm: launch.warm.clone(),
             probe: launch.probe,
             slurm: None,
+            user: None,
+            cgroup: None,
         }
     }
 

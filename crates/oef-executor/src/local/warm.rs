@@ -5,17 +5,22 @@
 
 use super::open::Inner;
 use super::spawn::{CALL_LIMIT, wait_for};
+use crate::cgroup::Group;
 use crate::event::LeaseEvent;
+use crate::family::Process;
+use crate::processes::{self, WARM_DIR};
 use crate::records::{Durability, Lock, RunFolder, RunSpec, write_json};
+use crate::untrusted;
 use crate::warm::{Warm, interpreter_words};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime};
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime};
 use tracing::{info, warn};
 
 /// Launchers at the same time. Each holds what its modules take, half a gigabyte for a large one.
@@ -83,6 +88,9 @@ const AT_IMPORT: [&str; 29] = [
 const AFTER_IMPORT: [&str; 4] =
     ["CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_MPS_", "PYTHONUNBUFFERED"];
 
+/// What a launcher is given besides.
+const GIVEN: [&str; 7] = ["PATH", "USER", "LOGNAME", "SHELL", "TZ", "TMPDIR", "LANGUAGE"];
+
 impl Inner {
     /// Sees to the launcher of a job that wants one, and leaves word for its workers. Whatever goes wrong,
     /// the job runs: then the plain way.
@@ -90,7 +98,13 @@ impl Inner {
         if launch.warm.is_empty() {
             return;
         }
-        let warm = self.launcher(launch).unwrap_or_else(|why| {
+        let launcher = match &launch.user {
+            Some(user) => {
+                Err(format!("launchers run as the daemon's user, and this job as `{}`", user.name))
+            }
+            None => self.launcher(launch),
+        };
+        let warm = launcher.unwrap_or_else(|why| {
             info!(job = %launch.job, %why, "started without a launcher");
             Warm::Plain(why)
         });
@@ -102,9 +116,60 @@ impl Inner {
 
     /// Lets every launcher end. What they have started runs on.
     pub(super) fn end_launchers(&self) {
-        for folder in folders(&self.warm_dir()) {
+        let all = folders(&self.warm_dir());
+        for folder in &all {
             let _ = fs::remove_file(folder.join("socket"));
         }
+        let begun = Instant::now();
+        while begun.elapsed() < ENDS_ITSELF && all.iter().any(|folder| is_held(folder)) {
+            sleep(Duration::from_millis(20));
+        }
+        all.iter().for_each(|folder| self.kill_launcher(folder));
+    }
+
+    /// A launcher is the tenant's code: it ends when nobody needs it, whether it wants to or not.
+    pub(super) fn end_idle_launchers(&self) {
+        let limit = Duration::from_secs(u64::from(IDLE_SECONDS)) + ENDS_ITSELF;
+        for folder in folders(&self.warm_dir()) {
+            if age(&folder.join(USED)).is_some_and(|idle| idle > limit) {
+                self.kill_launcher(&folder);
+            }
+        }
+    }
+
+    /// No launcher outlives its tenant.
+    pub(super) fn end_launchers_of(&self, tenant: &str) {
+        for folder in folders(&self.warm_dir()) {
+            if untrusted::read(&folder.join(TENANT), 4096)
+                .is_ok_and(|name| name == tenant.as_bytes())
+            {
+                info!(%tenant, folder = %folder.display(), "its tenant is gone: the launcher is ended");
+                self.kill_launcher(&folder);
+            }
+        }
+    }
+
+    fn kill_launcher(&self, folder: &Path) {
+        let _ = fs::remove_file(folder.join("socket"));
+        if let Some(group) = self.launcher_group(folder) {
+            // Jobs that were forked from it run on, unless an old package left them in the wrong group.
+            let is_job = |pid: i32| {
+                let run =
+                    processes::run_of(pid, self.runs.path()).and_then(|run| RunFolder::at(&run));
+                run.is_some_and(|run| self.is_watched(&run))
+            };
+            let own = group.processes().into_iter().filter(|pid| !is_job(*pid));
+            own.filter_map(Process::of).for_each(|process| process.kill());
+            group.remove();
+        }
+        if processes::kill_launcher(folder) {
+            warn!(folder = %folder.display(), "a launcher did not end by itself: killed");
+        }
+    }
+
+    fn launcher_group(&self, folder: &Path) -> Option<Group> {
+        let name = format!("warm-{}", folder.file_name()?.to_str()?);
+        self.groups.as_ref().map(|groups| groups.named(&name))
     }
 
     fn warm_dir(&self) -> PathBuf {
@@ -132,11 +197,15 @@ impl Inner {
                 return Err(why);
             }
             self.make_room(&folder)?;
-            wanted.spawn(&folder, give_up).inspect_err(|why| note_failure(&folder, why))?;
+            let group = self.launcher_group(&folder).filter(|group| group.make().is_ok());
+            wanted
+                .spawn(&folder, group.as_ref(), give_up)
+                .inspect_err(|why| note_failure(&folder, why))?;
             let (tenant, modules) = (&launch.tenant, launch.warm.join(","));
             info!(%tenant, %modules, folder = %folder.display(), "a launcher was started");
         }
-        let client = fs::read_to_string(folder.join("client")).map_err(unusable)?;
+        let client = untrusted::read(&folder.join("client"), 4096).map_err(unusable)?;
+        let client = String::from_utf8_lossy(&client).into_owned();
         mark_used(&folder).map_err(unusable)?;
         Ok(Warm::Launcher { socket: folder.join("socket"), client: client.trim_end().into() })
     }
@@ -184,11 +253,12 @@ impl Wanted<'_> {
     fn new(launch: &RunSpec) -> Result<Wanted<'_>, String> {
         let words = interpreter_words(&launch.command);
         let words = words.ok_or("its command is not a script in Python")?;
-        let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os()
-            .filter(|(name, _)| !begins(name, &["OEF_"]) && !begins(name, &AFTER_IMPORT))
-            .collect();
+        // Nothing of the daemon's own environment but what jobs are given: it is the tenant's code that runs there.
         let own = launch.env.iter().map(|(name, value)| (OsString::from(name), value.into()));
-        variables.extend(own.filter(|(name, _)| name == "PATH" || is_read_at_import(name)));
+        let is_given =
+            |name: &OsString| GIVEN.iter().any(|given| name == given) || is_read_at_import(name);
+        let variables: BTreeMap<OsString, OsString> =
+            own.filter(|(name, _)| is_given(name)).collect();
         let program = &launch.command[0];
         let path = variables.get(OsStr::new("PATH")).cloned().unwrap_or_default();
         let interpreter = find(program, &launch.workdir, &path);
@@ -211,24 +281,40 @@ impl Wanted<'_> {
     }
 
     /// Starts it. It listens when this returns, and imports meanwhile.
-    fn spawn(&self, folder: &Path, give_up: impl Fn() -> bool) -> Result<(), String> {
+    fn spawn(
+        &self,
+        folder: &Path,
+        group: Option<&Group>,
+        give_up: impl Fn() -> bool,
+    ) -> Result<(), String> {
         let failed = |error: io::Error| format!("its launcher could not be started: {error}");
         let log = folder.join("log");
-        let (out, err) =
-            File::create(&log).and_then(|file| Ok((file.try_clone()?, file))).map_err(failed)?;
-        let mut command = Command::new(&self.interpreter);
+        let (out, err) = untrusted::create(&log)
+            .and_then(|file| Ok((file.try_clone()?, file)))
+            .map_err(failed)?;
+        fs::write(folder.join(TENANT), &self.launch.tenant).map_err(failed)?;
+        // The shell goes into the group, so that everything after it is there.
+        let procs = group.map(|group| group.path().join("cgroup.procs"));
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "[ -z \"$0\" ] || echo 0 > \"$0\"; exec \"$@\""]);
+        command.arg(procs.unwrap_or_default()).arg(&self.interpreter);
         command.args(self.options).args(["-m", "oef.launcher", "--detach"]);
         command.arg("--preload").arg(self.launch.warm.join(","));
         command.arg("--socket").arg(folder.join("socket"));
         command.arg("--tenant").arg(&self.launch.tenant);
         command.arg("--idle").arg(IDLE_SECONDS.to_string());
-        command.env_clear().envs(&self.variables).env(ROOM, "x".repeat(ROOM_BYTES));
+        command
+            .env_clear()
+            .envs(&self.variables)
+            .env(WARM_DIR, folder)
+            .env(ROOM, "x".repeat(ROOM_BYTES));
         command.current_dir("/").stdin(Stdio::null()).stdout(out).stderr(err);
         let mut child = command.spawn().map_err(failed)?;
         match wait_for(&mut child, give_up).map_err(failed)? {
             Some(status) if status.success() => Ok(()),
             Some(status) => {
-                let said = fs::read_to_string(&log).unwrap_or_default();
+                let said = untrusted::read(&log, 1 << 20).unwrap_or_default();
+                let said = String::from_utf8_lossy(&said);
                 let last = said.lines().rev().find(|line| !line.trim().is_empty());
                 let last = last.map_or_else(|| status.to_string(), str::to_string);
                 Err(format!("its launcher could not be started: {last}"))
@@ -246,11 +332,22 @@ fn is_free(folder: &Path) -> io::Result<bool> {
     Ok(lock.is_some())
 }
 
+/// Whose a launcher is.
+const TENANT: &str = "tenant";
+
+/// A launcher whose socket is gone ends within this; what stands in its place is killed then.
+const ENDS_ITSELF: Duration = Duration::from_secs(2);
+
+/// Whether a launcher has this folder.
+fn is_held(folder: &Path) -> bool {
+    matches!(Lock::try_take(&folder.join("lock")), Ok(None))
+}
+
 /// By the time of this file it is known when a launcher was last needed.
 const USED: &str = "used";
 
 fn mark_used(folder: &Path) -> io::Result<()> {
-    File::create(folder.join(USED))?.set_modified(SystemTime::now())
+    untrusted::open_or_create(&folder.join(USED))?.set_modified(SystemTime::now())
 }
 
 /// Why a launcher with these modules gave up lately, or could not be started just now.
@@ -258,8 +355,8 @@ fn refusal(folder: &Path) -> Option<String> {
     [("refused", REFUSED_FOR), (FAILED, FAILED_FOR)].into_iter().find_map(|(name, how_long)| {
         let path = folder.join(name);
         let is_recent = age(&path).is_some_and(|age| age < how_long);
-        let why = fs::read_to_string(path).ok().filter(|_| is_recent)?;
-        Some(why.trim_end().to_string())
+        let why = untrusted::read(&path, 64 << 10).ok().filter(|_| is_recent)?;
+        Some(String::from_utf8_lossy(&why).trim_end().to_string())
     })
 }
 

@@ -1,5 +1,6 @@
 //! Reading what runners write, and noticing when one is gone.
 
+use super::enforce::{Deadlines, Enforced};
 use super::lanes::Work;
 use super::open::Inner;
 use super::site::{Fate, Site};
@@ -7,8 +8,10 @@ use crate::clock::now_ms;
 use crate::ending::Ending;
 use crate::event::LeaseEvent;
 use crate::event::Progress;
+use crate::exhaustion::is_exhausted;
 use crate::processes;
 use crate::records::{Lock, Phase, RunFolder, RunSpec, Status, Wanted, read_json};
+use crate::untrusted;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, PoisonError};
@@ -18,6 +21,9 @@ use tracing::warn;
 
 /// Often enough that a person sees no delay, seldom enough that looking costs nothing.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// How often it is looked for what jobs left behind.
+const ORPHANS_EVERY: Duration = Duration::from_secs(1);
 
 /// A runner writes its first status within milliseconds; a machine that swaps may need longer.
 const BEGIN_LIMIT: Duration = Duration::from_secs(30);
@@ -34,6 +40,8 @@ const SETTLES: Duration = Duration::from_millis(700);
 /// A runner on a node that its cluster has lost is waited for so long, if its lock is still held: its grace time, and
 /// what a file system needs to find out that a machine is gone.
 const FENCE_LIMIT: Duration = Duration::from_secs(180);
+/// A longer log is that of a runner that did begin.
+const RUNNER_LOG_READ: u64 = 1 << 20;
 
 /// What is shown of the words of a runner that did not begin.
 const RUNNER_LOG_BYTES: usize = 500;
@@ -42,14 +50,20 @@ impl Inner {
     /// Reads what runners write, and sets lanes off whose waits are over, until the executor is closed.
     pub(super) fn watch_all(self: Arc<Self>) {
         let mut ended: Vec<i32> = Vec::new();
+        let mut orphans = Instant::now();
         while !self.is_closed() {
             let all: Vec<_> = self.watched().values().cloned().collect();
             for watched in all {
                 let mut watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
                 ended.extend(watched.look(&self));
             }
+            *self.last_pass.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
             ended.retain(|pid| !processes::reap(*pid));
             self.set_off_due();
+            if orphans.elapsed() >= ORPHANS_EVERY {
+                orphans = Instant::now();
+                self.kill_orphans();
+            }
             sleep(LOOK_EVERY);
         }
     }
@@ -71,11 +85,12 @@ pub(super) struct Watched {
     is_ended_told: bool,
     /// Since when it is over where it ran, although its runner has not said so.
     over_since: Option<Instant>,
+    pub(super) deadlines: Deadlines,
 }
 
 impl Watched {
     pub(super) fn new(run: RunFolder) -> Watched {
-        let now = Instant::now();
+        let (now, deadlines) = (Instant::now(), Deadlines::of(&run));
         Watched {
             run,
             since: now,
@@ -88,6 +103,7 @@ impl Watched {
             progress_told: None,
             is_ended_told: false,
             over_since: None,
+            deadlines,
         }
     }
 
@@ -107,7 +123,11 @@ impl Watched {
             self.looked_alive = Instant::now();
             match &inner.site {
                 Some(site) => self.look_at_site(inner, &**site),
-                None => self.look_alive(),
+                None => match self.enforce(inner) {
+                    Enforced::No => self.look_alive(inner),
+                    Enforced::Killing => {}
+                    Enforced::Over(ending) => self.end(ending),
+                },
             }
         }
         self.tell(inner);
@@ -116,9 +136,9 @@ impl Watched {
 
     /// Reads the status if it is another than before.
     fn read(&mut self) -> bool {
-        let Ok(metadata) = fs::metadata(self.run.status_file()) else { return false };
+        let Ok(metadata) = fs::symlink_metadata(self.run.status_file()) else { return false };
         let mark = metadata.modified().ok().map(|modified| (metadata.ino(), modified));
-        if mark == self.seen && mark.is_some() {
+        if self.is_ended() || (mark == self.seen && mark.is_some()) {
             return false;
         }
         match Status::read(&self.run) {
@@ -138,9 +158,9 @@ impl Watched {
 
     /// A runner holds its lock while it lives. One that is gone without an ending gets one here, after
     /// everything that it started is gone too.
-    fn look_alive(&mut self) {
+    fn look_alive(&mut self, inner: &Inner) {
         let has_begun = self.status.is_some();
-        if self.status.as_ref().is_some_and(Status::is_ended) {
+        if self.is_ended() {
             return;
         }
         if matches!(self.run.path().try_exists(), Ok(false)) {
@@ -157,11 +177,7 @@ impl Watched {
         if self.read() {
             return;
         }
-        let left = processes::find(self.run.path());
-        for found in &left {
-            processes::kill_one(found, self.run.path());
-        }
-        if left.is_empty() {
+        if !inner.kill_whole(&self.run) {
             self.end_lost();
         }
     }
@@ -221,7 +237,7 @@ impl Watched {
             (None, None) => Ending::Refused { why: format!("{why}{}", self.words()) },
             (Some(_), _) => Ending::Vanished { detail: why.to_string() },
         };
-        self.end_as(ending);
+        self.end(ending);
     }
 
     /// Whether a runner that has written nothing will write nothing any more.
@@ -247,24 +263,35 @@ impl Watched {
             },
             None => Ending::Refused { why: format!("its runner did not begin{}", self.words()) },
         };
-        self.end_as(ending);
+        warn!(job = %self.run.job(), generation = %self.run.generation(), "the runner is gone");
+        self.end(ending);
     }
 
-    fn end_as(&mut self, ending: Ending) {
+    pub(super) fn is_ended(&self) -> bool {
+        self.status.as_ref().is_some_and(Status::is_ended)
+    }
+
+    /// Writes an ending for a start that has no runner any more. A full disk: it is tried again.
+    fn end(&mut self, ending: Ending) {
         let status = self.status.clone().unwrap_or_else(|| Status::new(&self.run));
         let status = status.ended(ending, now_ms());
-        warn!(job = %self.run.job(), generation = %self.run.generation(), "the runner is gone");
         match status.write(&self.run) {
-            Ok(()) => self.status = Some(status),
-            Err(error) => {
+            Err(error) if is_exhausted(&error) => {
                 warn!(file = %self.run.status_file().display(), %error, "not written");
+            }
+            written => {
+                if let Err(error) = written {
+                    // It counts all the same; after a restart its folder tells nothing, and it counts as vanished.
+                    warn!(file = %self.run.status_file().display(), %error, "not written");
+                }
+                self.status = Some(status);
             }
         }
     }
 
     /// What the runner complained about, if it did.
     fn words(&self) -> String {
-        let log = fs::read(self.run.runner_log()).unwrap_or_default();
+        let log = untrusted::read(&self.run.runner_log(), RUNNER_LOG_READ).unwrap_or_default();
         let tail = &log[log.len().saturating_sub(RUNNER_LOG_BYTES)..];
         match String::from_utf8_lossy(tail).trim() {
             "" => String::new(),
@@ -293,6 +320,7 @@ impl Watched {
             && !self.is_started_told
         {
             self.is_started_told = true;
+            self.deadlines.started();
             let spec = read_json::<RunSpec>(&self.run.launch_file()).ok().flatten();
             let checkpoints = spec.and_then(|spec| inner.places.location(&spec));
             tell(LeaseEvent::Started { at_ms, checkpoints });
@@ -304,6 +332,10 @@ impl Watched {
             tell(LeaseEvent::Progress(progress));
         }
         if let Phase::Ended { ending, at_ms } = &status.phase {
+            // Its GPUs are free when nothing runs there any more, whatever is written somewhere.
+            if inner.kill_leftovers(&self.run) {
+                return;
+            }
             self.is_ended_told = true;
             let (ending, exits, at_ms) = (ending.clone(), status.exits.clone(), *at_ms);
             tell(LeaseEvent::Ended { ending, exits, at_ms });

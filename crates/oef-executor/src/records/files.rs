@@ -1,5 +1,6 @@
 //! Files that are there whole or not at all.
 
+use crate::untrusted;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File};
@@ -26,12 +27,12 @@ pub(crate) fn write_atomically(
     // With the process's id: executor and runner may both write a status, one after the other.
     let beside = folder.join(format!(".{name}.{}", std::process::id()));
     let written = (|| {
-        let mut file = File::create(&beside)?;
+        let mut file = untrusted::create(&beside)?;
         file.write_all(bytes)?;
         if durability == Durability::Disk {
             file.sync_all()?;
         }
-        fs::rename(&beside, path)
+        untrusted::put(&beside, path)
     })();
     if let Err(error) = written {
         // On a full disk the half-written file is what to get rid of first.
@@ -57,7 +58,7 @@ pub(crate) fn write_json<T: Serialize>(
 
 /// Reads a value from JSON; `None` if there is no such file.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
-    match fs::read(path) {
+    match untrusted::read(path, untrusted::RECORD_BYTES_MAX) {
         Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(io::Error::from),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

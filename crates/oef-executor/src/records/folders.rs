@@ -2,10 +2,17 @@
 
 use super::files::{Durability, write_atomically};
 use crate::logs::Stream;
+use crate::untrusted;
 use oef_sched::{Generation, JobId};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// A number has twenty digits at most.
+const GENERATION_BYTES_MAX: u64 = 64;
+
+/// What the job's own part of the folder of a start is called.
+const JOBS_PART: &str = "job";
 
 /// The folder of all jobs.
 #[derive(Clone, Debug)]
@@ -64,8 +71,8 @@ impl JobFolder {
 
     /// The greatest lease ever seen, if any was.
     pub(crate) fn newest(&self) -> io::Result<Option<Generation>> {
-        match fs::read_to_string(self.generation_file()) {
-            Ok(text) => match text.trim().parse() {
+        match untrusted::read(&self.generation_file(), GENERATION_BYTES_MAX) {
+            Ok(bytes) => match String::from_utf8_lossy(&bytes).trim().parse() {
                 Ok(number) => Ok(Some(Generation(number))),
                 Err(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "not a number")),
             },
@@ -96,6 +103,8 @@ impl RunFolder {
     /// The folder at this path, if it is one of a start.
     pub(crate) fn at(path: &Path) -> Option<RunFolder> {
         let number = |path: &Path| path.file_name()?.to_str()?.parse().ok();
+        // Processes are marked with the part that is theirs.
+        let path = if path.ends_with(JOBS_PART) { path.parent()? } else { path };
         Some(RunFolder {
             path: path.to_path_buf(),
             job: JobId(number(path.parent()?)?),
@@ -145,8 +154,14 @@ impl RunFolder {
         self.path.join(format!("rank-{rank}.{}", stream.name()))
     }
 
+    /// The part of the folder that belongs to the job, which may do in it what it likes. Everything else here is
+    /// the daemon's and the runner's.
+    pub(crate) fn jobs_part(&self) -> PathBuf {
+        self.path.join(JOBS_PART)
+    }
+
     pub(crate) fn progress_file(&self, rank: u32) -> PathBuf {
-        self.path.join(format!("progress-{rank}.jsonl"))
+        self.jobs_part().join(format!("progress-{rank}.jsonl"))
     }
 
     /// How workers find the process from which they are forked.

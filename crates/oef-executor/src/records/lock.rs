@@ -1,6 +1,7 @@
 //! Locks that end with the process that holds them, however it ends.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use crate::untrusted;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ const RETRY: Duration = Duration::from_millis(10);
 impl Lock {
     /// Takes the lock if nobody has it.
     pub(crate) fn try_take(path: &Path) -> io::Result<Option<Lock>> {
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+        let file = untrusted::open_or_create(path)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Lock { _file: file })),
             Err(TryLockError::WouldBlock) => Ok(None),

@@ -10,6 +10,7 @@
 //! DIR/runs/JOB/GEN/order.json   what is wanted since; by the executor
 //! DIR/runs/JOB/GEN/status.json  how it goes, and how it ended; by the runner
 //! DIR/runs/JOB/GEN/rank-N.out   what worker N wrote, with its limit
+//! DIR/runs/JOB/GEN/job/         the job's own: its progress files, and what it likes
 //! ```
 
 mod files;

@@ -4,6 +4,7 @@ use crate::checkpoints::Fetch;
 use crate::device::Device;
 use crate::launch::{Probe, StopSignal};
 use crate::slurm::SlurmSpec;
+use crate::users::User;
 use crate::wire;
 use oef_sched::{Generation, JobId, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -60,4 +61,10 @@ pub(crate) struct RunSpec {
     /// How it is put before Slurm, and how its workers on other nodes are started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) slurm: Option<SlurmSpec>,
+    /// As whom its workers run; none: as the runner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) user: Option<User>,
+    /// The control group of its workers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cgroup: Option<PathBuf>,
 }

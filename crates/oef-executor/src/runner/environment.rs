@@ -5,7 +5,7 @@ use crate::device::{Device, DeviceKind};
 use crate::processes::RUN_DIR;
 use crate::records::{RunFolder, RunSpec};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::Command;
 
@@ -15,8 +15,12 @@ const VISIBLE: &str = "OEF_VISIBLE_GPUS";
 /// Where a gang on one machine meets.
 const THIS_MACHINE: &str = "127.0.0.1";
 
-/// Sets a worker's environment: the runner's own without anything of OEF's (tokens among them), the
-/// job's, and the protocol's.
+/// How variables begin that only OEF sets.
+const OURS: &str = "OEF_";
+
+/// Sets a worker's environment: what the daemon lets jobs have with the job's own variables, and the protocol's.
+/// Nothing is inherited: the daemon's environment may hold anything. In a Slurm job it is not the daemon's, but that of
+/// the node, with what Slurm, modules and prolog lines have set.
 pub(super) fn apply(
     command: &mut Command,
     launch: &RunSpec,
@@ -24,12 +28,28 @@ pub(super) fn apply(
     rank: u32,
     port: u16,
 ) {
-    for (name, _) in std::env::vars_os() {
-        if name.as_encoded_bytes().starts_with(b"OEF_") {
-            command.env_remove(name);
+    match &launch.slurm {
+        None => {
+            command.env_clear();
+        }
+        Some(_) => {
+            let ours = |name: &OsString| name.as_encoded_bytes().starts_with(OURS.as_bytes());
+            for (name, _) in std::env::vars_os().filter(|(name, _)| ours(name)) {
+                command.env_remove(name);
+            }
         }
     }
-    command.envs(&launch.env).envs(protocol(launch, run, rank, port));
+    let given = launch.env.iter().filter(|(name, _)| !name.starts_with(OURS) || *name == VISIBLE);
+    command.envs(given).envs(protocol(launch, run, rank, port));
+    if let Some(user) = &launch.user {
+        let own: [(&str, &OsStr); 4] = [
+            ("HOME", user.home.as_os_str()),
+            ("USER", OsStr::new(&user.name)),
+            ("LOGNAME", OsStr::new(&user.name)),
+            ("SHELL", user.shell.as_os_str()),
+        ];
+        command.envs(own.into_iter().filter(|(name, _)| !launch.env.contains_key(*name)));
+    }
 }
 
 /// The same on another node than the runner's, where what the runner has set is there already: only what belongs to
@@ -72,7 +92,11 @@ pub(super) fn protocol(
     env.path("OEF_PROGRESS_FILE", &run.progress_file(rank));
     env.set("OEF_STOP_SIGNAL", launch.stop_signal.name());
     env.set("OEF_GRACE_SECONDS", launch.grace.seconds());
-    env.path(RUN_DIR, run.path());
+    env.path(RUN_DIR, &run.jobs_part());
+    if let Some(group) = launch.cgroup.as_ref().filter(|_| !launch.warm.is_empty()) {
+        // What a launcher forks for it goes there by itself.
+        env.path("OEF_CGROUP", group);
+    }
     if let Some(probe) = &launch.probe {
         env.set("OEF_PROFILE", 1);
         env.set("OEF_PROFILE_BATCHES", probe.batches);
@@ -199,6 +223,8 @@ mod tests {
             warm: Vec::new(),
             probe: None,
             slurm: None,
+            user: None,
+            cgroup: None,
         }
     }
 
@@ -224,7 +250,7 @@ mod tests {
         assert_eq!(values(&launch, 1, &names), ["1", "0", "2", "1", "0"]);
         assert_eq!(values(&launch, 3, &names), ["3", "1", "2", "1", "1"]);
         let names = ["OEF_GRACE_SECONDS", "OEF_STOP_SIGNAL", "OEF_RUN_DIR", "OEF_RESTART"];
-        assert_eq!(values(&launch, 0, &names), ["2.5", "USR1", "/state/runs/7/3", "2"]);
+        assert_eq!(values(&launch, 0, &names), ["2.5", "USR1", "/state/runs/7/3/job", "2"]);
     }
 
     #[test]

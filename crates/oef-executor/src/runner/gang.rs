@@ -5,6 +5,7 @@ use super::prepare::free_port;
 use super::stage::worker_command;
 use super::verdict::Exit;
 use super::{environment, remote, stage};
+use crate::cgroup::Group;
 use crate::launch::StopSignal;
 use crate::processes::{self, Found, Role};
 use crate::records::{RunFolder, RunSpec};
@@ -28,6 +29,8 @@ pub(super) struct Gang {
     workers: Vec<Worker>,
     outputs: Outputs,
     folder: RunFolder,
+    /// All their processes are in it, where the system has such groups.
+    group: Option<Group>,
 }
 
 /// A worker is not reaped before all are gone: until then its number, which is also the number of the
@@ -45,7 +48,9 @@ impl Gang {
     /// Starts every worker, or none. What the system could not do is told as a sentence: it says nothing of
     /// the job.
     pub(super) fn start(launch: &RunSpec, run: &RunFolder) -> Result<Gang, String> {
-        let mut gang = Gang { workers: Vec::new(), outputs: Outputs::new(), folder: run.clone() };
+        let group = launch.cgroup.clone().map(Group::at);
+        let (outputs, folder) = (Outputs::new(), run.clone());
+        let mut gang = Gang { workers: Vec::new(), outputs, folder, group };
         let port = free_port().map_err(|error| format!("no port for its workers: {error}"))?;
         for rank in (0..).take(launch.devices.len()) {
             if let Err(error) = gang.start_worker(launch, rank, port) {
@@ -67,8 +72,8 @@ impl Gang {
             remote::clean(&mut command);
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let group = self.group().filter(|_| !is_remote);
-        command.process_group(group.map_or(0, |group| group.as_raw_nonzero().get()));
+        let leader = self.leader().filter(|_| !is_remote);
+        command.process_group(leader.map_or(0, |group| group.as_raw_nonzero().get()));
         let mut child = command.spawn()?;
         let pid = Pid::from_child(&child);
         let followed = self.outputs.follow(&self.folder, rank, launch.log_limit_bytes, &mut child);
@@ -76,7 +81,8 @@ impl Gang {
         followed
     }
 
-    fn group(&self) -> Option<Pid> {
+    /// The number of the process group of the workers here.
+    fn leader(&self) -> Option<Pid> {
         self.workers.iter().find(|worker| !worker.is_remote).map(|worker| worker.pid)
     }
 
@@ -119,13 +125,16 @@ impl Gang {
         self.send(Signal::KILL);
         // `srun` kills its worker then, and ends.
         self.send_remote(Signal::TERM);
+        if let Some(group) = &self.group {
+            group.kill();
+        }
         for found in self.leftovers() {
             processes::kill_one(&found, self.folder.path());
         }
     }
 
     fn send(&self, signal: Signal) {
-        if let Some(group) = self.group() {
+        if let Some(group) = self.leader() {
             // They may all have ended just now.
             let _ = kill_process_group(group, signal);
         }
@@ -178,7 +187,8 @@ impl Gang {
             }
         }
         self.reap_orphans();
-        is_left || !self.leftovers().is_empty()
+        let is_occupied = self.group.as_ref().is_some_and(Group::is_occupied);
+        is_left || is_occupied || !self.leftovers().is_empty()
     }
 
     /// Whatever has this start in its environment, but for runners.

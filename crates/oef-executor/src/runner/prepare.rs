@@ -5,6 +5,7 @@ use crate::ending::FailReason;
 use crate::exhaustion::is_exhausted;
 use crate::processes;
 use crate::records::{RunFolder, RunSpec};
+use crate::untrusted;
 use std::fs;
 use std::io::{self, Write as _};
 use std::net::TcpListener;
@@ -16,6 +17,10 @@ pub(super) fn prepare(launch: &RunSpec, run: &RunFolder) -> Result<(), FailReaso
     if !left.is_empty() {
         let pids = left.iter().map(|pid| pid.as_raw_nonzero().get()).collect();
         return Err(FailReason::Leftovers { pids });
+    }
+    if launch.user.is_some() {
+        // What the job's own user can reach is seen by its worker; a privileged runner touches nothing of it.
+        return Ok(());
     }
     let workdir =
         |detail: String| FailReason::WorkdirMissing { path: launch.workdir.clone(), detail };
@@ -43,16 +48,16 @@ fn system(path: &Path, error: &io::Error) -> FailReason {
 const PROBE: &str = ".oef-probe-";
 
 /// Makes a folder and writes a file in it: only that shows a full or read-only disk.
-fn writable(folder: &Path) -> io::Result<()> {
+pub(super) fn writable(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     // A runner that was killed just here left its own.
     for entry in fs::read_dir(folder)?.flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(PROBE.as_bytes()) {
-            fs::remove_file(entry.path())?;
+            untrusted::clear(&entry.path())?;
         }
     }
     let probe = folder.join(format!("{PROBE}{}", std::process::id()));
-    let written = fs::File::create(&probe).and_then(|mut file| {
+    let written = untrusted::create(&probe).and_then(|mut file| {
         file.write_all(&[0; 4096])?;
         file.sync_all()
     });

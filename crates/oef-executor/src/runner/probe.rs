@@ -12,6 +12,14 @@ use std::time::Duration;
 /// A program that has measured itself ends by itself; one that hangs on its way out is ended after this.
 const ENDS_ITSELF: Duration = Duration::from_secs(10);
 
+/// A median of the program and one of the runner, who sees lines some milliseconds late, differ by less than this.
+const TIMED_TOLERANCE: f64 = 1.2;
+/// The same for a mean, which has pauses in it.
+const MEAN_TOLERANCE: f64 = 1.5;
+/// A mean is of so many steps at least, and over so long.
+const STEPS_MIN: f64 = 4.0;
+const TIME_MIN: Duration = Duration::from_millis(50);
+
 /// What is known of a profile run so far.
 #[derive(Debug)]
 pub(super) struct ProbeRun {
@@ -19,6 +27,8 @@ pub(super) struct ProbeRun {
     limit: Span,
     /// What the program measured itself, and when that was seen.
     own: Option<(Duration, Measured)>,
+    /// The steps that the runner saw, for programs that are too fast for more.
+    seen: Seen,
     skipped_lines: u64,
 }
 
@@ -27,7 +37,13 @@ impl ProbeRun {
     pub(super) fn of(launch: &RunSpec) -> Option<ProbeRun> {
         let probe = launch.probe?;
         let measure = Measure::new(probe);
-        Some(ProbeRun { measure, limit: probe.limit, own: None, skipped_lines: 0 })
+        Some(ProbeRun {
+            measure,
+            limit: probe.limit,
+            own: None,
+            seen: Seen::after(probe.warmup),
+            skipped_lines: 0,
+        })
     }
 
     /// The last word of the program, so long after its start.
@@ -36,7 +52,10 @@ impl ProbeRun {
         self.skipped_lines = progress.skipped_lines;
         match progress.measured {
             Some(own) => self.own = self.own.or(Some((at, own))),
-            None => self.measure.line(at, progress.steps),
+            None => {
+                self.measure.line(at, progress.steps);
+                self.seen.line(at, progress.steps);
+            }
         }
     }
 
@@ -55,7 +74,13 @@ impl ProbeRun {
             return (ending, None);
         }
         let (lines, limit, skipped) = (self.measure.lines(), self.limit, self.skipped_lines);
-        let measured = self.own.map(|(_, own)| own).or_else(|| self.measure.result());
+        let (own, seen) = (self.own.map(|(_, own)| own), self.seen);
+        let is_own = own.is_some();
+        let measured = agree(own, self.measure.result(), &seen);
+        if is_own && measured.is_none() {
+            let detail = "what it measured itself is not what was seen of its steps".to_string();
+            return (Ending::failed(FailReason::NotMeasured { detail }), None);
+        }
         let ending = match (measured, told) {
             (Some(_), _) => Ending::Finished,
             (None, Some(Told::Probed)) => {
@@ -68,6 +93,57 @@ impl ProbeRun {
         };
         (ending, measured)
     }
+}
+
+/// The steps that were seen between two instants.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    warmup: f64,
+    begin: Option<(Duration, f64)>,
+    /// Where the warm-up was over.
+    from: Option<(Duration, f64)>,
+    last: Option<(Duration, f64)>,
+}
+
+impl Seen {
+    fn after(warmup: u32) -> Seen {
+        Seen { warmup: f64::from(warmup), begin: None, from: None, last: None }
+    }
+
+    fn line(&mut self, at: Duration, step: f64) {
+        let is_back = self.last.is_some_and(|(_, last)| step < last);
+        if is_back || !step.is_finite() || at == Duration::MAX {
+            return;
+        }
+        let (_, first) = *self.begin.get_or_insert((at, step));
+        if step - first >= self.warmup {
+            self.from.get_or_insert((at, step));
+        }
+        self.last = Some((at, step));
+    }
+
+    /// Seconds for each step that was seen, where these are enough to tell.
+    fn batch_seconds(&self) -> Option<f64> {
+        let ((since, first), (until, last)) = (self.from?, self.last?);
+        let took = until.saturating_sub(since);
+        (last - first >= STEPS_MIN && took >= TIME_MIN).then(|| took.as_secs_f64() / (last - first))
+    }
+}
+
+/// What counts: a program's own figure only where the runner has timed the same. A job's word is that of an
+/// interested party.
+fn agree(own: Option<Measured>, timed: Option<Measured>, seen: &Seen) -> Option<Measured> {
+    let Some(own) = own else { return timed };
+    if let Some(timed) = timed {
+        let is_near = near(own.batch_seconds, timed.batch_seconds, TIMED_TOLERANCE);
+        return Some(if is_near { own } else { timed });
+    }
+    let mean = seen.batch_seconds()?;
+    near(own.batch_seconds, mean, MEAN_TOLERANCE).then_some(own)
+}
+
+fn near(own: f64, timed: f64, tolerance: f64) -> bool {
+    (1.0 / tolerance..=tolerance).contains(&(own / timed))
 }
 
 fn not_measured(when: &str, lines: u64, skipped: u64) -> Ending {
@@ -89,7 +165,8 @@ mod tests {
 
     fn run() -> ProbeRun {
         let probe = Probe { batches: 5, warmup: 1, least: Span(0), limit: Span(60_000) };
-        ProbeRun { measure: Measure::new(probe), limit: probe.limit, own: None, skipped_lines: 0 }
+        let (measure, limit, seen) = (Measure::new(probe), probe.limit, Seen::after(probe.warmup));
+        ProbeRun { measure, limit, own: None, seen, skipped_lines: 0 }
     }
 
     fn seconds(s: f64) -> Duration {
@@ -103,6 +180,40 @@ mod tests {
 
     const OWN: Measured =
         Measured { batch_seconds: 0.1, spread: 0.0, batches: 20, lots: 1, wait: Some(0.0) };
+
+    /// One whose steps the runner has seen: a tenth of a second each.
+    fn timed() -> ProbeRun {
+        let mut run = run();
+        for n in 0..8u8 {
+            tell(&mut run, f64::from(n) * 0.1, f64::from(n), None);
+        }
+        run
+    }
+
+    #[test]
+    fn a_figure_that_the_runner_did_not_time_counts_nothing() {
+        // One word and no step: whatever it says, nobody saw it.
+        let mut liar = run();
+        tell(&mut liar, 5.0, 40.0, Some(OWN));
+        let (ending, measured) = liar.finish(Ending::Finished, None);
+        assert!(measured.is_none() && ending.to_string().contains("measured itself"), "{ending}");
+        // Steps that were seen, and another figure: what was seen counts.
+        let mut liar = timed();
+        tell(&mut liar, 1.0, 8.0, Some(Measured { batch_seconds: 0.01, ..OWN }));
+        let (ending, measured) = liar.finish(Ending::Finished, None);
+        let seconds = measured.map_or(0.0, |found| found.batch_seconds);
+        assert!(ending == Ending::Finished && (seconds - 0.1).abs() < 0.02, "{seconds}");
+        // Too fast to be timed one by one: the mean has to fit.
+        for (own, counts) in [(0.01, true), (0.002, false), (0.05, false)] {
+            let mut fast = run();
+            for n in 0..30u8 {
+                tell(&mut fast, f64::from(n) * 0.01, f64::from(n), None);
+            }
+            tell(&mut fast, 0.3, 31.0, Some(Measured { batch_seconds: own, ..OWN }));
+            let (_, measured) = fast.finish(Ending::Finished, None);
+            assert_eq!(measured.is_some(), counts, "{own}");
+        }
+    }
 
     #[test]
     fn it_is_ended_once_it_is_measured() {
@@ -118,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_program_that_measures_itself_goes_first_and_is_given_time_to_end() {
-        let mut run = run();
+        let mut run = timed();
         tell(&mut run, 1.0, 40.0, Some(OWN));
         assert_eq!((run.told(seconds(2.0)), run.told(seconds(12.0))), (None, Some(Told::Probed)));
         assert_eq!(run.finish(Ending::Finished, None), (Ending::Finished, Some(OWN)));
@@ -145,7 +256,7 @@ mod tests {
         assert!(matches!(ending, Ending::Stopped { .. }) && measured.is_none(), "{ending}");
         let (ending, _) = run().finish(Ending::Checkpointed, Some(&order));
         assert_eq!(ending, Ending::Checkpointed);
-        let mut done = run();
+        let mut done = timed();
         tell(&mut done, 1.0, 40.0, Some(OWN));
         assert_eq!(done.finish(Ending::Finished, Some(&order)), (Ending::Finished, Some(OWN)));
     }

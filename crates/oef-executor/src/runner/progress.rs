@@ -3,11 +3,11 @@
 use crate::clock::now_ms;
 use crate::event::Progress;
 use crate::measured::Measured;
+use crate::untrusted;
 use rustix::fs::{FallocateFlags, fallocate};
 use serde::Deserialize;
-use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A longer line is no progress, and nobody keeps it in memory.
 const MAX_LINE_BYTES: usize = 64 << 10;
@@ -18,6 +18,22 @@ const MAX_READ_BYTES: u64 = 1 << 20;
 /// What was read is given back to the disk in pieces of this size: a job that tells its progress for a
 /// month needs no more room than one that does so for an hour.
 const GIVE_BACK_BYTES: u64 = 4 << 20;
+
+/// A job that is further ahead than this is not followed line by line.
+const BEHIND_MAX_BYTES: u64 = 16 << 20;
+
+/// What is kept of the file when the job has ended, for people who look.
+const KEPT_BYTES: u64 = 1 << 20;
+
+/// The job has ended: cuts its file to what may be kept, and removes what is none.
+pub(super) fn cut(path: &Path) -> io::Result<()> {
+    match untrusted::length(path) {
+        Some(length) if length <= KEPT_BYTES => Ok(()),
+        // Those that are long and full of holes as well: the length says nothing of the disk.
+        Some(_) => untrusted::open_for_writing(path)?.set_len(KEPT_BYTES),
+        None => untrusted::clear(path),
+    }
+}
 
 /// One line of the file. Other fields are the job's own.
 #[derive(Debug, Deserialize)]
@@ -91,7 +107,7 @@ impl Follower {
     }
 
     fn read_new(&mut self) -> io::Result<Vec<u8>> {
-        let mut file = File::open(&self.path)?;
+        let mut file = untrusted::open(&self.path)?;
         let length = file.metadata()?.len();
         if length < self.offset {
             // The job wrote it anew.
@@ -100,6 +116,13 @@ impl Follower {
             self.is_skipping = false;
         }
         let mut bytes = Vec::new();
+        if length - self.offset > BEHIND_MAX_BYTES {
+            // It writes faster than anybody reads: only the end counts, and nobody keeps the rest.
+            self.offset = length - MAX_READ_BYTES;
+            self.partial.clear();
+            self.is_skipping = true;
+            self.skipped_lines += 1;
+        }
         if length > self.offset {
             file.seek(SeekFrom::Start(self.offset))?;
             file.take(MAX_READ_BYTES).read_to_end(&mut bytes)?;
@@ -114,7 +137,7 @@ impl Follower {
         if self.offset - self.given_back < GIVE_BACK_BYTES {
             return;
         }
-        if let Ok(file) = OpenOptions::new().write(true).open(&self.path) {
+        if let Ok(file) = untrusted::open_for_writing(&self.path) {
             // Not every file system can; then the file grows.
             let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             let _ = fallocate(&file, hole, self.given_back, self.offset - self.given_back);
@@ -227,6 +250,26 @@ mod tests {
         check(r#"{"batch_seconds": 0.5, "spread": 0.01, "batches": 20, "wait": 7}"#, None);
         check(r#""fast""#, None);
         check("null", None);
+    }
+
+    #[test]
+    fn a_job_that_floods_is_not_followed_line_by_line_and_its_file_is_cut() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("progress-0.jsonl");
+        let mut follower = Follower::new(path.clone());
+        let line = "{\"step\": 1}\n";
+        let many = line.repeat(usize::try_from(BEHIND_MAX_BYTES).expect("fits") / line.len() + 9);
+        std::fs::write(&path, many + "{\"step\": 2}\n").expect("written");
+        let last = follower.look().expect("a word");
+        assert_eq!((last.steps, last.skipped_lines > 0), (2.0, true));
+        cut(&path).expect("cut");
+        assert_eq!(std::fs::metadata(&path).expect("there").len(), KEPT_BYTES);
+        std::fs::remove_file(&path).expect("removed");
+        std::fs::create_dir(&path).expect("made");
+        assert!(follower.look().is_some(), "what was told stays");
+        cut(&path).expect("cut");
+        assert!(!path.exists());
+        cut(&path).expect("nothing to cut");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::fetching::Fetching;
 use super::gang::Gang;
 use super::prepare::prepare;
 use super::probe::ProbeRun;
-use super::progress::Follower;
+use super::progress::{Follower, cut};
 use super::stage::note;
 use super::verdict::{Exit, Gone, SAVED, Told, WorkerEnd, judge};
 use crate::clock::now_ms;
@@ -234,14 +234,26 @@ impl Session<'_> {
             sleep(poll);
         }
         gang.clear();
-        self.progress(progress.look());
+        let last = progress.look();
+        self.progress(last);
+        self.cut_progress(launch);
         self.status.exits = course.ends.iter().map(exit).collect();
         let ending = course.ending(launch.grace);
         let ending = match probe {
-            Some(probe) => self.conclude(launch, probe, ending, &course),
+            Some(probe) => self.conclude(launch, probe, (ending, last), &course),
             None => ending,
         };
         self.explain(launch, ending)
+    }
+
+    /// A job may have written more than anybody wants to keep.
+    fn cut_progress(&self, launch: &RunSpec) {
+        for rank in (0..).take(launch.devices.len()) {
+            let path = self.run.progress_file(rank);
+            if let Err(error) = cut(&path) {
+                note(&format!("`{}` could not be cut: {error}", path.display()));
+            }
+        }
     }
 
     /// A profile run has ended: its figure is its last word, and its checkpoints are nobody's.
@@ -249,16 +261,17 @@ impl Session<'_> {
         &mut self,
         launch: &RunSpec,
         mut probe: ProbeRun,
-        ending: Ending,
+        (ending, last): (Ending, Option<Progress>),
         course: &Course,
     ) -> Ending {
         // Its last lines may have come with its end, all at once; only its own measurement is still of use.
-        let last = self.status.progress.filter(|last| last.measured.is_some());
+        let last = last.filter(|last| last.measured.is_some());
         probe.see(Duration::MAX, last.as_ref());
         let (ending, measured) = probe.finish(ending, course.told.as_ref());
-        if let Some(measured) = measured {
+        // Its own figure goes where it does not count.
+        if measured.is_some() || self.status.progress.is_some_and(|told| told.measured.is_some()) {
             let progress = self.status.progress.get_or_insert_default();
-            progress.measured = Some(measured);
+            progress.measured = measured;
             self.is_changed = true;
         }
         if let Err(error) = std::fs::remove_dir_all(&launch.checkpoint_dir) {
@@ -274,6 +287,8 @@ impl Session<'_> {
     }
 
     fn progress(&mut self, progress: Option<Progress>) {
+        // A figure counts once it was compared with what the runner timed: at the end.
+        let progress = progress.map(|progress| Progress { measured: None, ..progress });
         if self.status.progress != progress {
             self.status.progress = progress;
             self.is_changed = true;

@@ -1,8 +1,12 @@
 //! The moment between the runner and the job's own program.
 
+use super::prepare::writable;
+use crate::cgroup::Group;
 use crate::ending::FailReason;
 use crate::exhaustion::is_exhausted;
-use crate::records::{Durability, RunFolder, RunSpec, read_json, write_json};
+use crate::records::{RunFolder, RunSpec, read_json};
+use crate::untrusted;
+use crate::users::become_user;
 use crate::warm::Warm;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use std::ffi::OsStr;
@@ -23,16 +27,34 @@ pub(super) fn become_worker(run: &RunFolder, rank: &OsStr, runner: &OsStr) -> io
     let (Some(rank), Some(runner)) = (number(rank), number(runner)) else {
         return Err(io::Error::other("a worker needs its rank and its runner"));
     };
+    let launch: RunSpec =
+        read_json(&run.launch_file())?.ok_or_else(|| io::Error::other("no launch.json"))?;
+    let command = command(&launch, run);
+    // What it says goes into a folder that is closed to the job's user: it is opened before.
+    let mut word = untrusted::create(&run.start_error_file(rank))?;
+    let entered = enter(&launch);
+    // After that: becoming somebody else takes it back.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // A runner that ended before this line sends nothing any more.
     if getppid().map(|pid| pid.as_raw_nonzero().get()) != i32::try_from(runner).ok() {
         return Err(io::Error::other("the runner is gone"));
     }
-    let launch: RunSpec =
-        read_json(&run.launch_file())?.ok_or_else(|| io::Error::other("no launch.json"))?;
-    let reason = start(&launch, &command(&launch, run));
-    write_json(&run.start_error_file(rank), &reason, Durability::Process)?;
+    let reason = match entered {
+        Ok(()) => start(&launch, &command),
+        Err(error) => FailReason::System { detail: error.to_string() },
+    };
+    word.write_all(&serde_json::to_vec(&reason)?)?;
     Err(io::Error::other(reason.to_string()))
+}
+
+/// Goes where the job's processes belong, as whom it runs.
+fn enter(launch: &RunSpec) -> io::Result<()> {
+    if let Some(path) = &launch.cgroup {
+        let group = Group::at(path.clone());
+        // A machine that was restarted has none of them any more.
+        group.make().and_then(|()| group.enter())?;
+    }
+    launch.user.as_ref().map_or(Ok(()), become_user)
 }
 
 /// What is executed: the job's command, or what has a launcher run it.
@@ -56,6 +78,12 @@ fn start(launch: &RunSpec, command: &[String]) -> FailReason {
             path: launch.workdir.clone(),
             detail: error.to_string(),
         };
+    }
+    if launch.user.is_some()
+        && let Err(error) = writable(&launch.checkpoint_dir)
+    {
+        let (path, detail) = (launch.checkpoint_dir.clone(), error.to_string());
+        return FailReason::CheckpointDir { path, detail };
     }
     let Some((program, args)) = command.split_first() else {
         return FailReason::CommandNotFound { command: String::new() };

@@ -7,7 +7,7 @@ use crate::error::ExecutorError;
 use crate::event::{Cursor, Event};
 use crate::executor::Executor;
 use crate::local::site::Site;
-use crate::local::{LocalConfig, LocalExecutor};
+use crate::local::{Isolation, LocalConfig, LocalExecutor};
 use crate::logs::{LogChunk, LogQuery};
 use crate::order::{Known, Order};
 use oef_sched::JobId;
@@ -33,6 +33,8 @@ impl SlurmExecutor {
             devices: Vec::new(),
             mps_pipe_dir: None,
             checkpoints: config.checkpoints.clone(),
+            // Slurm keeps jobs apart on its nodes.
+            isolation: Isolation { groups: false, ..Isolation::default() },
         };
         std::fs::create_dir_all(&config.dir).map_err(ExecutorError::file(&config.dir, "made"))?;
         let site = Arc::new(SlurmSite::new(config)?);

@@ -237,6 +237,7 @@ pub fn config_in(folder: &Path) -> LocalConfig {
         devices: gpus("rtx3090-0", 4),
         mps_pipe_dir: None,
         checkpoints: CheckpointConfig::default(),
+        isolation: Default::default(),
     }
 }
 
@@ -286,7 +287,10 @@ pub fn with_variable(variable: &str) -> Vec<i32> {
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     pids.filter(|pid| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|item| item == variable.as_bytes())
+        // A worker has its part of the folder of its start.
+        let own = format!("{variable}/job");
+        let is_meant = |item: &[u8]| item == variable.as_bytes() || item == own.as_bytes();
+        environment.split(|byte| *byte == 0).any(is_meant)
     })
     .collect()
 }

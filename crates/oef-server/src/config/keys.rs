@@ -9,6 +9,7 @@ pub(super) const KEYS: &[(&str, &[&str])] = &[
             "insecure",
             "state_dir",
             "public_metrics",
+            "trust_tenants",
             "hosts",
             "tls",
             "scheduling",
@@ -39,7 +40,7 @@ pub(super) const KEYS: &[(&str, &[&str])] = &[
         ],
     ),
     ("gpus", &["emulated", "mps"]),
-    ("jobs", &["pass_env", "on_stop"]),
+    ("jobs", &["pass_env", "on_stop", "memory_gib", "cpus", "processes"]),
     (
         "checkpoints",
         &[
@@ -97,11 +98,17 @@ pub(super) const KEYS: &[(&str, &[&str])] = &[
             "submissions_per_second",
             "submissions_burst",
             "event_streams",
+            "streams_per_token",
+            "connections",
+            "tenant_jobs",
+            "tenant_bytes",
+            "all_bytes",
+            "profile_runs",
             "request_time",
         ],
     ),
     ("group", &["name", "weight", "parent"]),
-    ("tenant", &["name", "weight", "group", "max_gpus", "max_jobs"]),
+    ("tenant", &["name", "weight", "group", "max_gpus", "max_jobs", "user"]),
 ];
 
 /// What to write instead of a key that is not known.

@@ -15,10 +15,13 @@ pub use values::{LogFormat, StopPolicy};
 
 use crate::checkpoints::CheckpointSettings;
 use crate::daemon::Memory;
+use crate::engine::Budgets;
 use crate::slurm::{ExecutorSettings, SlurmSettings};
 use crate::socket::SocketSettings;
 use oef_api::types::{Limits, SettingsPatch};
 use oef_core::Mechanism;
+use oef_executor::JobLimits;
+use oef_executor::local::Isolation;
 use oef_sched::guard::Policy;
 use serde::Deserialize;
 use std::net::SocketAddr;
@@ -38,8 +41,10 @@ pub struct Config {
     pub insecure: bool,
     /// The state folder; by default one of the user's own.
     pub state_dir: Option<PathBuf>,
-    /// Whether `/metrics` and the page need no token although others can reach them.
+    /// Whether `/metrics` needs no token although others can reach it.
     pub public_metrics: bool,
+    /// Whether tenants whose jobs run as the daemon's own user may have tokens.
+    pub trust_tenants: bool,
     /// Names by which a browser or client may call this machine, beside its address.
     pub hosts: Vec<String>,
     /// The certificate.
@@ -77,6 +82,7 @@ impl Default for Config {
             insecure: false,
             state_dir: None,
             public_metrics: false,
+            trust_tenants: false,
             hosts: Vec::new(),
             tls: Tls::default(),
             scheduling: Scheduling::default(),
@@ -152,13 +158,31 @@ pub struct Gpus {
 }
 
 /// How jobs are run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Jobs {
     /// Variables of the daemon's own environment that jobs get too.
     pub pass_env: Vec<String>,
     /// What happens to them when the daemon stops.
     pub on_stop: StopPolicy,
+    /// Memory of each job in GiB, where the system can limit it.
+    pub memory_gib: Option<f64>,
+    /// Processors of each job.
+    pub cpus: Option<f64>,
+    /// Processes and threads of each job.
+    pub processes: Option<u32>,
+}
+
+impl Jobs {
+    /// How jobs are kept apart.
+    pub fn isolation(&self) -> Isolation {
+        let limits = JobLimits {
+            memory_bytes: self.memory_gib.map(|gib| (gib * f64::from(1 << 30)) as u64),
+            cpus: self.cpus,
+            processes: self.processes,
+        };
+        Isolation { limits, adopt_orphans: true, ..Isolation::default() }
+    }
 }
 
 /// What is logged, and how.
@@ -201,15 +225,27 @@ pub struct LimitSettings {
     pub submissions_per_second: f64,
     /// ... and at once.
     pub submissions_burst: u32,
-    /// Event streams that are open at once.
+    /// Event streams that are open at once...
     pub event_streams: usize,
+    /// ... and of one token.
+    pub streams_per_token: usize,
+    /// Connections that are open at once.
+    pub connections: usize,
+    /// Jobs of one tenant that have not ended, where it has no limit of its own.
+    pub tenant_jobs: usize,
+    /// Bytes of their commands, scripts and variables.
+    pub tenant_bytes: u64,
+    /// The same of all tenants together.
+    pub all_bytes: u64,
+    /// Profile runs of one tenant in an hour.
+    pub profile_runs: usize,
     /// How long one request may take.
     pub request_time: Length,
 }
 
 impl Default for LimitSettings {
     fn default() -> Self {
-        let memory = Memory::default();
+        let (memory, budgets) = (Memory::default(), Budgets::default());
         LimitSettings {
             ended_jobs: memory.ended_jobs_max,
             events: memory.events_max,
@@ -226,6 +262,14 @@ impl Default for LimitSettings {
             submissions_burst: 20_000,
             // Each costs a task and a buffer.
             event_streams: 256,
+            // A dozen scripts and some browsers; eight tokens fill no daemon.
+            streams_per_token: 32,
+            // Each has a descriptor, of which jobs need some too.
+            connections: 1024,
+            tenant_jobs: budgets.tenant_jobs,
+            tenant_bytes: budgets.tenant_bytes,
+            all_bytes: budgets.all_bytes,
+            profile_runs: budgets.profile_runs,
             request_time: Length(Duration::from_secs(60)),
         }
     }
@@ -257,6 +301,8 @@ pub struct FirstTenant {
     pub max_gpus: Option<u32>,
     /// Jobs of it that have not ended.
     pub max_jobs: Option<u32>,
+    /// The Unix user as whom its jobs run.
+    pub user: Option<String>,
 }
 
 fn one() -> f64 {
@@ -302,6 +348,17 @@ impl Config {
             ended_jobs_max: self.limits.ended_jobs,
             events_max: self.limits.events,
             rounds_max: self.limits.rounds,
+        }
+    }
+
+    /// How much one tenant may have.
+    pub fn budgets(&self) -> Budgets {
+        Budgets {
+            tenant_jobs: self.limits.tenant_jobs,
+            tenant_bytes: self.limits.tenant_bytes,
+            all_bytes: self.limits.all_bytes,
+            profile_runs: self.limits.profile_runs,
+            trust_tenants: self.trust_tenants,
         }
     }
 

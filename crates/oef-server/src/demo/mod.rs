@@ -41,6 +41,7 @@ async fn prepare(daemon: &Daemon) -> Result<(), Problem> {
     for tenant in &TENANTS {
         if daemon.tenant(&admin, tenant.name).is_err() {
             let create = TenantCreate {
+                user: None,
                 name: tenant.name.into(),
                 weight: Some(tenant.weight),
                 group: None,

@@ -85,6 +85,11 @@ impl Engine {
         }
         self.publish(&staged.records);
         staged.orders.into_iter().for_each(|order| self.executor.order(order));
+        for record in &staged.records {
+            if let Change::TenantRemoved { name } = &record.change {
+                self.executor.tenant_removed(name);
+            }
+        }
         for (index, reply, done) in batch.waiting {
             let _ = reply.send(match &results[index] {
                 Ok(()) => Ok(done),
@@ -174,10 +179,15 @@ impl Engine {
             .collect();
         match self.store.append(&lines) {
             Ok(numbers) => {
+                self.tried = Instant::now();
+                self.shared.health.journal(None);
                 self.shared.seq.store(numbers.end.saturating_sub(1), Ordering::Relaxed);
                 Ok(())
             }
-            Err(error) => Err(unavailable(&error)),
+            Err(error) => {
+                self.shared.health.journal(Some(sentence(&error)));
+                Err(unavailable(&error))
+            }
         }
     }
 

@@ -34,6 +34,15 @@ pub(super) fn for_jobs(
     env
 }
 
+/// The part of it that is for jobs of other users as well.
+pub(super) fn for_others(env: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    const OWN: [&str; 8] =
+        ["HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME"];
+    let is_own =
+        |name: &str| OWN.contains(&name) || name.starts_with("XDG_") || name.starts_with("CONDA_");
+    env.iter().filter(|(name, _)| !is_own(name)).map(|(n, v)| (n.clone(), v.clone())).collect()
+}
+
 fn is_allowed(name: &str) -> bool {
     let prefixed = ALLOWED_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
     (ALLOWED.contains(&name) || prefixed) && !REFUSED.contains(&name)

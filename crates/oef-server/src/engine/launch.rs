@@ -1,5 +1,6 @@
 //! From what the world says about a job to what the executor needs to start it.
 
+use super::environment;
 use super::nodes::Nodes;
 use crate::world::{JobEntry, RunEnding, World};
 use oef_api::types::StopSignal;
@@ -25,7 +26,12 @@ impl Site {
         let job = world.jobs.get(&id)?;
         let run = job.run()?;
         let spec = &job.spec;
-        let mut env = self.env.clone();
+        let user = world.tenants.get(job.tenant()).and_then(|tenant| tenant.user.clone());
+        let mut env = match &user {
+            // What is the daemon's user's own is not another's.
+            Some(_) => environment::for_others(&self.env),
+            None => self.env.clone(),
+        };
         env.extend(spec.env.clone());
         let grace = spec.grace_s.map(Span::from_seconds);
         Some(Launch {
@@ -38,7 +44,7 @@ impl Site {
                 Some(text) => Program::Script(text.clone().into_bytes()),
                 None => Program::Command(spec.command.clone()),
             },
-            run_as: RunAs::Daemon,
+            run_as: user.map_or(RunAs::Daemon, RunAs::User),
             env,
             workdir: spec.workdir.as_ref().map(PathBuf::from),
             checkpoints: checkpoints(job),

@@ -7,10 +7,12 @@
 
 mod archiver;
 mod batch;
+mod budgets;
 mod checks;
 mod clock;
 mod command;
 mod environment;
+mod health;
 mod launch;
 mod message;
 mod nodes;
@@ -28,6 +30,7 @@ mod tests;
 mod threads;
 mod watcher;
 
+pub use budgets::Budgets;
 pub(crate) use checks::refused;
 pub(crate) use command::{Command, Done};
 pub(crate) use message::Message;

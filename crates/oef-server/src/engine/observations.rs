@@ -281,7 +281,8 @@ fn ended(job: JobId, generation: Generation, ending: &Ending, at_ms: u64) -> Cha
 
 fn shown(measured: oef_executor::Measured) -> Measured {
     let oef_executor::Measured { batch_seconds, spread, batches, lots, wait } = measured;
-    Measured { batch_seconds, spread, batches, lots, wait }
+    // An executor tells nothing that it has not timed.
+    Measured { batch_seconds, spread, batches, lots, wait, timed: true }
 }
 
 /// The end of a text, within the limit.

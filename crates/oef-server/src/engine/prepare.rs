@@ -1,5 +1,6 @@
 //! From a command to the records that it takes, or to what is wrong with it.
 
+use super::budgets::Budgets;
 use super::command::{Command, Done};
 use super::{submission, tenancy};
 use crate::caller::Caller;
@@ -16,11 +17,13 @@ pub(super) enum Prepared {
     Changes(Vec<Change>, Done),
 }
 
-/// Numbers that were given out. They run ahead of the world while records are on their way.
+/// Numbers that were given out. They run ahead of the world while records are on their way. And how much of
+/// everything each caller may have.
 #[derive(Debug)]
 pub(super) struct Numbers {
     pub next_job: u64,
     pub next_token: u64,
+    pub budgets: Budgets,
 }
 
 /// Checks a command against the world: who asks, and whether it can be done.
@@ -34,19 +37,20 @@ pub(super) fn prepare(
     let one = |change: Change| Ok(Prepared::Changes(vec![change], Done::Nothing));
     match command {
         Command::Submit { batch, key } => {
-            submission::prepare(world, caller, batch, key, &mut numbers.next_job)
+            let budgets = numbers.budgets;
+            submission::prepare(world, now, caller, batch, key, (&budgets, &mut numbers.next_job))
         }
         Command::Cancel { job } => cancel(world, caller, JobId(job)),
         Command::PutWorkload { tenant, name, workload } => {
             one(tenancy::workload(world, now, caller, tenant, name, workload)?)
         }
         Command::CreateTenant(tenant) => {
-            admin(caller, "create a tenant")?;
-            one(tenancy::create(world, tenant)?)
+            operator(caller, "create a tenant")?;
+            Ok(Prepared::Changes(tenancy::create(world, caller, tenant)?, Done::Nothing))
         }
         Command::PatchTenant { name, patch } => {
-            admin(caller, "change a tenant")?;
-            one(tenancy::patch(world, name, patch)?)
+            operator(caller, "change a tenant")?;
+            Ok(Prepared::Changes(tenancy::patch(world, caller, name, patch)?, Done::Nothing))
         }
         Command::RemoveTenant { name } => {
             admin(caller, "remove a tenant")?;
@@ -54,7 +58,7 @@ pub(super) fn prepare(
             one(Change::TenantRemoved { name })
         }
         Command::PutGroup { name, group } => {
-            admin(caller, "change a group")?;
+            operator(caller, "change a group")?;
             one(tenancy::group(world, name, group)?)
         }
         Command::RemoveGroup { name } => {
@@ -64,6 +68,7 @@ pub(super) fn prepare(
         }
         Command::CreateToken(token) => {
             admin(caller, "create a token")?;
+            tenancy::may_have_token(world, &token, &numbers.budgets)?;
             tenancy::token(world, now, token, &mut numbers.next_token)
         }
         Command::RevokeToken { id } => {
@@ -79,7 +84,7 @@ pub(super) fn prepare(
             one(Change::Settings(patch))
         }
         Command::PatchNode { name, patch } => {
-            admin(caller, "change a node")?;
+            operator(caller, "change a node")?;
             if world.sched.cluster().node_named(&name).is_none() {
                 return Err(problem_of(&Rejection::UnknownNode(name)));
             }
@@ -106,9 +111,18 @@ fn cancel(world: &World, caller: &Caller, id: JobId) -> Result<Prepared, Problem
     let by = match (&caller.tenant, caller.token) {
         (Some(_), _) => "its owner".into(),
         (None, 0) => "the operator".into(),
-        (None, token) => format!("an admin (token {token})"),
+        (None, token) if caller.is_admin() => format!("an admin (token {token})"),
+        (None, token) => format!("an operator (token {token})"),
     };
     Ok(Prepared::Changes(vec![Change::Cancelled { job: id, by }], Done::Nothing))
+}
+
+/// Only those who run the cluster may do that.
+fn operator(caller: &Caller, what: &str) -> Result<(), Problem> {
+    match caller.is_operator() {
+        true => Ok(()),
+        false => Err(forbidden(caller, what)),
+    }
 }
 
 /// Only admins may do that.
@@ -122,6 +136,7 @@ pub(super) fn admin(caller: &Caller, what: &str) -> Result<(), Problem> {
 pub(super) fn forbidden(caller: &Caller, what: &str) -> Problem {
     let role = match caller.role {
         oef_api::types::Role::Admin => "admin",
+        oef_api::types::Role::Operator => "operator",
         oef_api::types::Role::Tenant => "tenant",
         oef_api::types::Role::Viewer => "viewer",
     };

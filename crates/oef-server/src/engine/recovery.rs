@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// An engine that works.
 pub(crate) struct Running {
@@ -47,7 +47,7 @@ pub(crate) fn start(options: &Options) -> Result<Running, StartError> {
     let unused = options.executor.resume(site.known(&world)).map_err(StartError::Recover)?;
     let now = clock.now();
     let next_job = world.next_job.max(unused.0);
-    let numbers = Numbers { next_job, next_token: world.next_token };
+    let numbers = Numbers { next_job, next_token: world.next_token, budgets: options.budgets };
     let published = world.next_event;
     let first = first_changes(&world, options, &site.nodes)?;
     let archive = store.archive();
@@ -77,6 +77,7 @@ pub(crate) fn start(options: &Options) -> Result<Running, StartError> {
         snapshot: (covered, false),
         stopping: None,
         pause: Time(0),
+        tried: Instant::now(),
     };
     begin(&mut engine, now, first)?;
     shared.ready.store(true, Ordering::Relaxed);

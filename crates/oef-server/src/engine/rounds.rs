@@ -155,6 +155,7 @@ impl Engine {
         }
         self.rounds.next = multiple_after(at, self.rounds.length);
         self.rounds.is_asked = false;
+        self.shared.health.round_began(self.rounds.length.0);
         if kept {
             tracing::warn!(
                 round = self.world.sched.round().0,

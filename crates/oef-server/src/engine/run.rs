@@ -15,12 +15,12 @@ use crate::store::Store;
 use crate::world::{Change, World};
 use oef_api::types::JobState;
 use oef_executor::checkpoints::{Transfer, TransferResult};
-use oef_executor::{Event, Executor, Order};
+use oef_executor::{Event, Executor, Order, sentence};
 use oef_sched::{Question, Span, Time};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Messages that are dealt with together: one transaction for all.
 const BATCH_MAX: usize = 512;
@@ -30,6 +30,8 @@ const WAKE_MAX: Span = Span(500);
 const PAUSE: Span = Span(1000);
 /// Records after which a snapshot is worth its while: replaying them takes about a second.
 const SNAPSHOT_RECORDS: u64 = 20_000;
+/// After so long without a record it is looked whether one could be written.
+const PROBE_EVERY: Duration = Duration::from_secs(5);
 /// Beyond the grace time, what it takes until an ending is seen.
 const STOP_SLACK: Span = Span(10_000);
 
@@ -59,6 +61,8 @@ pub(super) struct Engine {
     pub stopping: Option<Stopping>,
     /// The journal could not be written: not before then again.
     pub pause: Time,
+    /// When it was last seen whether it can be.
+    pub tried: Instant,
 }
 
 /// The daemon is to stop.
@@ -94,6 +98,7 @@ impl Engine {
 
     /// One turn: what is there is journalled together, then rounds are looked after.
     fn turn(&mut self, first: Option<Message>) {
+        self.shared.health.turned();
         let now = self.clock.now();
         let mut batch = Batch::default();
         let mut next = first;
@@ -129,6 +134,20 @@ impl Engine {
             self.turn_round(now);
         }
         self.snapshot_if_due();
+        self.probe_if_due();
+    }
+
+    /// A daemon that has nothing to write would not notice that it cannot.
+    fn probe_if_due(&mut self) {
+        if self.tried.elapsed() < PROBE_EVERY {
+            return;
+        }
+        self.tried = Instant::now();
+        let probed = self.store.probe();
+        if let Err(error) = &probed {
+            tracing::error!(error = sentence(error), "the journal could not be written");
+        }
+        self.shared.health.journal(probed.err().map(|error| sentence(&error)));
     }
 
     fn take(&mut self, now: Time, message: Message, batch: &mut Batch) {

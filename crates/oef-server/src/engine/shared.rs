@@ -1,5 +1,6 @@
 //! What the engine shares with those who ask.
 
+use super::health::Health;
 use crate::world::World;
 use oef_api::types::Event;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -19,6 +20,8 @@ pub(crate) struct Shared {
     pub ready: AtomicBool,
     /// The number of the last journalled record.
     pub seq: AtomicU64,
+    /// Whether everything goes on.
+    pub health: Health,
     /// What the last certificate measured.
     last_certificate: Mutex<LastCertificate>,
 }
@@ -39,6 +42,7 @@ impl Shared {
             events: broadcast::Sender::new(EVENTS_AHEAD),
             ready: AtomicBool::new(false),
             seq: AtomicU64::new(seq),
+            health: Health::default(),
             last_certificate: Mutex::default(),
         }
     }

@@ -1,5 +1,6 @@
 //! Jobs that somebody wants to submit: what is wrong with them, and what is filled in.
 
+use super::budgets::Budgets;
 use super::checks::refused;
 use super::command::Done;
 use super::prepare::{Prepared, forbidden};
@@ -8,8 +9,10 @@ use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::secret;
 use crate::world::{Change, NewJob, SubmitKey, World};
+use oef_api::check::is_unseen;
 use oef_api::limits::{BATCH_MAX, JOB_NAME_MAX, KEY_MAX};
 use oef_api::types::{JobBatch, JobSubmit, Limits, Problem, Provenance, Role, Submitted};
+use oef_sched::Time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -25,10 +28,11 @@ const DEFAULT_WORKLOAD: &str = "default";
 /// Checks a batch and turns it into records.
 pub(super) fn prepare(
     world: &World,
+    now: Time,
     caller: &Caller,
     batch: JobBatch,
     key: Option<String>,
-    next: &mut u64,
+    (budgets, next): (&Budgets, &mut u64),
 ) -> Result<Prepared, Problem> {
     if caller.role == Role::Viewer {
         return Err(forbidden(caller, "submit jobs"));
@@ -59,6 +63,7 @@ pub(super) fn prepare(
     }
     let (mut changes, mut notes) = new_tenants(world, caller, &filled)?;
     check_limits(world, &filled)?;
+    budgets.check(world, now, &filled)?;
     notes.extend(estimates(world, &filled));
     let first = (*next).max(world.next_job);
     *next = first + filled.len() as u64;
@@ -127,7 +132,7 @@ fn fill(caller: &Caller, mut job: JobSubmit) -> Result<JobSubmit, Problem> {
         let program = job.command.first().and_then(|program| Path::new(program).file_name());
         let program = program.map(|name| name.to_string_lossy().into_owned());
         let shown = |name: String| -> String {
-            name.chars().filter(|c| !c.is_control()).take(JOB_NAME_MAX).collect()
+            name.chars().filter(|c| !is_unseen(*c)).take(JOB_NAME_MAX).collect()
         };
         job.name = Some(program.map_or_else(|| "script".into(), shown));
     }

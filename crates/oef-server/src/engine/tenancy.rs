@@ -1,5 +1,6 @@
 //! Commands about tenants, groups, workloads and tokens.
 
+use super::budgets::Budgets;
 use super::checks;
 use super::command::Done;
 use super::prepare::{Prepared, forbidden, problem_of};
@@ -45,8 +46,13 @@ pub(super) fn known_group(world: &World, name: &str) -> Result<(), Problem> {
     })
 }
 
-pub(super) fn create(world: &World, tenant: TenantCreate) -> Result<Change, Problem> {
-    let TenantCreate { name, weight, group, limits } = tenant;
+pub(super) fn create(
+    world: &World,
+    caller: &Caller,
+    tenant: TenantCreate,
+) -> Result<Vec<Change>, Problem> {
+    let TenantCreate { name, weight, group, limits, user } = tenant;
+    check_user(caller, user.as_deref())?;
     if world.tenants.contains_key(&name) {
         return Err(problem_of(&Rejection::TenantExists(name)).hint("change it instead"));
     }
@@ -55,7 +61,9 @@ pub(super) fn create(world: &World, tenant: TenantCreate) -> Result<Change, Prob
     if let Some(group) = &group {
         known_group(world, group)?;
     }
-    create_checked(world, name, weight, group, limits)
+    let user = user.map(|user| Change::TenantUser { name: name.clone(), user: Some(user) });
+    let created = create_checked(world, name, weight, group, limits)?;
+    Ok([created].into_iter().chain(user).collect())
 }
 
 /// A new tenant with a sensible weight and a group that is known.
@@ -77,9 +85,26 @@ pub(super) fn create_checked(
     Ok(Change::TenantCreated { name, weight, group, limits })
 }
 
-pub(super) fn patch(world: &World, name: String, patch: TenantPatch) -> Result<Change, Problem> {
+/// As whom jobs run is for admins to say: whoever chooses a user has what that user has.
+fn check_user(caller: &Caller, user: Option<&str>) -> Result<(), Problem> {
+    let Some(user) = user else { return Ok(()) };
+    if !caller.is_admin() {
+        return Err(forbidden(caller, "say as whom jobs run"));
+    }
+    checks::name("the name of a user", "user", user)
+}
+
+pub(super) fn patch(
+    world: &World,
+    caller: &Caller,
+    name: String,
+    patch: TenantPatch,
+) -> Result<Vec<Change>, Problem> {
     known_tenant(world, &name)?;
-    let TenantPatch { weight, group, limits, suspended } = patch;
+    let TenantPatch { weight, group, limits, suspended, user } = patch;
+    if let Some(user) = &user {
+        check_user(caller, Some(user.as_deref().unwrap_or("daemon")))?;
+    }
     weight.map_or(Ok(()), |weight| checks::weight("weight", weight))?;
     let group = match group {
         None => None,
@@ -89,7 +114,9 @@ pub(super) fn patch(world: &World, name: String, patch: TenantPatch) -> Result<C
             Some(GroupChange::Into(group))
         }
     };
-    Ok(Change::TenantChanged { name, weight, group, limits, suspended })
+    let user = user.map(|user| Change::TenantUser { name: name.clone(), user });
+    let change = Change::TenantChanged { name, weight, group, limits, suspended };
+    Ok([change].into_iter().chain(user).collect())
 }
 
 pub(super) fn group(world: &World, name: String, group: GroupPut) -> Result<Change, Problem> {
@@ -177,6 +204,30 @@ pub(super) fn known_type(world: &World, gpu: &str, field: &str) -> Result<(), Pr
         Some(hint) => problem.hint(hint),
         None => problem,
     })
+}
+
+/// Where all jobs run as one user, a tenant's job can read and do whatever the daemon can: a token for it alone would
+/// only look like a boundary.
+pub(super) fn may_have_token(
+    world: &World,
+    create: &TokenCreate,
+    budgets: &Budgets,
+) -> Result<(), Problem> {
+    let Some(tenant) = create.tenant.as_deref().filter(|_| create.role == Role::Tenant) else {
+        return Ok(());
+    };
+    known_tenant(world, tenant)?;
+    let has_user = world.tenants.get(tenant).is_some_and(|entry| entry.user.is_some());
+    if has_user || budgets.trust_tenants {
+        return Ok(());
+    }
+    let why = format!(
+        "the jobs of `{tenant}` run as the daemon's own user, and so can do whatever the daemon can: a token would \
+         not keep it apart from the others"
+    );
+    let hint = "give it a user (`oef tenant set NAME --user USER`, daemon as root), or set `trust_tenants = true` \
+                (`oef up --trust-tenants`) if everybody who gets a token is trusted";
+    Err(Kind::Forbidden.problem(why).field("tenant").hint(hint))
 }
 
 pub(super) fn token(

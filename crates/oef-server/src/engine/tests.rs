@@ -1,5 +1,6 @@
 //! What callers may do, and what they are told when they may not.
 
+use super::budgets::Budgets;
 use super::command::{Command, Done};
 use super::prepare::{Numbers, Prepared, prepare};
 use crate::caller::Caller;
@@ -37,7 +38,11 @@ fn world() -> World {
 }
 
 fn ask(world: &World, caller: &Caller, command: Command) -> Result<Prepared, Problem> {
-    let mut numbers = Numbers { next_job: world.next_job, next_token: world.next_token };
+    let mut numbers = Numbers {
+        budgets: Budgets::default(),
+        next_job: world.next_job,
+        next_token: world.next_token,
+    };
     prepare(world, Time(2_000), caller, command, &mut numbers)
 }
 
@@ -198,8 +203,13 @@ fn a_tenant_acts_for_itself_alone() {
 
 #[test]
 fn what_belongs_to_all_is_for_admins() {
-    let create =
-        || TenantCreate { name: "x".into(), weight: None, group: None, limits: Limits::default() };
+    let create = || TenantCreate {
+        name: "x".into(),
+        weight: None,
+        group: None,
+        limits: Limits::default(),
+        user: None,
+    };
     let token = || TokenCreate { role: Role::Viewer, tenant: None, note: None, expires_in_s: None };
     let commands: [fn() -> Command; 7] = [
         || Command::PatchTenant { name: "ada".into(), patch: TenantPatch::default() },

@@ -46,7 +46,9 @@ impl Threads {
         let (pages, to_write) = channel();
         let executor = Arc::clone(&options.executor);
         let (engine, told) = (inbox.clone(), Arc::clone(&stop));
-        let watching = move || watcher::watch(executor.as_ref(), heard, &engine, &told);
+        let seen = Arc::clone(shared);
+        let watching =
+            move || watcher::watch(executor.as_ref(), heard, &engine, &told, &seen.health);
         let watching = spawn("watcher", Box::new(watching))?;
         let (engine, limit) = (inbox.clone(), options.solve_limit);
         spawn("solver", Box::new(move || solver::answer(&questions, &engine, limit)))?;

@@ -1,5 +1,6 @@
 //! The thread that hears what the executor tells.
 
+use super::health::Health;
 use super::message::Message;
 use oef_executor::{Cursor, Executor};
 use std::sync::Arc;
@@ -16,8 +17,10 @@ pub(super) fn watch(
     mut after: Cursor,
     engine: &Sender<Message>,
     stop: &Arc<AtomicBool>,
+    health: &Health,
 ) {
     while !stop.load(Ordering::Relaxed) {
+        health.passed();
         let events = executor.events(after, WAKE);
         let Some((last, _)) = events.last() else { continue };
         after = *last;

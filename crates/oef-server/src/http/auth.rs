@@ -2,13 +2,14 @@
 
 use super::App;
 use super::failure::Failure;
+use super::login;
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::socket::Peer;
 use axum::extract::ConnectInfo;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
 use oef_api::types::{Limits, Role, TenantCreate};
 use std::time::{Duration, Instant};
@@ -22,8 +23,8 @@ const SECRET_CHARS_MAX: usize = 512;
 /// The caller of a request, with a valid token and within its rate.
 pub(super) struct Asks(pub Caller);
 
-/// The caller, or a viewer where the daemon is open for looking.
-pub(super) struct Looks(pub Caller);
+/// Somebody who may look at figures: with a valid token, or anybody where the daemon is open for that.
+pub(super) struct Looks;
 
 /// Why a request goes no further.
 pub(super) enum Refusal {
@@ -61,7 +62,7 @@ impl FromRequestParts<App> for Asks {
             Some(ConnectInfo(peer)) if !parts.headers.contains_key(header::AUTHORIZATION) => {
                 Ok(peer_caller(*peer, app).await)
             }
-            _ => caller(&parts.headers, app),
+            _ => caller(&parts.method, &parts.headers, app),
         };
         let bucket = caller.as_ref().map_or(NOBODY, |caller| caller.token);
         within_rate(app, bucket)?;
@@ -74,11 +75,11 @@ impl FromRequestParts<App> for Looks {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
         let is_peer = parts.extensions.get::<ConnectInfo<Peer>>().is_some();
-        if app.inner.is_open && !is_peer && !parts.headers.contains_key(header::AUTHORIZATION) {
+        if app.inner.is_open && !is_peer && is_direct(&parts.headers) {
             within_rate(app, NOBODY)?;
-            return Ok(Looks(Caller { role: Role::Viewer, tenant: None, token: NOBODY }));
+            return Ok(Looks);
         }
-        Asks::from_request_parts(parts, app).await.map(|Asks(caller)| Looks(caller))
+        Asks::from_request_parts(parts, app).await.map(|_| Looks)
     }
 }
 
@@ -96,6 +97,7 @@ async fn peer_caller(peer: Peer, app: &App) -> Caller {
             weight: None,
             group: None,
             limits: Limits::default(),
+            user: None,
         };
         if let Err(problem) = app.daemon().create_tenant(&Caller::admin(), create).await {
             tracing::warn!(
@@ -115,7 +117,20 @@ fn within_rate(app: &App, bucket: u64) -> Result<(), Refusal> {
     })
 }
 
-fn caller(headers: &HeaderMap, app: &App) -> Result<Caller, Failure> {
+/// Whether somebody on this machine asks for themselves. Behind a proxy everybody seems to be on this machine.
+fn is_direct(headers: &HeaderMap) -> bool {
+    let forwarded = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+    !headers.contains_key(header::AUTHORIZATION)
+        && !forwarded.iter().any(|name| headers.contains_key(*name))
+}
+
+/// Who asks: by a token, or by the cookie of a browser that is logged in.
+pub(super) fn caller(method: &Method, headers: &HeaderMap, app: &App) -> Result<Caller, Failure> {
+    if !headers.contains_key(header::AUTHORIZATION)
+        && let Some(caller) = login::caller(app, method, headers)?
+    {
+        return Ok(caller);
+    }
     let secret = secret(headers)?;
     app.daemon().authenticate(&secret).ok_or_else(|| {
         let problem = Kind::Unauthorized.problem("the token is not known, or is void");
@@ -124,7 +139,7 @@ fn caller(headers: &HeaderMap, app: &App) -> Result<Caller, Failure> {
 }
 
 /// What stands after `Bearer`.
-pub(super) fn secret(headers: &HeaderMap) -> Result<String, Failure> {
+fn secret(headers: &HeaderMap) -> Result<String, Failure> {
     let Some(value) = headers.get(header::AUTHORIZATION) else {
         let problem = Kind::Unauthorized.problem("the request has no token");
         return Err(Failure(problem.hint("send the header `Authorization: Bearer TOKEN`")));

@@ -1,18 +1,19 @@
 //! What happens, as it happens: server-sent events that can be taken up again where they broke off.
 
 use super::App;
-use super::auth::{Asks, secret};
+use super::auth::{Asks, caller};
 use super::extract::Params;
 use super::failure::Failure;
 use super::queries::EventsQuery;
+use super::streams::{Full, Permit};
 use crate::daemon::{Delivery, Subscription};
 use crate::problem::{Kind, More};
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, Method};
 use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use std::convert::Infallible;
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -47,10 +48,10 @@ async fn stream(
     headers: HeaderMap,
 ) -> Result<Sse<KeepAliveStream>, Failure> {
     let after = last_event_id(&headers)?.or(query.after);
-    let permit = app.inner.streams.clone().try_acquire_owned().map_err(|_| full(&app))?;
+    let permit = app.inner.streams.open(caller.token).map_err(full)?;
     let subscription = app.daemon().subscribe(&caller, after)?;
     let (frames, stream) = mpsc::channel(WAITING_MAX);
-    tokio::spawn(forward(app, secret(&headers)?, subscription, frames, permit));
+    tokio::spawn(forward(app, headers, subscription, frames, permit));
     let beat = KeepAlive::new().interval(HEARTBEAT).text("still here");
     Ok(Sse::new(ReceiverStream::new(stream)).keep_alive(beat))
 }
@@ -58,10 +59,15 @@ async fn stream(
 type KeepAliveStream =
     axum::response::sse::KeepAliveStream<ReceiverStream<Result<Frame, Infallible>>>;
 
-fn full(app: &App) -> Failure {
-    let max = app.inner.limits.event_streams;
-    let problem = Kind::TooManyRequests.problem(format!("{max} event streams are open already"));
-    Failure(problem.hint("close one, or raise `limits.event_streams` in the daemon's settings"))
+fn full(full: Full) -> Failure {
+    let (why, setting) = match full {
+        Full::All(max) => (format!("{max} event streams are open already"), "event_streams"),
+        Full::Own(max) => {
+            (format!("this token has {max} event streams open already"), "streams_per_token")
+        }
+    };
+    let hint = format!("close one, or raise `limits.{setting}` in the daemon's settings");
+    Failure(Kind::TooManyRequests.problem(why).hint(hint))
 }
 
 fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
@@ -81,10 +87,10 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
 /// Carries events to one client until it goes, its token is void, or the daemon stops.
 async fn forward(
     app: App,
-    secret: String,
+    headers: HeaderMap,
     mut events: Subscription,
     frames: mpsc::Sender<Result<Frame, Infallible>>,
-    permit: OwnedSemaphorePermit,
+    permit: Permit,
 ) {
     app.count_streams();
     let mut closing = app.inner.closing.subscribe();
@@ -101,7 +107,7 @@ async fn forward(
                 Some(delivery) => next = frame(delivery),
                 None => break,
             },
-            _ = look.tick() => if app.daemon().authenticate(&secret).is_none() { break },
+            _ = look.tick() => if caller(&Method::GET, &headers, &app).is_err() { break },
             _ = closing.wait_for(|closing| *closing) => break,
             () = frames.closed() => break,
         }
@@ -126,7 +132,6 @@ fn frame(delivery: Delivery) -> Option<Frame> {
 
 impl App {
     fn count_streams(&self) {
-        let open = self.inner.limits.event_streams - self.inner.streams.available_permits();
-        self.inner.exporter.streams(open);
+        self.inner.exporter.streams(self.inner.streams.count());
     }
 }

@@ -23,16 +23,17 @@ async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// Commands are taken.
+/// Commands are taken and carried out: the journal can be written, no thread is blocked, rounds begin.
 async fn readyz(State(app): State<App>) -> Result<&'static str, Failure> {
-    if app.daemon().is_ready() {
+    let wrong = app.daemon().problems();
+    if wrong.is_empty() {
         return Ok("ready\n");
     }
-    let problem = Kind::Unavailable.problem("the daemon takes no commands now: it starts or stops");
-    Err(Failure(problem.hint("try again in a moment")))
+    let problem = Kind::Unavailable.problem(wrong.join("; "));
+    Err(Failure(problem.hint("try again in a moment; `oef journal check` says how the journal is")))
 }
 
-async fn metrics(State(app): State<App>, Looks(_): Looks) -> Result<Response, Failure> {
+async fn metrics(State(app): State<App>, _: Looks) -> Result<Response, Failure> {
     let exporter = app.inner.exporter.clone();
     let text = app.aside(move |daemon| Ok(exporter.render(&daemon.gauges()))).await?;
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response())

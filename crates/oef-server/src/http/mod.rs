@@ -6,6 +6,7 @@
 
 mod auth;
 mod cluster;
+mod connections;
 mod events;
 mod extract;
 mod failure;
@@ -16,6 +17,8 @@ mod host;
 mod info;
 mod jobs;
 mod layers;
+mod live;
+mod login;
 mod openapi;
 mod page;
 mod queries;
@@ -23,6 +26,7 @@ mod rate;
 mod rounds;
 mod server;
 mod settings;
+mod streams;
 mod tenants;
 mod tokens;
 mod workloads;
@@ -39,6 +43,7 @@ use failure::Failure;
 use rate::Buckets;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use streams::Streams;
 use tokio::sync::{Semaphore, watch};
 
 /// What-if questions that are computed at once: each keeps a core busy, and the daemon needs one itself.
@@ -54,15 +59,21 @@ struct Inner {
     daemon: Daemon,
     exporter: Exporter,
     limits: LimitSettings,
-    /// Whether `/metrics` and the page need no token.
+    /// Whether `/metrics` needs no token.
     is_open: bool,
     /// The host names that a request may give; none: any.
     hosts: Option<BTreeSet<String>>,
     people: People,
     requests: Buckets,
     submissions: Buckets,
-    streams: Arc<Semaphore>,
+    streams: Streams,
     whatifs: Semaphore,
+    /// Browsers that are logged in, and codes to get in with.
+    login: login::Login,
+    /// Answers that many pages ask for at the same time.
+    answers: live::Cache,
+    /// What jobs told of their progress.
+    samples: live::Samples,
     /// Turns true when the server stops: streams end then.
     closing: watch::Sender<bool>,
 }
@@ -80,8 +91,11 @@ impl App {
             people: People::new(config),
             requests: Buckets::new(limits.requests_per_second, limits.requests_burst),
             submissions: Buckets::new(limits.submissions_per_second, limits.submissions_burst),
-            streams: Arc::new(Semaphore::new(limits.event_streams)),
+            streams: Streams::new(limits.event_streams, limits.streams_per_token),
             whatifs: Semaphore::new(WHATIFS_AT_ONCE),
+            login: login::Login::new(config.listen.port(), config.has_tls()),
+            answers: live::Cache::default(),
+            samples: live::Samples::default(),
             closing: watch::Sender::new(false),
             limits,
         };
@@ -105,6 +119,7 @@ impl App {
             .nest(oef_api::PREFIX, api)
             .merge(health::routes())
             .merge(page::routes())
+            .merge(login::browser_routes())
             .fallback(failure::unknown_route)
             .method_not_allowed_fallback(failure::unknown_method);
         layers::around(all, self).with_state(self.clone())

@@ -2,8 +2,8 @@
 
 use super::failure::PROBLEM_JSON;
 use super::{
-    App, cluster, events, fairness, groups, info, jobs, rounds, settings, tenants, tokens,
-    workloads,
+    App, cluster, events, fairness, groups, info, jobs, live, login, rounds, settings, tenants,
+    tokens, workloads,
 };
 use axum::Json;
 use oef_api::types::{Event, Problem};
@@ -52,6 +52,8 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .merge(settings::routes())
         .merge(tokens::routes())
         .merge(events::routes())
+        .merge(live::routes())
+        .merge(login::routes())
         .routes(routes!(show))
 }
 

@@ -1,7 +1,9 @@
 //! Listening, with or without TLS.
 
 use super::App;
+use super::connections::{Capped, room};
 use axum_server::Handle;
+use axum_server::accept::DefaultAcceptor;
 use axum_server::tls_rustls::RustlsConfig;
 use hyper_util::rt::TokioTimer;
 use rustls::ServerConfig;
@@ -82,18 +84,20 @@ impl Serving {
     ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let handle = Handle::new();
-        let service = app.router().into_make_service();
+        let service = app.router().into_make_service_with_connect_info::<SocketAddr>();
+        app.look_at_jobs();
+        let room = room(app.inner.limits.connections);
         let server = axum_server::from_tcp(listener)?.handle(handle.clone()).http1_only();
         let task = match tls {
             Some(tls) => {
                 let acceptor =
                     axum_server::tls_rustls::RustlsAcceptor::new(RustlsConfig::from_config(tls));
-                let mut server = server.acceptor(acceptor);
+                let mut server = server.acceptor(Capped::new(acceptor, room));
                 patient(server.http_builder());
                 tokio::spawn(server.serve(service))
             }
             None => {
-                let mut server = server;
+                let mut server = server.acceptor(Capped::new(DefaultAcceptor::new(), room));
                 patient(server.http_builder());
                 tokio::spawn(server.serve(service))
             }

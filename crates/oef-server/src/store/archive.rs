@@ -98,6 +98,18 @@ impl Archive {
         self.read(|c| c.prepare_cached(sql)?.query_map([before, limit], stored)?.collect())
     }
 
+    /// The beginnings of the documents of the last rounds after one, the newest first.
+    pub fn round_heads(
+        &self,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<StoredRound>, StoreError> {
+        let sql = "SELECT round, at_ms, substr(body, 1, 4096) FROM rounds WHERE round > ?1 ORDER BY round DESC LIMIT ?2";
+        let after = after.map_or(-1, |n| i64::try_from(n).unwrap_or(i64::MAX));
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.read(|c| c.prepare_cached(sql)?.query_map([after, limit], stored)?.collect())
+    }
+
     /// Removes what is no longer needed, in small steps.
     pub fn compact(&self, keep: &Keep) -> Result<Compacted, StoreError> {
         let gate = &self.desk().gate;

@@ -37,6 +37,35 @@ pub enum StoreError {
         /// The process that the lock file names.
         pid: Option<u32>,
     },
+    /// The end of the journal is missing, or another's.
+    #[error("`{file}` is not what this daemon wrote last, at record {seq}: {what}")]
+    Shortened {
+        /// The database.
+        file: PathBuf,
+        /// The first record that is missing or another.
+        seq: u64,
+        /// What is wrong, and the way out.
+        what: String,
+    },
+    /// There is no journal although there was one.
+    #[error(
+        "the journal of `{dir}` is gone: {what}; put it back (a backup as `oef.db`), or empty the folder to begin anew"
+    )]
+    Lost {
+        /// The folder.
+        dir: PathBuf,
+        /// How that is known.
+        what: String,
+    },
+    /// The folder was removed or replaced while it was in use.
+    #[error(
+        "the state folder `{dir}` was removed or replaced under the daemon; nothing is taken any more: stop the daemon, put \
+         the folder back, and start it again"
+    )]
+    Gone {
+        /// The folder.
+        dir: PathBuf,
+    },
     /// There is no store in the folder.
     #[error(
         "there is no journal in `{dir}`; name the state folder of a daemon (it holds a file `oef.db`)"

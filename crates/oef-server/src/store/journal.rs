@@ -3,7 +3,9 @@
 use super::chain::Link;
 use super::compaction::{self, Compacted, Keep};
 use super::error::StoreError;
+use super::head;
 use super::load::{self, Row, Rows, WRONG_SUM};
+use super::lock::Lock;
 use super::record::{Snapshot, StoredRecord};
 use super::schema::{self, DATABASE, OpenMode};
 use super::{snapshot, writer::Store};
@@ -169,6 +171,10 @@ fn check_chain(
         let (seq, what) = load::missing_end(ends[0], head);
         report.add(Some(seq), what);
     }
+    let dir = file.parent().unwrap_or(Path::new("."));
+    if let Some((seq, what)) = head::found(dir, connection, file, head)? {
+        report.add(Some(seq), what);
+    }
     Ok(())
 }
 
@@ -299,6 +305,8 @@ fn copy(
             other => other,
         }
     })?;
+    let marked = head::mark_backup(part);
+    marked.map_err(|source| StoreError::database(part, "marking", source))?;
     let copy = File::open(part).map_err(output)?;
     copy.sync_all().map_err(output)?;
     // A link, not a rename: it never replaces what somebody put there meanwhile.
@@ -313,6 +321,17 @@ fn part_of(target: &Path) -> PathBuf {
     let mut name = target.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.part", std::process::id()));
     target.with_file_name(name)
+}
+
+/// Takes a folder as it is, although records that were acknowledged are missing. What they were is lost.
+pub fn accept(dir: &Path) -> Result<u64, StoreError> {
+    if !dir.join(DATABASE).exists() {
+        return Err(StoreError::Missing { dir: dir.to_path_buf() });
+    }
+    let _lock = Lock::take(dir)?;
+    head::accept(dir)?;
+    let connection = schema::open_for_reading(dir)?;
+    Ok(schema::link(&connection, &dir.join(DATABASE), "head")?.seq)
 }
 
 /// Removes what no restart needs. It refuses while a daemon is running, which does it by itself after every

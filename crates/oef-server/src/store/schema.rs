@@ -181,6 +181,11 @@ enum Contents {
     Ours,
 }
 
+/// Whether there is nothing in the database yet.
+pub(super) fn is_empty(dir: &Path) -> Result<bool, StoreError> {
+    Ok(matches!(examine(dir, &dir.join(DATABASE))?, Contents::Nothing))
+}
+
 /// Looks at a database without writing to it.
 fn examine(dir: &Path, file: &Path) -> Result<Contents, StoreError> {
     match file.metadata() {

@@ -3,13 +3,19 @@
 use super::archive::Archive;
 use super::chain::Link;
 use super::error::StoreError;
+use super::head::{self, HeadFile};
 use super::load::{self, Loaded};
 use super::lock::Lock;
 use super::record::NewRecord;
 use super::schema::{self, DATABASE, OpenMode};
 use rusqlite::{Connection, TransactionBehavior};
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+
+/// Written and removed to see whether there is room.
+const PROBE: &str = ".room";
 
 /// The store of a daemon: it alone works in the folder until it is dropped.
 #[derive(Debug)]
@@ -21,6 +27,8 @@ pub struct Store {
     /// The end of the chain. `None`: a commit failed, and the file knows better.
     head: Option<Link>,
     last: u64,
+    /// The same end in a second place.
+    second: HeadFile,
     /// Dropped last: nobody else may come in while the connections close.
     _lock: Lock,
 }
@@ -38,12 +46,16 @@ impl Store {
             OpenMode::Existing => {}
         }
         let lock = Lock::take(dir)?;
+        if !dir.join(DATABASE).exists() || schema::is_empty(dir)? {
+            head::check_missing(dir)?;
+        }
         let connection = schema::open_for_writing(dir, mode)?;
         let file = dir.join(DATABASE);
         let head = schema::link(&connection, &file, "head")?;
+        let second = HeadFile::open(dir, &connection, head)?;
         let archive = Archive::open(dir)?;
-        let dir = dir.to_path_buf();
-        Ok(Store { dir, file, connection, archive, head: Some(head), last: head.seq, _lock: lock })
+        let (dir, last) = (dir.to_path_buf(), head.seq);
+        Ok(Store { dir, file, connection, archive, head: Some(head), last, second, _lock: lock })
     }
 
     /// The folder.
@@ -59,6 +71,7 @@ impl Store {
     /// Appends records, all or none, and returns their numbers. When it returns they are on disk. After an
     /// error the journal is as it was, and the same records may be tried again.
     pub fn append(&mut self, records: &[NewRecord<'_>]) -> Result<Range<u64>, StoreError> {
+        self.check_in_place()?;
         let head = match self.head.take() {
             Some(head) => head,
             None => schema::link(&self.connection, &self.file, "head")?,
@@ -70,10 +83,40 @@ impl Store {
         };
         let end =
             end.map_err(|source| StoreError::database(&self.file, "writing the journal", source))?;
+        // A transaction in a file that nobody finds any more is none.
+        self.check_in_place()?;
+        if let Err(error) = self.second.write(end) {
+            // It is durable all the same; only a loss of it would not be noticed.
+            tracing::error!(%error, "the journal's end could not be noted in its second place");
+        }
         desk.folding.wrote(records.iter().map(|record| record.body.len()).sum());
         self.head = Some(end);
         self.last = end.seq;
         Ok(head.seq + 1..end.seq + 1)
+    }
+
+    /// Whether the next record could be written, as far as that can be told without one.
+    pub fn probe(&self) -> Result<(), StoreError> {
+        self.check_in_place()?;
+        let path = self.dir.join(PROBE);
+        let write = || {
+            let mut file = File::create(&path)?;
+            file.write_all(&[0; 4096])?;
+            file.sync_data()
+        };
+        let written = write();
+        let _ = fs::remove_file(&path);
+        written.map_err(|source| match source.kind() {
+            io::ErrorKind::StorageFull => StoreError::Full { file: self.file.clone() },
+            _ => StoreError::Folder { path, source },
+        })
+    }
+
+    fn check_in_place(&self) -> Result<(), StoreError> {
+        match self.second.is_in_place() {
+            true => Ok(()),
+            false => Err(StoreError::Gone { dir: self.dir.clone() }),
+        }
     }
 
     /// The newest sound snapshot and the records after it: what a restart applies.

@@ -12,6 +12,23 @@ const SOMEBODY: u64 = 0;
 /// The machines, and who is on them.
 pub fn cluster(world: &World, caller: &Caller) -> Result<Cluster, Problem> {
     let cluster = world.sched.cluster();
+    let types = types(world);
+    let holders = holders(world, caller);
+    let nodes = cluster.nodes().iter().map(|node| Node {
+        name: node.name().into(),
+        gpu_type: cluster.types().get(node.gpu_type().0).cloned().unwrap_or_default(),
+        health: match node.health() {
+            Health::Up => NodeHealth::Up,
+            Health::Down => NodeHealth::Down,
+        },
+        jobs: (0..node.gpus() as u32).map(|at| holders.get(&(node.name(), at)).copied()).collect(),
+    });
+    Ok(Cluster { types, nodes: nodes.collect(), reference: world.reference() })
+}
+
+/// How each gpu type is used.
+pub(crate) fn types(world: &World) -> Vec<GpuTypeStatus> {
+    let cluster = world.sched.cluster();
     let answer = world.sched.entitlement().answer();
     let price = |name: &str| {
         let (problem, outcome) = answer?;
@@ -24,18 +41,7 @@ pub fn cluster(world: &World, caller: &Caller) -> Result<Cluster, Problem> {
         idle,
         price: price(name),
     });
-    let types = types.collect();
-    let holders = holders(world, caller);
-    let nodes = cluster.nodes().iter().map(|node| Node {
-        name: node.name().into(),
-        gpu_type: cluster.types().get(node.gpu_type().0).cloned().unwrap_or_default(),
-        health: match node.health() {
-            Health::Up => NodeHealth::Up,
-            Health::Down => NodeHealth::Down,
-        },
-        jobs: (0..node.gpus() as u32).map(|at| holders.get(&(node.name(), at)).copied()).collect(),
-    });
-    Ok(Cluster { types, nodes: nodes.collect(), reference: world.reference() })
+    types.collect()
 }
 
 /// The job on each GPU, by node and index.

@@ -15,6 +15,7 @@ mod day;
 mod fairness;
 mod guard;
 mod jobs;
+mod live;
 mod round;
 mod tenants;
 #[cfg(test)]
@@ -28,11 +29,14 @@ mod workloads;
 
 pub use access::without_output;
 pub use certificate::certificate;
+pub(crate) use cluster::types as cluster_types;
 pub use cluster::{cluster, settings};
 pub use fairness::FairnessDraft;
 pub use jobs::{job, jobs};
+pub use live::{EnvyDraft, ScenarioDraft, overview, promises, series, timeline};
 pub use round::{
-    RoundDocument, RoundDraft, RoundFacts, round_for, round_problem, rounds, stored_round,
+    RoundDocument, RoundDraft, RoundFacts, recent_rounds, round_for, round_problem, rounds,
+    stored_round,
 };
 pub use tenants::{group, groups, tenant, tenants};
 pub use tokens::tokens;

@@ -2,6 +2,7 @@
 
 use super::access;
 use super::certificate::{certificate, holding};
+use super::live::promises;
 use super::text::{by_type, gpu_ref, timestamp};
 use crate::caller::Caller;
 use crate::daemon::Page;
@@ -10,7 +11,8 @@ use crate::store::{Archive, StoreError, StoredRound};
 use crate::world::World;
 use oef_api::types::{
     Grant, JobState, LeftOut, Placement, Problem as Trouble, ProblemGpu, ProblemTenant,
-    ProblemWorkload, Role, Round, RoundProblem, RoundSummary, Rounds, ShareEntry, SharesAge,
+    ProblemWorkload, RecentQuery, RecentRounds, Role, Round, RoundProblem, RoundSummary, RoundTick,
+    Rounds, ShareEntry, SharesAge,
 };
 use oef_core::{
     Outcome, Problem, ProblemSpec, TenantSpec, WorkloadId, WorkloadSpec, workload_equal_split,
@@ -254,6 +256,39 @@ pub fn rounds(archive: &Archive, page: &Page) -> Result<Rounds, Trouble> {
     let rounds: Vec<RoundSummary> = lines.collect::<Result<_, Trouble>>()?;
     let next = rounds.last().filter(|_| more).map(|last| last.round.to_string());
     Ok(Rounds { rounds, next })
+}
+
+/// The last rounds after one, the oldest first, each as a tick: whether all that its mechanism promises held.
+pub fn recent_rounds(archive: &Archive, asked: &RecentQuery) -> Result<RecentRounds, Trouble> {
+    /// A day of five-minute rounds.
+    const ROUNDS: u32 = 288;
+    let limit = asked.limit.unwrap_or(ROUNDS) as usize;
+    let stored = archive.round_heads(asked.after, limit).map_err(|error| unreadable(&error))?;
+    // The summary comes first, and nothing behind it is looked at: a round may be megabytes.
+    let summary = |stored: &StoredRound| {
+        let rest = stored.body.strip_prefix("{\"summary\":")?;
+        serde_json::Deserializer::from_str(rest).into_iter::<RoundSummary>().next()?.ok()
+    };
+    let ticks = stored.iter().rev().filter_map(summary).map(|summary| {
+        let promises: Vec<String> = summary.mechanism.parse().map(promises).unwrap_or_default();
+        let is_broken = |name: &&String| !summary.holds.contains(*name);
+        let broken: Vec<String> = promises.iter().filter(is_broken).cloned().collect();
+        RoundTick {
+            round: summary.round,
+            began_ms: u64::try_from(summary.began.as_millisecond()).unwrap_or(0),
+            mechanism: summary.mechanism,
+            promises,
+            // Shares that were not audited were none.
+            broken: (!summary.holds.is_empty()).then_some(broken),
+            holds: summary.holds,
+            gpus_used: summary.gpus_used,
+            gpus: summary.gpus,
+            running: summary.running,
+            queued: summary.queued,
+            total: summary.total,
+        }
+    });
+    Ok(RecentRounds { rounds: ticks.collect() })
 }
 
 fn read<T: serde::de::DeserializeOwned>(stored: &StoredRound) -> Result<T, Trouble> {

@@ -40,6 +40,7 @@ fn shown(world: &World, name: &str, entry: &TenantEntry) -> Tenant {
         group: entry.group.clone(),
         limits: entry.limits.clone(),
         suspended: entry.suspended,
+        user: entry.user.clone(),
         created: timestamp(Time(entry.created_ms)),
         queued: jobs(&[JobState::Queued]),
         running: jobs(&[JobState::Starting, JobState::Running, JobState::Stopping]),

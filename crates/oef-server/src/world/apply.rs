@@ -60,6 +60,7 @@ impl World {
                 };
                 self.tenant_changed(at, name, &change, &mut out)?;
             }
+            Change::TenantUser { name, user } => self.tenant_user(at, name, user.as_deref())?,
             Change::TenantRemoved { name } => self.tenant_removed(at, name, &mut out)?,
             Change::GroupPut { name, weight, parent } => {
                 self.group_put(at, name, *weight, parent.as_deref())?;

@@ -1,5 +1,6 @@
 //! Histories and events: what people are told, within limits.
 
+use super::texts::{shorten, text_bytes};
 use super::{Action, JobEntry, StateChange, World};
 use jiff::Timestamp;
 use oef_api::types::{Event, EventTopic, JobState};
@@ -76,6 +77,8 @@ impl World {
         let is_orphan = !self.tenants.contains_key(&tenant);
         if state.is_final() && !before.is_final() {
             job.ended = Some(at);
+            self.index.drop_text(&tenant, text_bytes(&job.spec));
+            shorten(&mut job.spec);
             self.ended.push_back(id);
             if let Some(owner) = self.tenants.get_mut(&tenant) {
                 owner.live = owner.live.saturating_sub(1);

@@ -1,6 +1,7 @@
 //! Jobs by tenant and state, so that lists and counts cost what they show.
 
 use super::World;
+use super::texts::text_bytes;
 use oef_api::types::JobState;
 use oef_sched::{JobId, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,8 @@ pub struct Index {
     tenants: BTreeMap<String, ByState>,
     /// Jobs that are tried again, by the time.
     pub(super) retries: BTreeSet<(Time, JobId)>,
+    /// Bytes of the texts of jobs that have not ended, by tenant.
+    pub(super) texts: BTreeMap<String, u64>,
     /// Tokens by the hash of their secret.
     pub(super) secrets: BTreeMap<String, u64>,
 }
@@ -26,6 +29,9 @@ impl Index {
         for (&id, job) in &world.jobs {
             index.insert(job.tenant(), job.state, id);
             index.retries.extend(job.retry_at.map(|at| (at, id)));
+            if !job.state.is_final() {
+                index.add_text(job.tenant(), text_bytes(&job.spec));
+            }
         }
         index.secrets = world.tokens.iter().map(|(&id, token)| (token.hash.clone(), id)).collect();
         index

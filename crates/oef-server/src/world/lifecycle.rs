@@ -1,6 +1,7 @@
 //! Jobs come, start, tell how far they are, and are cancelled.
 
 use super::record::SubmitKey;
+use super::texts::text_bytes;
 use super::{Action, JobEntry, NewJob, Rejection, RunEntry, Telemetry, World};
 use oef_api::limits::WORKERS_MAX;
 use oef_api::types::{GpuRef, JobState, JobSubmit};
@@ -96,6 +97,7 @@ impl World {
         self.jobs.insert(id, Arc::new(new_entry(spec.clone(), workload, at)));
         self.next_job = job.id.saturating_add(1);
         self.index.insert(tenant, JobState::Queued, id);
+        self.index.add_text(tenant, text_bytes(spec));
         self.set_state(at, id, JobState::Queued, reason.into(), out);
         // A profile run counts as what it is: neither the profile nor the demand of its workload is touched.
         let probed = spec.probe.as_ref().and(spec.types.first());

@@ -27,6 +27,7 @@ mod tenancy;
 mod tenant;
 #[cfg(test)]
 mod testing;
+mod texts;
 mod tokens;
 
 pub use action::Action;
@@ -44,6 +45,7 @@ pub use snapshot::SnapshotError;
 pub use tenant::{
     Account, Delivered, GroupEntry, Hour, Mark, ProfileEntry, TenantEntry, WorkloadEntry,
 };
+pub(crate) use texts::text_bytes;
 pub use tokens::{KeyEntry, TokenEntry};
 
 use oef_api::types::Event;

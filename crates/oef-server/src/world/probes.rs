@@ -60,6 +60,15 @@ impl World {
     ) -> Result<(), Rejection> {
         let Some(entry) = self.workloads.get(&run.workload) else { return Ok(()) };
         let name = format!("{}/{}", entry.tenant, entry.name);
+        if measured.timed && self.guard.found(run.workload).is_some() {
+            // The program of a profile run is its tenant's: it clears no verdict on what all its jobs showed.
+            let message = format!(
+                "workload {name} was measured on {}; its jobs have shown another profile, which goes on to count",
+                run.gpu
+            );
+            self.note_of_workload(at, run.workload, message);
+            return Ok(());
+        }
         let mut profile = entry.profile.clone();
         let rate = 1.0 / measured.batch_seconds;
         let mut completes = true;

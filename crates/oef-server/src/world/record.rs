@@ -60,6 +60,13 @@ pub enum Change {
         #[serde(default)]
         limits: Limits,
     },
+    /// As whom a tenant's jobs run from their next start on.
+    TenantUser {
+        /// Its name.
+        name: String,
+        /// The Unix user; none: that of the daemon.
+        user: Option<String>,
+    },
     /// Something about a tenant was changed; what is none stays.
     TenantChanged {
         /// Its name.
@@ -256,6 +263,7 @@ impl Change {
             Change::Planned { .. } => "planned",
             Change::Judged { .. } => "judged",
             Change::TenantCreated { .. } => "tenant_created",
+            Change::TenantUser { .. } => "tenant_user",
             Change::TenantChanged { .. } => "tenant_changed",
             Change::TenantRemoved { .. } => "tenant_removed",
             Change::GroupPut { .. } => "group_put",

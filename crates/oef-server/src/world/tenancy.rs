@@ -48,6 +48,7 @@ impl World {
             group: None,
             limits: limits.clone(),
             suspended: false,
+            user: None,
             created_ms: at.0,
             workloads: BTreeMap::new(),
             live: 0,
@@ -85,6 +86,20 @@ impl World {
         }
         self.set_tenant(at, name, change, out)?;
         self.note(at, EventTopic::Tenant, Some(name), format!("tenant {name} was changed"));
+        Ok(())
+    }
+
+    pub(super) fn tenant_user(
+        &mut self,
+        at: Time,
+        name: &str,
+        user: Option<&str>,
+    ) -> Result<(), Rejection> {
+        let unknown = || Rejection::UnknownTenant(name.into());
+        let entry = self.tenants.get_mut(name).ok_or_else(unknown)?;
+        entry.user = user.map(String::from);
+        let user = user.unwrap_or("the daemon's own user");
+        self.note(at, EventTopic::Tenant, Some(name), format!("jobs of {name} run as {user}"));
         Ok(())
     }
 
@@ -340,6 +355,7 @@ impl World {
                 Provenance::Measured => oef_sched::Provenance::Measured,
                 Provenance::Estimated => oef_sched::Provenance::Estimated,
             },
+            gangs: Vec::new(),
         }
     }
 

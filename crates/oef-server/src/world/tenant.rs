@@ -18,6 +18,9 @@ pub struct TenantEntry {
     pub limits: Limits,
     /// Whether its jobs may not run.
     pub suspended: bool,
+    /// The Unix user as whom its jobs run; none: that of the daemon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// When it was created.
     pub created_ms: u64,
     /// Its workloads by name.

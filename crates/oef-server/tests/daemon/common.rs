@@ -55,6 +55,7 @@ pub fn options(dir: &Path, gpus: &str) -> Options {
         devices: oef_executor::gpus::emulated(gpus).expect("gpus"),
         mps_pipe_dir: None,
         checkpoints: Default::default(),
+        isolation: Default::default(),
     });
     let mut options = Options::new(dir.into(), Arc::new(executor.expect("an executor")));
     options.settings = quick();

@@ -55,6 +55,20 @@ const ROWS: &[Row] = &[
         Some(r#"{"changes":[{"change":"mechanism","mechanism":"nash"}]}"#),
         [200, 200, 200, 200],
     ),
+    (
+        "POST",
+        "/whatif/shares",
+        Some(r#"{"mechanism":"cooperative"}"#),
+        // Whether there are shares depends on which jobs run at the moment.
+        [0, 0, 0, 0],
+    ),
+    ("GET", "/overview", None, [200, 200, 200, 200]),
+    ("GET", "/timeline", None, [200, 200, 200, 200]),
+    ("GET", "/rounds/recent", None, [200, 200, 200, 200]),
+    ("GET", "/fairness/series", None, [200, 200, 200, 200]),
+    ("GET", "/fairness/envy", None, [200, 200, 200, 200]),
+    ("GET", "/jobs/J/curve", None, [200, 200, 404, 200]),
+    ("POST", "/login-codes", None, [201, 201, 201, 201]),
     ("GET", "/settings", None, [200, 200, 200, 200]),
     ("PATCH", "/settings", Some(r#"{"stickiness":1.5}"#), [403, 403, 403, 200]),
     ("GET", "/tokens", None, [403, 0, 0, 200]),
@@ -181,7 +195,7 @@ fn what_an_open_daemon_shows_to_strangers() {
     let public = Server::with("listen = \"0.0.0.0:1\"\ninsecure = true\npublic_metrics = true\n");
     for (server, expected) in [(&here, 200), (&far, 401), (&public, 200)] {
         assert_eq!(ask(server, "/metrics", None), expected);
-        assert_eq!(ask(server, "/", None), expected);
+        assert_eq!(ask(server, "/", None), 200, "the page has no data in it, and a login");
         assert_eq!(ask(server, "/metrics", Some(super::common::OWNER)), 200);
         assert_eq!(
             ask(server, "/metrics", Some("wrong")),
@@ -190,6 +204,11 @@ fn what_an_open_daemon_shows_to_strangers() {
         );
         assert_eq!(ask(server, "/healthz", None), 200);
         assert_eq!(ask(server, "/readyz", None), 200);
+    }
+    // Behind a proxy everybody seems to be on this machine.
+    for header in ["X-Forwarded-For", "Forwarded", "Via", "X-Real-IP"] {
+        let reply = Request::new("GET", "/metrics").header(header, "x").send(here.address);
+        assert_eq!(reply.status, 401, "{header}");
     }
 }
 

@@ -34,7 +34,7 @@ pub struct Server {
 impl Server {
     /// With the usual settings.
     pub fn start() -> Server {
-        Server::with("")
+        Server::with("trust_tenants = true\n")
     }
 
     /// With settings as in the file.
@@ -122,6 +122,7 @@ fn daemon(dir: &TempDir, config: &Config, exporter: &Exporter) -> Daemon {
         devices: gpus::emulated("slow=2,fast=2").expect("GPUs"),
         mps_pipe_dir: None,
         checkpoints: Default::default(),
+        isolation: Default::default(),
     };
     let executor = Arc::new(LocalExecutor::open(local).expect("an executor"));
     let mut options = Options::new(dir.path().into(), executor);
@@ -131,6 +132,7 @@ fn daemon(dir: &TempDir, config: &Config, exporter: &Exporter) -> Daemon {
     options.settings.round_s = Some(0.3);
     options.settings.min_run_s = Some(0.0);
     options.memory = config.memory();
+    options.budgets = config.budgets();
     Daemon::start(options).expect("a daemon")
 }
 

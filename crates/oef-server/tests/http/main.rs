@@ -9,10 +9,13 @@ mod common;
 mod events;
 mod jobs;
 mod limits;
+mod login;
+mod luck;
 mod page;
 mod problems;
 mod starting;
 mod tls;
+mod trust;
 
 use std::ffi::OsString;
 use std::panic::catch_unwind;
@@ -28,6 +31,7 @@ fn main() -> ExitCode {
         Some((first, rest)) if first == "runner" => oef_executor::runner::run(rest),
         Some((first, rest)) if first == "demo-job" => oef_executor::demo_job::run(rest),
         Some((first, rest)) if first == "serve" => starting::serve(rest),
+        Some((first, _)) if first == "panicking" => luck::panicking(),
         _ => run(&args),
     }
 }
@@ -42,8 +46,11 @@ fn run(args: &[OsString]) -> ExitCode {
         jobs::TESTS,
         events::TESTS,
         limits::TESTS,
+        login::TESTS,
         page::TESTS,
         tls::TESTS,
+        trust::TESTS,
+        luck::TESTS,
         starting::TESTS,
     ];
     let chosen = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));

@@ -1,8 +1,8 @@
 //! Which command goes where.
 
 use super::{
-    cancel, cluster, events, fairness, groups, job, jobs, logs, node, profile, round, settings,
-    submit, tenants, tokens, top, why, workloads,
+    cancel, cluster, events, fairness, groups, job, jobs, logs, node, open, profile, round,
+    settings, submit, tenants, tokens, top, why, workloads,
 };
 use crate::args::cluster::ClusterCommand;
 use crate::args::jobs::JobCommand;
@@ -47,6 +47,7 @@ pub fn cluster(command: &ClusterCommand, printer: &Printer) -> Result<Exit, Fail
         ClusterCommand::Fairness(args) => fairness::run(args, &client, printer),
         ClusterCommand::Settings(args) => settings::run(args, &client, printer),
         ClusterCommand::Events(args) => events::run(args, &client, printer),
+        ClusterCommand::Open(args) => open::run(args, &client, printer),
         ClusterCommand::Top(args) => top::run(args, client, printer),
     }
 }

@@ -68,7 +68,8 @@ fn create(args: &TenantSetArgs, client: &Client) -> Result<Tenant, Failure> {
         jobs: args.max_jobs.and_then(Into::into),
     };
     let group = args.group.clone().filter(|group| group != NONE);
-    let tenant = TenantCreate { name: args.name.clone(), weight: args.weight, group, limits };
+    let user = args.user.clone().filter(|user| user != NONE);
+    let tenant = TenantCreate { name: args.name.clone(), weight: args.weight, group, limits, user };
     Ok(client.create_tenant(&tenant)?)
 }
 
@@ -83,10 +84,13 @@ fn set(args: &TenantSetArgs, client: &Client) -> Result<Tenant, Failure> {
         });
     }
     let group = args.group.clone().map(|group| (group != NONE).then_some(group));
-    let patch = TenantPatch { weight: args.weight, group, limits, suspended: None };
+    let user = args.user.clone().map(|user| (user != NONE).then_some(user));
+    let patch = TenantPatch { weight: args.weight, group, limits, suspended: None, user };
     if patch == TenantPatch::default() {
         let complaint = Complaint::new("nothing is to be changed");
-        return Err(complaint.hint("use --weight, --group, --max-gpus or --max-jobs").into());
+        return Err(complaint
+            .hint("use --weight, --group, --max-gpus, --max-jobs or --user")
+            .into());
     }
     Ok(client.patch_tenant(&args.name, &patch)?)
 }

@@ -79,6 +79,7 @@ fn table(tokens: &[Token]) -> Table {
 fn role(role: Role) -> &'static str {
     match role {
         Role::Admin => "admin",
+        Role::Operator => "operator",
         Role::Tenant => "tenant",
         Role::Viewer => "viewer",
     }

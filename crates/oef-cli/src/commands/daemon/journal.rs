@@ -19,6 +19,7 @@ pub fn run(command: &JournalCommand, printer: &Printer) -> Result<Exit, Failure>
         JournalCommand::Check(args) => check(args, printer),
         JournalCommand::Export(args) => export(args, printer),
         JournalCommand::Compact(args) => compact(args, printer),
+        JournalCommand::Accept(args) => accept(args, printer),
     }
 }
 
@@ -74,6 +75,19 @@ impl CheckDocument<'_> {
                 .collect(),
         }
     }
+}
+
+/// The last record that is there counts as the last that ever was.
+fn accept(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let last = journal::accept(&folder(args)?).map_err(failure)?;
+    if args.json {
+        printer.json(&std::collections::BTreeMap::from([("last", last)]))?;
+    } else {
+        printer.result(&format!(
+            "the journal ends with record {last}; the next start goes on from there"
+        ))?;
+    }
+    Ok(Exit::Done)
 }
 
 /// Everything is read and applied as a restart would do it; nothing is changed.

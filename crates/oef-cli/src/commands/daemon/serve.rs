@@ -22,6 +22,7 @@ pub fn up(args: &UpArgs) -> Result<Exit, Failure> {
         config.executor.kind = ExecutorKind::Slurm;
         config.slurm.partition.clone_from(&args.partition);
     }
+    config.trust_tenants = args.trust_tenants;
     config.scheduling.round = args.round.map(Length);
     config.scheduling.mechanism = args.mechanism;
     config.checkpoints.place = match args.checkpoints {

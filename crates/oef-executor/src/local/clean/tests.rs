@@ -39,6 +39,7 @@ impl Scene {
                 stale: self.stale,
                 ..CheckpointConfig::default()
             },
+            isolation: Default::default(),
         });
         executor.expect("an executor")
     }

@@ -7,6 +7,7 @@ mod folder;
 mod limits;
 mod opening;
 mod reading;
+mod second;
 
 use super::{NewRecord, OpenMode, Store};
 use folder::Folder;

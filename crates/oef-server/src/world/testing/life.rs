@@ -225,6 +225,7 @@ impl Life {
                 batch_seconds: 0.01 + self.dice.below(90) as f64 / 70.0,
                 spread: 0.01,
                 batches: 20,
+                timed: true,
                 lots: 1,
                 wait: None,
             }),

@@ -73,8 +73,14 @@ impl Story {
         let generation = self.world.jobs[&job].run().expect("a run").generation;
         self.then(Change::Started { job, generation, at_ms: None, host: None });
         if let Some(batch_seconds) = batch_seconds {
-            let measured =
-                Measured { batch_seconds, spread: 0.02, batches: 20, lots: 1, wait: None };
+            let measured = Measured {
+                batch_seconds,
+                spread: 0.02,
+                batches: 20,
+                lots: 1,
+                wait: None,
+                timed: true,
+            };
             let telemetry =
                 Telemetry { steps: 25.0, measured: Some(measured), ..Telemetry::default() };
             self.then(Change::Progress { job, generation, telemetry });

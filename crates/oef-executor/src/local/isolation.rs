@@ -1,0 +1,150 @@
+//! What stands between a job and everything else on the machine.
+
+use super::open::Inner;
+use crate::cgroup::{Groups, JobLimits};
+use crate::family;
+use crate::launch::RunAs;
+use crate::processes;
+use crate::records::{RunFolder, RunSpec};
+use crate::users::{User, job_user};
+use rustix::process::{Gid, Uid};
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::Path;
+use std::time::Duration;
+use tracing::{info, warn};
+
+/// How jobs are kept apart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Isolation {
+    /// Each job in a control group of its own, where the system has them.
+    pub groups: bool,
+    /// What each may use, where the system can limit it.
+    pub limits: JobLimits,
+    /// A job that was told to stop and has not ended so long after its grace time is killed as a whole, whatever
+    /// its runner does.
+    pub stop_margin: Duration,
+    /// What a job leaves behind when its runner was killed becomes a child of this process, and is killed. For a
+    /// process that has no children but those of the executor.
+    pub adopt_orphans: bool,
+}
+
+impl Default for Isolation {
+    fn default() -> Isolation {
+        Isolation {
+            groups: true,
+            limits: JobLimits::default(),
+            // The runner looks every 50 ms and kills by itself; a machine that swaps needs longer.
+            stop_margin: Duration::from_secs(15),
+            adopt_orphans: false,
+        }
+    }
+}
+
+/// Others may pass through a folder, and see nothing of it.
+const PASSABLE: u32 = 0o711;
+
+/// In the environment of what the daemon itself keeps running beside jobs.
+pub(crate) const SERVICE: &str = "OEF_SERVICE";
+
+impl Isolation {
+    /// Opens the control groups, if they are wanted and there are some; says what cannot be limited.
+    pub(super) fn begin(&self, dir: &Path) -> Option<Groups> {
+        if self.adopt_orphans
+            && let Err(error) =
+                rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        {
+            warn!(%error, "orphans of killed runners cannot be adopted");
+        }
+        if !self.groups {
+            return None;
+        }
+        match Groups::open(dir) {
+            Ok(groups) => {
+                let missing = groups.missing(&self.limits);
+                if !missing.is_empty() {
+                    let missing = missing.join(", ");
+                    warn!(%missing, "these controllers are not available: jobs are not limited in them");
+                }
+                Some(groups)
+            }
+            Err(why) => {
+                info!(%why, "jobs run without control groups: their processes are found by their environment");
+                if self.limits != JobLimits::default() {
+                    warn!("memory, processors and processes of jobs are not limited");
+                }
+                None
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// As whom a job runs; an error can never be helped.
+    pub(super) fn user_of(&self, run_as: &RunAs) -> Result<Option<User>, String> {
+        let RunAs::User(name) = run_as else { return Ok(None) };
+        let user = job_user(name)?;
+        let closed =
+            |path: &&Path| !fs::metadata(path).is_ok_and(|m| m.permissions().mode() & 1 == 1);
+        let above = self.config.dir.ancestors().skip(1);
+        match above.into_iter().find(closed).filter(|_| user.is_some()) {
+            Some(path) => Err(format!(
+                "user `{name}` cannot enter `{}`; put the state folder where every user may pass \
+                 (state_dir = \"/var/lib/oef\")",
+                path.display()
+            )),
+            None => Ok(user),
+        }
+    }
+
+    /// Makes the part of the folder of a start that is the job's own, and lets its user reach it.
+    pub(super) fn make_jobs_part(&self, run: &RunFolder, spec: &RunSpec) -> io::Result<()> {
+        let part = run.jobs_part();
+        DirBuilder::new().recursive(true).mode(0o700).create(&part)?;
+        let Some(user) = &spec.user else { return Ok(()) };
+        self.let_pass(&part)?;
+        give(&part, user)
+    }
+
+    /// Gives a folder that the executor keeps for a job to the job's user.
+    pub(super) fn hand_over(&self, folder: &Path, user: &User) -> io::Result<()> {
+        self.let_pass(folder)?;
+        fs::set_permissions(folder, Permissions::from_mode(0o700))?;
+        give(folder, user)
+    }
+
+    /// Lets users pass through the folders above one in the state folder.
+    pub(super) fn let_pass(&self, below: &Path) -> io::Result<()> {
+        let dir = &self.config.dir;
+        let between = below.ancestors().skip(1).take_while(|path| path.starts_with(dir));
+        for folder in between {
+            let mode = fs::metadata(folder)?.permissions().mode() & 0o777;
+            if mode != PASSABLE {
+                fs::set_permissions(folder, Permissions::from_mode(PASSABLE))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Kills orphans of runners that were killed: what nobody knows any more and was given to this process.
+    pub(super) fn kill_orphans(&self) {
+        if !self.config.isolation.adopt_orphans {
+            return;
+        }
+        for orphan in family::adopted() {
+            if !processes::is_marked(orphan.pid, &self.config.dir) {
+                warn!(pid = orphan.pid, "a process that a job left behind is killed");
+                orphan.kill();
+            }
+        }
+        // The dead among them are nobody else's to wait for.
+        processes::reap_adopted();
+    }
+}
+
+fn give(path: &Path, user: &User) -> io::Result<()> {
+    let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
+    let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
+    Ok(rustix::fs::chownat(rustix::fs::CWD, path, Some(uid), Some(gid), flags)?)
+}

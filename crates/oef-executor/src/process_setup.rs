@@ -1,0 +1,20 @@
+//! What a daemon sets for itself before it starts anything.
+
+use rustix::process::{DumpableBehavior, Resource, getrlimit, set_dumpable_behavior, setrlimit};
+
+/// Raises the number of descriptors that this process may have to what the system allows it; the number after that,
+/// where there is one.
+pub fn raise_descriptor_limit() -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    }
+}
+
+/// Keeps other processes of the same user, jobs among them, from this one's memory and environment.
+pub fn close_to_others() {
+    // Where that is not possible nothing is worse than before.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+}

@@ -1,0 +1,91 @@
+//! Questions of a live page, and who is behind its session.
+
+use super::Daemon;
+use crate::caller::Caller;
+use crate::view;
+use oef_api::types::{
+    EnvyMatrix, EnvyQuery, JobState, Overview, Problem, RecentQuery, RecentRounds, Scenario,
+    ScenarioAnswer, Series, SeriesQuery, Timeline, TimelineQuery,
+};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Whoever moves a slider does not wait longer.
+const SCENARIO_LIMIT: Duration = Duration::from_secs(10);
+
+/// What a job tells of itself at one instant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Sample {
+    pub job: u64,
+    pub steps: f64,
+    pub throughput: Option<f64>,
+    pub loss: Option<f64>,
+}
+
+impl Daemon {
+    /// The cluster at a glance.
+    pub fn overview(&self, caller: &Caller) -> Result<Overview, Problem> {
+        Ok(self.with_world(|world| view::overview(world, caller, now_ms())))
+    }
+
+    /// Who ran where.
+    pub fn timeline(&self, caller: &Caller, asked: &TimelineQuery) -> Result<Timeline, Problem> {
+        Ok(self.with_world(|world| view::timeline(world, caller, asked, now_ms())))
+    }
+
+    /// The last rounds as ticks. Reads the disk.
+    pub fn recent_rounds(&self, asked: &RecentQuery) -> Result<RecentRounds, Problem> {
+        view::recent_rounds(&self.inner.archive, asked)
+    }
+
+    /// Promised and delivered, round by round.
+    pub fn series(&self, caller: &Caller, asked: &SeriesQuery) -> Result<Series, Problem> {
+        self.with_world(|world| view::series(world, caller, asked))
+    }
+
+    /// Whom tenants would envy.
+    pub fn envy(&self, caller: &Caller, asked: &EnvyQuery) -> Result<EnvyMatrix, Problem> {
+        let draft = self.with_world(|world| view::EnvyDraft::take(world, caller, asked))?;
+        Ok(draft.finish())
+    }
+
+    /// Everybody before and after some changes. Computes shares on the calling thread.
+    pub fn scenario(&self, caller: &Caller, asked: &Scenario) -> Result<ScenarioAnswer, Problem> {
+        let draft = self.with_world(|world| view::ScenarioDraft::take(world, caller, asked))?;
+        let began = Instant::now();
+        let stop = || began.elapsed() > SCENARIO_LIMIT;
+        draft.finish(&oef_core::Options { stop: Some(&stop), ..Default::default() })
+    }
+
+    /// Who holds a token now; none: it is void. 0 is the daemon's own owner.
+    pub(crate) fn holder(&self, token: u64) -> Option<Caller> {
+        if token == 0 {
+            return self.inner.owner.as_ref().map(|_| Caller::admin());
+        }
+        self.with_world(|world| {
+            let entry = world.tokens.get(&token)?;
+            let is_void = entry.expires_ms.is_some_and(|expires| now_ms() >= expires);
+            let caller = Caller { role: entry.role, tenant: entry.tenant.clone(), token };
+            (!is_void).then_some(caller)
+        })
+    }
+
+    /// What the jobs that run tell of themselves now.
+    pub(crate) fn samples(&self) -> Vec<Sample> {
+        self.with_world(|world| {
+            let running = world.index.newest(None, &[JobState::Running], None);
+            let jobs = running.filter_map(|id| Some((id, world.jobs.get(&id)?)));
+            let told = jobs.map(|(id, job)| Sample {
+                job: id.0,
+                steps: job.telemetry.steps,
+                throughput: job.telemetry.throughput,
+                loss: job.telemetry.loss,
+            });
+            told.collect()
+        })
+    }
+}
+
+fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}

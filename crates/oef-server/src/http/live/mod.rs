@@ -1,0 +1,161 @@
+//! What a live page asks again and again. Many pages ask the same at the same time, so that answers are kept for a
+//! moment and sent compressed.
+
+mod cache;
+mod samples;
+
+pub(super) use cache::{Cache, takes_gzip};
+pub(super) use samples::{EVERY, Samples};
+
+use super::App;
+use super::auth::Asks;
+use super::extract::{LargeBody, Nothing, Params, Part, within};
+use super::failure::{Answer, Failure, panicked, refused};
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use oef_api::types::{
+    EnvyMatrix, EnvyQuery, JobCurve, Overview, RecentQuery, RecentRounds, Scenario, ScenarioAnswer,
+    Series, SeriesQuery, Timeline, TimelineQuery,
+};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+/// Rounds in one answer, as many as any list has.
+const ROUNDS_MAX: u32 = oef_api::limits::PAGE_MAX;
+/// Rounds that are remembered of each tenant.
+const SERIES_ROUNDS_MAX: u32 = 288;
+/// More curves than this are a picture of nothing.
+const SERIES_TENANTS_MAX: u32 = 100;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(overview))
+        .routes(routes!(timeline))
+        .routes(routes!(recent))
+        .routes(routes!(series))
+        .routes(routes!(envy))
+        .routes(routes!(curve))
+        .routes(routes!(scenario))
+}
+
+impl App {
+    /// Looks at what jobs tell of their progress, until the server stops.
+    pub(super) fn look_at_jobs(&self) {
+        let app = self.clone();
+        tokio::spawn(async move {
+            let mut closing = app.inner.closing.subscribe();
+            let mut look = tokio::time::interval(EVERY);
+            loop {
+                tokio::select! {
+                    _ = look.tick() => app.inner.samples.look(app.daemon()),
+                    _ = closing.wait_for(|closing| *closing) => break,
+                }
+            }
+        });
+    }
+}
+
+/// Shows the cluster at a glance: the round's clock, gpu types, and every tenant in a line
+#[utoipa::path(get, path = "/overview", tag = "cluster", operation_id = "getOverview",
+    responses((status = 200, description = "The cluster at a glance", body = Overview)))]
+async fn overview(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    let key = cache::key("overview", &caller, &());
+    cache::answer(&app, &headers, key, move |daemon| daemon.overview(&caller)).await
+}
+
+/// Shows who ran where
+///
+/// By default the last hour. With `changed_after_ms` only what is new to somebody who has the rest. Runs of jobs that
+/// the caller may not see have neither job nor tenant.
+#[utoipa::path(get, path = "/timeline", tag = "cluster", operation_id = "getTimeline", params(TimelineQuery),
+    responses((status = 200, description = "The runs, the oldest first", body = Timeline)))]
+async fn timeline(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(query): Params<TimelineQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    let key = cache::key("timeline", &caller, &query);
+    cache::answer(&app, &headers, key, move |daemon| daemon.timeline(&caller, &query)).await
+}
+
+/// Shows the last rounds, and whether all that their mechanism promises held
+#[utoipa::path(get, path = "/rounds/recent", tag = "rounds", operation_id = "listRecentRounds", params(RecentQuery),
+    responses((status = 200, description = "The rounds, the oldest first", body = RecentRounds)))]
+async fn recent(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(query): Params<RecentQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    within("limit", query.limit, ROUNDS_MAX)?;
+    let key = cache::key("recent", &caller, &query);
+    cache::answer(&app, &headers, key, move |daemon| daemon.recent_rounds(&query)).await
+}
+
+/// Shows promised and delivered throughput round by round
+#[utoipa::path(get, path = "/fairness/series", tag = "rounds", operation_id = "getSeries", params(SeriesQuery),
+    responses((status = 200, description = "The curves", body = Series)))]
+async fn series(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(query): Params<SeriesQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    within("rounds", query.rounds, SERIES_ROUNDS_MAX)?;
+    within("tenants", query.tenants, SERIES_TENANTS_MAX)?;
+    let key = cache::key("series", &caller, &query);
+    cache::answer(&app, &headers, key, move |daemon| daemon.series(&caller, &query)).await
+}
+
+/// Shows how some tenants value each other's shares
+#[utoipa::path(get, path = "/fairness/envy", tag = "rounds", operation_id = "getEnvy", params(EnvyQuery),
+    responses((status = 200, description = "A matrix that people can read", body = EnvyMatrix)))]
+async fn envy(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(query): Params<EnvyQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    let key = cache::key("envy", &caller, &query);
+    cache::answer(&app, &headers, key, move |daemon| daemon.envy(&caller, &query)).await
+}
+
+/// Shows what a job told of its progress since the daemon was started
+#[utoipa::path(get, path = "/jobs/{id}/curve", tag = "jobs", operation_id = "getJobCurve",
+    params(("id" = u64, Path, description = "The job's number")),
+    responses((status = 200, description = "Steps, throughput and loss over time", body = JobCurve)))]
+async fn curve(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part(id): Part<u64>,
+) -> Answer<JobCurve> {
+    // Who may see the job may see how far it is.
+    app.daemon().job(&caller, id)?;
+    Ok(Json(app.inner.samples.curve(id)))
+}
+
+/// Computes everybody's shares before and after some changes; nothing is changed
+///
+/// The changes are to the problem of the current round's shares, so that an answer takes milliseconds. `/whatif` thinks
+/// through jobs and their starts as well.
+#[utoipa::path(post, path = "/whatif/shares", tag = "rounds", operation_id = "whatIfShares", request_body = Scenario,
+    responses((status = 200, description = "Everybody before and after", body = ScenarioAnswer)))]
+async fn scenario(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    LargeBody(scenario): LargeBody<Scenario>,
+) -> Answer<ScenarioAnswer> {
+    let _turn = app.inner.whatifs.acquire().await.map_err(|_| panicked())?;
+    let answer = app.aside(move |daemon| daemon.scenario(&caller, &scenario)).await;
+    answer.map(Json).map_err(|Failure(problem)| refused(problem))
+}

@@ -1,0 +1,218 @@
+//! The end of the journal's chain in a second place, `STATE/journal.head`: a database that was shortened, replaced or
+//! copied without its log is noticed, and does not pass for the whole.
+//!
+//! It is written and synced after every transaction, before anybody is told that it is durable. So the database is never
+//! behind it; where it is, records are missing that somebody relies on.
+
+use super::chain::Link;
+use super::error::StoreError;
+use super::schema::{self, DATABASE};
+use rusqlite::{Connection, OptionalExtension as _};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// The file's name in the state folder.
+pub const HEAD_FILE: &str = "journal.head";
+
+/// The line has always the same length: it is written over in one go.
+const LINE_BYTES: usize = 64;
+
+/// In the database: there is such a file beside it.
+const HAS_FILE: &str = "head_file";
+/// In a copy that `oef backup` made: it has none, and need not have.
+const IS_BACKUP: &str = "backup";
+
+/// The file, open.
+#[derive(Debug)]
+pub(super) struct HeadFile {
+    file: File,
+    /// The database and this file, as they were when they were opened.
+    watched: [(PathBuf, (u64, u64)); 2],
+    written: Option<Link>,
+}
+
+impl HeadFile {
+    /// Compares what is there with what was last acknowledged, and goes on from it.
+    pub fn open(dir: &Path, connection: &Connection, head: Link) -> Result<HeadFile, StoreError> {
+        let database = dir.join(DATABASE);
+        compare(dir, connection, head)?;
+        let path = dir.join(HEAD_FILE);
+        let folder = |source| StoreError::Folder { path: path.clone(), source };
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600);
+        let file = options.open(&path).map_err(folder)?;
+        let watched = [identity(&database), identity(&path)];
+        let [Ok(first), Ok(second)] = watched else {
+            return Err(StoreError::Gone { dir: dir.to_path_buf() });
+        };
+        let watched = [(database.clone(), first), (path.clone(), second)];
+        let mut opened = HeadFile { file, watched, written: None };
+        opened.write(head).map_err(folder)?;
+        File::open(dir).and_then(|dir| dir.sync_all()).map_err(folder)?;
+        let marked =
+            mark(connection, HAS_FILE, true).and_then(|()| mark(connection, IS_BACKUP, false));
+        marked.map_err(|source| StoreError::database(&database, "marking", source))?;
+        Ok(opened)
+    }
+
+    /// Notes the end of the chain, and has it on disk when it returns.
+    pub fn write(&mut self, head: Link) -> io::Result<()> {
+        if self.written == Some(head) {
+            return Ok(());
+        }
+        let mut line = format!("{head}").into_bytes();
+        line.resize(LINE_BYTES - 1, b' ');
+        line.push(b'\n');
+        self.written = None;
+        self.file.write_all_at(&line, 0)?;
+        self.file.sync_data()?;
+        self.written = Some(head);
+        Ok(())
+    }
+
+    /// Whether the folder is still the one that was opened: neither removed nor replaced.
+    pub fn is_in_place(&self) -> bool {
+        self.watched.iter().all(|(path, known)| identity(path).is_ok_and(|now| now == *known))
+    }
+}
+
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    fs::symlink_metadata(path).map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// What the file says; `None`: there is none.
+fn read(dir: &Path) -> Result<Option<Link>, StoreError> {
+    let path = dir.join(HEAD_FILE);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(StoreError::Folder { path, source }),
+    };
+    // One that a power cut left empty was never acknowledged.
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let unreadable = |()| {
+        let what = format!("`{HEAD_FILE}` is not readable; {WAY_OUT}");
+        StoreError::Damaged { file: path.clone(), seq: None, what }
+    };
+    text.trim().parse().map(Some).map_err(unreadable)
+}
+
+/// How an operator goes on who knows that nothing better is left.
+const WAY_OUT: &str = "put the whole folder or a backup in place, or, if this is all that is left, take it as it is with \
+                       `oef journal accept`";
+
+/// Whether a folder has no database although there was one: what was acknowledged is gone.
+pub(super) fn check_missing(dir: &Path) -> Result<(), StoreError> {
+    let lost = |what: String| Err(StoreError::Lost { dir: dir.to_path_buf(), what });
+    if let Some(head) = read(dir)?.filter(|head| head.seq > 0) {
+        return lost(format!("`{HEAD_FILE}` says that it had {} records", head.seq));
+    }
+    let runs = fs::read_dir(dir.join("runs")).into_iter().flatten().flatten().count();
+    match runs {
+        0 => Ok(()),
+        _ => lost(format!("the folder `runs` has {runs} jobs in it")),
+    }
+}
+
+fn compare(dir: &Path, connection: &Connection, head: Link) -> Result<(), StoreError> {
+    let file = dir.join(DATABASE);
+    if has_mark(connection, &file, IS_BACKUP)? {
+        tracing::warn!(
+            records = head.seq,
+            "a backup was put in place: what came after it is not known"
+        );
+        return Ok(());
+    }
+    match found(dir, connection, &file, head)? {
+        None => Ok(()),
+        Some((seq, what)) => {
+            let what = format!("{what}; {WAY_OUT}");
+            Err(StoreError::Shortened { file, seq, what })
+        }
+    }
+}
+
+/// What is wrong with the end of the chain, at which record.
+pub(super) fn found(
+    dir: &Path,
+    connection: &Connection,
+    file: &Path,
+    head: Link,
+) -> Result<Option<(u64, String)>, StoreError> {
+    if has_mark(connection, file, IS_BACKUP)? {
+        return Ok(None);
+    }
+    let Some(known) = read(dir)? else {
+        let is_copy = has_mark(connection, file, HAS_FILE)?;
+        let what = format!(
+            "`{HEAD_FILE}` is missing beside it: a database that is copied by itself lacks its last records (only `oef \
+             backup` copies all of them)"
+        );
+        return Ok(is_copy.then_some((head.seq, what)));
+    };
+    if known.seq > head.seq {
+        let (from, to) = (head.seq + 1, known.seq);
+        return Ok(Some((
+            from,
+            format!("records {from} to {to} were acknowledged and are missing"),
+        )));
+    }
+    let base = schema::link(connection, file, "base")?;
+    let is_same = match known.seq {
+        seq if seq == head.seq => known == head,
+        seq if seq <= base.seq => true,
+        seq => sum_of(connection, file, seq)?.is_none_or(|sum| sum == known.sum.0),
+    };
+    let what = "it is not the record that was acknowledged under this number".to_string();
+    Ok((!is_same).then_some((known.seq, what)))
+}
+
+/// Takes a folder as it is: what was acknowledged beyond it is given up.
+pub(super) fn accept(dir: &Path) -> Result<(), StoreError> {
+    let path = dir.join(HEAD_FILE);
+    match fs::remove_file(&path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(source) => return Err(StoreError::Folder { path, source }),
+    }
+    let file = dir.join(DATABASE);
+    let connection = schema::connect(&file, schema::Durability::Full)?;
+    let failed = |source| StoreError::database(&file, "marking", source);
+    mark(&connection, HAS_FILE, false).map_err(failed)
+}
+
+/// Marks a copy that `oef backup` made.
+pub(super) fn mark_backup(file: &Path) -> rusqlite::Result<()> {
+    let connection = Connection::open(file)?;
+    mark(&connection, IS_BACKUP, true)?;
+    mark(&connection, HAS_FILE, false)
+}
+
+fn sum_of(connection: &Connection, file: &Path, seq: u64) -> Result<Option<Vec<u8>>, StoreError> {
+    let sql = "SELECT sum FROM journal WHERE seq = ?1";
+    let row = connection.query_row(sql, [seq], |row| row.get(0)).optional();
+    row.map_err(|source| StoreError::database(file, "reading the journal", source))
+}
+
+fn has_mark(connection: &Connection, file: &Path, key: &str) -> Result<bool, StoreError> {
+    let sql = "SELECT value FROM meta WHERE key = ?1";
+    let value = connection.query_row(sql, [key], |row| row.get::<_, String>(0)).optional();
+    let value = value.map_err(|source| StoreError::database(file, "reading the marks", source))?;
+    Ok(value.is_some_and(|value| value == "1"))
+}
+
+fn mark(connection: &Connection, key: &str, is_set: bool) -> rusqlite::Result<()> {
+    let sql = "SELECT value FROM meta WHERE key = ?1";
+    let known = connection.query_row(sql, [key], |row| row.get::<_, String>(0)).optional()?;
+    if known.as_deref() == Some("1") || is_set {
+        let value = if is_set { "1" } else { "0" };
+        if known.as_deref() != Some(value) {
+            connection.execute("INSERT OR REPLACE INTO meta VALUES (?1, ?2)", [key, value])?;
+        }
+    }
+    Ok(())
+}

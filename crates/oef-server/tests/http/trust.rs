@@ -1,0 +1,181 @@
+//! Who may do what, and how much of it: what one caller does is no other's refusal.
+
+use super::common::{Frames, OWNER, Request, Server, wait_until};
+use serde_json::json;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+pub const TESTS: &[(&str, fn())] = &[
+    ("trust: names that are not seen as they are", names),
+    ("trust: variables of OEF's own", variables),
+    ("trust: tokens of tenants whose jobs are the daemon's", tokens),
+    ("trust: operators", operators),
+    ("trust: jobs and bytes of one tenant", budgets),
+    ("trust: profile runs of one tenant", profile_runs),
+    ("trust: event streams of one token", streams),
+    ("trust: silent connections", silent),
+    ("trust: a job does not find the daemon's secrets", secrets),
+];
+
+fn names() {
+    let server = Server::with("");
+    for name in ["ad\u{202e}min", "a\u{200b}b", "a\u{feff}", "x\u{2066}y", "\u{e0041}z", "a\u{ad}b"]
+    {
+        let reply = server.admin("POST", "/tenants", Some(json!({"name": name})));
+        assert_eq!((reply.status, reply.kind().as_str()), (422, "bad_request"), "{name:?}");
+        let job = json!({"tenant": "t", "command": ["true"], "name": name});
+        assert_eq!(server.admin("POST", "/jobs", Some(job)).status, 422, "{name:?}");
+    }
+    let fine = server.admin("POST", "/tenants", Some(json!({"name": "größe-テナント"})));
+    assert_eq!(fine.status, 201, "{fine:?}");
+}
+
+fn variables() {
+    let server = Server::with("");
+    let job = |name: &str| json!({"tenant": "t", "command": ["true"], "env": {name: "x"}});
+    for name in ["OEF_TOKEN", "OEF_RUN_DIR", "OEF_"] {
+        let reply = server.admin("POST", "/jobs", Some(job(name)));
+        assert_eq!(reply.status, 422, "{name}");
+        assert_eq!(reply.json()["field"], "env");
+    }
+    server.submit(OWNER, job("OEF_VISIBLE_GPUS"));
+    server.submit(OWNER, job("MINE"));
+}
+
+fn tokens() {
+    let server = Server::with("");
+    server.admin("POST", "/tenants", Some(json!({"name": "a"})));
+    server.admin("POST", "/tenants", Some(json!({"name": "b", "user": "nobody"})));
+    let token = |tenant: &str| {
+        server.admin("POST", "/tokens", Some(json!({"role": "tenant", "tenant": tenant})))
+    };
+    let refused = token("a");
+    assert_eq!((refused.status, refused.kind().as_str()), (403, "forbidden"), "{refused:?}");
+    assert!(refused.body.contains("trust_tenants"), "{refused:?}");
+    assert_eq!(token("b").status, 201, "its jobs are another user's");
+    assert_eq!(server.admin("GET", "/tenants/b", None).json()["user"], "nobody");
+    for role in ["admin", "operator", "viewer"] {
+        server.token(role, None);
+    }
+    let trusting = Server::with("trust_tenants = true\n");
+    trusting.admin("POST", "/tenants", Some(json!({"name": "a"})));
+    trusting.token("tenant", Some("a"));
+}
+
+fn operators() {
+    let server = Server::with("");
+    let operator = server.token("operator", None);
+    let ask = |method: &str, path: &str, body: Option<serde_json::Value>| {
+        server.ask(method, path, Some(&operator), body)
+    };
+    assert_eq!(ask("POST", "/tenants", Some(json!({"name": "a"}))).status, 201);
+    assert_eq!(ask("PATCH", "/tenants/a", Some(json!({"weight": 2.0}))).status, 200);
+    let id = server
+        .submit(OWNER, json!({"tenant": "a", "command": ["sleep", "100"], "env": {"SECRET": "x"}}));
+    let shown = ask("GET", &format!("/jobs/{id}"), None);
+    assert!(shown.status == 200 && !shown.body.contains("SECRET"), "{shown:?}");
+    assert_eq!(ask("GET", &format!("/jobs/{id}/logs"), None).status, 403);
+    assert_eq!(ask("POST", &format!("/jobs/{id}/cancel"), None).status / 100, 2);
+    assert_eq!(ask("POST", "/tokens", Some(json!({"role": "viewer"}))).status, 403);
+    assert_eq!(ask("PATCH", "/settings", Some(json!({"round_s": 9.0}))).status, 403);
+    let user = json!({"name": "b", "user": "nobody"});
+    assert_eq!(
+        ask("POST", "/tenants", Some(user)).status,
+        403,
+        "as whom jobs run is for admins to say"
+    );
+}
+
+fn budgets() {
+    let server =
+        Server::with("trust_tenants = true\n[limits]\ntenant_jobs = 5\ntenant_bytes = 20000\n");
+    for name in ["greedy", "modest", "large"] {
+        server.admin("POST", "/tenants", Some(json!({"name": name})));
+    }
+    server.admin("PATCH", "/tenants/large", Some(json!({"limits": {"jobs": 50}})));
+    let (greedy, modest) =
+        (server.token("tenant", Some("greedy")), server.token("tenant", Some("modest")));
+    let large = server.token("tenant", Some("large"));
+    let many = |count: usize, words: usize| {
+        let job = json!({"command": ["sleep", "100"], "script": null, "labels": {"x": "y".repeat(words)}});
+        json!({"jobs": vec![job; count]})
+    };
+    let batch = |token: &str, body| server.ask("POST", "/jobs/batch", Some(token), Some(body));
+    assert_eq!(batch(&greedy, many(5, 1)).status, 201);
+    let refused = batch(&greedy, many(1, 1));
+    assert_eq!((refused.status, refused.kind().as_str()), (422, "limit_reached"), "{refused:?}");
+    assert_eq!(batch(&modest, many(2, 1)).status, 201, "the others go on");
+    assert_eq!(batch(&large, many(6, 1)).status, 201, "its own limit goes before");
+    let script = json!({"script": format!("sleep 100 # {}", "x".repeat(15_000))});
+    assert_eq!(server.ask("POST", "/jobs", Some(&modest), Some(script.clone())).status, 201);
+    let refused = server.ask("POST", "/jobs", Some(&modest), Some(script));
+    assert_eq!(refused.kind(), "limit_reached", "{refused:?}");
+}
+
+fn profile_runs() {
+    let server = Server::with("[limits]\nprofile_runs = 2\n");
+    server.admin("POST", "/tenants", Some(json!({"name": "t"})));
+    let probe = json!({"tenant": "t", "command": ["true"], "types": ["fast"],
+                       "probe": {"batches": 5, "warmup": 1, "limit_s": 5.0}});
+    for expected in [201, 201, 429] {
+        let reply = server.admin("POST", "/jobs", Some(probe.clone()));
+        assert_eq!(reply.status, expected, "{reply:?}");
+    }
+    server.submit(OWNER, json!({"tenant": "t", "command": ["true"]}));
+}
+
+fn streams() {
+    let server = Server::with("trust_tenants = true\n[limits]\nstreams_per_token = 2\n");
+    let viewer = server.token("viewer", None);
+    let ask = |token: &str| {
+        let request = Request::new("GET", "/api/v1/events");
+        request.header("Authorization", &format!("Bearer {token}"))
+    };
+    let open: Vec<Frames> = (0..2).map(|_| Frames::open(ask(&viewer), server.address)).collect();
+    let refused = ask(&viewer).send(server.address);
+    assert_eq!((refused.status, refused.kind().as_str()), (429, "too_many_requests"));
+    let other = Frames::open(ask(OWNER), server.address);
+    drop((open, other));
+    wait_until(|| {
+        let mut stream = ask(&viewer).open(server.address);
+        let mut start = [0; 12];
+        stream.read_exact(&mut start).ok()?;
+        (&start == b"HTTP/1.1 200").then_some(())
+    });
+}
+
+fn silent() {
+    let server = Server::with("[limits]\nconnections = 20\n");
+    let held: Vec<TcpStream> =
+        (0..60).filter_map(|_| TcpStream::connect(server.address).ok()).collect();
+    // Those beyond the limit are closed before anything is read; jobs are not touched by any of this.
+    let closed = wait_until(|| {
+        let is_closed = |stream: &TcpStream| {
+            let mut copy = stream.try_clone().expect("a copy");
+            copy.set_nonblocking(true).expect("set");
+            let mut byte = [0];
+            matches!(copy.read(&mut byte), Ok(0))
+                || copy.write(b"x").is_err_and(|e| e.kind() != std::io::ErrorKind::WouldBlock)
+        };
+        let closed = held.iter().filter(|stream| is_closed(stream)).count();
+        (closed >= 40).then_some(closed)
+    });
+    assert!(closed >= 40, "{closed}");
+    drop(held);
+    let id = wait_until(|| {
+        let reply =
+            server.admin("POST", "/jobs", Some(json!({"tenant": "t", "command": ["true"]})));
+        (reply.status == 201).then(|| reply.json()["ids"][0].as_u64())?
+    });
+    server.wait_for(id, &["finished"]);
+}
+
+fn secrets() {
+    // The harness stands for a daemon with secrets in its environment.
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+    let server = Server::with("");
+    let id = server.submit(OWNER, json!({"tenant": "t", "command": ["env"]}));
+    server.wait_for(id, &["finished"]);
+    let logs = server.admin("GET", &format!("/jobs/{id}/logs"), None);
+    assert!(logs.body.contains("OEF_JOB_ID") && !logs.body.contains("CARGO"), "{logs:?}");
+}
