@@ -92,7 +92,8 @@ pub(super) fn run(run: &RunFolder, rank: &OsStr) -> io::Result<()> {
     }
     let launch = await_launch(run)?;
     fs::write(begun_file(run, rank), "")?;
-    let of_before = |path: &std::path::Path| path != run.path();
+    // What its workers have in their environment may lie in the folder of the start.
+    let of_before = |path: &std::path::Path| !path.starts_with(run.path());
     processes::kill_all(run.job_folder().path(), of_before);
     // The mode, the folder and the rank.
     let mut command = worker_command(run.path(), rank, 3);

@@ -111,11 +111,10 @@ fn state_of(row: &NodeRow) -> NodeState {
         "" | "none" | "(null)" => what.to_string(),
         reason => format!("{what}: {reason}"),
     };
-    let off =
-        ["powered_down", "powering_down", "power_down", "powering_up", "future", "unknown", "unk"];
+    let off = ["powered_down", "powering_down", "power_down", "powering_up", "future"];
     if has(&["down", "error", "fail", "failing", "invalid_reg", "inval"]) {
         NodeState::Down(because("down in Slurm"))
-    } else if is_silent {
+    } else if is_silent || has(&["unknown", "unk"]) {
         NodeState::Silent(because("not responding to Slurm"))
     } else if has(&["drain", "drained", "draining", "drng"]) {
         NodeState::Drained(because("drained in Slurm"))
@@ -147,9 +146,10 @@ pub(super) enum Told {
 /// What to tell of a node now.
 pub(super) fn telling(node: &GpuNode, foreign: Vec<DeviceId>) -> Told {
     match &node.state {
-        NodeState::Up => Told::Usable { gpus: node.gpus, foreign },
+        // One that is silent at the first look may have jobs of ours: it is there until Slurm gives it up.
+        NodeState::Up | NodeState::Silent(_) => Told::Usable { gpus: node.gpus, foreign },
         NodeState::Drained(reason) => Told::Drained(reason.clone()),
-        NodeState::Silent(reason) | NodeState::Down(reason) => Told::Left(reason.clone()),
+        NodeState::Down(reason) => Told::Left(reason.clone()),
     }
 }
 
@@ -242,6 +242,7 @@ mod tests {
             ("maint", NodeState::Drained("maint in Slurm: a fan".into())),
             ("down*", NodeState::Down("down in Slurm: a fan".into())),
             ("down+not_responding", NodeState::Down("down in Slurm: a fan".into())),
+            ("unknown", NodeState::Silent("not responding to Slurm: a fan".into())),
             ("allocated*", NodeState::Silent("not responding to Slurm: a fan".into())),
             ("idle+powered_down", NodeState::Down("idle+powered_down in Slurm: a fan".into())),
         ];

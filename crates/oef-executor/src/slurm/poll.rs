@@ -38,7 +38,9 @@ pub(super) fn run(inner: &Arc<Inner>, site: &SlurmSite) {
     };
     let mut failures = 0u32;
     for count in 0u32.. {
-        let is_for_nodes = !asker.is_listed || count.is_multiple_of(NODES_EVERY);
+        // Jobs come first: the GPUs of our own are not in use by others.
+        let has_jobs = site.state().asked.is_some();
+        let is_for_nodes = has_jobs && (!asker.is_listed || count.is_multiple_of(NODES_EVERY));
         let asked = if is_for_nodes { asker.nodes() } else { asker.jobs() };
         failures = match asked {
             Ok(()) => {
@@ -57,12 +59,9 @@ pub(super) fn run(inner: &Arc<Inner>, site: &SlurmSite) {
         };
         let poll = site.config.poll;
         let pause = poll.saturating_mul(1u32.checked_shl(failures.min(8)).unwrap_or(u32::MAX));
-        // The second question comes at once: until jobs are known nothing can be said of them.
-        let pause = if count == 0 && failures == 0 {
-            Duration::ZERO
-        } else {
-            pause.min(PAUSE_MAX.max(poll))
-        };
+        // Until nodes are listed nobody can start anything.
+        let is_first = failures == 0 && !asker.is_listed;
+        let pause = if is_first { Duration::ZERO } else { pause.min(PAUSE_MAX.max(poll)) };
         let state = site.state();
         let waited = site.changed.wait_timeout_while(state, pause, |state| !state.is_closed);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -200,7 +199,7 @@ impl Asker<'_> {
         let mut suspects = BTreeMap::new();
         for node in nodes.values() {
             let known = state.told.get(&node.host);
-            if matches!(node.state, NodeState::Silent(_)) {
+            if matches!(node.state, NodeState::Silent(_)) && known.is_some() {
                 // What runs there runs on until Slurm gives the node up; nothing new is started meanwhile.
                 continue;
             }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::fs::{PermissionsExt as _, lchown};
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
@@ -97,10 +97,9 @@ impl SlurmSite {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where jobs run as other users, these have to reach their own folders, and see no others.
+    /// Where jobs may run as other users, these have to reach their own folders, and see no others.
     pub(super) fn open_folders(&self) -> Result<(), ExecutorError> {
-        let rules = &self.config.rules;
-        if rules.user_of.is_none() && rules.users.is_empty() {
+        if self.uid != 0 {
             return Ok(());
         }
         for folder in
@@ -528,10 +527,17 @@ fn write_start(
     let path = submit::script_file(run);
     fs::write(&path, submit::script(spec, slurm, run, &config.runner))?;
     fs::set_permissions(&path, Permissions::from_mode(0o755))?;
-    let Some(user) = user else { return Ok(()) };
-    let own = |path: &Path| chown(path, Some(user.uid), Some(user.gid));
     let job = config.dir.join("jobs").join(spec.job.to_string());
-    for folder in [run.job_folder().path(), run.path(), &job] {
+    let runs = run.job_folder();
+    // Whoever else may pass through the folders above sees nothing in these.
+    for folder in [runs.path(), &job] {
+        if folder.is_dir() {
+            fs::set_permissions(folder, Permissions::from_mode(0o700))?;
+        }
+    }
+    let Some(user) = user else { return Ok(()) };
+    let own = |path: &Path| lchown(path, Some(user.uid), Some(user.gid));
+    for folder in [runs.path(), run.path(), &job] {
         if folder.is_dir() {
             own(folder)?;
             for entry in fs::read_dir(folder)?.flatten() {

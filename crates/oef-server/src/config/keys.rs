@@ -82,7 +82,7 @@ pub(super) const KEYS: &[(&str, &[&str])] = &[
             "command_limit",
         ],
     ),
-    ("socket", &["path", "tenant_of", "tenants", "operators", "create_tenants", "trust_tenants"]),
+    ("socket", &["path", "tenant_of", "tenants", "operators", "create_tenants"]),
     ("log", &["format", "level"]),
     (
         "limits",

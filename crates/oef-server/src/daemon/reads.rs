@@ -108,6 +108,15 @@ impl Daemon {
         self.with_world(|world| view::tenant(world, caller, name))
     }
 
+    /// The tenant whose jobs run as this Unix user, if there is one.
+    pub(crate) fn tenant_of_user(&self, user: &str) -> Option<String> {
+        self.with_world(|world| {
+            let mut tenants = world.tenants.iter();
+            let is_own = |user_of: &Option<String>| user_of.as_deref() == Some(user);
+            tenants.find(|(_, entry)| is_own(&entry.user)).map(|(name, _)| name.to_string())
+        })
+    }
+
     /// Why a tenant has what it has.
     pub fn tenant_why(&self, caller: &Caller, name: &str) -> Result<TenantWhy, Problem> {
         self.with_world(|world| view::tenant_why(world, caller, name))

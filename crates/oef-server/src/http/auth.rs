@@ -83,10 +83,16 @@ impl FromRequestParts<App> for Looks {
     }
 }
 
+impl App {
+    fn caller(&self, peer: Peer) -> (Caller, bool) {
+        self.inner.people.caller(peer, |user| self.daemon().tenant_of_user(user))
+    }
+}
+
 /// The caller at the other end of the local socket. A tenant that is new is created, if the operator says so.
 async fn peer_caller(peer: Peer, app: &App) -> Caller {
     let people = app.clone();
-    let asked = tokio::task::spawn_blocking(move || people.inner.people.caller(peer)).await;
+    let asked = tokio::task::spawn_blocking(move || people.caller(peer)).await;
     let Ok((caller, creates)) = asked else {
         return Caller { role: Role::Viewer, tenant: None, token: NOBODY };
     };

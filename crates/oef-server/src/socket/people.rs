@@ -26,6 +26,8 @@ pub(crate) struct People {
     settings: SocketSettings,
     /// Jobs run as their own users, so that whoever submits can do no more than before.
     has_own_users: bool,
+    /// Users may submit although all jobs run as the daemon's user.
+    trusts: bool,
     uid: u32,
     names: Mutex<BTreeMap<u32, (Instant, Option<String>)>>,
 }
@@ -38,13 +40,19 @@ impl People {
         People {
             settings: config.socket.clone(),
             has_own_users: config.executor.kind == ExecutorKind::Slurm && by_rule && uid == 0,
+            trusts: config.trust_tenants,
             uid,
             names: Mutex::default(),
         }
     }
 
-    /// The caller behind a connection, and whether its tenant is to be created if it is not there.
-    pub(crate) fn caller(&self, peer: Peer) -> (Caller, bool) {
+    /// The caller behind a connection, and whether its tenant is to be created if it is not there. `tenant_of` knows
+    /// the tenants whose jobs run as a user of their own.
+    pub(crate) fn caller(
+        &self,
+        peer: Peer,
+        tenant_of: impl Fn(&str) -> Option<String>,
+    ) -> (Caller, bool) {
         let token = FIRST_OF_PEOPLE + u64::from(peer.uid);
         let viewer = Caller { role: Role::Viewer, tenant: None, token };
         if peer.uid == 0 || peer.uid == self.uid {
@@ -54,7 +62,10 @@ impl People {
         if self.settings.operators.contains(&user) {
             return (Caller { role: Role::Admin, tenant: None, token }, false);
         }
-        if !self.has_own_users && !self.settings.trust_tenants {
+        if let Some(tenant) = tenant_of(&user).filter(|_| self.uid == 0) {
+            return (Caller { role: Role::Tenant, tenant: Some(tenant), token }, false);
+        }
+        if !self.has_own_users && !self.trusts {
             // What they submit would run as the daemon's user, who may do more than they.
             return (viewer, false);
         }
@@ -87,26 +98,29 @@ mod tests {
 
     fn people(text: &str, has_own_users: bool) -> People {
         let config = Config::check(text).expect("right");
-        let uid = 4_000_000;
-        People { settings: config.socket, has_own_users, uid, names: Mutex::default() }
+        let (uid, trusts) = (4_000_000, config.trust_tenants);
+        People { settings: config.socket, has_own_users, trusts, uid, names: Mutex::default() }
     }
 
     #[test]
     fn users_are_tenants_where_that_gives_them_nothing_else() {
         let daemon_uid = user_name(1).expect("Debian's `daemon`, or `bin`");
-        let role = |people: &People, uid| people.caller(Peer { uid }).0.role;
+        let role = |people: &People, uid| people.caller(Peer { uid }, |_| None).0.role;
         let plain = people("", false);
         assert_eq!(role(&plain, 0), Role::Admin);
         assert_eq!(role(&plain, 4_000_000), Role::Admin, "the daemon's own");
         assert_eq!(role(&plain, 1), Role::Viewer, "jobs run as the daemon's user");
         let own = people("", true);
-        let (caller, creates) = own.caller(Peer { uid: 1 });
+        let (caller, creates) = own.caller(Peer { uid: 1 }, |_| None);
         assert_eq!(
             (caller.role, caller.tenant, creates),
             (Role::Tenant, Some(daemon_uid.clone()), true)
         );
-        let trusted = people("[socket]\ntrust_tenants = true\ntenant_of = \"lab-{user}\"\n", false);
-        assert_eq!(trusted.caller(Peer { uid: 1 }).0.tenant, Some(format!("lab-{daemon_uid}")));
+        let trusted = people("trust_tenants = true\n[socket]\ntenant_of = \"lab-{user}\"\n", false);
+        assert_eq!(
+            trusted.caller(Peer { uid: 1 }, |_| None).0.tenant,
+            Some(format!("lab-{daemon_uid}"))
+        );
         let operator = people(&format!("[socket]\noperators = [\"{daemon_uid}\"]\n"), true);
         assert_eq!(role(&operator, 1), Role::Admin);
         assert_eq!(role(&own, 3_999_999), Role::Viewer, "nobody's number");

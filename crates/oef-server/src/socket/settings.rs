@@ -18,8 +18,6 @@ pub struct SocketSettings {
     pub operators: Vec<String>,
     /// Whether a tenant is created when its user first comes.
     pub create_tenants: bool,
-    /// Whether users may submit although all jobs run as the daemon's user.
-    pub trust_tenants: bool,
 }
 
 impl Default for SocketSettings {
@@ -30,7 +28,6 @@ impl Default for SocketSettings {
             tenants: BTreeMap::new(),
             operators: Vec::new(),
             create_tenants: true,
-            trust_tenants: false,
         }
     }
 }
