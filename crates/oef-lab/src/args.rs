@@ -4,6 +4,7 @@ use crate::bench::daemon::BenchDaemonArgs;
 use crate::bench::shares::BenchSharesArgs;
 use crate::bench::sim::BenchSimArgs;
 use crate::reproduce::{self, ReproduceArgs};
+use crate::torture::TortureArgs;
 use clap::Subcommand;
 
 /// The lab's lines in the tour that `oef --help` ends with.
@@ -15,6 +16,8 @@ pub const TOUR: &str = "\
 /// What judges OEF.
 #[derive(Debug, Subcommand)]
 pub enum LabCommand {
+    /// Let the daemon's core live through what breaks disks, clocks, networks and nodes, from a seed
+    Torture(TortureArgs),
     /// Run the paper's evaluation and set its figures beside ours
     #[command(after_help = reproduce::EXAMPLES)]
     Reproduce(ReproduceArgs),

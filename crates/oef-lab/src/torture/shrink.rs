@@ -1,0 +1,53 @@
+//! A story that breaks something, made as short as it gets in reasonable time.
+
+use super::invariants::Invariant;
+use super::plants::{Broken, Plant};
+use super::stage::Stage;
+use super::story::Step;
+
+/// Plays that are worth a shorter story.
+const PLAYS_MAX: usize = 400;
+
+/// The shortest story that was found in which the same invariant breaks, and how.
+pub(super) fn shrink(
+    seed: u64,
+    plant: Option<Plant>,
+    steps: Vec<Step>,
+    broken: Broken,
+) -> (Vec<Step>, Broken) {
+    let mut best = (steps, broken);
+    let mut plays = 0;
+    let mut size = best.0.len().div_ceil(2);
+    while size >= 1 && plays < PLAYS_MAX {
+        let mut at = 0;
+        let mut is_shorter = false;
+        while at < best.0.len() && plays < PLAYS_MAX {
+            let mut steps = best.0.clone();
+            steps.drain(at..(at + size).min(steps.len()));
+            plays += 1;
+            match broken_by(seed, plant, &steps, best.1.invariant) {
+                Some(broken) => {
+                    best = (steps, broken);
+                    is_shorter = true;
+                }
+                None => at += size,
+            }
+        }
+        if size == 1 && !is_shorter {
+            break;
+        }
+        size = if is_shorter && size > 1 { size } else { size / 2 };
+        size = size.min(best.0.len()).max(usize::from(is_shorter));
+    }
+    best
+}
+
+fn broken_by(
+    seed: u64,
+    plant: Option<Plant>,
+    steps: &[Step],
+    invariant: Invariant,
+) -> Option<Broken> {
+    let broken = Stage::new(seed, plant).play(steps).err()?;
+    (broken.invariant == invariant).then_some(broken)
+}
