@@ -168,7 +168,7 @@ impl Ledger for Disk {
                     state.durable.extend(written);
                 } else if state.plant == Some(Plant::TornBatch) {
                     let half = written.len() / 2;
-                    state.durable.extend(written.into_iter().take(half));
+                    state.durable.extend(written.into_iter().skip(half));
                 }
                 return Err(full());
             }

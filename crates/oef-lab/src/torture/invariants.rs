@@ -25,6 +25,7 @@ pub(super) enum Invariant {
     ReplayIsIdentical,
     CertificatesTrue,
     Recovers,
+    StopsAreCarriedOut,
     RunnableJobsRun,
 }
 
@@ -43,6 +44,7 @@ impl fmt::Display for Invariant {
             Invariant::ReplayIsIdentical => "replay-is-identical",
             Invariant::CertificatesTrue => "certificates-true",
             Invariant::Recovers => "recovers",
+            Invariant::StopsAreCarriedOut => "stops-are-carried-out",
             Invariant::RunnableJobsRun => "runnable-jobs-run",
         })
     }

@@ -9,7 +9,7 @@ pub enum Plant {
     FsyncForgotten,
     /// Of a transaction of several records the last is not written.
     LastRecordDropped,
-    /// A crash leaves half of a transaction behind.
+    /// A crash leaves the second half of a transaction behind.
     TornBatch,
     /// A record is written twice.
     RecordDoubled,
@@ -25,12 +25,10 @@ pub enum Plant {
     RecordTimesWrong,
     /// The last start of a plan is not written.
     PlanCutShort,
-    /// A node starts a job under an older lease than it has seen.
+    /// A lease that was seen before is compared with > instead of >=: a late order starts it again.
     GenerationNotCompared,
     /// An order to start that comes twice starts twice.
     RepeatedStartRuns,
-    /// After a restart what nobody holds goes on.
-    UnheldNotKilled,
     /// After a restart what was to be started is not.
     UnbegunNotStarted,
     /// An order to stop is lost.
@@ -62,7 +60,7 @@ pub enum Plant {
 }
 
 /// Each with its name and what it is.
-const ALL: [(Plant, &str, &str); 27] = [
+const ALL: [(Plant, &str, &str); 26] = [
     (
         Plant::FsyncForgotten,
         "fsync-forgotten",
@@ -73,7 +71,7 @@ const ALL: [(Plant, &str, &str); 27] = [
         "last-record-dropped",
         "of a transaction of several records the last is not written",
     ),
-    (Plant::TornBatch, "torn-batch", "a crash leaves half of a transaction behind"),
+    (Plant::TornBatch, "torn-batch", "a crash leaves the second half of a transaction behind"),
     (Plant::RecordDoubled, "record-doubled", "a record is written twice"),
     (Plant::EndingNotJournalled, "ending-not-journalled", "the end of a run is not written"),
     (Plant::RecordsSwapped, "records-swapped", "two records of a transaction change places"),
@@ -92,14 +90,13 @@ const ALL: [(Plant, &str, &str); 27] = [
     (
         Plant::GenerationNotCompared,
         "generation-not-compared",
-        "a node starts a job under an older lease than it has seen",
+        "a lease that was seen before is compared with > instead of >=: a late order starts it again",
     ),
     (
         Plant::RepeatedStartRuns,
         "repeated-start-runs",
         "an order to start that comes twice starts twice",
     ),
-    (Plant::UnheldNotKilled, "unheld-not-killed", "after a restart what nobody holds goes on"),
     (
         Plant::UnbegunNotStarted,
         "unbegun-not-started",

@@ -5,8 +5,8 @@ use super::plants::{Broken, Plant};
 use super::stage::Stage;
 use super::story::Step;
 
-/// Plays that are worth a shorter story.
-const PLAYS_MAX: usize = 400;
+/// Turns of the core that are worth a shorter story: some seconds.
+const TURNS_MAX: u64 = 40_000;
 
 /// The shortest story that was found in which the same invariant breaks, and how.
 pub(super) fn shrink(
@@ -16,16 +16,17 @@ pub(super) fn shrink(
     broken: Broken,
 ) -> (Vec<Step>, Broken) {
     let mut best = (steps, broken);
-    let mut plays = 0;
+    let mut turns = 0;
     let mut size = best.0.len().div_ceil(2);
-    while size >= 1 && plays < PLAYS_MAX {
+    while size >= 1 && turns < TURNS_MAX {
         let mut at = 0;
         let mut is_shorter = false;
-        while at < best.0.len() && plays < PLAYS_MAX {
+        while at < best.0.len() && turns < TURNS_MAX {
             let mut steps = best.0.clone();
             steps.drain(at..(at + size).min(steps.len()));
-            plays += 1;
-            match broken_by(seed, plant, &steps, best.1.invariant) {
+            let (took, broken) = broken_by(seed, plant, &steps, best.1.invariant);
+            turns += took;
+            match broken {
                 Some(broken) => {
                     best = (steps, broken);
                     is_shorter = true;
@@ -42,12 +43,14 @@ pub(super) fn shrink(
     best
 }
 
+/// How many turns a story took, and what it broke, if that is the same as before.
 fn broken_by(
     seed: u64,
     plant: Option<Plant>,
     steps: &[Step],
     invariant: Invariant,
-) -> Option<Broken> {
-    let broken = Stage::new(seed, plant).play(steps).err()?;
-    (broken.invariant == invariant).then_some(broken)
+) -> (u64, Option<Broken>) {
+    let mut stage = Stage::new(seed, plant);
+    let broken = stage.play(steps).err().filter(|broken| broken.invariant == invariant);
+    (stage.turns, broken)
 }

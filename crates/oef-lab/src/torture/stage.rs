@@ -13,6 +13,7 @@ use oef_api::types::{
 use oef_sched::JobId;
 use oef_server::core::{Budgets, Core, CoreOptions, Wish};
 use oef_server::store::Snapshot;
+use oef_server::world::JobEntry;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -26,6 +27,8 @@ const TURNS_MAX: u64 = 200_000;
 const ROUNDS_TO_RUN: u64 = 60;
 /// Of so many rounds one has its certificate looked at: it takes longer than all the rest.
 const CERTIFICATES_EVERY: u64 = 8;
+/// A stop takes the grace time, and what a network needs.
+const STOPS_WITHIN_MS: u64 = 300_000;
 /// A key is known for a day.
 const KEY_KNOWN_MS: u64 = 23 * 3_600_000;
 
@@ -370,8 +373,25 @@ impl Stage {
             }
             self.wait(60_000)?;
             self.look()?;
+            self.look_at_stops()?;
         }
         self.stuck(limit)
+    }
+
+    /// Once nothing breaks, a job that is told to stop has ended soon.
+    fn look_at_stops(&self) -> Played {
+        let Some(core) = &self.core else { return Ok(()) };
+        core.with_world(|world| {
+            let now = world.sched.now().0;
+            let since = |job: &JobEntry| job.history.last().map_or(now, |change| change.at_ms);
+            let late = world.jobs.iter().find(|(_, job)| {
+                job.state == JobState::Stopping && now - since(job) > STOPS_WITHIN_MS
+            });
+            late.map_or(Ok(()), |(id, job)| {
+                let what = format!("job {id} is stopping for {} s", (now - since(job)) / 1000);
+                Err(Broken { invariant: Invariant::StopsAreCarriedOut, what })
+            })
+        })
     }
 
     fn end(&mut self) -> Played {

@@ -119,6 +119,12 @@ impl Nodes {
         changes
     }
 
+    /// Whether a node is there, as far as the executor has told, and nobody holds its GPUs.
+    pub fn can_be_up(&self, world: &World, name: &str) -> bool {
+        let is_there = !self.is_listed || self.named.contains_key(name);
+        is_there && !self.is_still_held(world, name)
+    }
+
     /// Whether a node is there and not up: its machine is held by jobs that were there under another name.
     pub fn is_waiting(&self, world: &World) -> bool {
         let mut names = self.named.keys();

@@ -3,6 +3,7 @@
 use super::archiver::{Archiver, Document};
 use super::batch::Batch;
 use super::clock::Clock;
+use super::command::Command;
 use super::launch::Site;
 use super::message::Message;
 use super::observations::{Observations, transfer};
@@ -13,7 +14,7 @@ use crate::daemon::{Measure, Metrics, StopJobs};
 use crate::problem::Kind;
 use crate::store::Ledger;
 use crate::world::{Change, World};
-use oef_api::types::JobState;
+use oef_api::types::{JobState, NodeHealth};
 use oef_executor::checkpoints::{Transfer, TransferResult};
 use oef_executor::{Event, Executor, Order, sentence};
 use oef_sched::{Question, Span, Time};
@@ -170,11 +171,12 @@ impl Engine {
                     let _ = reply.send(Err(Kind::Unavailable.problem("the daemon is stopping")));
                     return;
                 }
+                let absent = self.absent(&command);
                 match prepare(&self.world, now, &caller, *command, &mut self.numbers) {
                     Err(problem) => drop(reply.send(Err(problem))),
                     Ok(Prepared::Already(done)) => drop(reply.send(Ok(done))),
                     Ok(Prepared::Changes(changes, done)) => {
-                        for change in changes {
+                        for change in changes.into_iter().chain(absent) {
                             batch.push(now, change);
                         }
                         batch.await_last(reply, done);
@@ -194,6 +196,13 @@ impl Engine {
             }
             Message::Stop { jobs, done } => self.stop(now, jobs, done, batch),
         }
+    }
+
+    /// A node that an operator takes back in while its machine is gone, or held under another name, comes up later.
+    fn absent(&self, command: &Command) -> Option<Change> {
+        let Command::PatchNode { name, patch } = command else { return None };
+        let is_absent = patch.health == NodeHealth::Up && !self.site.nodes.can_be_up(&self.world, name);
+        is_absent.then(|| Change::NodeDown { node: name.clone() })
     }
 
     /// Counts a transfer, and tells the operator of one that failed: the job waits for another start.
