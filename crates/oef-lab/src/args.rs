@@ -5,6 +5,7 @@ use crate::bench::shares::BenchSharesArgs;
 use crate::bench::sim::BenchSimArgs;
 use crate::bench::slurm::BenchSlurmArgs;
 use crate::reproduce::{self, ReproduceArgs};
+use crate::torture::TortureArgs;
 use clap::Subcommand;
 
 /// The lab's lines in the tour that `oef --help` ends with.
@@ -16,6 +17,8 @@ pub const TOUR: &str = "\
 /// What judges OEF.
 #[derive(Debug, Subcommand)]
 pub enum LabCommand {
+    /// Let the daemon's core live through what breaks disks, clocks, networks and nodes, from a seed
+    Torture(TortureArgs),
     /// Run the paper's evaluation and set its figures beside ours
     #[command(after_help = reproduce::EXAMPLES)]
     Reproduce(ReproduceArgs),

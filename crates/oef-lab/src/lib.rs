@@ -8,6 +8,7 @@ mod args;
 pub mod bench;
 pub mod experiment;
 pub mod reproduce;
+pub mod torture;
 
 pub use args::{BenchCommand, LabCommand, TOUR};
 
@@ -16,6 +17,7 @@ use oef_terminal::{Exit, Failure, Printer};
 /// Runs a command.
 pub fn run(command: &LabCommand, printer: &Printer) -> Result<Exit, Failure> {
     match command {
+        LabCommand::Torture(args) => torture::run(args, printer),
         LabCommand::Reproduce(args) => reproduce::run(args, printer),
         LabCommand::Bench(BenchCommand::Shares(args)) => bench::shares::run(args, printer),
         LabCommand::Bench(BenchCommand::Sim(args)) => bench::sim::run(args, printer),

@@ -15,6 +15,7 @@ mod access;
 pub mod caller;
 pub mod checkpoints;
 pub mod config;
+pub mod core;
 pub mod daemon;
 mod demo;
 mod engine;

@@ -23,6 +23,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "oef-executor",
             "oef-report",
             "oef-sched",
+            "oef-server",
             "oef-sim",
             "oef-terminal",
         ],

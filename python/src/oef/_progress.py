@@ -129,6 +129,11 @@ class Progress:
             line["message"] = message
         self._write(json.dumps(line) + "\n")
 
+    def tell_step(self, step: int) -> None:
+        """Writes that a step of a profile run is done: OEF times what it sees."""
+        if self._path is not None:
+            self._write(json.dumps({"step": step}) + "\n")
+
     def tell_profile(self, step: int, figures: Dict[str, Any]) -> None:
         """Writes what a profile run has measured."""
         if self._path is not None:

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Instant;
 
 /// One thing to write.
-pub(super) enum Document {
+pub(crate) enum Document {
     /// The world after a record.
     Snapshot { world: Box<World>, seq: u64 },
     /// A round, which wants its certificate.
@@ -21,7 +21,7 @@ pub(super) enum Document {
 }
 
 /// Who writes.
-pub(super) struct Archiver {
+pub(crate) struct Archiver {
     pub archive: Archive,
     pub keep: Keep,
     pub shared: Arc<Shared>,

@@ -12,8 +12,8 @@ const STEP_MIN: Duration = Duration::from_secs(24 * 3600);
 
 /// Counts by a clock that nobody sets (and that goes on while the machine sleeps), and drifts towards the system's
 /// clock. A clock that is set an hour ahead and back again changes nothing but some milliseconds.
-#[derive(Debug)]
-pub(super) struct Clock {
+pub struct Clock {
+    source: Box<dyn ClockSource>,
     last: Time,
     /// When that was read, by the clock that nobody sets.
     at: Duration,
@@ -21,13 +21,14 @@ pub(super) struct Clock {
 
 impl Clock {
     /// A clock that starts no earlier than what is known.
-    pub fn after(last: Time) -> Clock {
-        Clock { last: last.max(wall()), at: boot() }
+    pub fn new(last: Time, source: Box<dyn ClockSource>) -> Clock {
+        Clock { last: last.max(source.wall()), at: source.since_boot(), source }
     }
 
+    /// The time. Never earlier than before.
     pub fn now(&mut self) -> Time {
-        let at = boot();
-        self.last = advance(self.last, at.saturating_sub(self.at), wall());
+        let at = self.source.since_boot();
+        self.last = advance(self.last, at.saturating_sub(self.at), self.source.wall());
         self.at = at;
         self.last
     }
@@ -44,6 +45,28 @@ fn advance(last: Time, passed: Duration, wall: Time) -> Time {
         return Time(if step { wall.0 } else { now + ahead.min(slew) });
     }
     Time(now - (now - wall.0).min(slew))
+}
+
+/// Where the time comes from.
+pub trait ClockSource: Send {
+    /// The system's clock, which anybody may set.
+    fn wall(&self) -> Time;
+
+    /// A clock that nobody sets.
+    fn since_boot(&self) -> Duration;
+}
+
+/// The clocks of this machine.
+pub(super) struct SystemClock;
+
+impl ClockSource for SystemClock {
+    fn wall(&self) -> Time {
+        wall()
+    }
+
+    fn since_boot(&self) -> Duration {
+        boot()
+    }
 }
 
 fn wall() -> Time {

@@ -30,9 +30,12 @@ mod tests;
 mod threads;
 mod watcher;
 
+pub(crate) use archiver::Document;
 pub use budgets::Budgets;
 pub(crate) use checks::refused;
+pub use clock::{Clock, ClockSource};
 pub(crate) use command::{Command, Done};
-pub(crate) use message::Message;
-pub(crate) use recovery::start;
+pub(crate) use message::{Message, Reply};
+pub(crate) use recovery::{Beginning, Parts, assemble, replay, start};
+pub(crate) use run::Engine;
 pub(crate) use shared::Shared;

@@ -1,5 +1,6 @@
 //! The nodes as the executor tells them, and what follows for the cluster.
 
+use super::run::PLACED;
 use crate::world::{Change, World};
 use oef_api::types::GpuRef;
 use oef_executor::{Cursor, DeviceId, Event, Executor, NodeEvent};
@@ -110,11 +111,43 @@ impl Nodes {
             }
         }
         for (spec, _) in self.named.values() {
-            if !world.sched.is_up(&spec.name) && !world.drained.contains(&spec.name) {
+            let is_wanted = !world.sched.is_up(&spec.name) && !world.drained.contains(&spec.name);
+            if is_wanted && !self.is_still_held(world, &spec.name) {
                 changes.push(Change::NodeUp(spec.clone()));
             }
         }
         changes
+    }
+
+    /// Whether a node is there, as far as the executor has told, and nobody holds its GPUs.
+    pub fn can_be_up(&self, world: &World, name: &str) -> bool {
+        let is_there = !self.is_listed || self.named.contains_key(name);
+        is_there && !self.is_still_held(world, name)
+    }
+
+    /// Whether a node is there and not up: its machine is held by jobs that were there under another name.
+    pub fn is_waiting(&self, world: &World) -> bool {
+        let mut names = self.named.keys();
+        names.any(|name| !world.sched.is_up(name) && !world.drained.contains(name))
+    }
+
+    /// Whether jobs still run on the same machine under another of its names: with other GPUs it is another node to
+    /// the scheduler, and until those have ended their GPUs are not free.
+    fn is_still_held(&self, world: &World, name: &str) -> bool {
+        let is_of = |machine: &str, name: &str| {
+            name.strip_prefix(machine).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+        };
+        let machines = self.told.keys().map(|(machine, _)| machine.as_str());
+        let Some(machine) = machines.filter(|machine| is_of(machine, name)).max_by_key(|m| m.len())
+        else {
+            return false;
+        };
+        let mut held = PLACED.iter().flat_map(|&state| world.index.newest(None, &[state], None));
+        held.any(|job| {
+            let run = world.jobs.get(&job).and_then(|job| job.run());
+            let gpus = run.map_or(&[][..], |run| &run.gpus);
+            gpus.iter().any(|gpu| gpu.node != name && is_of(machine, &gpu.node))
+        })
     }
 
     /// Whether there are GPUs of a type.

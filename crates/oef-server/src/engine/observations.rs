@@ -131,7 +131,8 @@ impl Observations {
             }
             batch.push(at, Change::clone(change));
         }
-        if has_nodes {
+        // A machine whose old jobs have ended by now is a new node.
+        if has_nodes || site.nodes.is_waiting(world) {
             site.nodes.changes(world).into_iter().for_each(|change| batch.push(at, change));
         }
         for (&job, wait) in &self.waits {

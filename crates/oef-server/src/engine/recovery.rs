@@ -1,7 +1,9 @@
 //! From a state folder to a running engine.
 
+use super::archiver::Document;
 use super::batch::Batch;
-use super::clock::Clock;
+use super::budgets::Budgets;
+use super::clock::{Clock, ClockSource, SystemClock};
 use super::environment;
 use super::launch::Site;
 use super::message::Message;
@@ -11,16 +13,18 @@ use super::prepare::Numbers;
 use super::rounds::Rounds;
 use super::run::Engine;
 use super::shared::Shared;
-use super::threads::{Threads, archiver};
-use crate::daemon::{Options, StartError};
+use super::threads::{Threads, Work, archiver};
+use crate::daemon::{Memory, Metrics, Options, StartError};
 use crate::replay::Replay;
-use crate::store::{Archive, OpenMode, Store};
+use crate::store::{Archive, Ledger, OpenMode, Snapshot, Store, StoreError, StoredRecord};
 use crate::world::{Change, MEANING, SettingsEntry, World};
-use oef_executor::Cursor;
-use oef_sched::Time;
+use oef_api::types::SettingsPatch;
+use oef_executor::{Cursor, Event, Executor};
+use oef_sched::{Question, Time};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -32,54 +36,108 @@ pub(crate) struct Running {
     pub thread: JoinHandle<()>,
 }
 
-/// Opens the folder, replays the journal, recovers running jobs, and starts the threads.
-pub(crate) fn start(options: &Options) -> Result<Running, StartError> {
-    let store = Store::open(&options.state_dir, OpenMode::Create)?;
-    let (world, covered) = load(&store)?;
-    let mut clock = Clock::after(world.sched.now());
-    let (mut nodes, heard) = Nodes::listen(options.executor.as_ref());
+/// What an engine is put together from, whoever drives it.
+pub(crate) struct Parts {
+    /// Where records go.
+    pub ledger: Box<dyn Ledger>,
+    /// The world as the journal has it, and up to which record a snapshot covers it.
+    pub world: World,
+    pub covered: u64,
+    pub clock: Box<dyn ClockSource>,
+    pub executor: Arc<dyn Executor>,
+    pub metrics: Arc<dyn Metrics>,
+    /// Variables for every job.
+    pub environment: BTreeMap<String, String>,
+    pub log_limit_bytes: u64,
+    pub budgets: Budgets,
+    pub beginning: Beginning,
+    pub messages: Receiver<Message>,
+    pub solver: Sender<Question>,
+    pub pages: Sender<Document>,
+}
+
+/// What a new folder begins with, and what counts from this start on.
+#[derive(Clone)]
+pub(crate) struct Beginning {
+    pub first: oef_sched::Settings,
+    pub settings: SettingsPatch,
+    pub memory: Memory,
+}
+
+/// Recovers running jobs and puts the engine together; with what the executor has told so far.
+pub(crate) fn assemble(parts: Parts) -> Result<(Engine, Vec<(Cursor, Event)>), StartError> {
+    let Parts { world, executor, budgets, .. } = parts;
+    let mut clock = Clock::new(world.sched.now(), parts.clock);
+    let (mut nodes, heard) = Nodes::listen(executor.as_ref());
     nodes.name(&world);
-    let site = Site {
-        env: environment::for_jobs(std::env::vars(), &options.environment),
-        nodes,
-        log_limit_bytes: options.log_limit_bytes,
-    };
-    let unused = options.executor.resume(site.known(&world)).map_err(StartError::Recover)?;
+    let (env, log_limit_bytes) = (parts.environment, parts.log_limit_bytes);
+    let site = Site { env, nodes, log_limit_bytes };
+    let unused = executor.resume(site.known(&world)).map_err(StartError::Recover)?;
     let now = clock.now();
     let next_job = world.next_job.max(unused.0);
-    let numbers = Numbers { next_job, next_token: world.next_token, budgets: options.budgets };
-    let published = world.next_event;
-    let first = first_changes(&world, options, &site.nodes)?;
-    let archive = store.archive();
-    let shared = Arc::new(Shared::new(world.clone(), store.head()));
-    let (inbox, messages) = channel();
-    let last = heard.last().map_or(Cursor::default(), |(cursor, _)| *cursor);
-    let threads = Threads::start(options, &archive, &shared, &inbox, last)?;
-    // Nobody has ended so far: this is how it is heard.
-    let _ = inbox.send(Message::Happened(heard));
-    let mut engine = Engine {
-        shared: Arc::clone(&shared),
+    let numbers = Numbers { next_job, next_token: world.next_token, budgets };
+    let first = first_changes(&world, &parts.beginning, &site.nodes)?;
+    let engine = Engine {
+        shared: Arc::new(Shared::new(world.clone(), parts.ledger.head())),
+        published: world.next_event,
         world,
-        store,
+        store: parts.ledger,
         clock,
-        inbox: messages,
-        executor: Arc::clone(&options.executor),
-        solver: threads.solver.clone(),
-        pages: threads.pages.clone(),
-        archiver: archiver(options, &archive, &shared),
+        inbox: parts.messages,
+        executor,
+        solver: parts.solver,
+        pages: parts.pages,
+        archiver: None,
         site,
-        metrics: Arc::clone(&options.metrics),
+        metrics: parts.metrics,
         numbers,
         observations: Observations::default(),
         rounds: Rounds::due(now),
         planned: Duration::ZERO,
-        published,
-        snapshot: (covered, false),
+        snapshot: (parts.covered, false),
         stopping: None,
         pause: Time(0),
         tried: Instant::now(),
+        first,
     };
-    begin(&mut engine, now, first)?;
+    Ok((engine, heard))
+}
+
+/// Opens the folder, replays the journal, recovers running jobs, and starts the threads.
+pub(crate) fn start(options: &Options) -> Result<Running, StartError> {
+    let store = Store::open(&options.state_dir, OpenMode::Create)?;
+    let (world, covered) = load(&store)?;
+    let archive = store.archive();
+    let (inbox, messages) = channel();
+    let (solver, questions) = channel();
+    let (pages, to_write) = channel();
+    let (mut engine, heard) = assemble(Parts {
+        ledger: Box::new(store),
+        world,
+        covered,
+        clock: Box::new(SystemClock),
+        executor: Arc::clone(&options.executor),
+        metrics: Arc::clone(&options.metrics),
+        environment: environment::for_jobs(std::env::vars(), &options.environment),
+        log_limit_bytes: options.log_limit_bytes,
+        budgets: options.budgets,
+        beginning: Beginning {
+            first: options.first.clone(),
+            settings: options.settings.clone(),
+            memory: options.memory,
+        },
+        messages,
+        solver: solver.clone(),
+        pages: pages.clone(),
+    })?;
+    let shared = Arc::clone(&engine.shared);
+    engine.archiver = Some(archiver(options, &archive, &shared));
+    let last = heard.last().map_or(Cursor::default(), |(cursor, _)| *cursor);
+    let work = Work { questions, to_write, solver, pages };
+    let threads = Threads::start(options, &archive, &shared, &inbox, last, work)?;
+    // Nobody has ended so far: this is how it is heard.
+    let _ = inbox.send(Message::Happened(heard));
+    engine.begin()?;
     shared.ready.store(true, Ordering::Relaxed);
     let is_ready = Ready(Arc::clone(&shared));
     let work = move || {
@@ -110,14 +168,22 @@ fn load(store: &Store) -> Result<(World, u64), StartError> {
     for skipped in &loaded.skipped {
         tracing::warn!(skipped, "a damaged snapshot was passed over");
     }
+    replay(loaded.snapshot.as_ref(), loaded.records)
+}
+
+/// A world from a snapshot and the records after it, and up to which record the snapshot covers it.
+pub(crate) fn replay(
+    snapshot: Option<&Snapshot>,
+    records: impl Iterator<Item = Result<StoredRecord, StoreError>>,
+) -> Result<(World, u64), StartError> {
     let mut replay = Replay::default();
     let mut covered = 0;
-    if let Some(snapshot) = loaded.snapshot {
+    if let Some(snapshot) = snapshot {
         covered = snapshot.seq;
-        let read = replay.snapshot(&snapshot);
+        let read = replay.snapshot(snapshot);
         read.map_err(|why| StartError::Journal { seq: covered, why })?;
     }
-    for stored in loaded.records {
+    for stored in records {
         let stored = stored?;
         let seq = stored.seq;
         replay.record(&stored).map_err(|why| StartError::Journal { seq, why })?;
@@ -128,7 +194,7 @@ fn load(store: &Store) -> Result<(World, u64), StartError> {
 /// What has changed since the daemon ran last, or what a new folder begins with.
 fn first_changes(
     world: &World,
-    options: &Options,
+    options: &Beginning,
     nodes: &Nodes,
 ) -> Result<Vec<Change>, StartError> {
     let mut changes = Vec::new();
@@ -166,7 +232,7 @@ fn first_changes(
 /// type of a new folder is known.
 fn settings_change(
     world: &World,
-    options: &Options,
+    options: &Beginning,
     nodes: &Nodes,
     is_new: bool,
 ) -> Result<Option<Change>, StartError> {
@@ -191,14 +257,17 @@ fn settings_change(
     Ok(Some(Change::Settings(options.settings.clone())))
 }
 
-/// Journals what is new since the last time.
-fn begin(engine: &mut Engine, now: Time, changes: Vec<Change>) -> Result<(), StartError> {
-    let mut batch = Batch::default();
-    for change in changes {
-        batch.push(now, change);
-    }
-    match engine.commit(batch) {
-        true => Ok(()),
-        false => Err(StartError::NotDurable),
+impl Engine {
+    /// Journals what is new since the last time.
+    pub(crate) fn begin(&mut self) -> Result<(), StartError> {
+        let now = self.clock.now();
+        let mut batch = Batch::default();
+        for change in std::mem::take(&mut self.first) {
+            batch.push(now, change);
+        }
+        match self.commit(batch) {
+            true => Ok(()),
+            false => Err(StartError::NotDurable),
+        }
     }
 }

@@ -3,6 +3,7 @@
 use super::archiver::{Archiver, Document};
 use super::batch::Batch;
 use super::clock::Clock;
+use super::command::Command;
 use super::launch::Site;
 use super::message::Message;
 use super::observations::{Observations, transfer};
@@ -11,9 +12,9 @@ use super::rounds::Rounds;
 use super::shared::Shared;
 use crate::daemon::{Measure, Metrics, StopJobs};
 use crate::problem::Kind;
-use crate::store::Store;
+use crate::store::Ledger;
 use crate::world::{Change, World};
-use oef_api::types::JobState;
+use oef_api::types::{JobState, NodeHealth};
 use oef_executor::checkpoints::{Transfer, TransferResult};
 use oef_executor::{Event, Executor, Order, sentence};
 use oef_sched::{Question, Span, Time};
@@ -36,22 +37,23 @@ const PROBE_EVERY: Duration = Duration::from_secs(5);
 const STOP_SLACK: Span = Span(10_000);
 
 /// The engine.
-pub(super) struct Engine {
+pub(crate) struct Engine {
     pub shared: Arc<Shared>,
     /// The world with everything that was taken, whether it is durable yet or not.
     pub world: World,
-    pub store: Store,
+    pub store: Box<dyn Ledger>,
     pub clock: Clock,
     pub inbox: Receiver<Message>,
     pub executor: Arc<dyn Executor>,
     pub solver: Sender<Question>,
     pub pages: Sender<Document>,
-    pub archiver: Archiver,
-    pub site: Site,
+    /// Who writes the last snapshot; none: somebody else looks after them.
+    pub archiver: Option<Archiver>,
+    pub(super) site: Site,
     pub metrics: Arc<dyn Metrics>,
-    pub numbers: Numbers,
-    pub observations: Observations,
-    pub rounds: Rounds,
+    pub(super) numbers: Numbers,
+    pub(super) observations: Observations,
+    pub(super) rounds: Rounds,
     /// How long the last round took to plan.
     pub planned: Duration,
     /// The number of the first event that was not yet published.
@@ -63,10 +65,12 @@ pub(super) struct Engine {
     pub pause: Time,
     /// When it was last seen whether it can be.
     pub tried: Instant,
+    /// What is journalled first.
+    pub first: Vec<Change>,
 }
 
 /// The daemon is to stop.
-pub(super) struct Stopping {
+pub(crate) struct Stopping {
     done: SyncSender<()>,
     /// Jobs that have not stopped by then go on under their runners.
     deadline: Time,
@@ -75,7 +79,7 @@ pub(super) struct Stopping {
 impl Engine {
     /// Works until it is told to stop, and gives back who waits for that. The store comes back as well: it
     /// holds the folder's lock, and others may still have to write there.
-    pub fn run(mut self) -> (Option<SyncSender<()>>, Store) {
+    pub fn run(mut self) -> (Option<SyncSender<()>>, Box<dyn Ledger>) {
         let done = self.work();
         (done, self.store)
     }
@@ -94,6 +98,16 @@ impl Engine {
                 return Some(done);
             }
         }
+    }
+
+    /// One turn for somebody who drives it: with a message, and what else is there.
+    pub(crate) fn step(&mut self, first: Option<Message>) {
+        self.turn(first);
+    }
+
+    /// When something is to be done, if nothing else happens.
+    pub(crate) fn wake(&self) -> Time {
+        self.next_wake()
     }
 
     /// One turn: what is there is journalled together, then rounds are looked after.
@@ -157,11 +171,12 @@ impl Engine {
                     let _ = reply.send(Err(Kind::Unavailable.problem("the daemon is stopping")));
                     return;
                 }
+                let absent = self.absent(&command);
                 match prepare(&self.world, now, &caller, *command, &mut self.numbers) {
                     Err(problem) => drop(reply.send(Err(problem))),
                     Ok(Prepared::Already(done)) => drop(reply.send(Ok(done))),
                     Ok(Prepared::Changes(changes, done)) => {
-                        for change in changes {
+                        for change in changes.into_iter().chain(absent) {
                             batch.push(now, change);
                         }
                         batch.await_last(reply, done);
@@ -181,6 +196,13 @@ impl Engine {
             }
             Message::Stop { jobs, done } => self.stop(now, jobs, done, batch),
         }
+    }
+
+    /// A node that an operator takes back in while its machine is gone, or held under another name, comes up later.
+    fn absent(&self, command: &Command) -> Option<Change> {
+        let Command::PatchNode { name, patch } = command else { return None };
+        let is_absent = patch.health == NodeHealth::Up && !self.site.nodes.can_be_up(&self.world, name);
+        is_absent.then(|| Change::NodeDown { node: name.clone() })
     }
 
     /// Counts a transfer, and tells the operator of one that failed: the job waits for another start.
@@ -256,11 +278,12 @@ impl Engine {
             self.shared.world().to_snapshot().ok(),
             "everybody's world is the engine's once all is durable"
         );
-        if head > self.snapshot.0 {
-            self.archiver.snapshot(&self.world, head);
+        if let Some(archiver) = self.archiver.as_ref().filter(|_| head > self.snapshot.0) {
+            archiver.snapshot(&self.world, head);
         }
     }
 }
 
 /// States in which a job has GPUs.
-const PLACED: [JobState; 3] = [JobState::Starting, JobState::Running, JobState::Stopping];
+pub(super) const PLACED: [JobState; 3] =
+    [JobState::Starting, JobState::Running, JobState::Stopping];

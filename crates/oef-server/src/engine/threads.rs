@@ -7,9 +7,10 @@ use super::{solver, watcher};
 use crate::daemon::{Options, StartError};
 use crate::store::{Archive, Keep};
 use oef_executor::{Cursor, Executor};
+use oef_sched::Question;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender};
 use std::thread::{self, JoinHandle};
 
 pub(super) fn archiver(options: &Options, archive: &Archive, shared: &Arc<Shared>) -> Archiver {
@@ -21,10 +22,18 @@ pub(super) fn archiver(options: &Options, archive: &Archive, shared: &Arc<Shared
     }
 }
 
+/// What the engine gives them to do, both ends.
+pub(super) struct Work {
+    pub questions: Receiver<Question>,
+    pub to_write: Receiver<Document>,
+    pub solver: Sender<Question>,
+    pub pages: Sender<Document>,
+}
+
 /// The threads beside the engine's.
 pub(super) struct Threads {
-    pub solver: Sender<oef_sched::Question>,
-    pub pages: Sender<Document>,
+    solver: Sender<Question>,
+    pages: Sender<Document>,
     stop: Arc<AtomicBool>,
     executor: Arc<dyn Executor>,
     to_join: Vec<JoinHandle<()>>,
@@ -37,13 +46,13 @@ impl Threads {
         shared: &Arc<Shared>,
         inbox: &Sender<Message>,
         heard: Cursor,
+        work: Work,
     ) -> Result<Threads, StartError> {
+        let Work { questions, to_write, solver, pages } = work;
         let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
             thread::Builder::new().name(name.into()).spawn(work).map_err(StartError::Thread)
         };
         let stop = Arc::new(AtomicBool::new(false));
-        let (solver, questions) = channel();
-        let (pages, to_write) = channel();
         let executor = Arc::clone(&options.executor);
         let (engine, told) = (inbox.clone(), Arc::clone(&stop));
         let seen = Arc::clone(shared);

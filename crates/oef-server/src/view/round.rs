@@ -82,6 +82,11 @@ impl RoundDraft {
         RoundDraft { document, answer }
     }
 
+    /// Its number.
+    pub fn number(&self) -> u64 {
+        self.document.round.round
+    }
+
     /// Adds the certificate. With many tenants this takes long.
     pub fn finish(self) -> RoundDocument {
         let RoundDraft { mut document, answer } = self;

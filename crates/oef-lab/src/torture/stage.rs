@@ -1,0 +1,424 @@
+//! Plays a story: the core, the disk, the clock and the cluster, step by step.
+
+use super::cluster::Cluster;
+use super::disk::{Dies, Disk};
+use super::invariants::{Invariant, Watch, replays, round};
+use super::plants::{Broken, Plant};
+use super::story::Step;
+use super::time::SimTime;
+use oef_api::types::{
+    JobBatch, JobState, JobSubmit, Limits, NodeHealth, NodePatch, SettingsPatch, TenantCreate,
+    TenantPatch, WorkloadPut,
+};
+use oef_sched::JobId;
+use oef_server::core::{Budgets, Core, CoreOptions, Wish};
+use oef_server::store::Snapshot;
+use oef_server::world::JobEntry;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Tenants that take part.
+const TENANTS: u8 = 4;
+/// Jobs that have not ended, at most: a story is about what happens, not about load.
+const LIVE_MAX: usize = 24;
+/// Turns in one stretch of waiting; more is a core that never rests.
+const TURNS_MAX: u64 = 200_000;
+/// Rounds in which everything has to run once nothing breaks any more, beyond two for each job.
+const ROUNDS_TO_RUN: u64 = 60;
+/// Of so many rounds one has its certificate looked at: it takes longer than all the rest.
+const CERTIFICATES_EVERY: u64 = 8;
+/// A stop takes the grace time, and what a network needs.
+const STOPS_WITHIN_MS: u64 = 300_000;
+/// A key is known for a day.
+const KEY_KNOWN_MS: u64 = 23 * 3_600_000;
+
+/// A submission that may come again.
+struct Submission {
+    key: String,
+    job: JobSubmit,
+    at: u64,
+    ids: Option<Vec<u64>>,
+}
+
+pub(super) struct Stage {
+    time: SimTime,
+    disk: Disk,
+    cluster: Cluster,
+    core: Option<Core>,
+    watch: Watch,
+    submissions: Vec<Submission>,
+    round_s: u64,
+    /// Simulated turns so far, for reports.
+    pub turns: u64,
+}
+
+type Played = Result<(), Broken>;
+
+impl Stage {
+    pub fn new(seed: u64, plant: Option<Plant>) -> Stage {
+        let time = SimTime::with_still_clock(plant == Some(Plant::ClockStandsStill));
+        Stage {
+            disk: Disk::new(plant),
+            cluster: Cluster::new(&time, seed, plant),
+            time,
+            core: None,
+            watch: Watch::default(),
+            submissions: Vec::new(),
+            round_s: 60,
+            turns: 0,
+        }
+    }
+
+    /// Plays all of it, then lets everything heal and looks whether everything runs.
+    pub fn play(&mut self, steps: &[Step]) -> Played {
+        self.start()?;
+        for tenant in 0..TENANTS {
+            self.create(tenant)?;
+        }
+        for step in steps {
+            self.step(*step)?;
+            self.look()?;
+        }
+        self.heal()?;
+        self.settle()
+    }
+
+    /// How many simulated hours have passed.
+    pub fn hours(&self) -> f64 {
+        self.time.now() as f64 / 3_600_000.0
+    }
+
+    fn step(&mut self, step: Step) -> Played {
+        match step {
+            Step::Wait { ms } => return self.wait(ms),
+            Step::Submit { tenant, workers, kind, ms } => {
+                let job = JobSubmit {
+                    tenant: Some(name(tenant)),
+                    command: vec!["job".into(), kind.name().into(), ms.to_string()],
+                    workers: u32::from(workers),
+                    retries: 1,
+                    ..JobSubmit::default()
+                };
+                return self.submit(job);
+            }
+            Step::SubmitAgain { nth } => {
+                if !self.submissions.is_empty() {
+                    let at = usize::from(nth) % self.submissions.len();
+                    return self.send(at);
+                }
+            }
+            Step::Cancel { nth } => {
+                if let Some(job) = self.nth_live(nth) {
+                    self.ask(Wish::Cancel(job.0))?;
+                }
+            }
+            Step::Weigh { tenant, weight } => {
+                let patch =
+                    TenantPatch { weight: Some(f64::from(weight)), ..TenantPatch::default() };
+                self.ask(Wish::PatchTenant(name(tenant), patch))?;
+            }
+            Step::Suspend { tenant, on } => {
+                let patch = TenantPatch { suspended: Some(on), ..TenantPatch::default() };
+                self.ask(Wish::PatchTenant(name(tenant), patch))?;
+            }
+            Step::Remove { tenant } => {
+                if self.ask(Wish::RemoveTenant(name(tenant)))? {
+                    self.watch.remove(&name(tenant));
+                }
+            }
+            Step::Declare { tenant, fast } => {
+                let throughput =
+                    BTreeMap::from([("slow".into(), 1.0), ("fast".into(), f64::from(fast))]);
+                let put = WorkloadPut { throughput: Some(throughput), ..WorkloadPut::default() };
+                self.ask(Wish::PutWorkload(name(tenant), "default".into(), put))?;
+            }
+            Step::Drain { node, on } => {
+                let health = if on { NodeHealth::Down } else { NodeHealth::Up };
+                self.ask(Wish::PatchNode(self.cluster.node_name(node), NodePatch { health }))?;
+            }
+            Step::Node { node, up } => self.cluster.set_up(node, up),
+            Step::Foreign { node, on } => self.cluster.set_foreign(node, on),
+            Step::Kill { nth } => self.cluster.kill(nth),
+            Step::Crash => return self.restart(None),
+            Step::Power { after } => {
+                let dies = if after { Dies::After } else { Dies::Before };
+                self.disk.state().dies = Some(dies);
+            }
+            Step::Restart => return self.stop_cleanly(),
+            Step::Full { on } => self.disk.state().is_full = on,
+            Step::Slow { on } => self.cluster.set_slow(on),
+            Step::Repeat => {
+                if let Some(core) = &mut self.core {
+                    core.hear_again();
+                }
+            }
+            Step::Clock { minutes } => self.time.set_wall(i64::from(minutes) * 60_000),
+            Step::Rounds { seconds } => {
+                let patch =
+                    SettingsPatch { round_s: Some(f64::from(seconds)), ..SettingsPatch::default() };
+                if self.ask(Wish::PatchSettings(patch))? {
+                    self.round_s = u64::from(seconds);
+                }
+            }
+        }
+        self.turn()
+    }
+
+    fn create(&mut self, tenant: u8) -> Played {
+        let (name, limits) = (name(tenant), Limits::default());
+        let create = TenantCreate { name, weight: None, group: None, limits, user: None };
+        self.ask(Wish::CreateTenant(create)).map(drop)
+    }
+
+    fn nth_live(&self, nth: u8) -> Option<JobId> {
+        let core = self.core.as_ref()?;
+        let live = core.with_world(|world| {
+            let live = world.jobs.iter().filter(|(_, job)| !job.state.is_final());
+            live.map(|(id, _)| *id).collect::<Vec<_>>()
+        });
+        (!live.is_empty()).then(|| live[usize::from(nth) % live.len()])
+    }
+
+    fn submit(&mut self, job: JobSubmit) -> Played {
+        let count = |core: &Core| core.with_world(|w| w.jobs.len() - w.ended.len());
+        if self.core.as_ref().is_none_or(|core| count(core) >= LIVE_MAX) {
+            return Ok(());
+        }
+        let tenant = job.tenant.clone().unwrap_or_default();
+        if self
+            .core
+            .as_ref()
+            .is_some_and(|core| core.with_world(|w| !w.tenants.contains_key(&tenant)))
+        {
+            let number: u8 = tenant.trim_start_matches('t').parse().unwrap_or(0);
+            self.create(number)?;
+        }
+        let key = format!("key-{}", self.submissions.len());
+        self.submissions.push(Submission { key, job, at: self.time.now(), ids: None });
+        self.send(self.submissions.len() - 1)
+    }
+
+    /// Sends a submission, for the first time or again.
+    fn send(&mut self, at: usize) -> Played {
+        let Some(core) = &mut self.core else { return Ok(()) };
+        let Submission { key, job, at: since, ids } = &self.submissions[at];
+        if self.time.now() - since > KEY_KNOWN_MS {
+            return Ok(());
+        }
+        let tenant = job.tenant.clone().unwrap_or_default();
+        let batch = JobBatch { name: None, jobs: vec![job.clone()] };
+        let Ok(Some(submitted)) = core.ask(Wish::Submit(batch, Some(key.clone()))) else {
+            return self.turn();
+        };
+        if let Some(known) = ids
+            && *known != submitted.ids
+        {
+            let what = format!("the same submission is job {known:?} and job {:?}", submitted.ids);
+            return Err(Broken { invariant: Invariant::NoJobDoubled, what });
+        }
+        for id in &submitted.ids {
+            self.watch.acknowledge(JobId(*id), &tenant);
+        }
+        self.submissions[at].ids = Some(submitted.ids);
+        self.turn()
+    }
+
+    /// Asks for something; whether it was done. What is refused is the caller's business.
+    fn ask(&mut self, wish: Wish) -> Result<bool, Broken> {
+        let done = self.core.as_mut().is_some_and(|core| core.ask(wish).is_ok());
+        self.turn()?;
+        Ok(done)
+    }
+
+    fn start(&mut self) -> Played {
+        let (snapshot, records) = self.disk.load();
+        let is_new = self.disk.state().durable.is_empty();
+        let options = CoreOptions {
+            ledger: Box::new(self.disk.clone()),
+            snapshot,
+            records,
+            clock: Box::new(self.time.clone()),
+            executor: Arc::new(self.cluster.connect()),
+            first: oef_sched::Settings::default(),
+            settings: SettingsPatch {
+                round_s: is_new.then_some(60.0),
+                min_run_s: is_new.then_some(30.0),
+                ..SettingsPatch::default()
+            },
+            budgets: Budgets::default(),
+        };
+        match Core::start(options) {
+            Ok(core) => self.core = Some(core),
+            // It cannot start while the disk is full or dies: it is started again later.
+            Err(oef_server::daemon::StartError::NotDurable) => self.core = None,
+            Err(error) => {
+                let what = format!("the daemon does not start: {error}");
+                return Err(Broken { invariant: Invariant::Recovers, what });
+            }
+        }
+        Ok(())
+    }
+
+    /// The daemon is gone; what is durable is looked at, and another starts.
+    fn restart(&mut self, snapshot: Option<Snapshot>) -> Played {
+        self.core = None;
+        self.disk.crash();
+        if snapshot.is_some() {
+            self.disk.state().snapshot = snapshot;
+        }
+        self.start()?;
+        self.look()
+    }
+
+    fn stop_cleanly(&mut self) -> Played {
+        let Some(core) = &self.core else { return self.restart(None) };
+        let world = core.world();
+        self.compare()?;
+        let last = self.disk.state().durable.last().map_or(0, |record| record.seq);
+        let at_ms = world.sched.now().0;
+        let kept = world.to_snapshot().ok().map(|body| Snapshot { seq: last, at_ms, body });
+        self.restart(kept.filter(|kept| kept.seq > 0))
+    }
+
+    /// What the journal says is what the daemon says.
+    fn compare(&self) -> Played {
+        let Some(core) = &self.core else { return Ok(()) };
+        let state = self.disk.state();
+        if state.is_dead {
+            // A transaction that the machine died in may be durable, and nobody was told.
+            return Ok(());
+        }
+        replays(&core.world(), state.snapshot.as_ref(), &state.durable)
+    }
+
+    /// One turn of the core, and what follows from it.
+    fn turn(&mut self) -> Played {
+        self.turns += 1;
+        if let Some(core) = &mut self.core {
+            core.turn();
+            core.documents(CERTIFICATES_EVERY).iter().try_for_each(round)?;
+        }
+        if let Some(broken) = self.cluster.broken() {
+            return Err(broken);
+        }
+        if self.disk.state().is_dead {
+            return self.restart(None);
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, ms: u64) -> Played {
+        let until = self.time.now() + ms;
+        let mut turns = 0;
+        while self.time.now() < until {
+            if self.core.is_none() {
+                self.restart(None)?;
+            }
+            self.turn()?;
+            turns += 1;
+            if turns > TURNS_MAX {
+                let what = format!("{turns} turns within {} s", ms / 1000);
+                return Err(Broken { invariant: Invariant::RunnableJobsRun, what });
+            }
+            let now = self.time.now();
+            let own = self.core.as_mut().map_or(1_000, Core::wait_ms);
+            let theirs = self.cluster.next().map_or(u64::MAX, |next| next.saturating_sub(now));
+            let step = own.min(theirs).clamp(20, 60_000).min(until - now);
+            self.time.advance(step);
+        }
+        self.cluster.tick();
+        self.turn()
+    }
+
+    fn look(&mut self) -> Played {
+        let Some(core) = &self.core else { return Ok(()) };
+        core.with_world(|world| self.watch.look(world))
+    }
+
+    /// Nothing breaks any more.
+    fn heal(&mut self) -> Played {
+        {
+            let mut state = self.disk.state();
+            (state.is_full, state.dies) = (false, None);
+        }
+        self.cluster.set_slow(false);
+        self.time.set_wall(0);
+        for node in 0..3 {
+            self.cluster.set_foreign(node, false);
+            self.cluster.set_up(node, true);
+        }
+        if self.core.is_none() {
+            self.restart(None)?;
+        }
+        self.wait(2_000)?;
+        for node in 0..3 {
+            self.step(Step::Drain { node, on: false })?;
+        }
+        for tenant in 0..TENANTS {
+            self.step(Step::Suspend { tenant, on: false })?;
+        }
+        self.step(Step::Rounds { seconds: 60 })?;
+        self.compare()
+    }
+
+    /// Every job runs and comes to its end, within a number of rounds.
+    fn settle(&mut self) -> Played {
+        let live = |core: &Core| core.with_world(|w| w.jobs.len() - w.ended.len());
+        let jobs = self.core.as_ref().map_or(0, live) as u64;
+        // A job takes up to a quarter of an hour; those of one tenant may have to wait for one another.
+        let limit = ROUNDS_TO_RUN + jobs * 20;
+        for _ in 0..limit {
+            if self.core.as_ref().is_some_and(|core| live(core) == 0) {
+                return self.end();
+            }
+            self.wait(60_000)?;
+            self.look()?;
+            self.look_at_stops()?;
+        }
+        self.stuck(limit)
+    }
+
+    /// Once nothing breaks, a job that is told to stop has ended soon.
+    fn look_at_stops(&self) -> Played {
+        let Some(core) = &self.core else { return Ok(()) };
+        core.with_world(|world| {
+            let now = world.sched.now().0;
+            let since = |job: &JobEntry| job.history.last().map_or(now, |change| change.at_ms);
+            let late = world.jobs.iter().find(|(_, job)| {
+                job.state == JobState::Stopping && now - since(job) > STOPS_WITHIN_MS
+            });
+            late.map_or(Ok(()), |(id, job)| {
+                let what = format!("job {id} is stopping for {} s", (now - since(job)) / 1000);
+                Err(Broken { invariant: Invariant::StopsAreCarriedOut, what })
+            })
+        })
+    }
+
+    fn end(&mut self) -> Played {
+        self.compare()?;
+        self.restart(None)?;
+        self.compare()
+    }
+
+    fn stuck(&self, rounds: u64) -> Played {
+        let Some(core) = &self.core else { return Ok(()) };
+        let what = core.with_world(|world| {
+            let mut left = world.jobs.iter().filter(|(_, job)| !job.state.is_final());
+            left.next().map(|(id, job)| {
+                let runs = matches!(job.state, JobState::Running) && !self.cluster.is_running(*id);
+                let ghost = if runs { ", and nothing of it runs" } else { "" };
+                format!(
+                    "job {id} is {} ({}) {rounds} rounds after the last fault{ghost}",
+                    job.state.name(),
+                    job.reason
+                )
+            })
+        });
+        let what = what.unwrap_or_default();
+        Err(Broken { invariant: Invariant::RunnableJobsRun, what })
+    }
+}
+
+fn name(tenant: u8) -> String {
+    format!("t{}", tenant % TENANTS)
+}

@@ -1,0 +1,198 @@
+//! What happens in one seed: steps that make sense in any order, so that a story can be made shorter.
+
+use super::dice::Dice;
+use std::fmt;
+
+/// One thing that happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Time passes.
+    Wait { ms: u64 },
+    /// A tenant submits a job.
+    Submit { tenant: u8, workers: u8, kind: Kind, ms: u64 },
+    /// The same submission comes again, as it does when its answer was lost.
+    SubmitAgain { nth: u8 },
+    /// Somebody cancels a job.
+    Cancel { nth: u8 },
+    /// An operator changes a weight.
+    Weigh { tenant: u8, weight: u8 },
+    /// An operator suspends a tenant, or lets it go on.
+    Suspend { tenant: u8, on: bool },
+    /// An operator removes a tenant with all its jobs.
+    Remove { tenant: u8 },
+    /// A tenant declares a profile.
+    Declare { tenant: u8, fast: u8 },
+    /// An operator takes a node out, or back in.
+    Drain { node: u8, on: bool },
+    /// A node dies with all that runs there, or comes back.
+    Node { node: u8, up: bool },
+    /// Others use a GPU of a node, or no longer.
+    Foreign { node: u8, on: bool },
+    /// What stands beside a job is killed.
+    Kill { nth: u8 },
+    /// The daemon is killed.
+    Crash,
+    /// The machine dies in the next transaction, before or after it is durable.
+    Power { after: bool },
+    /// The daemon stops cleanly, with a snapshot, and starts again.
+    Restart,
+    /// The disk is full, or has room again.
+    Full { on: bool },
+    /// The network is slow and mixes things up, or works.
+    Slow { on: bool },
+    /// An acknowledgement is lost: events come again.
+    Repeat,
+    /// Somebody sets the wall clock, so many minutes from the truth.
+    Clock { minutes: i16 },
+    /// Another length of rounds.
+    Rounds { seconds: u16 },
+}
+
+/// How a job behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It works, and saves when it is told to stop.
+    Works,
+    /// It ignores the signal and is killed after its grace time.
+    Stubborn,
+    /// It fails after its time.
+    Fails,
+    /// Its processes are gone, the first two times.
+    Vanishes,
+    /// It tells nonsense of its progress.
+    Lies,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 5] =
+        [Kind::Works, Kind::Stubborn, Kind::Fails, Kind::Vanishes, Kind::Lies];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Works => "works",
+            Kind::Stubborn => "stubborn",
+            Kind::Fails => "fails",
+            Kind::Vanishes => "vanishes",
+            Kind::Lies => "lies",
+        }
+    }
+
+    pub fn named(name: &str) -> Kind {
+        Kind::ALL.into_iter().find(|kind| kind.name() == name).unwrap_or(Kind::Works)
+    }
+}
+
+/// The steps of a seed, over so many simulated milliseconds.
+pub(super) fn story(seed: u64, length_ms: u64) -> Vec<Step> {
+    let mut dice = Dice::new(seed);
+    let mut steps = Vec::new();
+    let mut passed = 0;
+    // Some seeds are calm, some are wild.
+    let trouble = 1 + dice.below(6);
+    while passed < length_ms {
+        let ms = match dice.below(3) {
+            0 => 200 + dice.below(3_000),
+            1 => 5_000 + dice.below(60_000),
+            _ => 60_000 + dice.below(600_000),
+        };
+        let ms = ms.min(length_ms - passed).max(1);
+        passed += ms;
+        steps.push(Step::Wait { ms });
+        for _ in 0..=dice.below(3) {
+            steps.push(peaceful(&mut dice));
+        }
+        if dice.below(8) < trouble {
+            steps.push(trouble_of(&mut dice));
+        }
+    }
+    steps
+}
+
+fn peaceful(dice: &mut Dice) -> Step {
+    let byte = |dice: &mut Dice| dice.below(256) as u8;
+    match dice.below(14) {
+        0..=7 => Step::Submit {
+            tenant: byte(dice),
+            workers: 1 + dice.below(4) as u8,
+            kind: Kind::ALL[[0, 0, 0, 1, 2, 3, 4][dice.below(7) as usize]],
+            ms: 1_000 + dice.below(900_000),
+        },
+        8 => Step::SubmitAgain { nth: byte(dice) },
+        9 => Step::Cancel { nth: byte(dice) },
+        10 => Step::Weigh { tenant: byte(dice), weight: 1 + dice.below(5) as u8 },
+        11 => Step::Suspend { tenant: byte(dice), on: dice.once_in(3) },
+        12 => Step::Declare { tenant: byte(dice), fast: 1 + dice.below(8) as u8 },
+        _ => match dice.once_in(4) {
+            true => Step::Remove { tenant: byte(dice) },
+            false => Step::Rounds { seconds: [30, 60, 300][dice.below(3) as usize] },
+        },
+    }
+}
+
+fn trouble_of(dice: &mut Dice) -> Step {
+    let byte = |dice: &mut Dice| dice.below(256) as u8;
+    match dice.below(18) {
+        0..=2 => Step::Crash,
+        3..=4 => Step::Power { after: dice.once_in(2) },
+        5 => Step::Restart,
+        6 => Step::Full { on: dice.once_in(2) },
+        7..=8 => Step::Node { node: byte(dice), up: dice.once_in(2) },
+        9 => Step::Drain { node: byte(dice), on: dice.once_in(2) },
+        10 => Step::Foreign { node: byte(dice), on: dice.once_in(2) },
+        11..=12 => Step::Kill { nth: byte(dice) },
+        13..=14 => Step::Slow { on: dice.once_in(2) },
+        15 => Step::Repeat,
+        16 => Step::Clock { minutes: (dice.below(240) as i16) - 120 },
+        _ => Step::Clock { minutes: 0 },
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Step::Wait { ms } => write!(f, "{} s pass", ms as f64 / 1000.0),
+            Step::Submit { tenant, workers, kind, ms } => write!(
+                f,
+                "tenant {} submits a job of {workers} that {} for {} s",
+                tenant % 4,
+                kind.name(),
+                ms / 1000
+            ),
+            Step::SubmitAgain { nth } => write!(f, "submission {nth} comes again"),
+            Step::Cancel { nth } => {
+                write!(f, "somebody cancels job {nth} (of those that there are)")
+            }
+            Step::Weigh { tenant, weight } => {
+                write!(f, "tenant {} has weight {weight}", tenant % 4)
+            }
+            Step::Suspend { tenant, on: true } => write!(f, "tenant {} is suspended", tenant % 4),
+            Step::Suspend { tenant, .. } => write!(f, "tenant {} goes on", tenant % 4),
+            Step::Remove { tenant } => write!(f, "tenant {} is removed", tenant % 4),
+            Step::Declare { tenant, fast } => {
+                write!(f, "tenant {} says that fast is {fast} times slow", tenant % 4)
+            }
+            Step::Drain { node, on: true } => write!(f, "node {} is drained", node % 3),
+            Step::Drain { node, .. } => write!(f, "node {} is taken back in", node % 3),
+            Step::Node { node, up: true } => write!(f, "node {} comes back", node % 3),
+            Step::Node { node, .. } => write!(f, "node {} dies", node % 3),
+            Step::Foreign { node, on: true } => write!(f, "others use a GPU of node {}", node % 3),
+            Step::Foreign { node, .. } => write!(f, "nobody else uses node {}", node % 3),
+            Step::Kill { nth } => write!(f, "runner {nth} is killed (of those that run)"),
+            Step::Crash => f.write_str("the daemon is killed and started again"),
+            Step::Power { after: true } => {
+                f.write_str("the machine dies after its next transaction")
+            }
+            Step::Power { .. } => f.write_str("the machine dies in its next transaction"),
+            Step::Restart => f.write_str("the daemon stops cleanly and starts again"),
+            Step::Full { on: true } => f.write_str("the disk is full"),
+            Step::Full { .. } => f.write_str("the disk has room"),
+            Step::Slow { on: true } => f.write_str("the network is slow and mixes things up"),
+            Step::Slow { .. } => f.write_str("the network works"),
+            Step::Repeat => f.write_str("an acknowledgement is lost"),
+            Step::Clock { minutes } => {
+                write!(f, "the wall clock is set {minutes} min from the truth")
+            }
+            Step::Rounds { seconds } => write!(f, "rounds last {seconds} s"),
+        }
+    }
+}

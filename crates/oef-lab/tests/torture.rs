@@ -1,0 +1,42 @@
+//! The torture chamber itself: a seed is a seed, mistakes are found, and nothing else is.
+
+use oef_lab::torture::{Plant, try_seed};
+
+/// How many seeds a plant may take: far fewer than a minute's worth.
+const SEEDS: u64 = 40;
+
+#[test]
+fn the_same_seed_gives_the_same_story() {
+    let found = |seed| {
+        let (hours, found) = try_seed(seed, 1.0, Some(Plant::StopLost));
+        (hours.to_bits(), found.map(|found| (found.invariant, found.what, found.story)))
+    };
+    for seed in 1..4 {
+        assert_eq!(found(seed), found(seed), "seed {seed}");
+    }
+}
+
+#[test]
+fn planted_mistakes_are_found() {
+    let checked = [
+        Plant::FsyncForgotten,
+        Plant::GenerationNotCompared,
+        Plant::EndedBeforeGone,
+        Plant::KeysForgotten,
+        Plant::ClockStandsStill,
+    ];
+    for plant in checked {
+        let found = (1..=SEEDS).find_map(|seed| try_seed(seed, 2.0, Some(plant)).1);
+        let found = found.unwrap_or_else(|| panic!("{} was not found", plant.name()));
+        assert!(found.replay.contains(plant.name()), "{found:?}");
+    }
+}
+
+#[test]
+fn without_a_mistake_nothing_breaks() {
+    for seed in 1..=SEEDS {
+        let (hours, found) = try_seed(seed, 2.0, None);
+        assert!(found.is_none(), "{found:#?}");
+        assert!(hours >= 2.0);
+    }
+}
