@@ -77,6 +77,12 @@ if [ ${#packages[@]} -gt 0 ] && command -v apt-get >/dev/null; then
     DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends "${packages[@]}"
 fi
 
+# Jobs run through a real Slurm, which the tests bring up and take down by themselves.
+if ! scripts/slurm-lab.sh install 2>/dev/null; then
+    step "install Slurm"
+    $([ "$(id -u)" = 0 ] || echo sudo) scripts/slurm-lab.sh install
+fi
+
 step "format"
 cargo fmt --all --check
 

@@ -44,6 +44,7 @@ fn run(command: &Command, printer: &Printer) -> Result<Exit, Failure> {
         Command::Cluster(command) => commands::client::dispatch::cluster(command, printer),
         Command::Problem(command) => commands::problem::dispatch::problem(command, printer),
         Command::Simulate(args) => commands::simulate::run(args, printer),
+        Command::Slurm(command) => commands::slurm::run(command, printer),
         Command::Generate(command) => commands::generate::run(command, printer),
         #[cfg(feature = "lab")]
         Command::Lab(command) => oef_lab::run(command, printer),

@@ -34,6 +34,7 @@ fn lab() -> ProblemSpec {
         name: name.into(),
         weight: 1.0,
         throughput: throughput.iter().map(|&(gpu, value)| (gpu.to_string(), value)).collect(),
+        single: Vec::new(),
     };
     let tenant = |name: &str, workloads: Vec<WorkloadSpec>| TenantSpec {
         name: name.into(),

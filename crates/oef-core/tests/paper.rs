@@ -195,6 +195,7 @@ fn two_workloads() -> ProblemSpec {
         name: "second".into(),
         weight: 1.0,
         throughput,
+        single: Vec::new(),
     });
     spec
 }

@@ -26,6 +26,7 @@ fn problem(text: &str) -> ProblemSpec {
             name: format!("w{}", w + 1),
             weight: 1.0,
             throughput: spec.gpus.iter().map(|gpu| gpu.name.clone()).zip(numbers(row)).collect(),
+            single: Vec::new(),
         };
         let workloads = rows.split('&').enumerate().map(workload).collect();
         let (weight, demand) = (numbers(weight)[0], numbers(weight).get(1).copied());

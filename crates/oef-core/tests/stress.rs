@@ -92,7 +92,13 @@ fn random(kind: Kind, seed: u64) -> ProblemSpec {
                     throughput[0].1 = 1.0;
                 }
                 let weight = if dice.below(3) == 0 { 0.5 + dice.real() } else { 1.0 };
-                WorkloadSpec { demand: None, name: format!("w{w}"), weight, throughput }
+                WorkloadSpec {
+                    demand: None,
+                    name: format!("w{w}"),
+                    weight,
+                    throughput,
+                    single: Vec::new(),
+                }
             })
             .collect();
         tenant.weight = match kind {

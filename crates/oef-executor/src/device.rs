@@ -45,6 +45,9 @@ pub enum DeviceKind {
         /// How much of its processors a job here may use, in percent.
         percent: u8,
     },
+    /// One of those that the cluster gives the job on its node: which one is known there, in
+    /// `CUDA_VISIBLE_DEVICES`.
+    Allocated,
     /// No GPU at all: the job is only told that it has one.
     Emulated,
 }

@@ -53,6 +53,20 @@ pub enum ExecutorError {
         /// What happened.
         detail: String,
     },
+    /// Slurm did not take it.
+    #[error("{detail}")]
+    Slurm {
+        /// The job.
+        job: JobId,
+        /// What Slurm says.
+        detail: String,
+    },
+    /// The nodes of the cluster are not known or do not answer now.
+    #[error("{why}")]
+    NoNodes {
+        /// Why.
+        why: String,
+    },
     /// A thread could not be started.
     #[error("a thread could not be started: {0}")]
     Thread(#[source] io::Error),

@@ -26,6 +26,7 @@ mod processes;
 mod records;
 pub mod runner;
 pub mod sim;
+pub mod slurm;
 #[cfg(test)]
 mod testing;
 mod warm;

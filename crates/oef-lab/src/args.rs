@@ -3,6 +3,7 @@
 use crate::bench::daemon::BenchDaemonArgs;
 use crate::bench::shares::BenchSharesArgs;
 use crate::bench::sim::BenchSimArgs;
+use crate::bench::slurm::BenchSlurmArgs;
 use crate::reproduce::{self, ReproduceArgs};
 use clap::Subcommand;
 
@@ -32,4 +33,6 @@ pub enum BenchCommand {
     Sim(BenchSimArgs),
     /// A daemon on this machine: submissions a second that are durable, a long queue, a power cut
     Daemon(BenchDaemonArgs),
+    /// Slurm: all GPUs change hands, many launches, a large cluster read, and what it takes while nothing changes
+    Slurm(BenchSlurmArgs),
 }

@@ -19,6 +19,7 @@ pub fn run(command: &LabCommand, printer: &Printer) -> Result<Exit, Failure> {
         LabCommand::Reproduce(args) => reproduce::run(args, printer),
         LabCommand::Bench(BenchCommand::Shares(args)) => bench::shares::run(args, printer),
         LabCommand::Bench(BenchCommand::Sim(args)) => bench::sim::run(args, printer),
+        LabCommand::Bench(BenchCommand::Slurm(args)) => bench::slurm::run(args, printer),
         LabCommand::Bench(BenchCommand::Daemon(args)) => bench::daemon::run(args, printer),
     }
 }

@@ -235,6 +235,7 @@ fn assemble(family: Family, rows: Vec<Vec<f64>>, random: &mut Random) -> Problem
                     .enumerate()
                     .map(|(j, t)| (format!("g{}", j + 1), t))
                     .collect(),
+                single: Vec::new(),
             })
             .collect();
         if family == Family::MultiWorkload && random.one_in(3) {

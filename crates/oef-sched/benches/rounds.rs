@@ -38,7 +38,7 @@ impl World {
         let tenant = self.state.tenant(&format!("t{name}"), 1.0);
         let throughput =
             (0..types).map(|j| 1.0 + f64::from(j) * (0.3 + f64::from(name % 7) * 0.1)).collect();
-        let profile = Profile { throughput, provenance: Provenance::Declared };
+        let profile = Profile::new(throughput, Provenance::Declared);
         let Some(workload) = self.state.workload(tenant, "w", 1.0, profile) else { return };
         for job in 0..jobs {
             self.next += 1;

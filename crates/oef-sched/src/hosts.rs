@@ -40,6 +40,12 @@ impl Hosts {
         self.by_free.iter().rev().find_map(|nodes| nodes.first().copied())
     }
 
+    /// The free GPUs of each, the most first.
+    pub fn from_the_emptiest(&self) -> impl Iterator<Item = u32> + '_ {
+        let filed = self.by_free.iter().enumerate().rev();
+        filed.flat_map(|(free, nodes)| nodes.iter().map(move |_| free as u32))
+    }
+
     /// The oldest host with any free GPU.
     pub fn oldest(&self) -> Option<NodeId> {
         self.by_free.iter().filter_map(|nodes| nodes.first().copied()).min()

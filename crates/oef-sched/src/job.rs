@@ -1,6 +1,7 @@
 //! Jobs and their leases.
 
 use crate::ids::{Generation, GpuId, JobId, TenantKey, WorkloadKey};
+use crate::plan::PlannedWait;
 use crate::reason::{StartReason, StopReason};
 use crate::time::{Span, Time};
 
@@ -109,6 +110,9 @@ pub enum JobState {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Job {
     pub(crate) spec: JobSpec,
+    /// The row of gangs that it counts in; `None`: its workload itself.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub(crate) gang_row: Option<WorkloadKey>,
     pub(crate) phase: Phase,
     /// Held by its owner, or after a failure; its tenant may be suspended besides.
     pub(crate) on_hold: bool,
@@ -123,6 +127,9 @@ pub struct Job {
     pub(crate) ran: Span,
     pub(crate) restarts: u32,
     pub(crate) started_before: bool,
+    /// Rounds for which it has waited for room, and for what room; `None`: it does not.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub(crate) room: Option<(u32, PlannedWait)>,
     pub(crate) steps: f64,
 }
 
@@ -135,6 +142,7 @@ impl Job {
     pub(crate) const fn new(spec: JobSpec, at: Time) -> Self {
         Job {
             spec,
+            gang_row: None,
             phase: Phase::Held,
             on_hold: false,
             class: 0,
@@ -145,7 +153,16 @@ impl Job {
             ran: Span(0),
             restarts: 0,
             started_before: false,
+            room: None,
             steps: 0.0,
+        }
+    }
+
+    /// The row of the problem that it counts in: its workload, or one of that workload's gangs.
+    pub fn row(&self) -> WorkloadKey {
+        match self.gang_row {
+            Some(row) => row,
+            None => self.spec.workload,
         }
     }
 

@@ -23,6 +23,7 @@ mod entitlement;
 mod estimate;
 mod event;
 mod fallback;
+mod gang;
 pub mod guard;
 mod hosts;
 mod ids;
@@ -50,14 +51,17 @@ pub use cluster::{Cluster, Health, Node, NodeSpec};
 pub use entitlement::Entitlement;
 pub use estimate::{Estimate, estimate};
 pub use event::{Event, EventKind};
+pub use gang::{GangFigures, SCALING_PER_DOUBLING, SPREAD_LOSS_PER_DOUBLING, Stands};
 pub use ids::{Generation, GpuId, GroupKey, JobId, NodeId, RoundId, TenantKey, WorkloadKey};
 pub use job::{Job, JobSpec, JobState, Lease};
-pub use plan::{Grant, Origin, Placement, Plan, PlannedRound, PlannedStart, PlannedStop, Scope};
+pub use plan::{
+    Grant, Origin, Placement, Plan, PlannedRound, PlannedStart, PlannedStop, PlannedWait, Scope,
+};
 pub use planning::plan;
 pub use profile::{Profile, Provenance};
 pub use question::Question;
 pub use reason::{StartReason, StopReason, WaitReason};
-pub use settings::{PlacementRule, RoundingRule, Settings};
+pub use settings::{GangRule, PlacementRule, RoundingRule, Settings};
 pub use state::ledger::bound as deficit_bound;
 pub use state::{State, apply, refresh_shares, step};
 pub use tenant::{Group, Tenant, Workload};

@@ -33,6 +33,9 @@ pub struct Plan {
     /// Jobs that get GPUs, in the order in which they were chosen.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
     pub starts: Vec<PlannedStart>,
+    /// Gangs that wait for room. They count as waiting, and what they were chosen for is lent to others.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    pub waits: Vec<PlannedWait>,
     /// Running jobs that stay where they are, and why they may. In a round those without a line stay for the reason
     /// of before.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
@@ -75,6 +78,23 @@ pub struct PlannedStart {
     /// Where it comes from.
     #[cfg_attr(feature = "serde", serde(default))]
     pub from: Origin,
+    /// The gang for which it makes room, which pays for its restart.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub serves: Option<JobId>,
+}
+
+/// A gang that was chosen and waits for room on fewer hosts.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct PlannedWait {
+    /// The job.
+    pub job: JobId,
+    /// The type that it was chosen for.
+    pub gpu: TypeId,
+    /// The hosts that it would stand on with room, and without.
+    pub hosts: (u32, u32),
+    /// How many times as fast it is with room.
+    pub gain: f64,
 }
 
 /// Where a job that gets GPUs comes from.
@@ -87,7 +107,7 @@ pub enum Origin {
     Queue,
     /// It runs elsewhere, or is being stopped there.
     Elsewhere,
-    /// It runs on GPUs of the same type on several hosts, and comes together on one.
+    /// It runs on other GPUs of the same type: it comes together on fewer hosts, or makes room for a gang.
     Spread,
 }
 

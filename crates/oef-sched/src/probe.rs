@@ -24,7 +24,7 @@ impl State {
         throughput[gpu.0] = 1.0;
         // No name of a workload contains a slash, so that this is nobody else's.
         let name = format!("{}/profile/{gpu_type}", measured.name);
-        let profile = Profile { throughput, provenance: Provenance::Estimated };
+        let profile = Profile::new(throughput, Provenance::Estimated);
         self.workload(measured.tenant, &name, WEIGHT, profile)
     }
 }

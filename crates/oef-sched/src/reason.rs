@@ -62,6 +62,8 @@ impl fmt::Display for StartReason {
 pub enum StopReason {
     /// Others are owed its GPUs.
     Outranked,
+    /// It makes room for a gang on its host.
+    MadeRoom,
     /// It moves: its workload is owed GPUs elsewhere, or a better place pays for the restart.
     Moved,
     /// A node that it ran on is gone.
@@ -82,6 +84,7 @@ impl fmt::Display for StopReason {
             StopReason::Outranked => {
                 "preempted: the GPUs go to a workload that is further below its share"
             }
+            StopReason::MadeRoom => "moved to make room on its host for a larger job",
             StopReason::Moved => "moved to other GPUs",
             StopReason::NodeDown => "a node it ran on is down",
             StopReason::Cancelled => "cancelled by its owner",
@@ -140,6 +143,17 @@ pub enum WaitReason {
         /// Why it cannot.
         reason: String,
     },
+    /// It is owed GPUs, and waits for room on fewer hosts: it is that much faster there.
+    Room {
+        /// The type.
+        gpu: TypeId,
+        /// The hosts that it waits for, and those that it could have had.
+        hosts: (u32, u32),
+        /// GPUs that it needs on each of the hosts that it waits for.
+        workers: u32,
+        /// How many times as fast it is with room.
+        gain: f64,
+    },
     /// Its workload saves up for the gang.
     Saving {
         /// The type it saves for.
@@ -196,6 +210,13 @@ pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[
             format!("{ahead} jobs of its workload go first, job {next} next")
         }
         WaitReason::NextRound => "its workload has its first share in the next round".into(),
+        WaitReason::Room { gpu, hosts: (room, without), workers, gain } => {
+            let place = match room {
+                1 => format!("one host with {workers} {}", name(gpu)),
+                _ => format!("{room} hosts with {workers} {} together", name(gpu)),
+            };
+            format!("waits for {place}: {gain:.1} times as fast as over {without} hosts")
+        }
         WaitReason::Saving { gpu, deficit, share, .. } if *share < SAME => format!(
             "its workload has no share of {} in this round; its balance there is {:+.2} GPU-rounds",
             name(gpu),

@@ -11,6 +11,7 @@ use crate::state::State;
 use crate::weights::{Portion, divide, portions};
 use oef_core::problem::{MAX_LIVE_RATIO, check_profile_within};
 use oef_core::{GpuSpec, ProblemSpec, TenantSpec, WorkloadSpec};
+use std::collections::BTreeMap;
 
 impl State {
     /// What has to be solved for the shares to be up to date; `None`: they are. The answer comes back as
@@ -50,6 +51,8 @@ struct Row {
     tenant: TenantKey,
     workload: WorkloadKey,
     demand: u32,
+    /// Its part in the tenant's weight: rows of one workload divide what it counts by what they can use.
+    weight: f64,
     /// By type; 0: none of its jobs can use it.
     throughput: Vec<f64>,
 }
@@ -105,26 +108,51 @@ fn rows(state: &State, demands: &[u32]) -> (Vec<Row>, Vec<(WorkloadKey, String)>
             |(j, &usable): (usize, &bool)| if usable { workload.profile.on(j) } else { 0.0 };
         let throughput: Vec<f64> = usable.iter().enumerate().map(speed).collect();
         match check_profile_within(&throughput, MAX_LIVE_RATIO) {
-            Ok(()) => rows.push(Row { tenant: workload.tenant, workload: key, demand, throughput }),
+            Ok(()) => rows.push(Row {
+                tenant: workload.tenant,
+                workload: key,
+                demand,
+                weight: workload.weight,
+                throughput,
+            }),
             Err(reason) => left_out.push((key, format!("its profile cannot be used: {reason}"))),
         }
     }
     rows.sort_by_key(|row| (row.tenant, row.workload));
+    divide_among_gangs(state, &mut rows);
     (rows, left_out)
+}
+
+/// Rows of one workload count together what it counts, each by what it can use: every job counts alike.
+fn divide_among_gangs(state: &State, rows: &mut [Row]) {
+    let of = |row: &Row| state.workloads()[row.workload.0].gang_of().unwrap_or(row.workload);
+    let mut wanted: BTreeMap<WorkloadKey, f64> = BTreeMap::new();
+    for row in rows.iter() {
+        *wanted.entry(of(row)).or_default() += f64::from(row.demand);
+    }
+    for row in rows {
+        let workload = of(row);
+        let part = f64::from(row.demand) / wanted[&workload];
+        row.weight = state.workloads()[workload.0].weight * part;
+    }
 }
 
 /// A tenant of the problem with its workloads.
 fn describe(state: &State, own: &[Row], portion: &Portion) -> TenantSpec {
     let tenant = &state.tenants()[own[0].tenant.0];
-    let party = |row: &Row| (state.workloads()[row.workload.0].weight, f64::from(row.demand));
+    let party = |row: &Row| (row.weight, f64::from(row.demand));
     let weights = divide(portion.gpus, &own.iter().map(party).collect::<Vec<_>>());
     let workload = |(row, weight): (&Row, f64)| {
-        let types = state.cluster().types().iter().cloned();
+        let types = || state.cluster().types().iter().cloned();
+        let of = &state.workloads()[row.workload.0];
+        let single = of.gang_of().map(|w| &state.workloads()[w.0].profile.throughput);
+        let single = single.filter(|single| single.iter().any(|&on| on > 0.0));
         WorkloadSpec {
-            name: state.workloads()[row.workload.0].name.clone(),
+            name: of.name.clone(),
             weight,
             demand: Some(f64::from(row.demand)),
-            throughput: types.zip(row.throughput.iter().copied()).collect(),
+            throughput: types().zip(row.throughput.iter().copied()).collect(),
+            single: single.map_or_else(Vec::new, |s| types().zip(s.iter().copied()).collect()),
         }
     };
     TenantSpec {

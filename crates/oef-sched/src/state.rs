@@ -3,6 +3,7 @@
 mod apply;
 mod commands;
 mod entitle;
+mod gangs;
 #[cfg(test)]
 pub(crate) mod invariants;
 mod leases;
@@ -299,7 +300,10 @@ impl State {
     pub(crate) fn is_protected(&self, slot: Slot) -> bool {
         let job = self.at(slot);
         let Phase::Running { since, why, .. } = &job.phase else { return true };
-        let min_run = job.spec.min_run.unwrap_or(self.settings.min_run);
+        let min_run = job
+            .spec
+            .min_run
+            .unwrap_or_else(|| self.settings.min_run.max(self.settings.turn_of(job.spec.workers)));
         let young = !why.is_borrowed() && self.now.since(*since) < min_run;
         young || !self.may_restart(job)
     }
@@ -337,8 +341,23 @@ impl State {
 
     /// Whether a job may be given GPUs of a type.
     pub(crate) fn may_use(&self, job: &Job, gpu: usize) -> bool {
-        let workload = &self.workloads[job.spec.workload.0];
+        let workload = &self.workloads[job.row().0];
         workload.profile.on(gpu) > 0.0 && workload.classes[job.class].may_use(gpu)
+    }
+
+    /// Throughput per GPU of a job's gang on a type over so many hosts.
+    pub(crate) fn gang_speed(&self, job: &Job, gpu: usize, hosts: u32) -> f64 {
+        let profile = &self.workloads[job.spec.workload.0].profile;
+        profile.of_gang(gpu, job.spec.workers, hosts)
+    }
+
+    /// Whether a placed job could be stopped to go on elsewhere: it runs, was not promised a longer run, and may lose one
+    /// more restart.
+    pub(crate) fn may_move(&self, slot: Slot) -> bool {
+        let job = self.at(slot);
+        let Phase::Running { since, .. } = &job.phase else { return false };
+        let promised = job.spec.min_run.unwrap_or(Span(0));
+        self.now.since(*since) >= promised && self.may_restart(job)
     }
 
     /// The place of a job in its queue.
@@ -358,7 +377,7 @@ impl State {
         let job = self.at_mut(slot);
         job.phase = Phase::Queued;
         let (key, class) = (waiting_key(job, slot), job.class);
-        let workload = job.spec.workload;
+        let workload = job.row();
         let workload = &mut self.workloads[workload.0];
         workload.waits += u32::from(workload.classes[class].waiting.insert(key));
     }
@@ -366,7 +385,7 @@ impl State {
     fn dequeue(&mut self, slot: Slot) {
         let job = self.at(slot);
         let (key, class) = (waiting_key(job, slot), job.class);
-        let workload = job.spec.workload;
+        let workload = job.row();
         let workload = &mut self.workloads[workload.0];
         workload.waits -= u32::from(workload.classes[class].waiting.remove(&key));
     }

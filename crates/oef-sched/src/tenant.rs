@@ -68,7 +68,10 @@ pub struct Group {
     pub parent: Option<GroupKey>,
 }
 
-/// A kind of job of one tenant with one profile.
+/// A kind of job of one tenant with one profile: a row of the problem.
+///
+/// Jobs of several workers are rows of their own beside the workload that they were submitted to, one for each number of
+/// workers: how fast they are on a type depends on whether a host there has room for them.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Workload {
@@ -78,8 +81,14 @@ pub struct Workload {
     pub tenant: TenantKey,
     /// Its part in the tenant's weight, relative to the tenant's other workloads.
     pub weight: f64,
-    /// How fast it runs.
+    /// How fast it runs; of gangs: per GPU, as they can stand on the hosts that there are.
     pub profile: Profile,
+    /// Of a row of gangs: the workload that its jobs were submitted to, and the workers of each.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub(crate) gang: Option<GangOf>,
+    /// The rows of its gangs.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub(crate) gangs: Vec<WorkloadKey>,
     /// GPUs that it is entitled to in this round, by type.
     pub(crate) share: Vec<f64>,
     /// Shares owed minus GPUs received, in GPU-rounds, by type.
@@ -105,7 +114,53 @@ pub struct Workload {
     pub(crate) cap: u32,
 }
 
+/// Whose gangs a row is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct GangOf {
+    pub workload: WorkloadKey,
+    pub workers: u32,
+}
+
 impl Workload {
+    /// Without jobs, and with empty accounts.
+    pub(crate) fn new(name: String, tenant: TenantKey, weight: f64, profile: Profile) -> Self {
+        Workload {
+            name,
+            tenant,
+            weight,
+            profile,
+            gang: None,
+            gangs: Vec::new(),
+            share: Vec::new(),
+            deficit: Vec::new(),
+            extra: 0.0,
+            cut: 0.0,
+            used: Vec::new(),
+            classes: Vec::new(),
+            waits: 0,
+            placed: Vec::new(),
+            wanted: 0,
+            gang_max: 0,
+            cap: u32::MAX,
+        }
+    }
+
+    /// The workload whose gangs it is a row of; `None`: it is one itself.
+    pub fn gang_of(&self) -> Option<WorkloadKey> {
+        self.gang.map(|gang| gang.workload)
+    }
+
+    /// The workers of each of its jobs, where it is a row of gangs.
+    pub fn gang_workers(&self) -> Option<u32> {
+        self.gang.map(|gang| gang.workers)
+    }
+
+    /// The rows of its gangs.
+    pub fn gangs(&self) -> &[WorkloadKey] {
+        &self.gangs
+    }
+
     /// Shares owed minus GPUs received, in GPU-rounds of each gpu type (0 beyond the end).
     pub fn deficits(&self) -> &[f64] {
         &self.deficit

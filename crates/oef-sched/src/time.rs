@@ -46,6 +46,11 @@ impl Span {
     pub fn times(self, count: u64) -> Span {
         Span(self.0.saturating_mul(count))
     }
+
+    /// How many rounds of a length it is.
+    pub(crate) fn rounds(self, round: Span) -> f64 {
+        self.0 as f64 / round.0.max(1) as f64
+    }
 }
 
 impl Add<Span> for Time {

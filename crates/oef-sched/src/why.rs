@@ -65,7 +65,7 @@ pub fn why(state: &State, job: JobId) -> Option<Forecast> {
 
 fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
     let job = state.at(slot);
-    let workload = &state.workloads()[job.spec.workload.0];
+    let workload = &state.workloads()[job.row().0];
     let capacity = state.cluster().capacity();
     let usable = |j: &usize| capacity[*j] > 0 && state.may_use(job, *j);
     let types: Vec<usize> = (0..capacity.len()).filter(usable).collect();
@@ -84,13 +84,20 @@ fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
         let used = state.owned_by(tenant);
         return (WaitReason::AtLimit { limit, used, workers }, None);
     }
-    if let Some(reason) = state.entitlement().why_left_out(job.spec.workload) {
+    if let Some(reason) = state.entitlement().why_left_out(job.row()) {
         return (WaitReason::LeftOut { reason: reason.into() }, None);
+    }
+    if let Some((rounds, wait)) = &job.room {
+        let left = state.settings().patience.saturating_sub(*rounds).max(1);
+        let expected = RoundId(state.round().0.saturating_add(u64::from(left)));
+        let reason =
+            WaitReason::Room { gpu: wait.gpu, hosts: wait.hosts, workers, gain: wait.gain };
+        return (reason, Some(expected));
     }
     let share: f64 = types.iter().map(|&j| workload.share_on(j)).sum();
     let owed: f64 = types.iter().map(|&j| workload.deficit_on(j)).sum();
     if share <= 0.0 && owed <= 0.0 {
-        let known = state.entitlement().workloads().contains(&job.spec.workload);
+        let known = state.entitlement().workloads().contains(&job.row());
         return match known {
             true => (WaitReason::NoShare, None),
             false => (WaitReason::NextRound, Some(RoundId(state.round().0 + 1))),

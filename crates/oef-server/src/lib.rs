@@ -26,6 +26,8 @@ pub mod replay;
 mod run_error;
 mod secret;
 pub mod serve;
+pub mod slurm;
+pub mod socket;
 pub mod store;
 pub mod up;
 pub mod view;

@@ -2,10 +2,12 @@
 
 use crate::daemon::StartError;
 use crate::http::TlsError;
+use crate::slurm::Depth;
 use oef_api::types::Problem;
 use oef_executor::ExecutorError;
 use oef_executor::checkpoints::ToolsMissing;
 use oef_executor::gpus::{MpsError, SpecError};
+use oef_executor::slurm::SlurmError;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -50,6 +52,28 @@ pub enum RunError {
         "no GPU was found in this machine; name emulated ones in [gpus] to try it, as in `emulated = \"rtx3090=4\"`"
     )]
     NoGpus,
+    /// The local socket cannot be opened.
+    #[error("the local socket {} cannot be opened: {why}; set [socket] path", path.display())]
+    Socket {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        why: io::Error,
+    },
+    /// Slurm refuses, or is not here.
+    #[error(transparent)]
+    Slurm(SlurmError),
+    /// Slurm has no GPUs.
+    #[error(
+        "Slurm knows no GPU{}; slurm.conf needs GresTypes=gpu and Gres=gpu:TYPE:COUNT on its nodes (`oef slurm doctor` says which lines)",
+        .0.as_ref().map(|name| format!(" in partition `{name}`, or has no such partition")).unwrap_or_default()
+    )]
+    SlurmWithoutGpus(Option<String>),
+    /// The daemon is for driving.
+    #[error(
+        "depth {0:?} starts no jobs and needs no daemon: use `oef slurm report` (observe) or `oef slurm advise`; a daemon needs [slurm] depth = \"drive\""
+    )]
+    SlurmDepth(Depth),
     /// Checkpoints could not be moved.
     #[error(transparent)]
     Checkpoints(#[from] ToolsMissing),

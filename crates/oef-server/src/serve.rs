@@ -10,7 +10,10 @@ use crate::logging;
 use crate::metrics::Exporter;
 use crate::run_error::RunError;
 use crate::secret;
+use crate::slurm::{self, ExecutorKind};
+use crate::socket::SocketServing;
 use crate::up::{self, Mode};
+use oef_api::client::SOCKET;
 use oef_api::types::{Access, GroupPut, JobState, Problem, TenantCreate};
 use oef_executor::Executor;
 use oef_executor::checkpoints::check_tools;
@@ -63,7 +66,8 @@ impl Started {
         };
         let checkpoints = config.checkpoints.for_executor();
         check_tools(&checkpoints)?;
-        let devices = up::devices(config, mode, talk)?;
+        let is_slurm = config.executor.kind == ExecutorKind::Slurm;
+        let devices = if is_slurm { Vec::new() } else { up::devices(config, mode, talk)? };
         let listener = listen(config.listen)?;
         let address = listener
             .local_addr()
@@ -72,12 +76,17 @@ impl Started {
             Some(_) => Some(oef_executor::gpus::start_mps(&state_dir)?),
             None => None,
         };
-        let gpus = up::in_words(&devices);
         let is_new = !state_dir.join("oef.db").exists();
         let runner = vec![OsString::from(&program), OsString::from("runner")];
-        let local =
-            LocalConfig { dir: state_dir.clone(), runner, devices, mps_pipe_dir, checkpoints };
-        let executor = Arc::new(LocalExecutor::open(local)?);
+        let (executor, gpus): (Arc<dyn Executor>, String) = match config.executor.kind {
+            ExecutorKind::Slurm => slurm::executor(config, &state_dir, runner, talk)?,
+            ExecutorKind::Local => {
+                let gpus = up::in_words(&devices);
+                let dir = state_dir.clone();
+                let local = LocalConfig { dir, runner, devices, mps_pipe_dir, checkpoints };
+                (Arc::new(LocalExecutor::open(local)?), gpus)
+            }
+        };
         let exporter = Exporter::new();
         let secret = match access::left_behind(&up::own_access_file(&state_dir)) {
             Some(secret) => secret,
@@ -150,8 +159,10 @@ async fn serve(
     app.keep_sessions_in(state_dir.join("sessions.json"));
     let link = app.owner_link();
     let listener = listener.try_clone().map_err(RunError::Runtime)?;
-    let serving = Serving::begin(app, listener, tls.clone()).map_err(RunError::Runtime)?;
+    let serving = Serving::begin(app.clone(), listener, tls.clone()).map_err(RunError::Runtime)?;
+    let socket = open_socket(&app, config, talk)?;
     let server = up::url(*address, tls.is_some());
+    app.listens_at(&server);
     let ca = config.tls.ca.as_ref().map(|path| path.display().to_string());
     let access = Access { server: server.clone(), token: secret.clone(), ca };
     let files = up::access_paths(state_dir);
@@ -169,11 +180,27 @@ async fn serve(
     if let Some(demo) = demo {
         demo.abort();
     }
+    drop(socket);
     talk("stopping; press Ctrl-C again to stop immediately");
     stop(daemon.clone(), serving, config.jobs.on_stop).await;
     drop(files);
     talk(&up::farewell(daemon, state_dir, config.jobs.on_stop, mode));
     Ok(())
+}
+
+/// The socket for people on this machine. Where nobody named its path, a daemon does without.
+fn open_socket(app: &App, config: &Config, talk: &Talk) -> Result<Option<SocketServing>, RunError> {
+    let is_root = rustix::process::getuid().is_root();
+    let usual = (is_root && config.executor.kind == ExecutorKind::Slurm).then(|| SOCKET.into());
+    let Some(path) = config.socket.path.clone().or(usual) else { return Ok(None) };
+    match SocketServing::begin(app.router(), &path) {
+        Ok(socket) => Ok(Some(socket)),
+        Err(why) if config.socket.path.is_some() => Err(RunError::Socket { path, why }),
+        Err(why) => {
+            talk(&format!("no local socket at {}: {why}", path.display()));
+            Ok(None)
+        }
+    }
 }
 
 async fn stop(daemon: Daemon, serving: Serving, policy: StopPolicy) {

@@ -70,7 +70,7 @@ fn gavel_has_its_scale_factors_and_durations() {
 
 #[test]
 fn a_load_is_met() {
-    for like in [TraceLike::Philly, TraceLike::Gavel] {
+    for like in [TraceLike::Philly, TraceLike::Gavel, TraceLike::Itp] {
         let load = Some(Load { gpus: 24, load: 0.8 });
         let spec = TraceSpec { load, ..TraceSpec::new(like, 3) };
         let trace = trace(&spec, &measured_profiles()).unwrap();
@@ -95,7 +95,7 @@ fn everything_comes_back_through_the_readers() {
         let text = write_profiles(&table);
         assert_eq!(read_profiles(Source::new("p", &text), None, false).unwrap().value, table);
     }
-    for like in [TraceLike::Philly, TraceLike::Gavel] {
+    for like in [TraceLike::Philly, TraceLike::Gavel, TraceLike::Itp] {
         let mut made = trace(&TraceSpec::new(like, 2), &demo.profiles).unwrap();
         assert_eq!(check_models(&made, &demo.profiles, "t"), Ok(()));
         let text = write_trace(&made);

@@ -15,7 +15,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("oef-api", &[]),
     ("oef-server", &["oef-api", "oef-core", "oef-sched", "oef-executor", "oef-report"]),
     ("oef-terminal", &["oef-api", "oef-core", "oef-report", "oef-sim"]),
-    ("oef-lab", &["oef-api", "oef-core", "oef-report", "oef-sched", "oef-sim", "oef-terminal"]),
+    (
+        "oef-lab",
+        &[
+            "oef-api",
+            "oef-core",
+            "oef-executor",
+            "oef-report",
+            "oef-sched",
+            "oef-sim",
+            "oef-terminal",
+        ],
+    ),
     (
         "oef-cli",
         &[

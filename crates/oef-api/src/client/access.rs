@@ -1,5 +1,6 @@
 //! Finding the daemon: the environment first, then the access file.
 
+use super::unix;
 use crate::types::Access;
 use std::env;
 use std::fs;
@@ -87,8 +88,16 @@ impl AccessError {
 
 impl Access {
     /// The daemon that the environment names, or else the one whose access file is there.
+    ///
+    /// Where neither is there, the daemon that listens for the users of this machine: it needs no token.
     pub fn find() -> Result<Access, AccessError> {
-        find(&|name| env::var(name).ok().filter(|value| !value.is_empty()))
+        let found = find(&|name| env::var(name).ok().filter(|value| !value.is_empty()));
+        match (&found, unix::usual()) {
+            (Err(AccessError::None { .. } | AccessError::Homeless), Some(path)) => {
+                Ok(Access { server: unix::address_of(&path), token: String::new(), ca: None })
+            }
+            _ => found,
+        }
     }
 }
 
@@ -109,6 +118,9 @@ fn find(env: Env<'_>) -> Result<Access, AccessError> {
     let (server, token, ca) = (env(SERVER), env(TOKEN), env(CA));
     if let (Some(server), Some(token)) = (&server, &token) {
         return Ok(Access { server: trimmed(server), token: token.clone(), ca });
+    }
+    if let Some(server) = server.as_ref().filter(|server| unix::path_of(server).is_some()) {
+        return Ok(Access { server: server.clone(), token: String::new(), ca: None });
     }
     let read = match file_in(env) {
         Some(path) => read(&path),

@@ -1,6 +1,7 @@
 //! Requests and answers over HTTP.
 
 use super::error::{ClientError, Reach};
+use super::unix;
 use crate::PREFIX;
 use crate::types::{Access, Problem};
 use serde::Serialize;
@@ -47,7 +48,11 @@ impl Client {
             let tls = TlsConfig::builder().root_certs(certificates(ca, &access.server)?).build();
             config = config.tls_config(tls);
         }
-        Ok(Client { agent: config.build().into(), access: Arc::new(access) })
+        let agent = match unix::path_of(&access.server) {
+            Some(path) => unix::agent(config.proxy(None).build(), path),
+            None => config.build().into(),
+        };
+        Ok(Client { agent, access: Arc::new(access) })
     }
 
     /// A client for the daemon that [`Access::find`] finds.
@@ -90,12 +95,17 @@ impl Client {
         headers: &[(&str, &str)],
         idle: Option<Duration>,
     ) -> Result<Response<Body>, ClientError> {
-        let url = format!("{}{PREFIX}{path}", self.access.server);
+        let is_unix = unix::path_of(&self.access.server).is_some();
+        let server = if is_unix { "http://localhost" } else { &self.access.server };
+        let url = format!("{server}{PREFIX}{path}");
         let mut request = ureq::http::Request::builder()
             .method(method)
             .uri(url)
-            .header("authorization", format!("Bearer {}", self.access.token))
             .header("accept", "application/json, application/problem+json, text/event-stream");
+        // The socket of this machine knows who asks.
+        if !self.access.token.is_empty() {
+            request = request.header("authorization", format!("Bearer {}", self.access.token));
+        }
         if body.is_some() {
             request = request.header("content-type", "application/json");
         }

@@ -6,8 +6,10 @@ mod error;
 mod events;
 mod path;
 mod routes;
+mod unix;
 
 pub use access::{AccessError, file as access_file};
 pub use connection::Client;
 pub use error::{ClientError, Reach};
 pub use events::{EventStream, Incoming};
+pub use unix::SOCKET;

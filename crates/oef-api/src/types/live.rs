@@ -289,6 +289,9 @@ pub struct LoginCode {
     pub path: String,
     /// It is void after so many seconds.
     pub expires_in_s: u64,
+    /// The daemon's address, for who reached it by the local socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
 }
 
 impl std::fmt::Debug for LoginCode {

@@ -6,6 +6,7 @@ use super::generate::GenerateCommand;
 use super::jobs::JobCommand;
 use super::problem::ProblemCommand;
 use super::simulate::{self, SimulateArgs};
+use super::slurm::{self, SlurmCommand};
 use super::tenants::TenantsCommand;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
@@ -87,6 +88,9 @@ pub enum Command {
     /// Replay a trace on a cluster under several mechanisms, and compare
     #[command(after_help = simulate::EXAMPLES)]
     Simulate(Box<SimulateArgs>),
+    /// Look at a Slurm cluster: is it ready for OEF, and what would OEF have done last month?
+    #[command(subcommand, after_help = slurm::EXAMPLES)]
+    Slurm(SlurmCommand),
     /// Make traces, clusters and profiles from a seed
     #[command(subcommand)]
     Generate(GenerateCommand),

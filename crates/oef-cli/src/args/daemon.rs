@@ -35,6 +35,7 @@ Examples:
   oef up --demo                                       tenants and jobs to watch
   oef up --gpus \"rtx3070=8,rtx3090=4\" --round 10s     emulated GPUs
   oef up --mps \"small=4x8%,big=1x60%\"                 parts of a real GPU as types
+  oef up --slurm --partition gpu                      the GPUs of a Slurm cluster
   oef up --state ~/cluster --listen 127.0.0.1:7800
 
 Then, in another terminal: `oef submit -- sleep 30`, `oef jobs`, `oef top`. Ctrl-C stops the daemon; jobs go on.";
@@ -55,6 +56,12 @@ pub struct UpArgs {
     /// Parts of a real GPU as types, through NVIDIA's MPS
     #[arg(long, value_name = "TYPE=NxP%,...")]
     pub mps: Option<String>,
+    /// Run jobs through the Slurm that this machine knows; the state folder must be seen by its nodes
+    #[arg(long, conflicts_with_all = ["gpus", "mps", "demo"])]
+    pub slurm: bool,
+    /// With --slurm: the partition whose nodes are OEF's [default: all nodes]
+    #[arg(long, value_name = "NAME", requires = "slurm")]
+    pub partition: Option<String>,
     /// How long a round lasts [default: as before, or 5min; with --demo 5s]
     #[arg(long, value_name = "TIME", value_parser = round_length)]
     pub round: Option<Duration>,

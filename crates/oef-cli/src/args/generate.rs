@@ -126,6 +126,8 @@ pub enum TraceName {
     Philly,
     /// Single-job tenants, Poisson arrivals, 30 % gangs, half an hour to a week
     Gavel,
+    /// Ten tenants, gangs of up to 64 GPUs that use five sixths of the GPU time
+    Itp,
 }
 
 /// Clusters by name.
@@ -148,6 +150,7 @@ impl From<TraceName> for TraceLike {
         match name {
             TraceName::Philly => TraceLike::Philly,
             TraceName::Gavel => TraceLike::Gavel,
+            TraceName::Itp => TraceLike::Itp,
         }
     }
 }

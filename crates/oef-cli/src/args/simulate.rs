@@ -4,7 +4,7 @@ use super::values::{mechanism, positive, seconds};
 use clap::{Args, ValueEnum, ValueHint};
 use oef_core::Mechanism;
 use oef_sched::guard::Policy;
-use oef_sched::{PlacementRule, RoundingRule};
+use oef_sched::{GangRule, PlacementRule, RoundingRule};
 use std::path::PathBuf;
 
 /// Shown below `oef simulate --help`.
@@ -88,14 +88,21 @@ pub struct SchedulerArgs {
     #[arg(long, value_enum, default_value = "deficit")]
     pub rounding: RoundingName,
     /// How jobs find their GPUs
-    #[arg(long, value_enum, default_value = "packed")]
+    #[arg(long, value_enum, default_value = "room")]
     pub placement: PlacementName,
+    /// What shares know of gangs
+    #[arg(long, value_enum, default_value = "rows")]
+    pub gangs: GangsName,
     /// How long a job that was started runs at least [default: one round]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub min_run: Option<f64>,
     /// What stopping a job and starting it again costs [default: 14s, as measured]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub restart_cost: Option<f64>,
+    /// The part of the GPU time that restarts may cost: the smaller, the longer a job runs once it was started; 0: turns
+    /// do not depend on it [default: 0.03]
+    #[arg(long, value_name = "PART", value_parser = part)]
+    pub restart_part: Option<f64>,
     /// The gpu type in which throughput is counted [default: the slowest for most jobs]
     #[arg(long, value_name = "TYPE")]
     pub reference: Option<String>,
@@ -152,10 +159,30 @@ impl From<GuardName> for Policy {
     }
 }
 
+/// What shares know of gangs, by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GangsName {
+    /// How fast gangs of each size are on each type, as they can stand there
+    Rows,
+    /// Nothing: every worker counts as if it were alone; for comparison
+    Blind,
+}
+
+impl From<GangsName> for GangRule {
+    fn from(name: GangsName) -> Self {
+        match name {
+            GangsName::Rows => GangRule::Rows,
+            GangsName::Blind => GangRule::Blind,
+        }
+    }
+}
+
 /// Placement by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PlacementName {
-    /// Big gangs first, on one host where they fit
+    /// Gangs on as few hosts as they need: small jobs make room, and gangs wait for it where that pays
+    Room,
+    /// Big gangs first, on one host where they fit; nobody makes room; for comparison
     Packed,
     /// The first free GPUs, whatever the host; for comparison
     FirstFree,
@@ -173,6 +200,7 @@ impl From<RoundingName> for RoundingRule {
 impl From<PlacementName> for PlacementRule {
     fn from(name: PlacementName) -> Self {
         match name {
+            PlacementName::Room => PlacementRule::Room,
             PlacementName::Packed => PlacementRule::Packed,
             PlacementName::FirstFree => PlacementRule::FirstFree,
         }

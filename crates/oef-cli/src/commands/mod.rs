@@ -6,3 +6,4 @@ pub mod generate;
 pub mod manual;
 pub mod problem;
 pub mod simulate;
+pub mod slurm;

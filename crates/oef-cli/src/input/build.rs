@@ -9,7 +9,7 @@ use oef_sim::input::tree::{Node, Table, Value};
 const TOP_FIELDS: [&str; 3] = ["reference", "gpu", "tenant"];
 const GPU_FIELDS: [&str; 2] = ["type", "count"];
 const TENANT_FIELDS: [&str; 4] = ["name", "weight", "demand", "workload"];
-const WORKLOAD_FIELDS: [&str; 4] = ["name", "weight", "demand", "throughput"];
+const WORKLOAD_FIELDS: [&str; 5] = ["name", "weight", "demand", "throughput", "single"];
 
 /// A description with the places of its fields and what is wrong with its structure.
 #[derive(Debug, Default)]
@@ -130,6 +130,7 @@ impl Built {
             weight: 1.0,
             demand: None,
             throughput: Vec::new(),
+            single: Vec::new(),
         };
         let mut places = WorkloadPlaces {
             name: at,
@@ -165,6 +166,21 @@ impl Built {
                         self.wrong_type(node.at, "tenant.workload.throughput", example, other);
                         self.silenced.push(Field::WorkloadThroughput(t, w));
                     }
+                }
+            }
+        }
+        if let Some(node) = table.get("single") {
+            match &node.value {
+                Value::Table(entries) => {
+                    for entry in &entries.entries {
+                        let path = format!("tenant.workload.single.{}", entry.key);
+                        let value = self.number(&entry.node, &path).unwrap_or(1.0);
+                        spec.single.push((entry.key.clone(), value));
+                    }
+                }
+                other => {
+                    let example = "a table such as { a100 = 1.0, h100 = 2.2 }";
+                    self.wrong_type(node.at, "tenant.workload.single", example, other);
                 }
             }
         }

@@ -216,6 +216,7 @@ fn any_problem(decades: f64) -> impl Strategy<Value = Problem> {
                         weight: 1.0,
                         demand: None,
                         throughput: names.iter().cloned().zip(row).collect(),
+                        single: Vec::new(),
                     })
                     .collect();
                 spec.tenants.push(tenant);

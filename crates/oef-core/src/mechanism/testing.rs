@@ -33,6 +33,7 @@ pub(super) fn problem(text: &str) -> Problem {
                 .enumerate()
                 .map(|(j, v)| (type_name(j), v))
                 .collect(),
+            single: Vec::new(),
         });
         spec.workloads = rows.collect();
         spec
@@ -105,6 +106,7 @@ pub(super) fn random_problem(seed: u64) -> Problem {
                         .enumerate()
                         .map(|(j, v)| (type_name(j), v))
                         .collect(),
+                    single: Vec::new(),
                 }
             })
             .collect();

@@ -79,7 +79,7 @@ impl Problem {
     fn settle(&mut self) {
         self.total_weight = total_weight(&self.tenants);
         // Only workloads that cannot run on the reference type are normalised by those of others.
-        if self.workloads.iter().any(|w| w.throughput[self.reference.0] == 0.0) {
+        if self.workloads.iter().any(|w| w.unit()[self.reference.0] == 0.0) {
             reference::normalise(self.reference, &mut self.workloads);
         }
     }

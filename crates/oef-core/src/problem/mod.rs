@@ -77,8 +77,18 @@ pub struct Workload {
     pub demand: Option<f64>,
     /// As declared: throughput on each gpu type, in any unit; 0: cannot run there.
     pub throughput: Vec<f64>,
-    /// The same, normalised so that the reference type counts 1 (see [`Problem::reference`]).
+    /// The throughput of a single worker, where the jobs are gangs; empty: as `throughput`.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    pub single: Vec<f64>,
+    /// The throughput, normalised so that a single worker on the reference type counts 1 (see [`Problem::reference`]).
     pub speedup: Vec<f64>,
+}
+
+impl Workload {
+    /// The throughputs of a single worker, which say what counts as 1.
+    pub(crate) fn unit(&self) -> &[f64] {
+        if self.single.is_empty() { &self.throughput } else { &self.single }
+    }
 }
 
 impl Problem {

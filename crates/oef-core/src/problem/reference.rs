@@ -13,8 +13,8 @@ pub(super) fn derive(types: &[GpuType], workloads: &[Workload]) -> TypeId {
     let mut order: Vec<&Workload> = workloads.iter().collect();
     order.sort_by(|a, b| a.weight.total_cmp(&b.weight));
     for workload in order {
-        let slowest = slowest_runnable(&workload.throughput);
-        for (j, &thr) in workload.throughput.iter().enumerate() {
+        let slowest = slowest_runnable(workload.unit());
+        for (j, &thr) in workload.unit().iter().enumerate() {
             if thr > 0.0 && thr == slowest {
                 weight[j] += workload.weight;
             }
@@ -39,7 +39,7 @@ pub(super) fn normalise(reference: TypeId, workloads: &mut [Workload]) {
     let r = reference.0;
     let mut stranded = Vec::new();
     for (l, workload) in workloads.iter_mut().enumerate() {
-        let base = workload.throughput[r];
+        let base = workload.unit()[r];
         if base > 0.0 {
             workload.speedup = workload.throughput.iter().map(|thr| thr / base).collect();
         } else {
@@ -49,17 +49,17 @@ pub(super) fn normalise(reference: TypeId, workloads: &mut [Workload]) {
     let scaled: Vec<(usize, Vec<f64>)> = stranded
         .into_iter()
         .map(|l| {
-            let own = &workloads[l].throughput;
+            let (own, gang) = (workloads[l].unit(), &workloads[l].throughput);
             let slowest = slowest_runnable(own);
             // The slowest type, the one with the lesser median if two are equally slow.
             let factor = (0..own.len())
                 .filter(|&j| own[j] == slowest)
                 .map(|j| median_speedup(j, r, workloads))
                 .fold(f64::INFINITY, f64::min);
-            let fastest = own.iter().copied().fold(slowest, f64::max);
+            let fastest = gang.iter().copied().fold(slowest, f64::max);
             let factor =
                 factor.clamp(1.0 / MEDIAN_MAX, MEDIAN_MAX).min(MAX_RATIO * slowest / fastest);
-            (l, own.iter().map(|thr| thr / slowest * factor).collect())
+            (l, gang.iter().map(|thr| thr / slowest * factor).collect())
         })
         .collect();
     for (l, speedup) in scaled {
@@ -77,8 +77,9 @@ fn slowest_runnable(throughput: &[f64]) -> f64 {
 fn median_speedup(j: usize, reference: usize, workloads: &[Workload]) -> f64 {
     let mut known: Vec<(f64, f64)> = workloads
         .iter()
-        .filter(|w| w.throughput[reference] > 0.0 && w.throughput[j] > 0.0)
-        .map(|w| (w.throughput[j] / w.throughput[reference], w.weight))
+        .map(|w| (w.unit(), w.weight))
+        .filter(|(unit, _)| unit[reference] > 0.0 && unit[j] > 0.0)
+        .map(|(unit, weight)| (unit[j] / unit[reference], weight))
         .collect();
     if known.is_empty() {
         return 1.0;

@@ -39,7 +39,8 @@ impl TryFrom<Unchecked> for Problem {
             return wrong("a gpu type is missing, or has no sensible number of GPUs");
         }
         let speeds = |row: &[f64]| row.len() == types.len() && row.iter().all(|&s| amount(s));
-        if !workloads.iter().all(|w| speeds(&w.throughput) && speeds(&w.speedup)) {
+        let single = |w: &Workload| w.single.is_empty() || speeds(&w.single);
+        if !workloads.iter().all(|w| speeds(&w.throughput) && single(w) && speeds(&w.speedup)) {
             return wrong("a workload has no sensible speed for every gpu type");
         }
         let mut next = 0;

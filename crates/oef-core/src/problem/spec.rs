@@ -52,6 +52,10 @@ pub struct WorkloadSpec {
     pub demand: Option<f64>,
     /// Throughput per gpu type name, in any unit; a missing type or 0: cannot run there.
     pub throughput: Vec<(String, f64)>,
+    /// The throughput of a single worker of the same program, in the same unit, where the workload's jobs are gangs: what
+    /// counts as 1 is its throughput on the reference type. Empty: the workload's own.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    pub single: Vec<(String, f64)>,
 }
 
 impl TenantSpec {
@@ -66,6 +70,7 @@ impl TenantSpec {
                 weight: 1.0,
                 demand: None,
                 throughput,
+                single: Vec::new(),
             }],
         }
     }
@@ -115,9 +120,8 @@ impl From<&Problem> for ProblemSpec {
                     name: w.name.clone(),
                     weight: w.weight,
                     demand: w.declared_demand,
-                    throughput: (problem.types.iter().zip(&w.throughput))
-                        .map(|(t, &thr)| (t.name.clone(), thr))
-                        .collect(),
+                    throughput: named(problem, &w.throughput),
+                    single: named(problem, &w.single),
                 })
                 .collect(),
         });
@@ -127,4 +131,9 @@ impl From<&Problem> for ProblemSpec {
             tenants: tenants.collect(),
         }
     }
+}
+
+/// Figures with the names of their gpu types.
+fn named(problem: &Problem, figures: &[f64]) -> Vec<(String, f64)> {
+    problem.types.iter().zip(figures).map(|(t, &thr)| (t.name.clone(), thr)).collect()
 }

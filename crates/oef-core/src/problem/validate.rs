@@ -195,6 +195,7 @@ impl Checker<'_> {
             self.check_weight(Field::WorkloadWeight(t, w), &who, workload.weight);
             self.check_demand(Field::WorkloadDemand(t, w), &who, workload.demand);
             let throughput = self.throughput(t, w, &who, by_name);
+            let single = self.single(t, w, &who, by_name, &throughput);
             all.push(Workload {
                 name: workload.name.clone(),
                 tenant: TenantId(t),
@@ -205,6 +206,7 @@ impl Checker<'_> {
                 declared_demand: workload.demand,
                 demand: workload.demand,
                 throughput,
+                single,
                 speedup: Vec::new(),
             });
         }
@@ -259,6 +261,42 @@ impl Checker<'_> {
             self.wrong(Field::WorkloadThroughput(t, w), message, hint);
         }
         throughput
+    }
+
+    /// The throughputs of a single worker: no name that the workload's own do not have, and in the same unit.
+    fn single(
+        &mut self,
+        t: usize,
+        w: usize,
+        who: &str,
+        by_name: &BTreeMap<&str, usize>,
+        throughput: &[f64],
+    ) -> Vec<f64> {
+        let entries = &self.spec.tenants[t].workloads[w].single;
+        if entries.is_empty() {
+            return Vec::new();
+        }
+        let mut single = vec![0.0; self.spec.gpus.len()];
+        for (name, value) in entries {
+            match by_name.get(name.as_str()) {
+                Some(&j) if *value >= 0.0 && *value <= MAX_NUMBER => single[j] = *value,
+                _ => {
+                    let message =
+                        format!("{who} has throughput {value} of a single worker on `{name}`");
+                    let hint = "give a finite number from 0 on for a gpu type of this problem";
+                    self.wrong(Field::WorkloadThroughput(t, w), message, hint);
+                }
+            }
+        }
+        let both: Vec<f64> = single.iter().chain(throughput).copied().collect();
+        let runs_nowhere = single.iter().all(|&thr| thr == 0.0);
+        if runs_nowhere || matches!(check_profile(&both), Err(UnusableProfile::Range { .. })) {
+            let message =
+                format!("the throughputs of a single worker of {who} are in another unit");
+            let hint = "they are above 0 somewhere, and differ from those of the gang by a factor of 1e9 at most";
+            self.wrong(Field::WorkloadThroughput(t, w), message, hint);
+        }
+        single
     }
 
     fn check_name(&mut self, field: Field, what: &str, name: &str, before: Option<usize>) {

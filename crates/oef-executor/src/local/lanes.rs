@@ -37,6 +37,10 @@ pub(super) enum Work {
         generation: Generation,
         why: String,
     },
+    /// A cluster does not know it any more, although it never began.
+    Respawn {
+        generation: Generation,
+    },
     /// The copy of its checkpoints on this host is not needed any more.
     Discard {
         host: String,

@@ -13,9 +13,11 @@ mod lanes;
 mod logs;
 mod open;
 mod resume;
+pub(crate) mod site;
 mod spawn;
 mod start;
 mod warm;
 mod watch;
 
+pub(crate) use open::Inner;
 pub use open::{LocalConfig, LocalExecutor};

@@ -2,6 +2,7 @@
 
 use super::clean::Cleaning;
 use super::lanes::{Lanes, Work};
+use super::site::Site;
 use super::watch::Watched;
 use crate::checkpoints::{CheckpointConfig, Places};
 use crate::device::Device;
@@ -59,14 +60,16 @@ pub struct LocalExecutor {
 
 /// What the executor's threads share.
 #[derive(Debug)]
-pub(super) struct Inner {
-    pub(super) runs: RunsFolder,
+pub(crate) struct Inner {
+    pub(crate) runs: RunsFolder,
     pub(super) config: LocalConfig,
     pub(super) places: Places,
-    pub(super) events: EventLog,
+    pub(crate) events: EventLog,
     pub(super) lanes: Lanes,
     pub(super) cleaning: Arc<Cleaning>,
     pub(super) is_closed: AtomicBool,
+    /// Where runners run; none: on this machine.
+    pub(super) site: Option<Arc<dyn Site>>,
     watched: Mutex<Table>,
     /// Held for as long as this executor is there.
     _alone: Lock,
@@ -76,6 +79,16 @@ impl LocalExecutor {
     /// Takes a state folder. Nothing that runs there is touched before
     /// [`resume`](Executor::resume).
     pub fn open(config: LocalConfig) -> Result<LocalExecutor, ExecutorError> {
+        let executor = LocalExecutor::open_at(config, None)?;
+        executor.inner.tell_nodes();
+        Ok(executor)
+    }
+
+    /// The same for runners that run elsewhere, whose nodes others tell.
+    pub(crate) fn open_at(
+        config: LocalConfig,
+        site: Option<Arc<dyn Site>>,
+    ) -> Result<LocalExecutor, ExecutorError> {
         let made = ExecutorError::file(&config.dir, "made");
         // What jobs are given in their environment is nobody else's business.
         let mut private = DirBuilder::new();
@@ -94,10 +107,10 @@ impl LocalExecutor {
             lanes: Lanes::default(),
             cleaning: Arc::default(),
             is_closed: AtomicBool::new(false),
+            site,
             watched: Mutex::default(),
             _alone: alone,
         });
-        inner.tell_nodes();
         let watching = Arc::clone(&inner);
         let spawned =
             thread::Builder::new().name("watcher".into()).spawn(move || watching.watch_all());
@@ -107,9 +120,8 @@ impl LocalExecutor {
     }
 }
 
-#[cfg(test)]
 impl LocalExecutor {
-    pub(super) fn inner(&self) -> &Arc<Inner> {
+    pub(crate) fn inner(&self) -> &Arc<Inner> {
         &self.inner
     }
 }
@@ -126,7 +138,7 @@ impl Inner {
     }
 
     /// Whether something is still to be done or told of a job.
-    pub(super) fn is_live(&self, job: JobId) -> bool {
+    pub(crate) fn is_live(&self, job: JobId) -> bool {
         let all = (job, Generation(0))..=(job, Generation(u64::MAX));
         self.lanes.has(job) || self.watched().range(all).next().is_some()
     }
@@ -136,7 +148,7 @@ impl Inner {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Relaxed)
     }
 }
@@ -157,6 +169,9 @@ impl Executor for LocalExecutor {
             Order::Acknowledge(cursor) => {
                 for key in inner.events.acknowledge(cursor) {
                     inner.watched().remove(&key);
+                    if let Some(site) = &inner.site {
+                        site.forget(key.0, key.1);
+                    }
                 }
             }
         }
@@ -176,7 +191,9 @@ impl Executor for LocalExecutor {
 
     fn close(&self) {
         self.inner.lanes.wait_until_idle(CLOSE_LIMIT);
-        self.inner.end_launchers();
+        if self.inner.site.is_none() {
+            self.inner.end_launchers();
+        }
     }
 }
 

@@ -62,7 +62,10 @@ impl Inner {
 
     /// The hosts of all nodes.
     pub(super) fn hosts(&self) -> BTreeSet<String> {
-        self.config.devices.iter().map(|device| device.host.clone()).collect()
+        match &self.site {
+            Some(site) => site.hosts(),
+            None => self.config.devices.iter().map(|device| device.host.clone()).collect(),
+        }
     }
 
     pub(super) fn take_up(&self, held: &Held) -> Result<(), ExecutorError> {
@@ -107,6 +110,9 @@ impl Inner {
     /// Its files are of no use: whatever runs of it is killed, and it counts as vanished.
     fn give_up(&self, run: &RunFolder, error: &ExecutorError) {
         warn!(job = %run.job(), generation = %run.generation(), %error, "given up");
+        if let Some(site) = &self.site {
+            site.kill(run);
+        }
         let left = processes::kill_all(run.path(), |_| true);
         if !left.is_empty() {
             warn!(job = %run.job(), ?left, "cannot be killed");
@@ -144,6 +150,9 @@ impl Inner {
     fn kill_unheld(&self, held: &[Held]) {
         let held: BTreeSet<(JobId, Generation)> =
             held.iter().map(|held| (held.launch.job, held.launch.generation)).collect();
+        if let Some(site) = &self.site {
+            site.kill_unheld(&held);
+        }
         let mut unheld: Vec<RunFolder> = Vec::new();
         for found in processes::find(self.runs.path()) {
             let run = RunFolder::at(&found.run);

@@ -20,6 +20,11 @@ const LOOK: Duration = Duration::from_millis(1);
 impl Inner {
     /// Starts the runner of a start that is written down. It takes its lock by itself.
     pub(super) fn spawn_runner(&self, run: &RunFolder) -> Result<(), ExecutorError> {
+        if let Some(site) = &self.site {
+            return site.spawn(run, &|| {
+                self.is_closed() || self.lanes.is_to_stop(run.job(), run.generation())
+            });
+        }
         let failed = |detail: String| ExecutorError::Runner { job: run.job(), detail };
         let mut child = self.runner_command(run)?.spawn().map_err(|error| {
             let program = self.config.runner.first().cloned().unwrap_or_default();

@@ -41,6 +41,7 @@ impl Inner {
             }
             Work::Stop { generation, why } => self.stop(&self.runs.run(job, *generation), why),
             Work::Discard { host } => self.discard(job, host),
+            Work::Respawn { generation } => self.respawn(&self.runs.run(job, *generation)),
         }
     }
 
@@ -60,16 +61,31 @@ impl Inner {
 
     /// Writes a start down and spawns its runner; or tells that it can never be.
     pub(super) fn begin(&self, launch: &Launch, run: &RunFolder) -> Result<(), ExecutorError> {
-        if let Some(why) = check(launch).or_else(|| own_user_only(&launch.run_as)) {
+        let refusal = || match &self.site {
+            Some(site) => site.refusal(launch),
+            None => own_user_only(&launch.run_as),
+        };
+        if let Some(why) = check(launch).or_else(refusal) {
             self.tell_unbegun(run, Ending::Impossible { why });
             return Ok(());
         }
-        let Some(devices) = self.devices_of(launch) else {
-            let why = "its GPUs are not here any more".to_string();
-            self.tell_unbegun(run, Ending::Refused { why });
-            return Ok(());
+        let devices = match &self.site {
+            Some(site) => site.devices(&launch.devices)?,
+            None => {
+                self.devices_of(launch).ok_or_else(|| "its GPUs are not here any more".to_string())
+            }
         };
-        let spec = self.spec(launch, devices);
+        let devices = match devices {
+            Ok(devices) => devices,
+            Err(why) => {
+                self.tell_unbegun(run, Ending::Refused { why });
+                return Ok(());
+            }
+        };
+        let mut spec = self.spec(launch, devices);
+        if let Some(site) = &self.site {
+            site.complete(&mut spec, launch);
+        }
         let job_folder = run.job_folder();
         self.tidy(&job_folder);
         let path = job_folder.generation_file();
@@ -80,15 +96,20 @@ impl Inner {
         let path = run.launch_file();
         let written = write_json(&path, &spec, Durability::Disk);
         written.map_err(ExecutorError::file(&path, "written"))?;
-        self.warm_up(&spec, run);
+        if self.site.is_none() {
+            self.warm_up(&spec, run);
+        }
         // That may have taken a while. The order to stop is the next in the lane, and tells the ending.
         let spawned = match self.lanes.is_to_stop(run.job(), run.generation()) {
             true => None,
             false => Some(self.spawn_runner(run)),
         };
         if !matches!(spawned, Some(Ok(()))) {
-            // A runner that comes late finds nothing to run.
-            let _ = fs::remove_file(&path);
+            // A runner that comes late finds nothing to run. A cluster may have taken it all the same: then it is
+            // looked for at the next try.
+            if self.site.is_none() || spawned.is_none() {
+                let _ = fs::remove_file(&path);
+            }
             return spawned.unwrap_or(Ok(()));
         }
         info!(job = %run.job(), generation = %run.generation(), workers = spec.devices.len(), "started");
@@ -118,12 +139,32 @@ impl Inner {
         if !run.launch_file().exists() {
             return self.stop_unbegun(run, why);
         }
+        if let Some(site) = &self.site
+            && !self.is_watched(run)
+            && !run.status_file().exists()
+        {
+            // It was not taken, as far as anybody heard. If it was, it finds this order, and that it is over.
+            self.want_stop(run, why)?;
+            site.stop(run);
+            return self.stop_unbegun(run, why);
+        }
         let stopped = self.want_stop(run, why).and_then(|()| match self.is_watched(run) {
             true => Ok(()),
             // It was begun before the daemon was restarted, or ended long ago.
             false => self.find_again(run),
         });
+        if let Some(site) = &self.site {
+            site.stop(run);
+        }
         self.or_give_up(run, stopped)
+    }
+
+    /// A cluster has lost a start before it began: it is started again, unless it has begun or ended meanwhile.
+    fn respawn(&self, run: &RunFolder) -> Result<(), ExecutorError> {
+        match run.launch_file().exists() && self.is_watched(run) && !run.status_file().exists() {
+            true => self.spawn_runner(run),
+            false => Ok(()),
+        }
     }
 
     /// Sees to it that a lease never begins, and tells so.
@@ -207,6 +248,7 @@ impl Inner {
             log_limit_bytes: launch.log_limit_bytes,
             warm: launch.warm.clone(),
             probe: launch.probe,
+            slurm: None,
         }
     }
 

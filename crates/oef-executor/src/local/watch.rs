@@ -1,12 +1,14 @@
 //! Reading what runners write, and noticing when one is gone.
 
+use super::lanes::Work;
 use super::open::Inner;
+use super::site::{Fate, Site};
 use crate::clock::now_ms;
 use crate::ending::Ending;
 use crate::event::LeaseEvent;
 use crate::event::Progress;
 use crate::processes;
-use crate::records::{Lock, Phase, RunFolder, RunSpec, Status, read_json};
+use crate::records::{Lock, Phase, RunFolder, RunSpec, Status, Wanted, read_json};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, PoisonError};
@@ -25,6 +27,13 @@ const BEGIN_LEAST: Duration = Duration::from_secs(1);
 
 /// How often it is looked whether a runner that says nothing new still lives.
 const LIVENESS_EVERY: Duration = Duration::from_millis(250);
+
+/// The last word of a runner elsewhere is seen within this, once its cluster says that it is over.
+const SETTLES: Duration = Duration::from_millis(700);
+
+/// A runner on a node that its cluster has lost is waited for so long, if its lock is still held: its grace time, and
+/// what a file system needs to find out that a machine is gone.
+const FENCE_LIMIT: Duration = Duration::from_secs(180);
 
 /// What is shown of the words of a runner that did not begin.
 const RUNNER_LOG_BYTES: usize = 500;
@@ -60,6 +69,8 @@ pub(super) struct Watched {
     is_started_told: bool,
     progress_told: Option<Progress>,
     is_ended_told: bool,
+    /// Since when it is over where it ran, although its runner has not said so.
+    over_since: Option<Instant>,
 }
 
 impl Watched {
@@ -76,6 +87,7 @@ impl Watched {
             is_started_told: false,
             progress_told: None,
             is_ended_told: false,
+            over_since: None,
         }
     }
 
@@ -86,14 +98,17 @@ impl Watched {
     }
 
     /// Tells what is new; gives the runner's process id when it has nothing left to do.
-    fn look(&mut self, inner: &Inner) -> Option<i32> {
+    fn look(&mut self, inner: &Arc<Inner>) -> Option<i32> {
         if self.is_ended_told {
             return None;
         }
         let is_new = self.read();
         if !is_new && self.looked_alive.elapsed() >= LIVENESS_EVERY {
             self.looked_alive = Instant::now();
-            self.look_alive();
+            match &inner.site {
+                Some(site) => self.look_at_site(inner, &**site),
+                None => self.look_alive(),
+            }
         }
         self.tell(inner);
         self.status.as_ref().filter(|_| self.is_ended_told).and_then(|status| status.runner)
@@ -151,6 +166,64 @@ impl Watched {
         }
     }
 
+    /// The same for a runner elsewhere: what its cluster says counts, and its lock where that is seen.
+    fn look_at_site(&mut self, inner: &Arc<Inner>, site: &dyn Site) {
+        let run = self.run.clone();
+        let has_begun = self.status.is_some();
+        if self.status.as_ref().is_some_and(Status::is_ended) {
+            return;
+        }
+        let why = match site.fate(&run, self.since, has_begun) {
+            Fate::Alive => {
+                self.over_since = None;
+                return;
+            }
+            Fate::Waits(detail) => {
+                if !has_begun && self.detail_told.as_ref() != Some(&detail) {
+                    self.detail_told = Some(detail.clone());
+                    inner.events.lease(run.job(), run.generation(), LeaseEvent::Preparing(detail));
+                }
+                return;
+            }
+            Fate::Lost => {
+                warn!(job = %run.job(), generation = %run.generation(), "lost before it began; started again");
+                self.since = Instant::now();
+                inner.enqueue(run.job(), Work::Respawn { generation: run.generation() });
+                return;
+            }
+            Fate::Over(why) => why,
+        };
+        let over = self.over_since.get_or_insert_with(Instant::now).elapsed();
+        // Its last word may be on its way through a shared file system.
+        if self.read() || over < SETTLES {
+            return;
+        }
+        // A node that was lost may still run it: it is told to stop, and its GPUs and its job wait for that.
+        if !matches!(Lock::try_take(&run.lock_file()), Ok(Some(_))) && over < FENCE_LIMIT {
+            let fenced = inner.want_stop(&run, &why);
+            if let Err(error) = fenced {
+                warn!(job = %run.job(), %error, "not fenced yet");
+            }
+            return;
+        }
+        if self.read() {
+            return;
+        }
+        self.end_at_site(&why);
+    }
+
+    fn end_at_site(&mut self, why: &str) {
+        let stop = read_json::<Wanted>(&self.run.order_file()).ok().flatten().and_then(|w| w.stop);
+        let ending = match (&self.status, stop) {
+            (None, Some(stop)) => {
+                Ending::Stopped { detail: format!("{}; it had not begun", stop.why) }
+            }
+            (None, None) => Ending::Refused { why: format!("{why}{}", self.words()) },
+            (Some(_), _) => Ending::Vanished { detail: why.to_string() },
+        };
+        self.end_as(ending);
+    }
+
     /// Whether a runner that has written nothing will write nothing any more.
     fn is_overdue(&self) -> bool {
         let is_there = || !processes::find(self.run.path()).is_empty();
@@ -174,6 +247,10 @@ impl Watched {
             },
             None => Ending::Refused { why: format!("its runner did not begin{}", self.words()) },
         };
+        self.end_as(ending);
+    }
+
+    fn end_as(&mut self, ending: Ending) {
         let status = self.status.clone().unwrap_or_else(|| Status::new(&self.run));
         let status = status.ended(ending, now_ms());
         warn!(job = %self.run.job(), generation = %self.run.generation(), "the runner is gone");

@@ -3,6 +3,7 @@
 use crate::checkpoints::Fetch;
 use crate::device::Device;
 use crate::launch::{Probe, StopSignal};
+use crate::slurm::SlurmSpec;
 use crate::wire;
 use oef_sched::{Generation, JobId, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -56,4 +57,7 @@ pub(crate) struct RunSpec {
     pub(crate) warm: Vec<String>,
     #[serde(default)]
     pub(crate) probe: Option<Probe>,
+    /// How it is put before Slurm, and how its workers on other nodes are started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) slurm: Option<SlurmSpec>,
 }

@@ -1,5 +1,6 @@
 //! What a worker finds in its environment.
 
+use super::remote;
 use crate::device::{Device, DeviceKind};
 use crate::processes::RUN_DIR;
 use crate::records::{RunFolder, RunSpec};
@@ -29,6 +30,13 @@ pub(super) fn apply(
         }
     }
     command.envs(&launch.env).envs(protocol(launch, run, rank, port));
+}
+
+/// The same on another node than the runner's, where what the runner has set is there already: only what belongs to
+/// the node is new.
+pub(super) fn apply_here(command: &mut Command, launch: &RunSpec, run: &RunFolder, rank: u32) {
+    let port = std::env::var("MASTER_PORT").ok().and_then(|port| port.parse().ok()).unwrap_or(0);
+    command.envs(protocol(launch, run, rank, port));
 }
 
 /// The variables of the protocol.
@@ -71,7 +79,12 @@ pub(super) fn protocol(
         env.set("OEF_PROFILE_WARMUP", probe.warmup);
         env.set("OEF_PROFILE_SECONDS", probe.least.seconds());
     }
-    gpu(&mut env, launch, device);
+    for (name, value) in
+        remote::variables(launch.slurm.as_ref(), rank, place.local_rank, launch.devices.len())
+    {
+        env.set(name, value);
+    }
+    gpu(&mut env, launch, device, place.local_rank);
     env.0
 }
 
@@ -90,11 +103,15 @@ impl Variables {
 }
 
 /// What CUDA needs to know.
-fn gpu(env: &mut Variables, launch: &RunSpec, device: &Device) {
+fn gpu(env: &mut Variables, launch: &RunSpec, device: &Device, local_rank: usize) {
     let wants_gang = launch.env.get(VISIBLE).is_some_and(|value| value == "gang");
     let visible: Vec<String> = match &device.kind {
         // Parts of one GPU cannot be listed twice, so there each worker sees its own alone.
         DeviceKind::Mps { ordinal, .. } => vec![ordinal.to_string()],
+        DeviceKind::Allocated => {
+            let given = std::env::var("CUDA_VISIBLE_DEVICES").unwrap_or_default();
+            allocated(&given, local_rank, wants_gang)
+        }
         _ if wants_gang => {
             let on_host = launch.devices.iter().filter(|other| other.host == device.host);
             on_host.map(number).collect()
@@ -112,7 +129,18 @@ fn gpu(env: &mut Variables, launch: &RunSpec, device: &Device) {
 fn number(device: &Device) -> String {
     match device.kind {
         DeviceKind::Real { ordinal, .. } | DeviceKind::Mps { ordinal, .. } => ordinal.to_string(),
-        DeviceKind::Emulated => device.index.to_string(),
+        DeviceKind::Allocated | DeviceKind::Emulated => device.index.to_string(),
+    }
+}
+
+/// What a worker sees of the GPUs that a cluster has given its job on this node.
+fn allocated(given: &str, local_rank: usize, wants_gang: bool) -> Vec<String> {
+    let given: Vec<String> =
+        given.split(',').filter(|name| !name.is_empty()).map(String::from).collect();
+    match given.get(local_rank) {
+        _ if wants_gang && !given.is_empty() => given,
+        Some(own) => vec![own.clone()],
+        None => vec![local_rank.to_string()],
     }
 }
 
@@ -170,6 +198,7 @@ mod tests {
             log_limit_bytes: 1 << 20,
             warm: Vec::new(),
             probe: None,
+            slurm: None,
         }
     }
 
@@ -230,6 +259,14 @@ mod tests {
         assert_eq!(values(&launch, 0, &["CUDA_VISIBLE_DEVICES"]), ["5"]);
         launch.env.insert(VISIBLE.into(), "gang".into());
         assert_eq!(values(&launch, 1, &["CUDA_VISIBLE_DEVICES", "LOCAL_RANK"]), ["5,4", "1"]);
+    }
+
+    #[test]
+    fn of_the_gpus_of_a_cluster_each_worker_sees_its_own() {
+        assert_eq!(allocated("2,5", 1, false), ["5"]);
+        assert_eq!(allocated("MIG-a,MIG-b", 0, false), ["MIG-a"]);
+        assert_eq!(allocated("2,5", 1, true), ["2", "5"]);
+        assert_eq!(allocated("", 1, true), ["1"], "a cluster that sets nothing");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::output::Outputs;
 use super::prepare::free_port;
 use super::stage::worker_command;
 use super::verdict::Exit;
-use super::{environment, stage};
+use super::{environment, remote, stage};
 use crate::launch::StopSignal;
 use crate::processes::{self, Found, Role};
 use crate::records::{RunFolder, RunSpec};
@@ -37,6 +37,8 @@ struct Worker {
     child: Child,
     pid: Pid,
     exit: Option<Exit>,
+    /// It is on another node, and this is what stands for it here.
+    is_remote: bool,
 }
 
 impl Gang {
@@ -56,19 +58,26 @@ impl Gang {
     }
 
     fn start_worker(&mut self, launch: &RunSpec, rank: u32, port: u16) -> io::Result<()> {
-        let mut command = worker_command(self.folder.path(), rank);
+        let elsewhere = remote::command(launch, &self.folder, rank);
+        let is_remote = elsewhere.is_some();
+        // The session was called with the mode and the folder.
+        let mut command = elsewhere.unwrap_or_else(|| worker_command(self.folder.path(), rank, 2));
         environment::apply(&mut command, launch, &self.folder, rank, port);
+        if is_remote {
+            remote::clean(&mut command);
+        }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.process_group(self.group().map_or(0, |group| group.as_raw_nonzero().get()));
+        let group = self.group().filter(|_| !is_remote);
+        command.process_group(group.map_or(0, |group| group.as_raw_nonzero().get()));
         let mut child = command.spawn()?;
         let pid = Pid::from_child(&child);
         let followed = self.outputs.follow(&self.folder, rank, launch.log_limit_bytes, &mut child);
-        self.workers.push(Worker { child, pid, exit: None });
+        self.workers.push(Worker { child, pid, exit: None, is_remote });
         followed
     }
 
     fn group(&self) -> Option<Pid> {
-        self.workers.first().map(|worker| worker.pid)
+        self.workers.iter().find(|worker| !worker.is_remote).map(|worker| worker.pid)
     }
 
     /// The workers' process ids, by rank.
@@ -82,6 +91,9 @@ impl Gang {
         for (rank, worker) in (0..).zip(&mut self.workers) {
             if worker.exit.is_none() {
                 worker.exit = exit_of(worker.pid);
+                if worker.is_remote {
+                    worker.exit = worker.exit.map(|exit| remote::exit_of(&self.folder, rank, exit));
+                }
                 ended.extend(worker.exit.map(|exit| (rank, exit)));
             }
         }
@@ -95,13 +107,9 @@ impl Gang {
 
     /// Tells every process of the gang to stop.
     pub(super) fn tell(&self, signal: StopSignal) {
-        let signal = match signal {
-            StopSignal::Term => Signal::TERM,
-            StopSignal::Int => Signal::INT,
-            StopSignal::Usr1 => Signal::USR1,
-            StopSignal::Usr2 => Signal::USR2,
-        };
-        self.send(signal);
+        self.send(signal_of(signal));
+        // `srun` passes this one on; others it takes for itself.
+        self.send_remote(Signal::USR1);
         // One that somebody has suspended would not hear it.
         self.send(Signal::CONT);
     }
@@ -109,6 +117,8 @@ impl Gang {
     /// Kills every process of the gang.
     pub(super) fn kill(&self) {
         self.send(Signal::KILL);
+        // `srun` kills its worker then, and ends.
+        self.send_remote(Signal::TERM);
         for found in self.leftovers() {
             processes::kill_one(&found, self.folder.path());
         }
@@ -118,6 +128,13 @@ impl Gang {
         if let Some(group) = self.group() {
             // They may all have ended just now.
             let _ = kill_process_group(group, signal);
+        }
+    }
+
+    fn send_remote(&self, signal: Signal) {
+        for worker in self.workers.iter().filter(|worker| worker.is_remote && worker.exit.is_none())
+        {
+            let _ = kill_process(worker.pid, signal);
         }
     }
 
@@ -169,6 +186,16 @@ impl Gang {
         let mut found = processes::find(self.folder.path());
         found.retain(|found| found.role == Role::Worker);
         found
+    }
+}
+
+/// The signal itself.
+pub(super) fn signal_of(signal: StopSignal) -> Signal {
+    match signal {
+        StopSignal::Term => Signal::TERM,
+        StopSignal::Int => Signal::INT,
+        StopSignal::Usr1 => Signal::USR1,
+        StopSignal::Usr2 => Signal::USR2,
     }
 }
 

@@ -12,6 +12,7 @@ mod output;
 mod prepare;
 mod probe;
 mod progress;
+mod remote;
 mod session;
 mod stage;
 mod verdict;

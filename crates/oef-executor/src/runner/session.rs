@@ -16,11 +16,15 @@ use crate::records::{Lock, Phase, RunFolder, RunSpec, Status, Wanted, read_json}
 use oef_sched::Span;
 use rustix::process::{getpid, set_child_subreaper, setsid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+/// A shared file system that is away for so long is not coming back soon; nobody could say what the job does.
+const SHARED_AWAY: Duration = Duration::from_secs(300);
 
 /// How often the runner looks at its workers and orders: what a person does not notice.
 const POLL: Duration = Duration::from_millis(50);
@@ -100,6 +104,9 @@ impl Session<'_> {
             Ok(None) => return Ending::Refused { why: "it has no launch.json".to_string() },
             Err(error) => return Ending::Refused { why: format!("launch.json: {error}") },
         };
+        if launch.slurm.is_some() {
+            self.orders.patience.set(SHARED_AWAY);
+        }
         if let Some(ending) = self.take_job(&launch) {
             return ending;
         }
@@ -366,6 +373,9 @@ impl Course {
 struct Orders<'a> {
     run: &'a RunFolder,
     terminated: Arc<AtomicBool>,
+    /// How long its folder may be away: a shared file system may come back.
+    patience: Cell<Duration>,
+    gone_since: Cell<Option<Instant>>,
 }
 
 impl Orders<'_> {
@@ -376,12 +386,18 @@ impl Orders<'_> {
             // Caught, not ignored: workers would inherit an ignored signal.
             signal_hook::flag::register(ignored, Arc::new(AtomicBool::new(false)))?;
         }
-        Ok(Orders { run, terminated })
+        Ok(Orders { run, terminated, patience: Cell::default(), gone_since: Cell::default() })
     }
 
     /// Its folder was removed: nobody can find it any more, and nobody would read how it ended.
     fn is_abandoned(&self) -> bool {
-        matches!(self.run.path().try_exists(), Ok(false))
+        if !matches!(self.run.path().try_exists(), Ok(false)) {
+            self.gone_since.set(None);
+            return false;
+        }
+        let since = self.gone_since.get().unwrap_or_else(Instant::now);
+        self.gone_since.set(Some(since));
+        since.elapsed() >= self.patience.get()
     }
 
     fn look(&self) -> Option<Told> {

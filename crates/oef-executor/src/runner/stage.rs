@@ -1,7 +1,7 @@
 //! The three lives of the runner's program: the one that is called, the one that stays, and the one
 //! that becomes a worker.
 
-use super::{session, worker};
+use super::{remote, session, worker};
 use crate::records::RunFolder;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
@@ -15,6 +15,9 @@ const SESSION: &str = "--session";
 /// The one that becomes a worker.
 const WORKER: &str = "--worker";
 
+/// The one that stands beside a worker on another node.
+pub(super) const REMOTE: &str = "--remote";
+
 /// This program, even if a newer one lies in its place by now.
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
@@ -27,6 +30,7 @@ pub fn run(args: &[OsString]) -> ExitCode {
         [mode, dir, rank, runner] if mode == WORKER => {
             with_folder(dir, |run| worker::become_worker(run, rank, runner))
         }
+        [mode, dir, rank] if mode == REMOTE => with_folder(dir, |run| remote::run(run, rank)),
         [dir] => with_folder(dir, |run| detach(run.path(), args.len())),
         _ => Err(io::Error::other("needs the folder of a start as its one argument")),
     };
@@ -61,9 +65,9 @@ fn detach(dir: &Path, given: usize) -> io::Result<()> {
 }
 
 /// A command that becomes worker `rank` of the start in `dir`.
-pub(super) fn worker_command(dir: &Path, rank: u32) -> Command {
-    // The session was called with the mode and the folder.
-    let mut command = again(2);
+/// It is called by one that was given so many arguments of its own.
+pub(super) fn worker_command(dir: &Path, rank: u32, given: usize) -> Command {
+    let mut command = again(given);
     command.arg(WORKER).arg(dir).arg(rank.to_string()).arg(std::process::id().to_string());
     command
 }
@@ -74,6 +78,16 @@ fn again(given: usize) -> Command {
     let kept = args.len().saturating_sub(given).max(1);
     let mut command = Command::new(THIS_PROGRAM);
     command.arg0(args.first().map_or(PathBuf::from("oef"), PathBuf::from));
+    command.args(args.iter().take(kept).skip(1));
+    command
+}
+
+/// The same for another machine, on which this process is not: by the path of the program.
+pub(super) fn again_elsewhere(given: usize) -> Command {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let kept = args.len().saturating_sub(given).max(1);
+    let named = || args.first().map_or(PathBuf::from("oef"), PathBuf::from);
+    let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| named()));
     command.args(args.iter().take(kept).skip(1));
     command
 }

@@ -2,11 +2,14 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../slurm_lab/mod.rs"]
+mod slurm_lab;
 
 mod bed;
 mod daemon;
 mod local_bed;
 mod sim_bed;
+mod slurm_bed;
 mod suite;
 
 /// Every case for one kind of bed.
@@ -54,12 +57,20 @@ macro_rules! all_conform {
 all_conform! {
     local: crate::local_bed::LocalBed::new(),
     sim: crate::sim_bed::SimBed::new(),
+    slurm: crate::slurm_bed::SlurmBed::new(),
 }
 
 // Of executors whose nodes can change: those of `local` are found once, when it is opened.
 conforms!(
     sim_nodes,
     crate::sim_bed::SimBed::new(),
+    nodes_go_and_come_back,
+    others_use_a_part_of_a_node,
+);
+
+conforms!(
+    slurm_nodes,
+    crate::slurm_bed::SlurmBed::new(),
     nodes_go_and_come_back,
     others_use_a_part_of_a_node,
 );

@@ -6,3 +6,4 @@ pub mod daemon;
 mod memory;
 pub mod shares;
 pub mod sim;
+pub mod slurm;

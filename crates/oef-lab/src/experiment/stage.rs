@@ -89,6 +89,7 @@ pub(super) fn problem(types: &[String], parties: &[Party]) -> Result<Problem, Ex
             name: party.workload(),
             weight: 1.0,
             throughput: types.iter().cloned().zip(party.speedup.iter().copied()).collect(),
+            single: Vec::new(),
         }],
     });
     let spec = ProblemSpec {

@@ -106,7 +106,7 @@ impl Guard {
         policy: Policy,
     ) -> Option<(Corrected, Option<Verdict>)> {
         let evidence = self.seen.get_mut(&workload)?;
-        let links = links(evidence);
+        let links = links(evidence, &Profile::new(profile.to_vec(), Provenance::Declared));
         let verdict = Verdict::of(&links, profile);
         let counts = verdict.is_some() || evidence.written.is_some();
         evidence.forget_verdict();
@@ -137,7 +137,7 @@ impl Evidence {
             self.forget_verdict();
             return Judged::default();
         }
-        let links = links(self);
+        let links = links(self, profile);
         if links.is_empty() {
             return Judged::default();
         }

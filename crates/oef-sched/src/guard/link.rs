@@ -3,6 +3,7 @@
 use super::evidence::Evidence;
 use super::run::{Run, middle, plain_middle, squares};
 use super::tolerance::{Basis, tolerance};
+use crate::profile::Profile;
 use std::collections::BTreeMap;
 
 /// The ratio of two gpu types, as it was seen.
@@ -28,28 +29,46 @@ pub(super) struct Link {
 #[derive(Default)]
 struct Group<'a> {
     on: [Vec<&'a Run>; 2],
+    /// The logarithm of what gangs of it gain more than single workers between the two types.
+    gang: f64,
 }
 
-/// All pairs of types of which alike runs were seen.
-pub(super) fn links(evidence: &Evidence) -> Vec<Link> {
+/// The logarithm of how much more a gang gains from one type to another than a single worker does, by the profile.
+fn gang_ratio(profile: &Profile, (low, high): (usize, usize), workers: u32, nodes: u32) -> f64 {
+    let gained = profile.of_gang(high, workers, nodes) / profile.of_gang(low, workers, nodes);
+    let more = (gained / (profile.on(high) / profile.on(low))).ln();
+    if more.is_finite() { more } else { 0.0 }
+}
+
+/// All pairs of types of which alike runs were seen, as ratios of single workers: what a gang is slower by on each type,
+/// as the profile has it, is taken out.
+pub(super) fn links(evidence: &Evidence, profile: &Profile) -> Vec<Link> {
     let runs = evidence.runs();
     let types: Vec<usize> = runs.keys().copied().collect();
     let mut links = Vec::new();
     for (i, &low) in types.iter().enumerate() {
         for &high in &types[i + 1..] {
-            links.extend(link(low, high, &runs[&low], &runs[&high]));
+            links.extend(link((low, high), &runs[&low], &runs[&high], profile));
         }
     }
     links
 }
 
-fn link(low: usize, high: usize, on_low: &[Run], on_high: &[Run]) -> Option<Link> {
+fn link(
+    (low, high): (usize, usize),
+    on_low: &[Run],
+    on_high: &[Run],
+    profile: &Profile,
+) -> Option<Link> {
     let mut groups = Groups::new();
     for (side, runs) in [on_low, on_high].into_iter().enumerate() {
         for run in runs {
             let key = (run.kind, run.workers, run.nodes);
             groups.entry(key).or_default().on[side].push(run);
         }
+    }
+    for (&(_, workers, nodes), group) in &mut groups {
+        group.gang = gang_ratio(profile, (low, high), workers, nodes);
     }
     groups.retain(|_, group| group.on.iter().all(|runs| !runs.is_empty()));
     if groups.is_empty() {
@@ -109,7 +128,7 @@ impl Group<'_> {
     fn ratio(&self) -> f64 {
         let [low, high] =
             [0, 1].map(|side: usize| plain_middle(self.on[side].iter().map(|run| run.rate)));
-        high - low
+        high - low - self.gang
     }
 
     /// `1 / (1/n + 1/m)` of what is counted on the two sides.

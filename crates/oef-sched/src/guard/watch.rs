@@ -7,6 +7,7 @@ use super::run::{OpenRun, Run, Window, plain_middle};
 use super::verdict::Verdict;
 use super::window::{Mark, Word};
 use crate::ids::{JobId, WorkloadKey};
+use crate::profile::{Profile, Provenance};
 use crate::time::Time;
 use std::collections::BTreeMap;
 
@@ -120,6 +121,9 @@ impl Guard {
 
     /// Whether alike runs of a workload were seen on two gpu types: without that nothing can be compared.
     pub fn can_compare(&self, workload: WorkloadKey) -> bool {
-        self.seen.get(&workload).is_some_and(|evidence| !links(evidence).is_empty())
+        self.seen.get(&workload).is_some_and(|evidence| {
+            let any = Profile::new(Vec::new(), Provenance::Declared);
+            !links(evidence, &any).is_empty()
+        })
     }
 }

@@ -3,6 +3,7 @@
 mod floor;
 mod place;
 mod plan;
+mod room;
 mod select;
 
 pub(crate) use floor::Floor;

@@ -1,4 +1,4 @@
-//! On which GPUs of which nodes.
+//! On which GPUs of which nodes. The default, with room made for gangs, is in `room`; here are the plain rules.
 //!
 //! Jobs that stay keep their GPUs. The others come by size, the biggest gang first: on the host where it
 //! leaves the fewest GPUs over, or else on the fewest hosts. On a host, GPUs that are idle now come before
@@ -6,6 +6,7 @@
 //! where that pays.
 
 use super::floor::Floor;
+use super::room::{Placed, make_room};
 use super::select::{Pick, Types};
 use crate::ids::{GpuId, Slot};
 use crate::settings::PlacementRule;
@@ -17,10 +18,14 @@ pub(crate) fn place(
     state: &State,
     floor: &mut Floor<'_>,
     picks: &[Pick],
+    first: usize,
     may_move: bool,
-) -> Vec<Option<Vec<GpuId>>> {
+) -> Placed {
     let rule = state.settings().placement;
-    let mut order: Vec<usize> = (0..picks.len()).filter(|&i| !picks[i].stays).collect();
+    if rule == PlacementRule::Room {
+        return make_room(state, floor, picks, first, may_move);
+    }
+    let mut order: Vec<usize> = (first..picks.len()).filter(|&i| !picks[i].stays).collect();
     if rule == PlacementRule::Packed {
         order.sort_by_key(|&i| Reverse(state.at(picks[i].slot).spec.workers));
     }
@@ -42,7 +47,7 @@ pub(crate) fn place(
     if may_move && rule == PlacementRule::Packed {
         bring_together(state, floor, picks, &mut gpus);
     }
-    gpus
+    Placed { gpus, serves: vec![None; picks.len()], waits: Vec::new() }
 }
 
 /// Gives a job so many GPUs of a type.
@@ -60,7 +65,9 @@ fn take(
         let host = match rule {
             PlacementRule::FirstFree => hosts.oldest(),
             // Where no host is large enough, the emptiest ones together.
-            PlacementRule::Packed => hosts.tightest(left).or_else(|| hosts.emptiest()),
+            PlacementRule::Packed | PlacementRule::Room => {
+                hosts.tightest(left).or_else(|| hosts.emptiest())
+            }
         };
         let Some(host) = host else { return };
         let given = floor.own_on(host, left, slot);

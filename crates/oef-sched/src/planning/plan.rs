@@ -2,7 +2,8 @@
 
 use super::floor::Floor;
 use super::place::place;
-use super::select::{Pick, paper_grants, select, select_paper};
+use super::room::take_emptiest;
+use super::select::{Pick, Selection, paper_grants, select, select_paper};
 use crate::ids::{GpuId, Slot, TenantKey};
 use crate::job::Phase;
 use crate::plan::{Origin, Plan, PlannedStart, PlannedStop, Scope};
@@ -23,19 +24,49 @@ pub fn plan(state: &State, scope: Scope) -> Plan {
         until: state.lease_end(),
         stops: Vec::new(),
         starts: Vec::new(),
+        waits: Vec::new(),
         keeps: Vec::new(),
         balances: Vec::new(),
         overcommitted: if again { state.plan().overcommitted } else { 0 },
     };
     let reach = if scope == Scope::Round && !again { Scope::Round } else { Scope::Fill };
-    let picks = match (reach, state.settings().rounding) {
-        (Scope::Fill, _) if !has_work(state) => Vec::new(),
-        (Scope::Fill, _) if scope == Scope::Fill => select(state, reach, rest_of_round(state)),
-        (_, RoundingRule::Deficit) => select(state, reach, 1.0),
-        (_, RoundingRule::Paper) => by_paper(state, &mut plan),
-    };
-    lay_out(state, picks, reach, &mut plan);
+    match (reach, state.settings().rounding) {
+        (Scope::Fill, _) if !has_work(state) => {}
+        (Scope::Fill, _) if scope == Scope::Fill => {
+            lay_out_selection(state, select(state, reach, rest_of_round(state)), reach, &mut plan);
+        }
+        (_, RoundingRule::Deficit) => {
+            lay_out_selection(state, select(state, reach, 1.0), reach, &mut plan);
+        }
+        (_, RoundingRule::Paper) => {
+            let picks = by_paper(state, &mut plan);
+            Layout::new(state, &picks, reach, &mut plan).place(&picks, 0);
+        }
+    }
     plan
+}
+
+/// Lays a selection out. What gangs leave while they wait for room is lent to others, who are placed after all; where
+/// nobody can use it, the gangs do not wait.
+fn lay_out_selection(state: &State, mut selection: Selection<'_>, reach: Scope, plan: &mut Plan) {
+    let mut layout = Layout::new(state, &selection.picks, reach, plan);
+    let (mut first, mut waiting) = (0, Vec::new());
+    loop {
+        let waits = layout.place(&selection.picks, first);
+        if waits.is_empty() {
+            break;
+        }
+        first = selection.picks.len();
+        let lent = waits.iter().map(|&(index, gpu)| (selection.picks[index].slot, gpu));
+        let lent: Vec<(Slot, usize)> = lent.collect();
+        waiting.extend(waits);
+        selection.lend(lent.into_iter());
+        layout.resume(&mut selection.picks[first..]);
+        layout.reach = Scope::Fill;
+    }
+    for (index, gpu) in waiting {
+        layout.start_spread(&selection.picks[index], gpu);
+    }
 }
 
 /// Whether somebody waits and something is free. The paper's rounding waits for the next round.
@@ -63,32 +94,86 @@ fn by_paper(state: &State, plan: &mut Plan) -> Vec<Pick> {
     picks
 }
 
-/// Turns the choice into a plan: stops first, so that GPUs come free; then who gets which.
-fn lay_out(state: &State, picks: Vec<Pick>, reach: Scope, plan: &mut Plan) {
-    let mut floor = Floor::new(state.cluster());
-    let mut free = |slot: Slot| {
-        for &gpu in state.target(slot).map_or(&[][..], |lease| &lease.gpus) {
-            floor.disown(gpu);
-        }
-    };
-    if reach == Scope::Round {
-        plan.stops = unwanted(state, &picks, &mut free);
-    }
-    picks.iter().filter(|pick| !pick.stays).for_each(|pick| free(pick.slot));
-    let gpus = place(state, &mut floor, &picks, reach == Scope::Round);
-    for (pick, gpus) in picks.into_iter().zip(gpus) {
-        let job = state.at(pick.slot);
-        let Some(gpus) = gpus else {
-            plan.keeps.push((job.spec.id, pick.why));
-            continue;
+/// Turns a choice into a plan.
+struct Layout<'a, 'p> {
+    state: &'a State,
+    floor: Floor<'a>,
+    reach: Scope,
+    plan: &'p mut Plan,
+}
+
+impl<'a, 'p> Layout<'a, 'p> {
+    /// Stops come first, so that GPUs come free.
+    fn new(state: &'a State, picks: &[Pick], reach: Scope, plan: &'p mut Plan) -> Self {
+        let mut floor = Floor::new(state.cluster());
+        let mut free = |slot: Slot| {
+            for &gpu in state.target(slot).map_or(&[][..], |lease| &lease.gpus) {
+                floor.disown(gpu);
+            }
         };
-        if gpus.len() != job.spec.workers as usize {
-            // The selection never chooses more than there is. Should it, nothing worse than a wait follows.
-            debug_assert!(false, "job {pick:?} was chosen without room");
-            plan.stops.push(PlannedStop { job: job.spec.id, why: StopReason::Outranked });
-            continue;
+        if reach == Scope::Round {
+            plan.stops = unwanted(state, picks, &mut free);
         }
-        plan.starts.push(start(state, &pick, gpus));
+        picks.iter().filter(|pick| !pick.stays).for_each(|pick| free(pick.slot));
+        Layout { state, floor, reach, plan }
+    }
+
+    /// Jobs that were to stop and are chosen after all stay where they are, if nobody was given their GPUs meanwhile.
+    fn resume(&mut self, picks: &mut [Pick]) {
+        for pick in picks {
+            let id = self.state.at(pick.slot).spec.id;
+            let Some(position) = self.plan.stops.iter().position(|stop| stop.job == id) else {
+                continue;
+            };
+            self.plan.stops.remove(position);
+            let gpus = self.state.target(pick.slot).map_or(&[][..], |lease| &lease.gpus);
+            pick.stays &= gpus.iter().all(|&gpu| self.floor.owner(gpu).is_none());
+            if pick.stays {
+                gpus.iter().for_each(|&gpu| self.floor.own(gpu, pick.slot));
+            }
+        }
+    }
+
+    /// A gang that was to wait for room gets what nobody else could use.
+    fn start_spread(&mut self, pick: &Pick, gpu: usize) {
+        let job = self.state.at(pick.slot);
+        let gpus = take_emptiest(&mut self.floor, gpu, job.spec.workers, pick.slot);
+        if gpus.len() < job.spec.workers as usize {
+            gpus.into_iter().for_each(|gpu| self.floor.disown(gpu));
+            return;
+        }
+        self.plan.waits.retain(|wait| wait.job != job.spec.id);
+        self.plan.starts.push(start(self.state, pick, gpus));
+    }
+
+    /// Then who gets which, from a pick on. Gives the picks that wait for room, each with the type that it was chosen for.
+    fn place(&mut self, picks: &[Pick], first: usize) -> Vec<(usize, usize)> {
+        let state = self.state;
+        let may_move = self.reach == Scope::Round;
+        let placed = place(state, &mut self.floor, picks, first, may_move);
+        let mut waits = vec![false; picks.len()];
+        for (index, wait) in &placed.waits {
+            waits[*index] = true;
+            self.plan.waits.push(wait.clone());
+        }
+        for (index, (pick, gpus)) in picks.iter().zip(placed.gpus).enumerate().skip(first) {
+            let job = state.at(pick.slot);
+            match gpus {
+                _ if waits[index] => {}
+                None => self.plan.keeps.push((job.spec.id, pick.why)),
+                Some(gpus) if gpus.len() == job.spec.workers as usize => {
+                    let serves = placed.serves[index].map(|slot| state.at(slot).spec.id);
+                    self.plan.starts.push(PlannedStart { serves, ..start(state, pick, gpus) });
+                }
+                Some(_) => {
+                    // The selection never chooses more than there is. Should it, nothing worse than a wait follows.
+                    debug_assert!(false, "job {pick:?} was chosen without room");
+                    let why = StopReason::Outranked;
+                    self.plan.stops.push(PlannedStop { job: job.spec.id, why });
+                }
+            }
+        }
+        placed.waits.iter().map(|(index, wait)| (*index, wait.gpu.0)).collect()
     }
 }
 
@@ -101,7 +186,7 @@ fn start(state: &State, pick: &Pick, gpus: Vec<GpuId>) -> PlannedStart {
     };
     let comes_together = pick.stays && !pick.why.is_borrowed();
     let why = if comes_together { StartReason::Better } else { pick.why };
-    PlannedStart { job: job.spec.id, gpus, why, from }
+    PlannedStart { job: job.spec.id, gpus, why, from, serves: None }
 }
 
 /// The placed jobs that were not chosen.

@@ -275,6 +275,7 @@ fn node_up(state: &mut State, at: Time, spec: &NodeSpec) -> Result<Vec<Action>, 
             state.cluster.set_health(id, Health::Up);
         }
     }
+    super::gangs::refresh(state, None);
     state.entitlement.invalidate();
     Ok(Vec::new())
 }
@@ -294,6 +295,7 @@ fn node_down(state: &mut State, at: Time, name: &str) -> Result<Vec<Action>, Ref
     let id = state.cluster.node_named(name).ok_or_else(|| Refusal::UnknownNode(name.into()))?;
     advance(state, at);
     state.cluster.set_health(id, Health::Down);
+    super::gangs::refresh(state, None);
     state.entitlement.invalidate();
     let mut hit: Vec<Slot> = Vec::new();
     hit.extend(state.cluster.gpus_of(id).filter_map(|gpu| state.cluster.owner(gpu)));

@@ -32,10 +32,10 @@ pub(crate) fn broken(state: &State) -> Vec<String> {
 }
 
 /// Waiting jobs for which there are GPUs that nobody owns. Jobs that cannot afford another restart are left
-/// out: they may have to leave a type to a gang that is owed it.
+/// out: they may have to leave a type to a gang that is owed it. So are gangs that wait for room, for a bounded time.
 pub(crate) fn idle_in_vain(state: &State) -> Vec<String> {
     let free = state.cluster.free();
-    let waiting = state.jobs().filter(|job| job.phase == Phase::Queued);
+    let waiting = state.jobs().filter(|job| job.phase == Phase::Queued && job.room.is_none());
     let could = waiting.filter(|job| {
         let room = |j: &usize| state.may_use(job, *j);
         let there = (0..free.len()).filter(room).map(|j| free[j]);
@@ -60,7 +60,7 @@ fn jobs(state: &State, wrong: &mut Vec<String>) {
         }
         let counts = job.phase != Phase::Held;
         let waiting = counts
-            && state.workloads[job.spec.workload.0].classes[job.class]
+            && state.workloads[job.row().0].classes[job.class]
                 .waiting
                 .contains(&state.waiting_key(slot));
         if waiting != (job.phase == Phase::Queued) {
@@ -199,7 +199,7 @@ fn workloads(state: &State, wrong: &mut Vec<String>) {
     let types = state.cluster.types().len();
     let mut placed = vec![0; types];
     for (w, workload) in state.workloads.iter().enumerate() {
-        let counts = |job: &&Job| job.spec.workload.0 == w && job.phase != Phase::Held;
+        let counts = |job: &&Job| job.row().0 == w && job.phase != Phase::Held;
         let own = || state.jobs().filter(counts);
         let mut used = vec![0; types];
         for job in own() {

@@ -1,12 +1,13 @@
 //! Plans are carried out, and leases begin, are renewed and end. Nothing is decided here.
 
 use super::State;
+use super::ledger;
 use super::lifecycle::find;
 use crate::action::{Action, Refusal};
 use crate::cluster::Health;
-use crate::ids::{Generation, GpuId, Slot};
+use crate::ids::{Generation, GpuId, JobId, Slot};
 use crate::job::{Lease, Next, Phase};
-use crate::plan::{Origin, Plan, PlannedRound, PlannedStart, Scope};
+use crate::plan::{Origin, Plan, PlannedRound, PlannedStart, PlannedWait, Scope};
 use crate::planning::Floor;
 use crate::reason::{StartReason, StopReason};
 use crate::time::{Span, Time};
@@ -50,8 +51,22 @@ pub(super) fn carry_out(state: &mut State, plan: Plan) -> Result<Vec<Action>, Re
         if start.from != Origin::Spread {
             count_in(state, slot, &start.gpus);
         }
-        assign(state, slot, start.gpus, start.why, plan.until, &mut actions);
+        state.at_mut(slot).room = None;
+        if let Some(gang) = start.serves {
+            ledger::pay_for_room(state, slot, find(state, gang)?);
+        }
+        let moved = if start.serves.is_some() { StopReason::MadeRoom } else { StopReason::Moved };
+        assign(state, slot, (start.gpus, start.why, moved), plan.until, &mut actions);
         begin.push(slot);
+    }
+    if plan.scope == Scope::Round {
+        forget_room(state, &plan.waits);
+    }
+    for wait in plan.waits {
+        let slot = find(state, wait.job)?;
+        let before = state.at(slot).room.as_ref().map_or(0, |(rounds, _)| *rounds);
+        let rounds = before + u32::from(plan.scope == Scope::Round);
+        state.at_mut(slot).room = Some((rounds, wait));
     }
     for (workload, balances) in plan.balances {
         state.workloads[workload.0].deficit = balances;
@@ -65,6 +80,16 @@ pub(super) fn carry_out(state: &mut State, plan: Plan) -> Result<Vec<Action>, Re
         actions.extend(start_if_free(state, slot));
     }
     Ok(actions)
+}
+
+/// Who no longer waits for room.
+fn forget_room(state: &mut State, waits: &[PlannedWait]) {
+    let still: BTreeSet<JobId> = waits.iter().map(|wait| wait.job).collect();
+    for job in state.jobs.iter_mut().flatten() {
+        if job.room.is_some() && !still.contains(&job.spec.id) {
+            job.room = None;
+        }
+    }
 }
 
 /// Whether a plan can be carried out, all of it.
@@ -88,8 +113,10 @@ pub(super) fn check(state: &State, plan: &Plan) -> Result<(), Refusal> {
     for start in &plan.starts {
         check_start(state, start, &mut floor)?;
     }
-    for (job, _) in &plan.keeps {
-        find(state, *job)?;
+    let others = plan.keeps.iter().map(|(job, _)| *job);
+    let gangs = plan.starts.iter().filter_map(|start| start.serves);
+    for job in others.chain(gangs).chain(plan.waits.iter().map(|wait| wait.job)) {
+        find(state, job)?;
     }
     let types = state.cluster.types().len();
     for (workload, balances) in &plan.balances {
@@ -152,8 +179,7 @@ fn renew_all(state: &mut State, until: Time, actions: &mut Vec<Action>) {
 fn assign(
     state: &mut State,
     slot: Slot,
-    gpus: Vec<GpuId>,
-    why: StartReason,
+    (gpus, why, moved): (Vec<GpuId>, StartReason, StopReason),
     until: Time,
     actions: &mut Vec<Action>,
 ) {
@@ -168,9 +194,9 @@ fn assign(
     let next = match phase {
         Phase::Running { lease: old, since, .. } => {
             let (generation, to) = (old.generation, lease.gpus.clone());
-            actions.push(Action::Migrate { job: id, generation, to, why: StopReason::Moved });
+            actions.push(Action::Migrate { job: id, generation, to, why: moved });
             let next = Next::Move { lease, why };
-            Phase::Stopping { lease: old, since, why: StopReason::Moved, next }
+            Phase::Stopping { lease: old, since, why: moved, next }
         }
         Phase::Stopping { lease: old, since, why: stop, .. } => {
             let next = Next::Move { lease, why };
@@ -189,7 +215,7 @@ fn assign(
 /// Counts a job among those that own GPUs.
 fn count_in(state: &mut State, slot: Slot, gpus: &[GpuId]) {
     let types = state.cluster.types().len();
-    let key = state.at(slot).spec.workload;
+    let key = state.at(slot).row();
     let workload = &mut state.workloads[key.0];
     workload.widen(types);
     for &gpu in gpus {
@@ -211,7 +237,7 @@ fn disown(state: &mut State, slot: Slot) {
 pub(super) fn unplace(state: &mut State, slot: Slot) {
     let Some(gpus) = state.target(slot).map(|lease| lease.gpus.clone()) else { return };
     let Some(place) = state.at_mut(slot).place.take() else { return };
-    let key = state.at(slot).spec.workload;
+    let key = state.at(slot).row();
     let workload = &mut state.workloads[key.0];
     for &gpu in &gpus {
         workload.used[state.cluster.type_of(gpu).0] -= 1;

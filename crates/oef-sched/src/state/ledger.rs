@@ -25,14 +25,15 @@
 //! debt takes nothing from those who are owed: they keep their claims.
 
 use super::State;
-use crate::ids::WorkloadKey;
+use crate::ids::{Slot, WorkloadKey};
 use crate::settings::{RoundingRule, Settings, pays};
 use crate::tenant::Workload;
 use crate::time::Time;
 
 /// How far the account of a workload may go in either direction for one gpu type, in GPU-rounds.
 pub(crate) fn limit(workload: &Workload, gpu: usize, settings: &Settings) -> f64 {
-    (1.0 + settings.stickiness) * f64::from(workload.gang_max) + workload.share_on(gpu)
+    let gang = workload.gang_max;
+    (1.0 + settings.stickiness_of(gang)) * f64::from(gang) + workload.share_on(gpu)
 }
 
 /// The greatest deficit that any workload can have of a type while shares and jobs stay as they are.
@@ -134,6 +135,27 @@ fn gather(workload: &mut Workload, capacity: &[u32], settings: &Settings) {
     for j in 0..types {
         let wanted = workload.deficit[j] + worth * workload.share[j] / share;
         set(workload, j, wanted, settings);
+    }
+}
+
+/// A job restarts on GPUs of its type so that a gang has room: what the restart costs is taken from the gang's account
+/// and put into the job's, in GPU-rounds of the type. Nobody's job is moved for another's without being paid.
+pub(crate) fn pay_for_room(state: &mut State, moved: Slot, gang: Slot) {
+    let Some(gpu) = state.target(moved).and_then(|lease| state.single_type(&lease.gpus)) else {
+        return;
+    };
+    let (payee, payer) = (state.at(moved).row(), state.at(gang).row());
+    if payee == payer || state.settings.rounding != RoundingRule::Deficit {
+        return;
+    }
+    let rounds = state.settings.restart_cost.0 as f64 / state.settings.round.0.max(1) as f64;
+    let cost = f64::from(state.at(moved).spec.workers) * rounds;
+    let types = state.cluster.types().len();
+    for (key, amount) in [(payee, cost), (payer, -cost)] {
+        let workload = &mut state.workloads[key.0];
+        workload.widen(types);
+        let wanted = workload.deficit[gpu] + amount;
+        set(workload, gpu, wanted, &state.settings);
     }
 }
 

@@ -1,11 +1,12 @@
 //! Jobs come, wait, are held, stop and go: who counts where.
 
 use super::State;
+use super::gangs;
 use super::leases::{start_if_free, stop};
 use super::ledger;
 use crate::action::{Action, Refusal};
 use crate::class::Class;
-use crate::ids::{GpuId, JobId, Slot, TenantKey};
+use crate::ids::{GpuId, JobId, Slot, TenantKey, WorkloadKey};
 use crate::job::{Job, JobSpec, Phase};
 use crate::reason::StopReason;
 use crate::time::Time;
@@ -30,7 +31,7 @@ pub(super) fn forget(state: &mut State, slot: Slot) {
     state.by_id.remove(&job.spec.id);
     state.vacant.push(slot);
     if job.phase != Phase::Held {
-        leave(state, &job.spec, job.class);
+        leave(state, job.row(), job.spec.workers, job.class);
     }
 }
 
@@ -56,21 +57,23 @@ pub(super) fn set_aside(state: &mut State, slot: Slot, why: StopReason) -> Optio
 fn park(state: &mut State, slot: Slot) {
     let job = state.at_mut(slot);
     job.phase = Phase::Held;
-    let (spec, class) = (job.spec.clone(), job.class);
-    leave(state, &spec, class);
+    let (row, workers, class) = (job.row(), job.spec.workers, job.class);
+    leave(state, row, workers, class);
 }
 
 /// A held job wants GPUs again, from now on.
 pub(super) fn unpark(state: &mut State, slot: Slot) {
     let spec = state.at(slot).spec.clone();
-    state.at_mut(slot).class = join(state, &spec);
+    let row = gangs::row_of(state, &spec);
+    state.at_mut(slot).gang_row = Some(row).filter(|&row| row != spec.workload);
+    state.at_mut(slot).class = join(state, row, &spec);
     state.enqueue(slot);
 }
 
 /// Counts a job in the class of its kind, and returns its position.
-fn join(state: &mut State, spec: &JobSpec) -> usize {
+fn join(state: &mut State, row: WorkloadKey, spec: &JobSpec) -> usize {
     let State { workloads, cluster, entitlement, .. } = state;
-    let workload = &mut workloads[spec.workload.0];
+    let workload = &mut workloads[row.0];
     let known = workload.classes.iter().position(|class| class.is_of(spec));
     let class = known.or_else(|| workload.classes.iter().position(|c| c.live == 0));
     let class = class.unwrap_or(workload.classes.len());
@@ -89,20 +92,20 @@ fn join(state: &mut State, spec: &JobSpec) -> usize {
     if before.is_some_and(|before| before != workload.usable_types(cluster.capacity())) {
         entitlement.invalidate();
     }
-    if state.active.insert(spec.workload) {
-        ledger::enter(state, spec.workload);
+    if state.active.insert(row) {
+        ledger::enter(state, row);
     }
     class
 }
 
 /// Counts a job out of its class.
-fn leave(state: &mut State, spec: &JobSpec, class: usize) {
+fn leave(state: &mut State, row: WorkloadKey, workers: u32, class: usize) {
     let State { workloads, cluster, entitlement, active, .. } = state;
-    let workload = &mut workloads[spec.workload.0];
+    let workload = &mut workloads[row.0];
     let is_last = workload.classes[class].live == 1;
     let before = is_last.then(|| workload.usable_types(cluster.capacity()));
     workload.classes[class].live -= 1;
-    workload.wanted -= u64::from(spec.workers);
+    workload.wanted -= u64::from(workers);
     if let Some(before) = before {
         let live = workload.classes.iter().filter(|class| class.live > 0);
         workload.gang_max = live.map(|class| class.workers).max().unwrap_or(0);
@@ -111,7 +114,7 @@ fn leave(state: &mut State, spec: &JobSpec, class: usize) {
         }
     }
     if !workload.is_active() {
-        active.remove(&spec.workload);
+        active.remove(&row);
     }
 }
 

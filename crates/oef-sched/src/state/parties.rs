@@ -1,6 +1,7 @@
 //! Tenants, groups and workloads come and change; so do the settings.
 
 use super::State;
+use super::gangs;
 use super::ledger::{self, advance};
 use crate::action::{Action, Refusal, bad};
 use crate::ids::{GroupKey, TenantKey, WorkloadKey};
@@ -78,23 +79,9 @@ pub(super) fn add_workload(
     sensible(weight)?;
     advance(state, at);
     let key = WorkloadKey(state.workloads.len());
-    state.workloads.push(Workload {
-        name,
-        tenant,
-        weight,
-        profile: profile.checked(),
-        share: Vec::new(),
-        deficit: Vec::new(),
-        extra: 0.0,
-        cut: 0.0,
-        used: Vec::new(),
-        classes: Vec::new(),
-        waits: 0,
-        placed: Vec::new(),
-        wanted: 0,
-        gang_max: 0,
-        cap: state.tenants[tenant.0].limit.unwrap_or(u32::MAX),
-    });
+    let cap = state.tenants[tenant.0].limit.unwrap_or(u32::MAX);
+    let workload = Workload::new(name, tenant, weight, profile.checked());
+    state.workloads.push(Workload { cap, ..workload });
     state.tenants[tenant.0].workloads.push(key);
     Ok(Vec::new())
 }
@@ -138,11 +125,13 @@ pub(super) fn profiled(
     if workload.0 >= state.workloads.len() {
         return Err(Refusal::UnknownWorkload);
     }
-    if profile.throughput.iter().any(|t| !t.is_finite() || *t < 0.0) {
+    let figures = profile.gangs.iter().flat_map(|gang| &gang.throughput);
+    if profile.throughput.iter().chain(figures).any(|t| !t.is_finite() || *t < 0.0) {
         return Err(bad("throughputs are finite numbers from 0 on"));
     }
     advance(state, at);
     state.workloads[workload.0].profile = profile;
+    gangs::refresh(state, Some(workload));
     state.entitlement.invalidate();
     Ok(Vec::new())
 }

@@ -34,6 +34,9 @@ impl Fixed {
             stickiness: kind.stickiness,
             min_run: round.times(kind.min_run),
             free_restarts: budget,
+            restart_part: 0.0,
+            // What is paid for room is another story.
+            placement: PlacementRule::Packed,
             ..Settings::default()
         };
         let types = dice.between(1, 3) as usize;

@@ -5,7 +5,7 @@ use crate::*;
 use oef_core::{Mechanism, TypeId};
 
 fn max_min() -> Settings {
-    Settings { mechanism: Mechanism::MaxMin, ..Settings::default() }
+    Settings { mechanism: Mechanism::MaxMin, restart_part: 0.0, ..Settings::default() }
 }
 
 fn half_a_round(world: &mut World) {

@@ -84,7 +84,7 @@ fn expected_rounds_are_right_within_a_small_factor() {
 }
 
 fn max_min() -> Settings {
-    Settings { mechanism: Mechanism::MaxMin, ..Settings::default() }
+    Settings { mechanism: Mechanism::MaxMin, restart_part: 0.0, ..Settings::default() }
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn reasons_say_what_a_job_waits_for() {
     world.submit_many(other, 1, 8);
     let workload = world.tenant("a", 1.0, &[1.0]);
     let gang = world.submit(workload, 4);
-    let behind = world.submit(workload, 2);
+    let behind = world.submit(workload, 4);
     let huge = world.submit(workload, 5);
     let none = world.tenant("none", 1.0, &[0.0]);
     let nowhere = world.submit(none, 1);
@@ -105,7 +105,7 @@ fn reasons_say_what_a_job_waits_for() {
             gang,
             "its workload saves up for 4 GPUs: 1.00 of k80 in each round, balance +0.00 GPU-rounds; expected in round 3",
         ),
-        (behind, "job 9 of its workload goes first; expected in round 6"),
+        (behind, "job 9 of its workload goes first; expected in round 7"),
         (huge, "needs 5 GPUs at once; it can have 4 at most"),
         (nowhere, "runs on no gpu type of this cluster"),
     ];

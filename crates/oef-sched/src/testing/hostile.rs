@@ -20,6 +20,8 @@ struct Lives {
     worlds: [World; 2],
     /// Its workloads.
     own: Vec<WorkloadKey>,
+    /// Those of the others, whose jobs have one worker each.
+    others: Vec<WorkloadKey>,
     types: usize,
 }
 
@@ -41,18 +43,16 @@ impl Lives {
             world.workload(tenant, &format!("h{w}"), 1.0, &speeds)
         });
         let own: Vec<WorkloadKey> = own.collect();
+        let mut others = Vec::new();
         for t in 0..dice.between(1, 4) {
             let weight = dice.one_of(&[1.0, 1.0, 2.0, 0.5]);
             let speeds = profile(dice, types);
             let workload = world.tenant(&format!("t{t}"), weight, &speeds);
             world.submit_many(workload, 1, dice.between(1, 30));
+            others.push(workload);
         }
         world.submit_many(own[0], 1, 30);
-        Lives { worlds: [world.clone(), world], own, types }
-    }
-
-    fn others(&self) -> impl Iterator<Item = WorkloadKey> {
-        (self.own.len()..self.worlds[0].state.workloads().len()).map(WorkloadKey)
+        Lives { worlds: [world.clone(), world], own, others, types }
     }
 
     /// What a tenant may do: profiles, weights among its own workloads, jobs of any size.
@@ -64,7 +64,7 @@ impl Lives {
                 let odd = [0.0, 1e-300, 1e-12, 1e-9, 1.0, 1e9, 1e12, 1e100, 1e300, f64::NAN];
                 let odd = [odd.as_slice(), &[f64::INFINITY, -1.0, 1.0, 3.0]].concat();
                 let throughput = (0..self.types).map(|_| dice.one_of(&odd)).collect();
-                let profile = Profile { throughput, provenance: Provenance::Declared };
+                let profile = Profile::new(throughput, Provenance::Declared);
                 // What the command refuses may be there from an old journal.
                 world.happen(EventKind::Profiled { workload, profile: profile.clone() });
                 if world.refused.is_some() {
@@ -85,8 +85,8 @@ impl Lives {
 
     /// What happens to the others happens in both lives.
     fn go_on(&mut self, dice: &mut Dice) {
-        let others: Vec<WorkloadKey> = self.others().collect();
-        let (workload, jobs) = (others[dice.below(others.len())], dice.between(1, 10));
+        let workload = self.others[dice.below(self.others.len())];
+        let jobs = dice.between(1, 10);
         let ends = dice.chance(0.4);
         for world in &mut self.worlds {
             world.submit_many(workload, 1, jobs);
@@ -107,7 +107,8 @@ impl Lives {
             return Err(format!("{trouble}, {:?}", entitlement.answer()));
         }
         let (problem, outcome) = entitlement.answer().ok_or("there are no shares")?;
-        for key in self.others().filter(|w| state.active_workloads().contains(w)) {
+        let live = self.others.iter().filter(|w| state.active_workloads().contains(w));
+        for &key in live {
             let l = entitlement.workloads().iter().position(|w| *w == key);
             let id = WorkloadId(l.ok_or("a workload was left out")?);
             let has = outcome.shares.workload_throughput(problem, id);

@@ -41,7 +41,8 @@ proptest! {
 }
 
 fn eight() -> World {
-    let settings = Settings { mechanism: Mechanism::MaxMin, ..Settings::default() };
+    let settings =
+        Settings { mechanism: Mechanism::MaxMin, restart_part: 0.0, ..Settings::default() };
     World::new(settings, &[("k80", 2, 4)])
 }
 
@@ -63,7 +64,7 @@ fn a_tenant_with_a_limit_leaves_the_rest_to_others() {
     let gang = world.submit(a, 3);
     world.submit_many(b, 1, 8);
     world.tick();
-    let used = |world: &World| [a, b].map(|w| world.state.workloads()[w.0].used_on(0));
+    let used = |world: &World| [0, 1].map(|t| world.state.owned_by(TenantKey(t)));
     assert_eq!(used(&world), [2, 6]);
     assert_eq!([a, b].map(|w| world.state.workloads()[w.0].share_on(0)), [2.0, 6.0]);
     let waits = world.state.jobs().find(|job| job.state() == JobState::Queued);

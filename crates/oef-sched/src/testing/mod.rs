@@ -16,6 +16,7 @@ mod probes;
 mod regressions;
 mod replay;
 mod restarts;
+mod room;
 mod scenario;
 mod serial;
 mod turns;

@@ -97,7 +97,7 @@ proptest! {
         if !world.runs(job) {
             world.tick();
         }
-        let under = world.state.job(job).unwrap().spec().workload;
+        let under = world.state.job(job).unwrap().row();
         let share = world.state.workloads()[under.0].share_on(gpu);
         prop_assert!(share > 0.0, "{mechanism} gives no share");
         let (problem, _) = world.state.entitlement().answer().unwrap();

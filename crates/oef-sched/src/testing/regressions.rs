@@ -5,7 +5,7 @@ use crate::*;
 use oef_core::Mechanism;
 
 fn max_min() -> Settings {
-    Settings { mechanism: Mechanism::MaxMin, ..Settings::default() }
+    Settings { mechanism: Mechanism::MaxMin, restart_part: 0.0, ..Settings::default() }
 }
 
 /// Queues were cut off at the number of GPUs: a small job behind many gangs stood beside an idle GPU.

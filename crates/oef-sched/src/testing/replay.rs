@@ -61,6 +61,7 @@ fn any_event(dice: &mut Dice, world: &World) -> EventKind {
         _ => EventKind::Profiled {
             workload: WorkloadKey(dice.below(8)),
             profile: Profile {
+                gangs: Vec::new(),
                 throughput: vec![number, dice.one_of(&[0.0, 2.0])],
                 provenance: Provenance::Measured,
             },
@@ -203,7 +204,7 @@ fn impossible_events_are_refused_with_a_reason() {
     let (runs, waits) = (world.submit(workload, 2), world.submit(workload, 1));
     let lease = |generation| Generation(generation);
     let (old, now) = (lease(0), lease(1));
-    let profile = Profile { throughput: vec![-1.0], provenance: Provenance::Measured };
+    let profile = Profile::new(vec![-1.0], Provenance::Measured);
     let spec = |id, tenant, workload, workers| {
         EventKind::Submitted(JobSpec::new(id, tenant, workload, workers))
     };

@@ -34,7 +34,14 @@ pub(crate) fn settings(dice: &mut Dice) -> Settings {
         waste_budget: dice.one_of(&[0.0, 0.1, 1.0]),
         stickiness: dice.one_of(&[0.0, 0.5, 1.0]),
         restart_cost: dice.one_of(&[Span(0), Span::from_seconds(14.0), Span::from_seconds(300.0)]),
-        placement: dice.one_of(&[PlacementRule::Packed, PlacementRule::FirstFree]),
+        placement: dice.one_of(&[
+            PlacementRule::Room,
+            PlacementRule::Room,
+            PlacementRule::Packed,
+            PlacementRule::FirstFree,
+        ]),
+        gangs: dice.one_of(&[GangRule::Rows, GangRule::Rows, GangRule::Blind]),
+        restart_part: dice.one_of(&[0.0, 0.03, 0.3]),
         ..Settings::default()
     }
 }
@@ -195,7 +202,7 @@ pub(crate) fn live_on(world: &mut World, dice: &mut Dice, turmoil: Turmoil) {
         14 if turmoil.changes => {
             let workload = WorkloadKey(dice.below(world.state.workloads().len()));
             let throughput = profile(dice, world.state.cluster().types().len());
-            let profile = Profile { throughput, provenance: Provenance::Measured };
+            let profile = Profile::new(throughput, Provenance::Measured);
             world.happen(EventKind::Profiled { workload, profile });
         }
         15 if turmoil.faults && dice.chance(0.1) => {

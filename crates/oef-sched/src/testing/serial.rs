@@ -64,6 +64,13 @@ fn names_are_those_that_others_rely_on() {
         assert_eq!(serde_json::to_string(&event).unwrap(), text);
     }
     let settings = serde_json::from_str::<Settings>(r#"{"mechanism":"max-min"}"#).unwrap();
-    let expected = Settings { mechanism: oef_core::Mechanism::MaxMin, ..Settings::default() };
+    // What an old version wrote keeps its meaning.
+    let expected = Settings {
+        mechanism: oef_core::Mechanism::MaxMin,
+        gangs: GangRule::Blind,
+        restart_part: 0.0,
+        patience: 0,
+        ..Settings::default()
+    };
     assert_eq!(settings, expected);
 }

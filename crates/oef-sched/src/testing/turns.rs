@@ -8,7 +8,7 @@ use oef_core::Mechanism;
 use proptest::prelude::*;
 
 fn max_min() -> Settings {
-    Settings { mechanism: Mechanism::MaxMin, ..Settings::default() }
+    Settings { mechanism: Mechanism::MaxMin, restart_part: 0.0, ..Settings::default() }
 }
 
 /// Rounds within which a workload runs something: what others can be ahead of it on a type where its gangs

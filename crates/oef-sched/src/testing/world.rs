@@ -84,7 +84,7 @@ impl World {
         weight: f64,
         speeds: &[f64],
     ) -> WorkloadKey {
-        let profile = Profile { throughput: speeds.to_vec(), provenance: Provenance::Declared };
+        let profile = Profile::new(speeds.to_vec(), Provenance::Declared);
         self.state.workload(tenant, name, weight, profile).expect("the tenant is there")
     }
 

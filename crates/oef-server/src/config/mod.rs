@@ -15,6 +15,8 @@ pub use values::{LogFormat, StopPolicy};
 
 use crate::checkpoints::CheckpointSettings;
 use crate::daemon::Memory;
+use crate::slurm::{ExecutorSettings, SlurmSettings};
+use crate::socket::SocketSettings;
 use oef_api::types::{Limits, SettingsPatch};
 use oef_core::Mechanism;
 use oef_sched::guard::Policy;
@@ -48,6 +50,12 @@ pub struct Config {
     pub gpus: Gpus,
     /// How jobs are run.
     pub jobs: Jobs,
+    /// What runs them.
+    pub executor: ExecutorSettings,
+    /// How they are put before Slurm, where that runs them.
+    pub slurm: SlurmSettings,
+    /// Who is who on this machine.
+    pub socket: SocketSettings,
     /// Where their checkpoints are.
     pub checkpoints: CheckpointSettings,
     /// What is logged, and how.
@@ -74,6 +82,9 @@ impl Default for Config {
             scheduling: Scheduling::default(),
             gpus: Gpus::default(),
             jobs: Jobs::default(),
+            executor: ExecutorSettings::default(),
+            slurm: SlurmSettings::default(),
+            socket: SocketSettings::default(),
             checkpoints: CheckpointSettings::default(),
             log: Log::default(),
             limits: LimitSettings::default(),

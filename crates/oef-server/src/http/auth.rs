@@ -5,10 +5,13 @@ use super::failure::Failure;
 use super::login;
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
+use crate::socket::Peer;
+use axum::extract::ConnectInfo;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
+use oef_api::types::{Limits, Role, TenantCreate};
 use std::time::{Duration, Instant};
 
 /// The bucket of everybody without a valid token, together: guessing gets nobody far.
@@ -54,7 +57,13 @@ impl FromRequestParts<App> for Asks {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
-        let caller = caller(&parts.method, &parts.headers, app);
+        let caller = match parts.extensions.get::<ConnectInfo<Peer>>() {
+            // A token that is shown counts, on the socket too.
+            Some(ConnectInfo(peer)) if !parts.headers.contains_key(header::AUTHORIZATION) => {
+                Ok(peer_caller(*peer, app).await)
+            }
+            _ => caller(&parts.method, &parts.headers, app),
+        };
         let bucket = caller.as_ref().map_or(NOBODY, |caller| caller.token);
         within_rate(app, bucket)?;
         caller.map(Asks).map_err(Refusal::Token)
@@ -65,12 +74,39 @@ impl FromRequestParts<App> for Looks {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
-        if app.inner.is_open && is_direct(&parts.headers) {
+        let is_peer = parts.extensions.get::<ConnectInfo<Peer>>().is_some();
+        if app.inner.is_open && !is_peer && is_direct(&parts.headers) {
             within_rate(app, NOBODY)?;
             return Ok(Looks);
         }
         Asks::from_request_parts(parts, app).await.map(|_| Looks)
     }
+}
+
+/// The caller at the other end of the local socket. A tenant that is new is created, if the operator says so.
+async fn peer_caller(peer: Peer, app: &App) -> Caller {
+    let people = app.clone();
+    let asked = tokio::task::spawn_blocking(move || people.inner.people.caller(peer)).await;
+    let Ok((caller, creates)) = asked else {
+        return Caller { role: Role::Viewer, tenant: None, token: NOBODY };
+    };
+    let is_new = |tenant: &String| app.daemon().tenant(&Caller::admin(), tenant).is_err();
+    if let Some(name) = caller.tenant.clone().filter(|name| creates && is_new(name)) {
+        let create = TenantCreate {
+            name: name.clone(),
+            weight: None,
+            group: None,
+            limits: Limits::default(),
+        };
+        if let Err(problem) = app.daemon().create_tenant(&Caller::admin(), create).await {
+            tracing::warn!(
+                tenant = name,
+                why = problem.detail,
+                "the tenant of a user could not be created"
+            );
+        }
+    }
+    caller
 }
 
 fn within_rate(app: &App, bucket: u64) -> Result<(), Refusal> {

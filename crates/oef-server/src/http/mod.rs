@@ -35,6 +35,7 @@ pub use server::{Serving, TlsError, tls_config};
 use crate::config::{Config, LimitSettings, is_loopback};
 use crate::daemon::Daemon;
 use crate::metrics::Exporter;
+use crate::socket::People;
 use axum::Router;
 use failure::Failure;
 use rate::Buckets;
@@ -59,6 +60,7 @@ struct Inner {
     is_open: bool,
     /// The host names that a request may give; none: any.
     hosts: Option<BTreeSet<String>>,
+    people: People,
     requests: Buckets,
     submissions: Buckets,
     streams: Arc<Semaphore>,
@@ -83,6 +85,7 @@ impl App {
             exporter,
             is_open: on_loopback || config.public_metrics,
             hosts: on_loopback.then(|| host::names(config)),
+            people: People::new(config),
             requests: Buckets::new(limits.requests_per_second, limits.requests_burst),
             submissions: Buckets::new(limits.submissions_per_second, limits.submissions_burst),
             streams: Arc::new(Semaphore::new(limits.event_streams)),

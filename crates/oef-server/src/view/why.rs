@@ -78,6 +78,7 @@ fn kind(waits: &WaitReason) -> &'static str {
         WaitReason::NextRound => "next_round",
         WaitReason::NoShare => "no_share",
         WaitReason::LeftOut { .. } => "left_out",
+        WaitReason::Room { .. } => "room",
         WaitReason::Saving { .. } => "saving",
         WaitReason::Protected { .. } => "protected",
     }

@@ -340,6 +340,7 @@ impl World {
                 Provenance::Measured => oef_sched::Provenance::Measured,
                 Provenance::Estimated => oef_sched::Provenance::Estimated,
             },
+            gangs: Vec::new(),
         }
     }
 

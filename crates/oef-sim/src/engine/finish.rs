@@ -57,6 +57,10 @@ fn summarise(run: Run<'_>) -> RunResult {
         makespan: if jct.is_empty() { 0.0 } else { run.last_finish.seconds() - first },
         estimated: recorder.estimated / live,
         actual: recorder.actual / live,
+        possible: recorder.standing.possible / live,
+        standing: recorder.standing,
+        restarts_per_gpu_day: restarts_per_gpu_day(&jobs, recorder.standing.held()),
+        worst_delivered: least_over(&recorder.tenants, |t| t.delivered, |t| t.promised),
         utilisation: recorder.held / recorder.capacity.max(f64::MIN_POSITIVE),
         straggler_workers: recorder.straggler_workers,
         migrations: run.migrations,
@@ -90,11 +94,26 @@ const COMPARED_ROUNDS_MIN: u64 = 12;
 /// The least ratio to the equal split among tenants that were there long enough; where none was, among all that
 /// were there for a whole round; 1 where nobody was.
 fn least(tenants: &[TenantRecord], figure: impl Fn(&TenantRecord) -> f64) -> f64 {
+    least_over(tenants, figure, |t| t.equal_split)
+}
+
+/// The same of any figure over another.
+fn least_over(
+    tenants: &[TenantRecord],
+    figure: impl Fn(&TenantRecord) -> f64,
+    over: impl Fn(&TenantRecord) -> f64,
+) -> f64 {
     let among = |rounds: u64| {
-        let there = tenants.iter().filter(|t| t.rounds >= rounds && t.equal_split > 0.0);
-        there.map(|t| figure(t) / t.equal_split).reduce(f64::min)
+        let there = tenants.iter().filter(|t| t.rounds >= rounds && over(t) > 0.0);
+        there.map(|t| figure(t) / over(t)).reduce(f64::min)
     };
     among(COMPARED_ROUNDS_MIN).or_else(|| among(1)).unwrap_or(1.0)
+}
+
+/// Restarts for each day of a GPU that was held.
+fn restarts_per_gpu_day(jobs: &[JobRecord], gpu_seconds: f64) -> f64 {
+    let restarts: f64 = jobs.iter().map(|job| f64::from(job.restarts)).sum();
+    restarts / (gpu_seconds / 86_400.0).max(f64::MIN_POSITIVE)
 }
 
 #[cfg(test)]

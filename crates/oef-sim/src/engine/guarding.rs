@@ -69,7 +69,8 @@ impl Run<'_> {
             }
             if let Some(seen) = judged.profile {
                 let provenance = Provenance::Measured;
-                let profile = Profile { throughput: seen.throughput, provenance };
+                let gangs = self.state.workloads()[index].profile.gangs.clone();
+                let profile = Profile { gangs, ..Profile::new(seen.throughput, provenance) };
                 self.tell(EventKind::Profiled { workload, profile })?;
             }
         }

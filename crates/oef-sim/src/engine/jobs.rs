@@ -1,10 +1,9 @@
 //! The trace's jobs in the simulated world: how much is left, and how fast it goes.
 
 use crate::input::{ProfileTable, TraceJob, Work};
-use crate::world::{JobRates, rates};
+use crate::world::JobRates;
 use oef_sched::guard::Place;
 use oef_sched::{Cluster, Generation, JobId, JobSpec, Lease, Span, TenantKey, Time, WorkloadKey};
-use std::rc::Rc;
 
 /// One job of the trace.
 #[derive(Debug)]
@@ -16,7 +15,7 @@ pub(crate) struct SimJob {
     pub workers: u32,
     pub priority: i32,
     pub submit: Time,
-    pub rates: Rc<JobRates>,
+    pub rates: JobRates,
     /// Units of work in all, and done.
     pub work: f64,
     pub done: f64,
@@ -39,8 +38,12 @@ pub(crate) struct RunState {
     pub counted: Time,
     /// Units of work per second.
     pub rate: f64,
+    /// Units of work per second if the gang stood on as few hosts as it can.
+    pub possible: f64,
     /// Workers on gangs across types.
     pub across: bool,
+    /// On more hosts than it needs.
+    pub spread: bool,
     /// Where it stands, if that is on one type.
     pub place: Option<Place>,
     /// GPUs that it holds, by type.
@@ -90,33 +93,44 @@ impl SimJob {
         let place = (types.first().copied().zip(hosts.first().copied())).filter(|_| !across);
         let (workers, nodes) = (self.workers, hosts.len() as u32);
         let place = place.map(|(gpu_type, node)| Place { gpu_type, workers, nodes, node, kind: 0 });
-        let rate = self.rates.on(types, hosts.len());
+        let rate = self.rates.on(types.iter().copied(), hosts.len());
+        let needed = |&j: &usize| cluster.hosts_needed(j, self.workers) as usize;
+        let possible = types.iter().map(|j| self.rates.on([*j], needed(j)));
+        let possible = possible.fold(f64::INFINITY, f64::min);
+        let spread = types.iter().map(needed).max().unwrap_or(1) < hosts.len();
         // The first start is part of the job; a later one is what preemption costs.
         let from = if self.starts == 0 { now } else { now + cost };
         self.starts += 1;
         self.first_start = self.first_start.or(Some(now));
         let generation = lease.generation;
-        self.run = Some(RunState { generation, from, counted: now, rate, across, place, gpus });
+        let counted = now;
+        self.run = Some(RunState {
+            generation,
+            from,
+            counted,
+            rate,
+            possible,
+            across,
+            spread,
+            place,
+            gpus,
+        });
         let seconds = (self.work - self.done) / rate;
         let left = Span(((seconds * 1000.0).ceil().min(1e15)) as u64);
         from + left.max(Span(1))
     }
 }
 
-/// Units of work of a job of the trace, and its speeds.
-pub(crate) fn work_of(job: &TraceJob, profiles: &ProfileTable) -> Option<(Rc<JobRates>, f64)> {
-    let model = job.model.as_deref()?;
-    let rates = rates(profiles, model, job.batch_size, job.gpus)?;
-    let work = match &job.work {
+/// Units of work of a job of the trace.
+pub(crate) fn work_of(job: &TraceJob, rates: &JobRates, profiles: &ProfileTable) -> f64 {
+    let together = rates.together();
+    let fastest = || together.iter().copied().fold(0.0, f64::max);
+    match &job.work {
         Work::Steps(steps) => *steps,
-        Work::DurationOnFastest(s) => s * rates.together.iter().copied().fold(0.0, f64::max),
+        Work::DurationOnFastest(seconds) => seconds * fastest(),
         Work::DurationOn { gpu_type, seconds } => {
-            let column = profiles.type_index(gpu_type);
-            let rate = column.map_or(0.0, |j| rates.together[j]);
-            let rate =
-                if rate > 0.0 { rate } else { rates.together.iter().copied().fold(0.0, f64::max) };
-            seconds * rate
+            let rate = profiles.type_index(gpu_type).map_or(0.0, |j| together[j]);
+            seconds * if rate > 0.0 { rate } else { fastest() }
         }
-    };
-    Some((Rc::new(rates), work))
+    }
 }

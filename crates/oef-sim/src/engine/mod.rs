@@ -9,6 +9,7 @@ mod record;
 mod run;
 mod scenario;
 mod setup;
+mod standing;
 mod summary;
 
 pub use days::TenantDay;
@@ -16,4 +17,5 @@ pub use guarding::Found;
 pub use record::{JobRecord, Segment, Series, TenantRecord, WorkloadRecord};
 pub use run::{Progress, SimulationError, simulate};
 pub use scenario::{Detail, Happening, Inputs, Scenario};
+pub use standing::Standing;
 pub use summary::{Quantiles, RunResult};

@@ -3,9 +3,11 @@
 use super::days::Days;
 use super::jobs::SimJob;
 use super::scenario::Detail;
+use super::standing::{Standing, Stood};
 use oef_core::audit::Presence;
 use oef_core::{Outcome, Problem, equal_split};
-use oef_sched::{State, TenantKey, Time, WorkloadKey};
+use oef_sched::{Profile, State, TenantKey, Time, WorkloadKey};
+use std::rc::Rc;
 
 /// The end of one job.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,6 +91,9 @@ pub struct TenantRecord {
     /// Sums over those rounds of normalised throughput: what it had, what its share promised, and what an equal
     /// split would have promised.
     pub delivered: f64,
+    /// What the GPUs that it held would have given, had every gang stood on as few hosts as it can, and without
+    /// restarts.
+    pub possible: f64,
     /// See `delivered`.
     pub promised: f64,
     /// See `delivered`.
@@ -99,12 +104,33 @@ pub struct TenantRecord {
     pub held_gpus: f64,
 }
 
+/// How fast a workload truly is.
+#[derive(Clone, Debug)]
+pub(crate) struct Truth {
+    /// Per GPU, in units of work per second.
+    pub profile: Rc<Profile>,
+    /// Units of work per second that count as one reference GPU.
+    pub unit: f64,
+}
+
+impl Truth {
+    /// Normalised, by type; of gangs: as they can stand on the hosts that there are.
+    fn of(truths: &[Truth], state: &State, key: WorkloadKey) -> Vec<f64> {
+        let row = &state.workloads()[key.0];
+        let (of, workers) = (row.gang_of().unwrap_or(key), row.gang_workers().unwrap_or(1));
+        let Some(Truth { profile, unit }) = truths.get(of.0) else { return Vec::new() };
+        let cluster = state.cluster();
+        let on = |j: usize| profile.of_gang(j, workers, cluster.hosts_needed(j, workers)) / unit;
+        (0..cluster.types().len()).map(on).collect()
+    }
+}
+
 /// Collects figures round by round.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     pub detail: Detail,
-    /// True normalised speeds of every workload, by type: promises are counted in the truth, whatever was told.
-    pub truths: Vec<Vec<f64>>,
+    /// True speeds of every workload that jobs are submitted to: promises are counted in the truth, whatever was told.
+    pub truths: Vec<Truth>,
     pub series: Series,
     pub tenants: Vec<TenantRecord>,
     pub segments: Vec<Segment>,
@@ -126,6 +152,10 @@ pub(crate) struct Recorder {
     solves_seen: u64,
     /// Since the begin of the round, by tenant.
     worked: Vec<f64>,
+    /// The same had gangs stood as well as they can.
+    possible: Vec<f64>,
+    /// How gangs stood.
+    pub standing: Standing,
     /// The same by workload.
     workload_worked: Vec<f64>,
     /// The same by tenant and gpu type.
@@ -171,6 +201,8 @@ impl Recorder {
             estimated_now: 0.0,
             solves_seen: u64::MAX,
             worked: Vec::new(),
+            possible: Vec::new(),
+            standing: Standing::default(),
             workload_worked: Vec::new(),
             gpu_seconds: Vec::new(),
             round_began: Time(0),
@@ -184,6 +216,13 @@ impl Recorder {
         self.worked[tenant.0] += amount;
         widen(&mut self.workload_worked, workload.0);
         self.workload_worked[workload.0] += amount;
+    }
+
+    /// How a job stood while it held GPUs.
+    pub fn stood(&mut self, tenant: TenantKey, stood: &Stood) {
+        widen(&mut self.possible, tenant.0);
+        self.possible[tenant.0] += stood.possible * stood.seconds;
+        self.standing.add(stood);
     }
 
     /// A job has held GPUs.
@@ -206,6 +245,7 @@ impl Recorder {
         self.tenants.resize(state.tenants().len(), TenantRecord::default());
         self.current.resize(self.tenants.len(), Promise::default());
         self.worked.resize(self.tenants.len(), 0.0);
+        self.possible.resize(self.tenants.len(), 0.0);
         self.gpu_seconds.resize(self.tenants.len(), Vec::new());
         let any_live = self.current.iter().any(|p| p.live);
         let actual: f64 = self.worked.iter().sum();
@@ -228,6 +268,7 @@ impl Recorder {
             if promise.live && still[t] {
                 record.rounds += 1;
                 record.delivered += self.worked[t] / round;
+                record.possible += self.possible[t] / round;
                 record.promised += promise.throughput * seconds / round;
                 record.equal_split += promise.equal_split * seconds / round;
                 record.share_gpus += promise.gpus * seconds / round;
@@ -237,6 +278,7 @@ impl Recorder {
         self.count_day(&still, seconds, now);
         self.push_series(state, seconds, actual, held, there);
         self.worked.fill(0.0);
+        self.possible.fill(0.0);
         self.workload_worked.fill(0.0);
         self.gpu_seconds.iter_mut().for_each(|held| held.fill(0.0));
     }
@@ -318,8 +360,8 @@ impl Recorder {
         }
     }
 
-    fn unit(&self, problem: &Problem, workload: usize, key: usize) -> f64 {
-        let speedups = problem.workloads()[workload].speedup.iter().zip(&self.truths[key]);
+    fn unit(problem: &Problem, workload: usize, truth: &[f64]) -> f64 {
+        let speedups = problem.workloads()[workload].speedup.iter().zip(truth);
         // The slowest type that it runs on: an error or a lie is told about the faster ones.
         let runs = speedups.filter(|(told, truth)| **told > 0.0 && **truth > 0.0);
         runs.min_by(|a, b| a.0.total_cmp(b.0)).map_or(1.0, |(told, truth)| truth / told)
@@ -338,19 +380,20 @@ impl Recorder {
         let Some((problem, outcome)) = entitlement.answer() else { return };
         for (l, &key) in entitlement.workloads().iter().enumerate() {
             let tenant = state.workloads()[key.0].tenant.0;
-            let unit = self.unit(problem, l, key.0);
+            let truth = Truth::of(&self.truths, state, key);
+            let unit = Recorder::unit(problem, l, &truth);
             let promise = &mut self.current[tenant];
             (promise.live, promise.unit) = (true, unit);
             let workload = &problem.workloads()[l];
             promise.weight += workload.weight;
             promise.demand += workload.demand.unwrap_or(f64::INFINITY);
-            promise.speedup.resize(self.truths[key.0].len(), 0.0);
-            for (mean, truth) in promise.speedup.iter_mut().zip(&self.truths[key.0]) {
+            promise.speedup.resize(truth.len(), 0.0);
+            for (mean, truth) in promise.speedup.iter_mut().zip(&truth) {
                 *mean += workload.weight * truth;
             }
             for (j, &gpus) in outcome.shares.of_workload(oef_core::WorkloadId(l)).iter().enumerate()
             {
-                promise.throughput += gpus * self.truths[key.0][j];
+                promise.throughput += gpus * truth[j];
                 promise.gpus += gpus;
             }
         }

@@ -6,14 +6,16 @@ use super::jobs::SimJob;
 use super::record::{Recorder, Segment};
 use super::scenario::{Detail, Happening, Inputs, Scenario};
 use super::setup::canonical;
+use super::standing::Stood;
 use super::summary::RunResult;
 use crate::input::{InputError, check_models};
 use oef_sched::guard::Guard;
 use oef_sched::{
-    Action, Event, EventKind, Generation, JobId, Lease, NodeSpec, Refusal, RoundingRule, State,
-    StopReason, TenantKey, Time, WorkloadKey, refresh_shares, step,
+    Action, Event, EventKind, Generation, JobId, Lease, NodeSpec, Profile, Refusal, RoundingRule,
+    State, StopReason, TenantKey, Time, WorkloadKey, refresh_shares, step,
 };
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use thiserror::Error;
 
 /// How far a simulation is.
@@ -105,6 +107,8 @@ pub(super) struct Run<'a> {
     pub(super) trouble: Option<String>,
     /// How scale and profile of every kind of job were found before.
     pub(super) kinds: BTreeMap<(usize, String, Option<u32>), WorkloadKey>,
+    /// The true speeds of every model and batch size.
+    pub(super) models: BTreeMap<(String, Option<u32>), Rc<Profile>>,
     pub(super) tenant_keys: BTreeMap<String, TenantKey>,
     /// By node: the first node of its host.
     pub(super) hosts: Vec<usize>,
@@ -181,8 +185,17 @@ impl Run<'_> {
         let job = &self.jobs[index];
         let seconds = self.now.since(before).seconds();
         self.recorder.worked(job.tenant, job.workload, worked);
-        let gpus = job.run.as_ref().map_or(&[][..], |run| &run.gpus);
-        self.recorder.held(job.tenant, gpus, seconds);
+        let Some(run) = &job.run else { return };
+        self.recorder.held(job.tenant, &run.gpus, seconds);
+        let working = self.now.since(before.max(run.from)).seconds().min(seconds);
+        let stood = Stood {
+            workers: job.workers,
+            spread: run.spread,
+            seconds,
+            restarting: seconds - working,
+            possible: run.possible / job.unit,
+        };
+        self.recorder.stood(job.tenant, &stood);
     }
 
     pub(super) fn close_segment(&mut self, index: usize) {

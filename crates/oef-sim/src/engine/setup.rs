@@ -2,14 +2,15 @@
 
 use super::agenda::{Agenda, Entry};
 use super::jobs::{SimJob, work_of};
-use super::record::Recorder;
+use super::record::{Recorder, Truth};
 use super::run::Run;
 use super::scenario::{Happening, Inputs, Scenario};
 use crate::input::{ProfileTable, TraceJob};
-use crate::world::{JobRates, report};
+use crate::world::{JobRates, profile_of, report};
 use oef_sched::guard::Guard;
-use oef_sched::{NodeSpec, Profile, Provenance, State, TenantKey, Time, WorkloadKey};
+use oef_sched::{GangFigures, NodeSpec, Profile, Provenance, State, TenantKey, Time, WorkloadKey};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 impl<'a> Run<'a> {
     /// Everything in place, nothing begun.
@@ -49,6 +50,7 @@ impl<'a> Run<'a> {
             last_finish: Time(0),
             trouble: None,
             kinds: BTreeMap::new(),
+            models: BTreeMap::new(),
             tenant_keys: BTreeMap::new(),
             hosts: hosts(inputs),
             medians,
@@ -69,7 +71,9 @@ impl<'a> Run<'a> {
 
     /// Adds a job of the trace, its tenant and its workload.
     fn add_job(&mut self, index: usize, job: &TraceJob) {
-        let Some((rates, work)) = work_of(job, self.inputs.profiles) else { return };
+        let Some(profile) = self.profile_of(job) else { return };
+        let rates = JobRates::new(profile, job.gpus);
+        let work = work_of(job, &rates, self.inputs.profiles);
         let tenant = match self.tenant_keys.get(&job.tenant) {
             Some(&known) => known,
             None => {
@@ -82,11 +86,12 @@ impl<'a> Run<'a> {
         let kind = (tenant.0, model.to_lowercase(), job.batch_size);
         let known = self.kinds.get(&kind).copied();
         let workload = known.unwrap_or_else(|| {
-            let key = self.add_workload(tenant, &job.tenant, &model, job.batch_size, &rates);
+            let of = (job.tenant.as_str(), model.as_str(), job.batch_size);
+            let key = self.add_workload(tenant, of, &rates.profile);
             self.kinds.insert(kind, key);
             key
         });
-        let unit = self.unit(&rates);
+        let unit = self.unit(&rates.profile);
         self.jobs.push(SimJob {
             index,
             tenant,
@@ -106,13 +111,22 @@ impl<'a> Run<'a> {
         });
     }
 
+    /// The true speeds of a job's model, looked up once.
+    fn profile_of(&mut self, job: &TraceJob) -> Option<Rc<Profile>> {
+        let key = (job.model.clone()?, job.batch_size);
+        if let Some(known) = self.models.get(&key) {
+            return Some(Rc::clone(known));
+        }
+        let profile = Rc::new(profile_of(self.inputs.profiles, &key.0, key.1)?);
+        self.models.insert(key, Rc::clone(&profile));
+        Some(profile)
+    }
+
     fn add_workload(
         &mut self,
         tenant: TenantKey,
-        owner: &str,
-        model: &str,
-        batch_size: Option<u32>,
-        rates: &JobRates,
+        (owner, model, batch_size): (&str, &str, Option<u32>),
+        truth: &Rc<Profile>,
     ) -> WorkloadKey {
         let name = match batch_size {
             Some(size) => format!("{model}/{size}"),
@@ -120,18 +134,22 @@ impl<'a> Run<'a> {
         };
         let lie = self.scenario.lies.iter().find(|l| l.tenant == owner);
         let seeded = format!("{owner}/{name}");
-        let unit = self.unit(rates);
-        let truth = rates.per_gpu();
-        self.recorder.truths.push(truth.iter().map(|speed| speed / unit).collect());
-        let told = report(&truth, self.scenario.profile_error, lie, self.scenario.seed, &seeded);
-        let profile = Profile { throughput: told, provenance: Provenance::Declared };
+        self.recorder.truths.push(Truth { profile: Rc::clone(truth), unit: self.unit(truth) });
+        let (error, seed) = (self.scenario.profile_error, self.scenario.seed);
+        let told = |figures: &[f64]| report(figures, error, lie, seed, &seeded);
+        let gangs = truth
+            .gangs
+            .iter()
+            .map(|gang| GangFigures { throughput: told(&gang.throughput), ..gang.clone() });
+        let single = Profile::new(told(&truth.throughput), Provenance::Declared);
+        let profile = Profile { gangs: gangs.collect(), ..single };
         // The tenant was added just before.
         self.state.workload(tenant, &name, 1.0, profile).unwrap_or_default()
     }
 
-    /// Units of work per second that count as one reference GPU.
-    fn unit(&self, rates: &JobRates) -> f64 {
-        let per_gpu = rates.per_gpu();
+    /// Units of work per second that count as one reference GPU: what a single worker does there.
+    fn unit(&self, profile: &Profile) -> f64 {
+        let per_gpu = &profile.throughput;
         let at_reference = per_gpu.get(self.reference).copied().unwrap_or(0.0);
         if at_reference > 0.0 {
             return at_reference;

@@ -3,6 +3,7 @@
 use super::days::TenantDay;
 use super::guarding::Found;
 use super::record::{JobRecord, Segment, Series, TenantRecord, WorkloadRecord};
+use super::standing::Standing;
 use oef_core::{Mechanism, Outcome, Problem};
 use serde::Serialize;
 
@@ -60,6 +61,15 @@ pub struct RunResult {
     pub estimated: f64,
     /// Mean normalised throughput of the jobs.
     pub actual: f64,
+    /// Mean normalised throughput of the GPUs that jobs held, had every gang stood on as few hosts as it can, and
+    /// without restarts.
+    pub possible: f64,
+    /// How gangs stood, and what restarts cost.
+    pub standing: Standing,
+    /// Restarts of all jobs for each day of a GPU that was held.
+    pub restarts_per_gpu_day: f64,
+    /// The part of its promise that the tenant with the least got, among those that were there long enough.
+    pub worst_delivered: f64,
     /// The part of the healthy GPU time, over the time with live jobs, in which somebody held the GPU.
     pub utilisation: f64,
     /// Workers in gangs across types, summed over rounds.

@@ -17,5 +17,5 @@ pub use distribution::HeavyTail;
 pub use error::{GenerateError, JOBS_MAX};
 pub use profiles::{ProfileSpec, profiles};
 pub use random::Random;
-pub use trace::{GAVEL_GPUS, Load, PHILLY_GPUS, TraceLike, TraceSpec, trace};
+pub use trace::{GAVEL_GPUS, Gang, ITP_GANGS, Load, PHILLY_GPUS, TraceLike, TraceSpec, trace};
 pub use write::{write_cluster, write_profiles, write_trace};

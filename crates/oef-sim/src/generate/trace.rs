@@ -15,6 +15,9 @@ pub enum TraceLike {
     Philly,
     /// Gavel's own generator: single jobs, Poisson arrivals, more gangs, durations of half an hour to a week.
     Gavel,
+    /// A company's training cluster, as published of Microsoft's ITP: gangs of up to 64 GPUs use five sixths of the GPU
+    /// time, and the larger a gang is, the longer it runs.
+    Itp,
 }
 
 /// What to generate.
@@ -22,7 +25,7 @@ pub enum TraceLike {
 pub struct TraceSpec {
     /// The model of the load.
     pub like: TraceLike,
-    /// How many tenants; `None`: 50 like Philly, one per job like Gavel.
+    /// How many tenants; `None`: 50 like Philly, one per job like Gavel, 10 like ITP.
     pub tenants: Option<u32>,
     /// How many jobs.
     pub jobs: u32,
@@ -53,8 +56,46 @@ pub struct Load {
 pub const PHILLY_GPUS: [(u32, f64); 5] = [(1, 93.0), (2, 2.0), (4, 2.0), (8, 2.0), (16, 1.0)];
 /// Gavel's scale factors.
 pub const GAVEL_GPUS: [(u32, f64); 4] = [(1, 70.0), (2, 10.0), (4, 15.0), (8, 5.0)];
-/// Tenants like Philly where nobody says.
+/// ITP's gangs with the part of the jobs in per cent, and the median and mean duration in hours. Of the GPU time, jobs of
+/// one GPU use 17 %, of 2 and 4 together 9 %, of 8 40 %, of 16 to 64 34 %.
+pub const ITP_GANGS: [Gang; 7] = [
+    Gang { gpus: 1, part: 86.6, median_h: 2.9, mean_h: 3.9 },
+    Gang { gpus: 2, part: 1.4, median_h: 3.5, mean_h: 7.0 },
+    Gang { gpus: 4, part: 3.5, median_h: 4.5, mean_h: 11.5 },
+    Gang { gpus: 8, part: 7.2, median_h: 5.5, mean_h: 13.8 },
+    Gang { gpus: 16, part: 0.55, median_h: 7.0, mean_h: 17.0 },
+    Gang { gpus: 32, part: 0.55, median_h: 8.0, mean_h: 20.0 },
+    Gang { gpus: 64, part: 0.125, median_h: 9.0, mean_h: 22.0 },
+];
+/// No job of ITP runs longer.
+const ITP_LONGEST_H: f64 = 14.0 * 24.0;
+
+/// Jobs of one size, as published.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gang {
+    /// GPUs of each.
+    pub gpus: u32,
+    /// Their part of all jobs, relative to the others.
+    pub part: f64,
+    /// The median of their durations in hours.
+    pub median_h: f64,
+    /// The mean of their durations in hours.
+    pub mean_h: f64,
+}
+
+impl Gang {
+    /// A lognormal duration in seconds: its mean is `exp(sigma^2 / 2)` times its median.
+    fn duration(&self, random: &mut Random) -> f64 {
+        let ln = (self.mean_h / self.median_h).max(1.0);
+        let sigma = (2.0 * math::ln(ln)).sqrt();
+        let hours = self.median_h * math::exp(sigma * random.normal());
+        3_600.0 * hours.min(ITP_LONGEST_H)
+    }
+}
+
+/// Tenants like Philly, and like ITP, where nobody says.
 const TENANTS: u32 = 50;
+const ITP_TENANTS: u32 = 10;
 /// Most tenants train one model, some two.
 const SECOND_MODEL_CHANCE: f64 = 0.3;
 /// Gangs run longer: each takes the longest of so many durations. With 6, jobs of 8 and more GPUs use
@@ -81,6 +122,7 @@ impl TraceSpec {
         match self.like {
             TraceLike::Philly => self.tenants.unwrap_or(TENANTS.min(self.jobs)),
             TraceLike::Gavel => self.tenants.unwrap_or(self.jobs),
+            TraceLike::Itp => self.tenants.unwrap_or(ITP_TENANTS.min(self.jobs)),
         }
     }
 
@@ -89,6 +131,7 @@ impl TraceSpec {
             (Some(sizes), _) => sizes.clone(),
             (None, TraceLike::Philly) => PHILLY_GPUS.to_vec(),
             (None, TraceLike::Gavel) => GAVEL_GPUS.to_vec(),
+            (None, TraceLike::Itp) => ITP_GANGS.map(|gang| (gang.gpus, gang.part)).to_vec(),
         }
     }
 }
@@ -126,7 +169,7 @@ fn arrivals(spec: &TraceSpec) -> Vec<Arrival> {
     let span = spec.days * 86_400.0;
     let (jobs, tenants) = (spec.jobs as usize, spec.tenants() as usize);
     let mut arrivals = match spec.like {
-        TraceLike::Philly => arrivals::bursts(jobs, tenants, span, &mut random),
+        TraceLike::Philly | TraceLike::Itp => arrivals::bursts(jobs, tenants, span, &mut random),
         TraceLike::Gavel => arrivals::poisson(jobs, tenants, span, &mut random),
     };
     if spec.at_once {
@@ -145,11 +188,12 @@ fn sizes(spec: &TraceSpec) -> Vec<u32> {
 fn durations(spec: &TraceSpec, gpus: &[u32]) -> Vec<f64> {
     let mut random = Random::named(spec.seed, "durations");
     let philly = HeavyTail::philly();
-    let draw = |random: &mut Random| match spec.like {
+    let draw = |gpus: u32, random: &mut Random| match spec.like {
         TraceLike::Philly => philly.quantile(random.unit()),
         TraceLike::Gavel => gavel_duration(random),
+        TraceLike::Itp => itp_gang(gpus).duration(random),
     };
-    let mut durations: Vec<f64> = gpus.iter().map(|_| draw(&mut random)).collect();
+    let mut durations: Vec<f64> = gpus.iter().map(|&gpus| draw(gpus, &mut random)).collect();
     if spec.like == TraceLike::Philly {
         give_gangs_long_durations(&mut durations, gpus, &mut random);
     }
@@ -167,6 +211,12 @@ fn durations(spec: &TraceSpec, gpus: &[u32]) -> Vec<f64> {
 fn gavel_duration(random: &mut Random) -> f64 {
     let x = if random.chance(0.8) { random.within(1.5, 3.0) } else { random.within(3.0, 4.0) };
     60.0 * math::pow(10.0, x)
+}
+
+/// The published size that is nearest from below.
+fn itp_gang(gpus: u32) -> Gang {
+    let smaller = ITP_GANGS.iter().rev().find(|gang| gang.gpus <= gpus);
+    smaller.copied().unwrap_or(ITP_GANGS[0])
 }
 
 /// Swaps durations, so that all of them together stay what they were.

@@ -5,5 +5,5 @@ mod rates;
 mod reports;
 
 pub use failures::{Failures, Outage};
-pub use rates::{JobRates, SCALING_PER_DOUBLING, SPREAD_LOSS_PER_DOUBLING, rates};
+pub use rates::{JobRates, profile_of};
 pub use reports::{Lie, report};

@@ -6,6 +6,7 @@ use oef_server::RunError;
 use oef_server::checkpoints::Keeping;
 use oef_server::config::{Config, Length};
 use oef_server::serve::run;
+use oef_server::slurm::ExecutorKind;
 use oef_server::up::Mode;
 use oef_terminal::{Complaint, Exit, Failure, Printer};
 use std::sync::Arc;
@@ -17,6 +18,10 @@ pub fn up(args: &UpArgs) -> Result<Exit, Failure> {
     config.state_dir.clone_from(&args.state);
     config.gpus.emulated.clone_from(&args.gpus);
     config.gpus.mps.clone_from(&args.mps);
+    if args.slurm {
+        config.executor.kind = ExecutorKind::Slurm;
+        config.slurm.partition.clone_from(&args.partition);
+    }
     config.scheduling.round = args.round.map(Length);
     config.scheduling.mechanism = args.mechanism;
     config.checkpoints.place = match args.checkpoints {

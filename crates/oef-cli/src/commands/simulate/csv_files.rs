@@ -52,6 +52,11 @@ fn results(runs: &[RunResult]) -> String {
         "worst_promised_incentive",
         "deficit_max",
         "solves",
+        "throughput_possible",
+        "worst_delivered_of_promised",
+        "gangs_spread_part",
+        "restarts_per_gpu_day",
+        "restarting_part",
     ]);
     for run in runs {
         csv.row(&[
@@ -78,6 +83,11 @@ fn results(runs: &[RunResult]) -> String {
             real(run.worst_promised_incentive),
             real(run.deficit_max),
             run.solves.to_string(),
+            real(run.possible),
+            real(run.worst_delivered),
+            real(run.standing.spread_part()),
+            real(run.restarts_per_gpu_day),
+            real(run.standing.restarting_part()),
         ]);
     }
     csv.finish()

@@ -47,6 +47,7 @@ struct RunDocument<'a> {
     overcommitted: u64,
     worst_promised_incentive: f64,
     by_day: ByDayDocument,
+    gangs: GangsDocument,
     solves: u64,
     trouble: Option<&'a str>,
     guard: Option<GuardDocument<'a>>,
@@ -71,7 +72,18 @@ struct JobsDocument {
 #[derive(Debug, Serialize)]
 struct ThroughputDocument {
     estimated: f64,
+    possible: f64,
     actual: f64,
+}
+
+/// How gangs stood on the hosts, and what restarts cost.
+#[derive(Debug, Serialize)]
+struct GangsDocument {
+    spread_part: f64,
+    restarting_part: f64,
+    restarts_per_gpu_day: f64,
+    most_restarts: u32,
+    worst_delivered_of_promised: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -79,6 +91,7 @@ struct TenantDocument {
     weight: f64,
     rounds: u64,
     delivered: f64,
+    possible: f64,
     promised: f64,
     equal_split: f64,
     share_gpus: f64,
@@ -123,6 +136,7 @@ fn run<'a>(simulated: &'a Simulated<'_>, run: &'a RunResult) -> RunDocument<'a> 
         makespan: finite(run.makespan),
         throughput: ThroughputDocument {
             estimated: finite(run.estimated),
+            possible: finite(run.possible),
             actual: finite(run.actual),
         },
         utilisation: finite(run.utilisation),
@@ -140,6 +154,13 @@ fn run<'a>(simulated: &'a Simulated<'_>, run: &'a RunResult) -> RunDocument<'a> 
             at_least_95_percent: run.days_at_least(0.95),
             mean_envy: run.mean_day_envy(),
         },
+        gangs: GangsDocument {
+            spread_part: finite(run.standing.spread_part()),
+            restarting_part: finite(run.standing.restarting_part()),
+            restarts_per_gpu_day: finite(run.restarts_per_gpu_day),
+            most_restarts: run.jobs.iter().map(|job| job.restarts).max().unwrap_or(0),
+            worst_delivered_of_promised: finite(run.worst_delivered),
+        },
         solves: run.solves,
         trouble: run.trouble.as_deref(),
         guard: GuardDocument::new(simulated, run),
@@ -154,6 +175,7 @@ fn tenant(t: &TenantRecord) -> TenantDocument {
         weight: t.weight,
         rounds: t.rounds,
         delivered: mean(t.delivered),
+        possible: mean(t.possible),
         promised: mean(t.promised),
         equal_split: mean(t.equal_split),
         share_gpus: mean(t.share_gpus),

@@ -6,7 +6,7 @@ mod drive;
 mod gather;
 mod guard;
 mod lies;
-mod made_up;
+pub mod made_up;
 mod report;
 mod run;
 mod table;

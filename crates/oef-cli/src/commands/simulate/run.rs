@@ -83,8 +83,10 @@ fn scenario(args: &SimulateArgs, gathered: &Gathered) -> Result<Scenario, Failur
         reference: reference(args, gathered)?,
         rounding: args.scheduler.rounding.into(),
         placement: args.scheduler.placement.into(),
+        gangs: args.scheduler.gangs.into(),
         min_run: span(args.scheduler.min_run, round),
         turn: round.times(4),
+        restart_part: args.scheduler.restart_part.unwrap_or(defaults.restart_part),
         restart_cost: span(args.scheduler.restart_cost, defaults.restart_cost),
         ..defaults
     };

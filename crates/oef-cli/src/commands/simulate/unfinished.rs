@@ -38,11 +38,11 @@ pub fn remarks(gathered: &Gathered, scenario: &Scenario, runs: &[RunResult]) -> 
 fn is_too_large(gathered: &Gathered, index: usize) -> bool {
     let Some(job) = gathered.trace.jobs.get(index) else { return false };
     let model = job.model.as_deref().unwrap_or_default();
-    let Some(rates) = world::rates(&gathered.profiles, model, job.batch_size, job.gpus) else {
+    let Some(profile) = world::profile_of(&gathered.profiles, model, job.batch_size) else {
         return false;
     };
-    let types =
-        gathered.profiles.types.iter().zip(&rates.together).filter(|(_, rate)| **rate > 0.0);
-    let room: u64 = types.map(|(name, _)| gathered.cluster.count(name)).sum();
+    let types = gathered.profiles.types.iter().enumerate();
+    let types = types.filter(|(j, _)| profile.of_gang(*j, job.gpus, 1) > 0.0);
+    let room: u64 = types.map(|(_, name)| gathered.cluster.count(name)).sum();
     u64::from(job.gpus) > room
 }

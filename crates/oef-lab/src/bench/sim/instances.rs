@@ -35,7 +35,7 @@ pub fn instance(work: Work, data: Option<&Path>, seed: u64) -> Result<Instance, 
     match work {
         Work::Large => large(data, seed),
         Work::SingleJobs => single_jobs(data, seed),
-        Work::ThreeDays | Work::Planning => three_days(data, seed),
+        Work::ThreeDays | Work::Planning | Work::Gangs => three_days(data, seed),
     }
 }
 
@@ -70,6 +70,42 @@ fn single_jobs(data: Option<&Path>, seed: u64) -> Result<Instance, Failure> {
     let trace = generate::trace(&spec, &profiles)?;
     let origin = if measured { "generated, profiles as published" } else { "generated" };
     prepared(cluster, &profiles, trace, (seed, origin))
+}
+
+/// Profiles of models that run in gangs, on one host and spread, and where they come from.
+pub fn gang_profiles(
+    data: Option<&Path>,
+    seed: u64,
+) -> Result<(ProfileTable, &'static str), Failure> {
+    let (profiles, measured) = profiles(&gang_hosts(8), data, seed)?;
+    let origin = if measured { "generated, profiles as published" } else { "generated" };
+    Ok((profiles, origin))
+}
+
+/// Two weeks of gangs, none larger than `largest`, at a load.
+pub fn gangs(
+    per_host: u32,
+    profiles: &ProfileTable,
+    (largest, load): (u32, f64),
+    seed: u64,
+) -> Result<Prepared, Failure> {
+    let cluster = gang_hosts(per_host);
+    let spec = TraceSpec { jobs: 24_000, days: 14.0, ..TraceSpec::new(TraceLike::Itp, seed) };
+    let mut trace = generate::trace(&spec, profiles)?;
+    trace.jobs.iter_mut().for_each(|job| job.gpus = job.gpus.min(largest));
+    super::gangs::to_load(&mut trace, profiles, &cluster, load)?;
+    Ok(prepared(cluster, profiles, trace, (seed, ""))?.inputs)
+}
+
+/// 64 GPUs of each of three types.
+fn gang_hosts(per_host: u32) -> ClusterSpec {
+    let nodes = ["k80", "p100", "v100"].into_iter().flat_map(|gpu_type| {
+        (1..=64 / per_host).map(move |i| {
+            let name = format!("{gpu_type}-{i}");
+            NodeSpec { host: name.clone(), name, gpu_type: gpu_type.into(), gpus: per_host }
+        })
+    });
+    ClusterSpec { nodes: nodes.collect() }
 }
 
 fn large(data: Option<&Path>, seed: u64) -> Result<Instance, Failure> {

@@ -2,6 +2,7 @@
 
 use super::args::BenchSimArgs;
 use super::cases::{Case, Work};
+use super::gangs;
 use super::instances::{self, Instance};
 use super::planning;
 use super::stopwatch::{Elapsed, Stopwatch};
@@ -39,6 +40,8 @@ pub struct Part {
     pub rounds: u64,
     /// What else there is to say.
     pub note: String,
+    /// Whether it is what is asked of it; `None`: nothing is.
+    pub holds: Option<bool>,
 }
 
 const COMPARED: [Mechanism; 5] = [
@@ -58,11 +61,14 @@ pub fn measure(case: &Case, args: &BenchSimArgs) -> Result<Measured, Failure> {
     if case.work == Work::Planning {
         return Ok(planning::measure(args.seed, args.repeat));
     }
+    if case.work == Work::Gangs {
+        return gangs::measure(args);
+    }
     let instance = instances::instance(case.work, args.data.as_deref(), args.seed)?;
     let (mechanisms, settings) = match case.work {
         Work::ThreeDays => (&COMPARED[..], Settings::default()),
         Work::SingleJobs => (&COMPARED[..1], six_minute_rounds()),
-        Work::Large | Work::Planning => (&COMPARED[..1], Settings::default()),
+        Work::Large | Work::Planning | Work::Gangs => (&COMPARED[..1], Settings::default()),
     };
     let repeat = if case.quick { args.repeat } else { 1 };
     runs(&instance, mechanisms, &settings, (args.seed, repeat))
@@ -103,7 +109,7 @@ fn runs(
             run.solves,
             100.0 * run.utilisation
         );
-        parts.push(Part { name: mechanism.name(), seconds, rounds: run.rounds, note });
+        parts.push(Part { name: mechanism.name(), seconds, rounds: run.rounds, note, holds: None });
     }
     Ok(Measured {
         seconds: parts.iter().map(|p| p.seconds).sum(),
@@ -116,7 +122,10 @@ fn runs(
 }
 
 /// One run, and how long it took.
-fn timed(inputs: &Inputs<'_>, scenario: &Scenario) -> Result<(RunResult, Elapsed), Failure> {
+pub(super) fn timed(
+    inputs: &Inputs<'_>,
+    scenario: &Scenario,
+) -> Result<(RunResult, Elapsed), Failure> {
     let watch = Stopwatch::start();
     let result = simulate(inputs, scenario, &mut |_| true);
     let elapsed = watch.elapsed();

@@ -2,6 +2,7 @@
 
 mod args;
 mod cases;
+mod gangs;
 mod instances;
 mod measure;
 mod planning;

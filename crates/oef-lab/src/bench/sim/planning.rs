@@ -58,7 +58,7 @@ fn part(name: &'static str, about: &str, rounds: &[Round]) -> Part {
         1000.0 * slowest,
         1000.0 * figure(|r| r.shares)
     );
-    Part { name, seconds: figure(|r| r.planning), rounds: rounds.len() as u64, note }
+    Part { name, seconds: figure(|r| r.planning), rounds: rounds.len() as u64, note, holds: None }
 }
 
 fn mean(figures: impl ExactSizeIterator<Item = f64>) -> f64 {
@@ -104,8 +104,7 @@ impl World {
                 speed *= 1.0 + random.unit();
                 speed
             });
-            let profile =
-                Profile { throughput: throughput.into(), provenance: Provenance::Declared };
+            let profile = Profile::new(throughput.into(), Provenance::Declared);
             let workload = state.workload(tenant, "model", 1.0, profile).unwrap_or_default();
             (tenant, workload)
         });

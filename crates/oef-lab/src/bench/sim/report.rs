@@ -28,6 +28,7 @@ impl Line {
                 let peak = self.measured.peak?;
                 Some(self.measured.seconds < limit && peak < bytes)
             }
+            Bar::Parts(_) => Some(self.measured.parts.iter().all(|part| part.holds != Some(false))),
         }
     }
 
@@ -43,6 +44,7 @@ fn bar_text(bar: Bar) -> String {
         Bar::SecondsAndBytes(limit, bytes) => {
             format!("under {} and {}", duration(limit), format::bytes(bytes))
         }
+        Bar::Parts(text) => text.into(),
     }
 }
 
@@ -68,12 +70,9 @@ pub fn render(lines: &[Line]) -> String {
         ]);
         table.remark(format!("  {} ({})", line.case.about, measured.origin));
         for part in &measured.parts {
-            table.remark(format!(
-                "  {:<14} {:>9}  {}",
-                part.name,
-                duration(part.seconds),
-                part.note
-            ));
+            let mark = part.holds.map_or(" ", |holds| Mark::of(holds).symbol());
+            let took = duration(part.seconds);
+            table.remark(format!("  {:<14} {took:>9} {mark} {}", part.name, part.note));
         }
     }
     let legend = "\nThe time is that of one thread on the processor, the median of the repeats, for the simulation alone, without \

@@ -70,7 +70,7 @@ struct Job {
 
 impl Lab {
     pub fn new(setup: Setup) -> Lab {
-        let profile = Profile { throughput: setup.said.clone(), provenance: Provenance::Declared };
+        let profile = Profile::new(setup.said.clone(), Provenance::Declared);
         let mut lab = Lab {
             guard: Guard::default(),
             profile,
@@ -123,7 +123,7 @@ impl Lab {
         let judged = self.guard.judge(WORKLOAD, &self.profile, policy);
         if let Some(profile) = &judged.profile {
             let throughput = profile.throughput.clone();
-            self.profile = Profile { throughput, provenance: Provenance::Measured };
+            self.profile = Profile::new(throughput, Provenance::Measured);
         }
         judged
     }

@@ -27,7 +27,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 /// Chooses the jobs that run until the end of the round, which is `rounds` rounds away. In mid-round only
 /// the jobs that start are listed.
-pub(crate) fn select(state: &State, reach: Scope, rounds: f64) -> Vec<Pick> {
+pub(crate) fn select(state: &State, reach: Scope, rounds: f64) -> Selection<'_> {
     let mut selection = Selection::new(state, reach, rounds);
     selection.hand_out_owed();
     selection.hand_out_extra();
@@ -36,7 +36,7 @@ pub(crate) fn select(state: &State, reach: Scope, rounds: f64) -> Vec<Pick> {
         selection.hand_out_extra();
         selection.reach_across_types();
     }
-    selection.picks
+    selection
 }
 
 /// The GPUs that each tenant may still be given.
@@ -49,13 +49,13 @@ pub(super) fn room(state: &State, reach: Scope) -> Vec<u32> {
     .collect()
 }
 
-pub(super) struct Selection<'a> {
-    pub state: &'a State,
-    pub queues: Queues<'a>,
+pub(crate) struct Selection<'a> {
+    pub(super) state: &'a State,
+    pub(super) queues: Queues<'a>,
     /// GPUs not yet given, by type.
-    pub free: Vec<u32>,
+    pub(super) free: Vec<u32>,
     /// GPUs that each tenant may still be given.
-    pub room: Vec<u32>,
+    pub(super) room: Vec<u32>,
     /// The owed gangs that wait behind jobs that stay, by type.
     reserved: Vec<BTreeSet<Slot>>,
     pub picks: Vec<Pick>,
@@ -224,7 +224,8 @@ impl<'a> Selection<'a> {
         }
         let candidate = self.candidate(queue, gpu)?;
         let (workers, bonus) = self.weigh(candidate);
-        let (urgency, speed) = (self.saturate(owed / workers + bonus), workload.profile.on(gpu));
+        let urgency = self.saturate(owed / workers + bonus, candidate);
+        let speed = workload.profile.on(gpu);
         let since = self.waits_since(candidate);
         (urgency >= 0.0).then_some((Claim { urgency, since, queue, gpu, speed }, candidate))
     }
@@ -232,8 +233,9 @@ impl<'a> Selection<'a> {
     /// What is owed per worker, as far as it counts: who has saved up for a whole gang and the stickiness of those
     /// who run is next, and among those who have, the longest-starved. Without this end a small gang, which saves
     /// up sooner, would go before a big one for ever where many are owed.
-    fn saturate(&self, owed: f64) -> f64 {
-        owed.min(1.0 + self.state.settings().stickiness)
+    fn saturate(&self, owed: f64, candidate: Candidate) -> f64 {
+        let workers = self.state.at(candidate.slot()).spec.workers;
+        owed.min(1.0 + self.state.settings().stickiness_of(workers))
     }
 
     fn waits_since(&self, candidate: Candidate) -> Time {
@@ -274,14 +276,16 @@ impl<'a> Selection<'a> {
             let all = counts.iter().all(|&(j, _)| entitled(j));
             all.then(|| counts.iter().map(owed).fold(f64::INFINITY, f64::min))?
         };
-        let (urgency, speed) = (self.saturate(owed + bonus), 0.0);
+        let (urgency, speed) = (self.saturate(owed + bonus, candidate), 0.0);
         let since = self.waits_since(candidate);
         (urgency >= 0.0).then_some((Claim { urgency, since, queue, gpu, speed }, candidate))
     }
 
     fn weigh(&self, candidate: Candidate) -> (f64, f64) {
         let (workers, bonus) = match candidate {
-            Candidate::Stay(held) => (held.workers, self.state.settings().stickiness),
+            Candidate::Stay(held) => {
+                (held.workers, self.state.settings().stickiness_of(held.workers))
+            }
             Candidate::Start(slot) => (self.state.at(slot).spec.workers, 0.0),
             Candidate::Move(held) => (held.workers, 0.0),
         };
@@ -341,6 +345,16 @@ impl<'a> Selection<'a> {
         }
         self.take(queue, slot, types, stays, why);
         true
+    }
+
+    /// What was chosen for gangs that wait for room is lent to others meanwhile.
+    pub(crate) fn lend(&mut self, waits: impl Iterator<Item = (Slot, usize)>) {
+        for (slot, gpu) in waits {
+            self.free[gpu] += self.state.at(slot).spec.workers;
+            self.reserved[gpu].insert(slot);
+        }
+        self.hand_out_extra();
+        self.reach_across_types();
     }
 
     /// Whether an owed gang waits for a type behind jobs that stay.

@@ -47,7 +47,8 @@ impl Selection<'_> {
         let mut held = self.queues.all_held(queue).take(q.held as usize);
         let sticks = held.next().map_or(0.0, |h| f64::from(h.workers));
         let debts: f64 = workload.deficit.iter().map(|d| d.min(0.0)).sum();
-        let had = workload.extra - debts + q.extra - self.state.settings().stickiness * sticks;
+        let sticks = sticks * self.state.settings().stickiness_of(sticks as u32);
+        let had = workload.extra - debts + q.extra - sticks;
         Some(Claim { urgency: -had / weight, since: Time(0), queue, gpu: 0, speed: 0.0 })
     }
 
@@ -115,7 +116,7 @@ impl Selection<'_> {
         if !self.is_within_limit(slot) {
             return None;
         }
-        let profile = &self.state.workloads()[job.spec.workload.0].profile;
+        let profile = &self.state.workloads()[job.row().0].profile;
         let fits = (0..self.free.len()).filter(|&gpu| {
             job.spec.workers <= self.free[gpu]
                 && self.state.may_use(job, gpu)
@@ -165,7 +166,7 @@ impl Selection<'_> {
     /// those the ones whose slowest is fastest.
     pub(super) fn window(&self, slot: Slot) -> Option<Vec<(usize, u32)>> {
         let (state, job) = (self.state, self.state.at(slot));
-        let profile = &state.workloads()[job.spec.workload.0].profile;
+        let profile = &state.workloads()[job.row().0].profile;
         let gang = job.spec.workers;
         if job.spec.one_type {
             return None;
@@ -205,7 +206,7 @@ impl Selection<'_> {
             }
             let pick = &self.picks[index];
             let (slot, stays) = (pick.slot, pick.stays);
-            if stays && self.state.is_protected(slot) {
+            if stays && !self.state.may_move(slot) {
                 continue;
             }
             let Some(gpu) = self.better(index) else { continue };
@@ -230,7 +231,7 @@ impl Selection<'_> {
     fn better(&self, index: usize) -> Option<usize> {
         let (state, pick) = (self.state, &self.picks[index]);
         let job = state.at(pick.slot);
-        let profile = &state.workloads()[job.spec.workload.0].profile;
+        let profile = &state.workloads()[job.row().0].profile;
         let mut now = f64::INFINITY;
         pick.types.each(job.spec.workers, |j, _| now = now.min(profile.on(j)));
         if matches!(pick.types, Types::Many(_)) {

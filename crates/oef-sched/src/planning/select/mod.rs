@@ -6,6 +6,6 @@ mod paper;
 mod pick;
 mod queue;
 
-pub(crate) use deficit::select;
+pub(crate) use deficit::{Selection, select};
 pub(crate) use paper::{grants as paper_grants, select as select_paper};
 pub(crate) use pick::{Pick, Types};

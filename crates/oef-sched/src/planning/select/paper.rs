@@ -89,7 +89,7 @@ fn held_types(state: &State, slot: Slot) -> Option<Types> {
 
 fn fit(state: &State, slot: Slot, held: Option<&Types>, gpus: &[u32]) -> Option<Types> {
     let job = state.at(slot);
-    let profile = &state.workloads()[job.spec.workload.0].profile;
+    let profile = &state.workloads()[job.row().0].profile;
     let workers = job.spec.workers;
     let usable = |j: usize| state.may_use(job, j);
     if let Some(held) = held {

@@ -34,7 +34,7 @@ impl Held {
             workers: job.spec.workers,
             priority: job.spec.priority,
             ran,
-            had_its_turn: ran >= state.settings().turn,
+            had_its_turn: ran >= state.settings().own_turn_of(job.spec.workers),
             id: job.spec.id,
             gone: false,
         }
@@ -237,7 +237,7 @@ impl<'a> Queues<'a> {
 
 /// The pace of a gang across types: that of the slowest, and what it loses by being spread.
 pub(crate) fn pace(state: &State, slot: Slot) -> f64 {
-    let profile = &state.workloads()[state.at(slot).spec.workload.0].profile;
+    let profile = &state.workloads()[state.at(slot).row().0].profile;
     let gpus = state.target(slot).map_or(&[][..], |lease| &lease.gpus);
     let on = gpus.iter().map(|&g| profile.on(state.cluster().type_of(g).0));
     on.fold(f64::INFINITY, f64::min) * (1.0 - state.settings().spread_loss.clamp(0.0, 1.0))

@@ -171,8 +171,13 @@ fn is_in(world: &World, entry: &crate::world::TenantEntry, group: &str) -> bool 
 
 fn spec(tenant: &ScenarioTenant) -> TenantSpec {
     let throughput = tenant.throughput.iter().map(|(gpu, &x)| (gpu.clone(), x)).collect();
-    let workload =
-        WorkloadSpec { name: "default".into(), weight: 1.0, demand: tenant.demand, throughput };
+    let workload = WorkloadSpec {
+        name: "default".into(),
+        weight: 1.0,
+        demand: tenant.demand,
+        single: Vec::new(),
+        throughput,
+    };
     TenantSpec {
         name: tenant.name.clone(),
         weight: tenant.weight,

@@ -2,7 +2,7 @@
 
 use super::super::run::Simulated;
 use super::cast::Cast;
-use super::{comparison, favour, mechanism, over_time, summary, words};
+use super::{comparison, favour, gangs, mechanism, over_time, summary, words};
 use oef_report::format::{clock, number};
 use oef_report::html::{Report, Section};
 use oef_terminal::numbers::counted;
@@ -16,6 +16,9 @@ pub fn build(simulated: &Simulated<'_>) -> Report {
         report = report.card(card);
     }
     report = report.section(comparison::section(simulated));
+    if let Some(gangs) = gangs::section(simulated) {
+        report = report.section(gangs);
+    }
     if several {
         report = report
             .section(over_time::completion(simulated))

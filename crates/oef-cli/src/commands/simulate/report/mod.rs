@@ -5,6 +5,7 @@ mod cast;
 mod comparison;
 mod envy;
 mod favour;
+mod gangs;
 mod ledger;
 mod measures;
 mod mechanism;

@@ -5,7 +5,7 @@ use crate::args::simulate::{PlacementName, RoundingName};
 use oef_report::format::{clock, number, percent};
 use oef_report::html::{Prose, Section};
 use oef_sched::guard::Policy;
-use oef_sim::world::{SCALING_PER_DOUBLING, SPREAD_LOSS_PER_DOUBLING};
+use oef_sched::{SCALING_PER_DOUBLING, SPREAD_LOSS_PER_DOUBLING};
 
 /// The words of the report, one sentence each.
 pub fn meaning(simulated: &Simulated<'_>) -> Section {
@@ -126,6 +126,7 @@ pub fn parameters(simulated: &Simulated<'_>) -> Vec<(String, String)> {
         RoundingName::Paper => "the paper's",
     };
     let placement = match args.scheduler.placement {
+        PlacementName::Room => "room for gangs",
         PlacementName::Packed => "packed",
         PlacementName::FirstFree => "first free",
     };

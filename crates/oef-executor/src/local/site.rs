@@ -1,0 +1,57 @@
+//! Where runners run, if that is not this machine: the few things that are done differently there.
+
+use crate::device::{Device, DeviceId};
+use crate::error::ExecutorError;
+use crate::launch::Launch;
+use crate::records::{RunFolder, RunSpec};
+use oef_sched::{Generation, JobId};
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::time::Instant;
+
+/// A cluster that starts runners and knows what becomes of them. Orders, files and words are the same as on this
+/// machine; the state folder lies where all its nodes see it.
+pub(crate) trait Site: Send + Sync + Debug {
+    /// Why a launch can never be carried out there.
+    fn refusal(&self, launch: &Launch) -> Option<String>;
+
+    /// The GPUs of a launch; a sentence: why they cannot be had any more. An error: it is not known yet.
+    fn devices(&self, wanted: &[DeviceId]) -> Result<Result<Vec<Device>, String>, ExecutorError>;
+
+    /// The names of all nodes.
+    fn hosts(&self) -> BTreeSet<String>;
+
+    /// Adds to a start what only the site knows.
+    fn complete(&self, spec: &mut RunSpec, launch: &Launch);
+
+    /// Has the runner of a start begin. May come twice for the same start: then it is looked for first.
+    fn spawn(&self, run: &RunFolder, give_up: &dyn Fn() -> bool) -> Result<(), ExecutorError>;
+
+    /// An order to stop was written for a start.
+    fn stop(&self, run: &RunFolder);
+
+    /// What is known of a start that is watched since then, and has begun or not.
+    fn fate(&self, run: &RunFolder, since: Instant, has_begun: bool) -> Fate;
+
+    /// Ends every start that nobody holds, and comes back when they are gone, or soon.
+    fn kill_unheld(&self, held: &BTreeSet<(JobId, Generation)>);
+
+    /// Ends a start at once.
+    fn kill(&self, run: &RunFolder);
+
+    /// Nobody asks for this start any more.
+    fn forget(&self, job: JobId, generation: Generation);
+}
+
+/// What is known of a start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It may run, as far as is known.
+    Alive,
+    /// It has not begun, and this is what it waits for.
+    Waits(String),
+    /// It is over there, and why.
+    Over(String),
+    /// It was taken, never began, and is not known any more: it is to be started again.
+    Lost,
+}

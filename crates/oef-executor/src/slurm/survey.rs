@@ -1,0 +1,31 @@
+//! Looking at a cluster once, without an executor.
+
+use super::cluster::{GpuNode, nodes_of};
+use super::command::{Slurm, SlurmError};
+use super::parse::{self, NodeRow};
+use super::site::fresh_mark;
+use std::collections::BTreeMap;
+
+/// The nodes with GPUs of a partition (none: all), by their names in OEF.
+pub fn gpu_nodes(
+    slurm: &Slurm,
+    partition: Option<&str>,
+    nodes: Option<&str>,
+) -> Result<BTreeMap<String, GpuNode>, SlurmError> {
+    Ok(nodes_of(&rows(slurm, partition, nodes)?))
+}
+
+/// All nodes, with or without GPUs.
+pub(crate) fn rows(
+    slurm: &Slurm,
+    partition: Option<&str>,
+    nodes: Option<&str>,
+) -> Result<Vec<NodeRow>, SlurmError> {
+    let mark = fresh_mark();
+    let text = slurm.call("sinfo", &parse::nodes_args(&mark, partition, nodes))?;
+    parse::nodes(&text, &mark).map_err(|what| SlurmError::Unreadable {
+        program: "sinfo".into(),
+        what,
+        kept: "nowhere".into(),
+    })
+}

@@ -1,0 +1,140 @@
+//! A real Slurm: two of its nodes.
+
+use crate::bed::{Bed, Does, NodeFault};
+use crate::common::{PROGRAM, kill, with_variable, write_program};
+use crate::slurm_lab::{Pair, pairs};
+use oef_executor::checkpoints::CheckpointConfig;
+use oef_executor::slurm::{Rules, Slurm, SlurmConfig, SlurmExecutor, Submit};
+use oef_executor::{DeviceId, Executor, Launch, Program};
+use oef_sched::{Generation, JobId};
+use rustix::process::Signal;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub struct SlurmBed {
+    pair: Pair,
+    folder: PathBuf,
+}
+
+impl SlurmBed {
+    pub fn new() -> SlurmBed {
+        let pair = pairs().take();
+        let folder = tempfile::Builder::new().prefix("bed-").tempdir_in(&pair.lab.dir);
+        SlurmBed { pair, folder: folder.expect("a folder").keep() }
+    }
+
+    fn config(&self) -> SlurmConfig {
+        SlurmConfig {
+            dir: self.folder.join("state"),
+            runner: vec![PROGRAM.into(), "runner".into()],
+            checkpoints: CheckpointConfig::default(),
+            slurm: Slurm {
+                conf: Some(self.pair.lab.conf()),
+                bin_dir: Some(programs_that_may_hang(&self.folder)),
+                limit: Duration::from_secs(20),
+            },
+            partition: Some("gpu".into()),
+            nodes: Some(self.pair.nodes().join(",")),
+            poll: Duration::from_millis(200),
+            rules: Rules {
+                plain: Submit { partition: Some("gpu".into()), ..Submit::default() },
+                ..Rules::default()
+            },
+        }
+    }
+
+    fn slurm(&self, program: &str, args: &[&str]) -> String {
+        self.pair.lab.call(program, args)
+    }
+}
+
+impl Bed for SlurmBed {
+    fn open(&mut self) -> Box<dyn Executor> {
+        Box::new(SlurmExecutor::open(self.config()).expect("an executor"))
+    }
+
+    fn nodes(&self) -> Vec<(String, Vec<DeviceId>)> {
+        let ids = |node: &str| (0..2).map(|index| DeviceId(format!("{node}:{index}"))).collect();
+        let mut nodes: Vec<_> = self.pair.nodes().map(|node| (node.clone(), ids(&node))).to_vec();
+        nodes.sort();
+        nodes
+    }
+
+    fn program(&self, does: Does) -> Program {
+        let ends = match does {
+            Does::Finish => "exit 0".to_string(),
+            Does::Fail(code) => format!("exit {code}"),
+            Does::Run => "while :; do sleep 0.02; done".to_string(),
+        };
+        let runs = self.folder.join("runs");
+        let script = format!(
+            "trap 'exit 75' TERM; [ $RANK = 0 ] && echo x >> {}-$OEF_JOB_ID; {ends}",
+            runs.display()
+        );
+        Program::Script(script.into_bytes())
+    }
+
+    fn hang(&self, launch: &mut Launch) {
+        fs::write(self.folder.join(format!("hang-{}", launch.job)), "").expect("written");
+    }
+
+    fn runs(&self, job: JobId) -> u32 {
+        let lines = fs::read_to_string(self.folder.join(format!("runs-{job}"))).unwrap_or_default();
+        u32::try_from(lines.lines().count()).expect("few")
+    }
+
+    fn is_running(&self, job: JobId) -> bool {
+        let folder = self.folder.join("state/runs").join(job.to_string());
+        let starts = fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut variables = starts.map(|start| format!("OEF_RUN_DIR={}", start.path().display()));
+        variables.any(|variable| !with_variable(&variable).is_empty())
+    }
+
+    fn kill(&self, job: JobId, generation: Generation) {
+        let folder = self.folder.join(format!("state/runs/{job}/{generation}"));
+        let found = with_variable(&format!("OEF_RUNNER_DIR={}", folder.display()));
+        found.iter().for_each(|pid| kill(*pid, Signal::KILL));
+    }
+
+    fn disturb(&self, fault: &NodeFault) {
+        let update = |node: &str, words: &[&str]| {
+            let node = format!("NodeName={node}");
+            self.slurm("scontrol", &[&["update", &node][..], words].concat());
+        };
+        match fault {
+            NodeFault::Leaves(node) => {
+                let all = with_variable(&format!("SLURMD_NODENAME={node}"));
+                let conf = format!("SLURM_CONF={}", self.pair.lab.conf().display());
+                let here = with_variable(&conf);
+                let meant = all.iter().filter(|pid| here.contains(pid));
+                meant.for_each(|pid| kill(*pid, Signal::KILL));
+                update(node, &["State=DOWN", "Reason=unplugged"]);
+            }
+            NodeFault::Joins(node) => update(node, &["State=RESUME"]),
+            NodeFault::Used(node, devices) => {
+                let count = format!("--gres=gpu:{}", devices.len());
+                let options =
+                    ["-p", "gpu", "-w", node, &count, "-o", "/dev/null", "--wrap", "sleep 600"];
+                self.slurm("sbatch", &options);
+            }
+            NodeFault::Drained(node) => update(node, &["State=DRAIN", "Reason=a fan is broken"]),
+        }
+    }
+}
+
+/// A wrapper of sbatch that hangs for jobs whose file `hang-NUMBER` lies in a folder; other programs as they are.
+fn programs_that_may_hang(folder: &Path) -> PathBuf {
+    let bin = folder.join("bin");
+    fs::create_dir_all(&bin).expect("made");
+    let script = format!(
+        "#!/bin/sh\nfor word in \"$@\"; do case $word in --job-name=*) job=${{word##*-}}; \
+         [ ! -e {0}/hang-$job ] || exec sleep 1000;; esac; done\nexec sbatch \"$@\"\n",
+        folder.display()
+    );
+    write_program(&bin.join("sbatch"), &script);
+    for program in ["squeue", "sinfo", "scancel", "srun", "scontrol", "sacct", "sacctmgr"] {
+        write_program(&bin.join(program), &format!("#!/bin/sh\nexec {program} \"$@\"\n"));
+    }
+    bin
+}
