@@ -168,6 +168,7 @@ async fn serve(
     let serving = Serving::begin(app.clone(), listener, tls.clone()).map_err(RunError::Runtime)?;
     let socket = open_socket(&app, config, talk)?;
     let server = up::url(*address, tls.is_some());
+    app.listens_at(&server);
     let ca = config.tls.ca.as_ref().map(|path| path.display().to_string());
     let access = Access { server: server.clone(), token: secret.clone(), ca };
     let files = up::access_paths(state_dir);

@@ -87,6 +87,7 @@ pub struct TimelineQuery {
     pub changed_after_ms: Option<u64>,
     /// Of this job only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(maximum = 9_007_199_254_740_991_u64)]
     pub job: Option<u64>,
 }
 
@@ -147,6 +148,7 @@ pub struct Span {
 pub struct RecentQuery {
     /// Rounds after this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(maximum = 9_007_199_254_740_991_u64)]
     pub after: Option<u64>,
     /// So many at most, the newest; 288 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -198,6 +200,7 @@ pub struct SeriesQuery {
     pub tenant: Option<String>,
     /// Rounds after this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(maximum = 9_007_199_254_740_991_u64)]
     pub after: Option<u64>,
     /// So many rounds at most, the newest; 120 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -289,6 +292,9 @@ pub struct LoginCode {
     pub path: String,
     /// It is void after so many seconds.
     pub expires_in_s: u64,
+    /// The daemon's address, for who reached it by the local socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
 }
 
 impl std::fmt::Debug for LoginCode {

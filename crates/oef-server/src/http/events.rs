@@ -1,7 +1,7 @@
 //! What happens, as it happens: server-sent events that can be taken up again where they broke off.
 
 use super::App;
-use super::auth::{Asks, caller};
+use super::auth::{self, Asks};
 use super::extract::Params;
 use super::failure::Failure;
 use super::queries::EventsQuery;
@@ -51,7 +51,9 @@ async fn stream(
     let permit = app.inner.streams.open(caller.token).map_err(full)?;
     let subscription = app.daemon().subscribe(&caller, after)?;
     let (frames, stream) = mpsc::channel(WAITING_MAX);
-    tokio::spawn(forward(app, headers, subscription, frames, permit));
+    // Who is known by the local socket has nothing that could become void.
+    let shown = auth::caller(&Method::GET, &headers, &app).is_ok().then_some(headers);
+    tokio::spawn(forward(app, shown, subscription, frames, permit));
     let beat = KeepAlive::new().interval(HEARTBEAT).text("still here");
     Ok(Sse::new(ReceiverStream::new(stream)).keep_alive(beat))
 }
@@ -87,7 +89,7 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
 /// Carries events to one client until it goes, its token is void, or the daemon stops.
 async fn forward(
     app: App,
-    headers: HeaderMap,
+    shown: Option<HeaderMap>,
     mut events: Subscription,
     frames: mpsc::Sender<Result<Frame, Infallible>>,
     permit: Permit,
@@ -107,13 +109,18 @@ async fn forward(
                 Some(delivery) => next = frame(delivery),
                 None => break,
             },
-            _ = look.tick() => if caller(&Method::GET, &headers, &app).is_err() { break },
+            _ = look.tick() => if is_void(&app, shown.as_ref()) { break },
             _ = closing.wait_for(|closing| *closing) => break,
             () = frames.closed() => break,
         }
     }
     drop(permit);
     app.count_streams();
+}
+
+/// Whether what a stream was begun with does not count any more.
+fn is_void(app: &App, shown: Option<&HeaderMap>) -> bool {
+    shown.is_some_and(|shown| auth::caller(&Method::GET, shown, app).is_err())
 }
 
 fn frame(delivery: Delivery) -> Option<Frame> {

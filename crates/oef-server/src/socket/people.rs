@@ -75,6 +75,12 @@ impl People {
         (caller, self.settings.create_tenants)
     }
 
+    /// The user behind the number of a caller; none: it is the number of a token.
+    pub(crate) fn user_of(token: u64) -> Option<Peer> {
+        let uid = token.checked_sub(FIRST_OF_PEOPLE)?;
+        u32::try_from(uid).ok().map(|uid| Peer { uid })
+    }
+
     fn name(&self, uid: u32) -> Option<String> {
         let lock = || self.names.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((since, name)) = lock().get(&uid)

@@ -12,7 +12,10 @@ const OPENERS: [&str; 3] = ["xdg-open", "open", "wslview"];
 /// Runs the command.
 pub fn run(args: &OpenArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let code = client.login_code()?;
-    let link = format!("{}{}", client.server().trim_end_matches('/'), code.path);
+    // A browser cannot use the local socket.
+    let by_network = client.server().starts_with("http");
+    let server = code.server.filter(|_| !by_network).unwrap_or_else(|| client.server().into());
+    let link = format!("{}{}", server.trim_end_matches('/'), code.path);
     if args.json {
         let document = json!({"version": 1, "link": link, "expires_in_s": code.expires_in_s});
         printer.json(&document)?;

@@ -11,6 +11,7 @@ use super::App;
 use super::auth::Asks;
 use super::extract::{LargeBody, Nothing, Params, Part, within};
 use super::failure::{Answer, Failure, panicked, refused};
+use crate::problem::{Kind, More};
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -38,6 +39,18 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(envy))
         .routes(routes!(curve))
         .routes(routes!(scenario))
+}
+
+/// A number that a browser can count with: beyond, doubles have gaps.
+fn exact(field: &str, value: Option<u64>) -> Result<(), Failure> {
+    const MAX: u64 = (1 << 53) - 1;
+    match value.filter(|value| *value > MAX) {
+        None => Ok(()),
+        Some(value) => {
+            let problem = Kind::BadRequest.problem(format!("{field} is {value}, more than {MAX}"));
+            Err(Failure(problem.field(field)))
+        }
+    }
 }
 
 impl App {
@@ -82,6 +95,10 @@ async fn timeline(
     Params(query): Params<TimelineQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
+    exact("from_ms", query.from_ms)?;
+    exact("to_ms", query.to_ms)?;
+    exact("changed_after_ms", query.changed_after_ms)?;
+    exact("job", query.job)?;
     let key = cache::key("timeline", &caller, &query);
     cache::answer(&app, &headers, key, move |daemon| daemon.timeline(&caller, &query)).await
 }
@@ -96,6 +113,7 @@ async fn recent(
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     within("limit", query.limit, ROUNDS_MAX)?;
+    exact("after", query.after)?;
     let key = cache::key("recent", &caller, &query);
     cache::answer(&app, &headers, key, move |daemon| daemon.recent_rounds(&query)).await
 }
@@ -111,6 +129,7 @@ async fn series(
 ) -> Result<Response, Failure> {
     within("rounds", query.rounds, SERIES_ROUNDS_MAX)?;
     within("tenants", query.tenants, SERIES_TENANTS_MAX)?;
+    exact("after", query.after)?;
     let key = cache::key("series", &caller, &query);
     cache::answer(&app, &headers, key, move |daemon| daemon.series(&caller, &query)).await
 }

@@ -32,7 +32,12 @@ impl Codes {
         }
         let code = secret.text.trim_start_matches("oef_").to_string();
         open.insert(secret::hash(&code), (token, now + LIFETIME));
-        Ok(LoginCode { path: format!("/login#{code}"), code, expires_in_s: LIFETIME.as_secs() })
+        Ok(LoginCode {
+            path: format!("/login#{code}"),
+            code,
+            expires_in_s: LIFETIME.as_secs(),
+            server: None,
+        })
     }
 
     /// Whose code that is. It counts this once.

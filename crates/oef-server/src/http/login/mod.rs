@@ -15,6 +15,7 @@ use super::failure::{Answer, Failure};
 use super::rate::Buckets;
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
+use crate::socket::People;
 use axum::extract::{ConnectInfo, FromRequestParts, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -27,6 +28,7 @@ use std::convert::Infallible;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -45,6 +47,8 @@ pub(super) struct Login {
     /// Cookies of daemons on other ports of the same host are other cookies.
     cookie: String,
     has_tls: bool,
+    /// Where the daemon listens, as clients on its machine write it.
+    address: OnceLock<String>,
 }
 
 impl Login {
@@ -55,6 +59,7 @@ impl Login {
             tries: Buckets::new(TRIES_PER_SECOND, TRIES_BURST),
             cookie: format!("oef_session_{port}"),
             has_tls,
+            address: OnceLock::new(),
         }
     }
 }
@@ -63,6 +68,11 @@ impl App {
     /// Sessions are kept in this file, so that a restart logs nobody out.
     pub fn keep_sessions_in(&self, file: PathBuf) {
         self.inner.login.sessions.keep_in(file);
+    }
+
+    /// Says where the daemon listens: links for people who are connected by the socket begin with it.
+    pub fn listens_at(&self, address: &str) {
+        let _ = self.inner.login.address.set(address.into());
     }
 
     /// A link's path that logs a browser in as the daemon's owner, once; none: the system has no randomness.
@@ -91,7 +101,8 @@ async fn create_code(
     Asks(caller): Asks,
     Params(_): Params<Nothing>,
 ) -> Result<(StatusCode, Json<LoginCode>), Failure> {
-    let code = app.inner.login.codes.create(caller.token)?;
+    let mut code = app.inner.login.codes.create(caller.token)?;
+    code.server = app.inner.login.address.get().cloned();
     Ok((StatusCode::CREATED, Json(code)))
 }
 
@@ -166,7 +177,7 @@ async fn enter(
         }
         Enter::Token(_) => None,
     };
-    let caller = token.and_then(|token| app.daemon().holder(token)).ok_or_else(|| {
+    let caller = token.and_then(|token| holder(&app, token)).ok_or_else(|| {
         let problem = Kind::Unauthorized.problem("the code or token is not valid, or was used");
         Failure(problem.hint("`oef open` makes a new link; `oef token create` makes a token"))
     })?;
@@ -201,7 +212,15 @@ fn set_cookie(app: &App, asked: &HeaderMap, response: &mut Response, secret: &st
 fn session(app: &App, headers: &HeaderMap) -> Option<(Caller, u64)> {
     let secret = cookie::read(headers, &app.inner.login.cookie)?;
     let (token, expires_ms) = app.inner.login.sessions.find(secret, now_ms())?;
-    Some((app.daemon().holder(token)?, expires_ms))
+    Some((holder(app, token)?, expires_ms))
+}
+
+/// Who is behind the number of a token, or of a user of this machine who has none, as of now.
+fn holder(app: &App, token: u64) -> Option<Caller> {
+    match People::user_of(token) {
+        Some(peer) => Some(app.inner.people.caller(peer).0),
+        None => app.daemon().holder(token),
+    }
 }
 
 /// The caller behind the cookie of a request; none: it has none that counts. What changes something must come from
