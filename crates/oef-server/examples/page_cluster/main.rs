@@ -124,8 +124,13 @@ async fn create(
             continue;
         }
         let weight = Some([0.5, 1.0, 1.0, 1.0, 2.0, 4.0][dice.roll(6) as usize]);
-        let create =
-            TenantCreate { name: name.clone(), weight, group: None, limits: Default::default() };
+        let create = TenantCreate {
+            name: name.clone(),
+            weight,
+            group: None,
+            limits: Default::default(),
+            user: None,
+        };
         daemon.create_tenant(&admin, create).await?;
         // How much a workload gains from fast types differs from tenant to tenant.
         let gain = 0.25 + 0.075 * dice.roll(11) as f64;

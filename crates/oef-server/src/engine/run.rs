@@ -201,7 +201,8 @@ impl Engine {
     /// A node that an operator takes back in while its machine is gone, or held under another name, comes up later.
     fn absent(&self, command: &Command) -> Option<Change> {
         let Command::PatchNode { name, patch } = command else { return None };
-        let is_absent = patch.health == NodeHealth::Up && !self.site.nodes.can_be_up(&self.world, name);
+        let is_absent =
+            patch.health == NodeHealth::Up && !self.site.nodes.can_be_up(&self.world, name);
         is_absent.then(|| Change::NodeDown { node: name.clone() })
     }
 

@@ -84,7 +84,7 @@ impl FromRequestParts<App> for Looks {
 }
 
 impl App {
-    fn caller(&self, peer: Peer) -> (Caller, bool) {
+    pub(super) fn caller(&self, peer: Peer) -> (Caller, bool) {
         self.inner.people.caller(peer, |user| self.daemon().tenant_of_user(user))
     }
 }

@@ -218,7 +218,7 @@ fn session(app: &App, headers: &HeaderMap) -> Option<(Caller, u64)> {
 /// Who is behind the number of a token, or of a user of this machine who has none, as of now.
 fn holder(app: &App, token: u64) -> Option<Caller> {
     match People::user_of(token) {
-        Some(peer) => Some(app.inner.people.caller(peer).0),
+        Some(peer) => Some(app.caller(peer).0),
         None => app.daemon().holder(token),
     }
 }
