@@ -3,15 +3,18 @@
 use oef_lab::torture::{Plant, try_seed};
 
 /// How many seeds a plant may take: far fewer than a minute's worth.
-const SEEDS: u64 = 40;
+const SEEDS: u64 = 12;
+
+/// Simulated hours of each.
+const HOURS: f64 = 0.5;
 
 #[test]
 fn the_same_seed_gives_the_same_story() {
     let found = |seed| {
-        let (hours, found) = try_seed(seed, 1.0, Some(Plant::StopLost));
+        let (hours, found) = try_seed(seed, HOURS, Some(Plant::FsyncForgotten));
         (hours.to_bits(), found.map(|found| (found.invariant, found.what, found.story)))
     };
-    for seed in 1..4 {
+    for seed in 1..3 {
         assert_eq!(found(seed), found(seed), "seed {seed}");
     }
 }
@@ -23,10 +26,10 @@ fn planted_mistakes_are_found() {
         Plant::GenerationNotCompared,
         Plant::EndedBeforeGone,
         Plant::KeysForgotten,
-        Plant::ClockStandsStill,
+        Plant::NodeTooLarge,
     ];
     for plant in checked {
-        let found = (1..=SEEDS).find_map(|seed| try_seed(seed, 2.0, Some(plant)).1);
+        let found = (1..=SEEDS).find_map(|seed| try_seed(seed, HOURS, Some(plant)).1);
         let found = found.unwrap_or_else(|| panic!("{} was not found", plant.name()));
         assert!(found.replay.contains(plant.name()), "{found:?}");
     }
@@ -35,8 +38,8 @@ fn planted_mistakes_are_found() {
 #[test]
 fn without_a_mistake_nothing_breaks() {
     for seed in 1..=SEEDS {
-        let (hours, found) = try_seed(seed, 2.0, None);
+        let (hours, found) = try_seed(seed, HOURS, None);
         assert!(found.is_none(), "{found:#?}");
-        assert!(hours >= 2.0);
+        assert!(hours >= HOURS);
     }
 }

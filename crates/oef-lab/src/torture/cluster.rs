@@ -186,6 +186,11 @@ impl Cluster {
         self.state().is_slow = is_slow;
     }
 
+    /// Nodes that are gone.
+    pub fn gone(&self) -> Vec<&'static str> {
+        self.state().nodes.iter().filter(|node| !node.is_up).map(|node| node.name).collect()
+    }
+
     /// What the nodes saw that must never be.
     pub fn broken(&self) -> Option<Broken> {
         self.state().broken.take()
@@ -540,9 +545,6 @@ impl State {
             self.running().filter(|(_, lease)| is_there(lease)).map(|(key, _)| *key).collect();
         for key in gone {
             self.end(key, Ending::Vanished { detail: "its node is gone".into() }, None);
-            if self.plant == Some(Plant::LeaseOnDeadNode) {
-                self.line.told.remove(&key);
-            }
         }
     }
 
@@ -689,10 +691,11 @@ impl Executor for Line {
         let due = state.now() + LATENCY_MS + state.delay();
         // Now and then an order comes twice.
         let twice = matches!(order, Order::Start(_) | Order::Stop { .. }) && state.dice.once_in(6);
-        for _ in 0..=usize::from(twice) {
+        for copy in 0..=usize::from(twice) {
             state.line.next += 1;
             let number = state.line.next;
-            let later = if twice { state.delay() } else { 0 };
+            // A copy may be much later than the first.
+            let later = if copy > 0 { state.dice.below(2 * DELAY_MAX_MS) } else { 0 };
             state.line.orders.push((due + later, number, order.clone()));
         }
     }

@@ -61,10 +61,10 @@ impl Disk {
         match state.plant {
             Some(Plant::CancelNotReplayed) => records.retain(|record| record.kind != "cancelled"),
             Some(Plant::OldSnapshot) if snapshot.is_some() => records.clear(),
-            Some(Plant::SubmissionNotReplayed) => {
-                if records.last().is_some_and(|last| last.kind == "submitted") {
-                    records.pop();
-                }
+            Some(Plant::SubmissionNotReplayed)
+                if records.last().is_some_and(|last| last.kind == "submitted") =>
+            {
+                records.pop();
             }
             Some(Plant::KeysForgotten) => {
                 for record in records.iter_mut().filter(|record| record.kind == "submitted") {

@@ -25,6 +25,7 @@ pub(super) enum Invariant {
     ReplayIsIdentical,
     CertificatesTrue,
     Recovers,
+    NodesAreKnown,
     StopsAreCarriedOut,
     RunnableJobsRun,
 }
@@ -44,6 +45,7 @@ impl fmt::Display for Invariant {
             Invariant::ReplayIsIdentical => "replay-is-identical",
             Invariant::CertificatesTrue => "certificates-true",
             Invariant::Recovers => "recovers",
+            Invariant::NodesAreKnown => "nodes-are-known",
             Invariant::StopsAreCarriedOut => "stops-are-carried-out",
             Invariant::RunnableJobsRun => "runnable-jobs-run",
         })

@@ -45,8 +45,6 @@ pub enum Plant {
     NodeLeftUntold,
     /// A node is told with a GPU more than it has.
     NodeTooLarge,
-    /// Jobs on a node that is gone are never told as ended.
-    LeaseOnDeadNode,
     /// Time stands still while the wall clock is behind.
     ClockStandsStill,
     /// A restart forgets that jobs were cancelled.
@@ -60,7 +58,7 @@ pub enum Plant {
 }
 
 /// Each with its name and what it is.
-const ALL: [(Plant, &str, &str); 26] = [
+const ALL: [(Plant, &str, &str); 25] = [
     (
         Plant::FsyncForgotten,
         "fsync-forgotten",
@@ -117,11 +115,6 @@ const ALL: [(Plant, &str, &str); 26] = [
     ),
     (Plant::NodeLeftUntold, "node-left-untold", "that a node is gone is not told"),
     (Plant::NodeTooLarge, "node-too-large", "a node is told with a GPU more than it has"),
-    (
-        Plant::LeaseOnDeadNode,
-        "lease-on-dead-node",
-        "jobs on a node that is gone are never told as ended",
-    ),
     (
         Plant::ClockStandsStill,
         "clock-stands-still",

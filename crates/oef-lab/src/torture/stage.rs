@@ -122,9 +122,9 @@ impl Stage {
                 self.ask(Wish::PatchTenant(name(tenant), patch))?;
             }
             Step::Remove { tenant } => {
-                if self.ask(Wish::RemoveTenant(name(tenant)))? {
-                    self.watch.remove(&name(tenant));
-                }
+                // Whether it was done is not known where the machine dies: its jobs may be gone from now on.
+                self.watch.remove(&name(tenant));
+                self.ask(Wish::RemoveTenant(name(tenant)))?;
             }
             Step::Declare { tenant, fast } => {
                 let throughput =
@@ -343,6 +343,8 @@ impl Stage {
         }
         self.cluster.set_slow(false);
         self.time.set_wall(0);
+        self.wait(60_000)?;
+        self.look_at_nodes()?;
         for node in 0..3 {
             self.cluster.set_foreign(node, false);
             self.cluster.set_up(node, true);
@@ -376,6 +378,17 @@ impl Stage {
             self.look_at_stops()?;
         }
         self.stuck(limit)
+    }
+
+    /// A node that is gone is known to be gone.
+    fn look_at_nodes(&self) -> Played {
+        let Some(core) = &self.core else { return Ok(()) };
+        let gone = self.cluster.gone();
+        let up = core.with_world(|world| gone.into_iter().find(|name| world.sched.is_up(name)));
+        up.map_or(Ok(()), |name| {
+            let what = format!("node {name} is gone, and the daemon counts on it");
+            Err(Broken { invariant: Invariant::NodesAreKnown, what })
+        })
     }
 
     /// Once nothing breaks, a job that is told to stop has ended soon.

@@ -115,7 +115,11 @@ fn peaceful(dice: &mut Dice) -> Step {
             tenant: byte(dice),
             workers: 1 + dice.below(4) as u8,
             kind: Kind::ALL[[0, 0, 0, 1, 2, 3, 4][dice.below(7) as usize]],
-            ms: 1_000 + dice.below(900_000),
+            ms: if dice.once_in(3) {
+                500 + dice.below(15_000)
+            } else {
+                1_000 + dice.below(900_000)
+            },
         },
         8 => Step::SubmitAgain { nth: byte(dice) },
         9 => Step::Cancel { nth: byte(dice) },
