@@ -19,7 +19,15 @@ const VIEWS = [
   [/^\/cluster\/?$/, "cluster", "Cluster"],
   [/^\/events\/?$/, "events", "Events"],
 ];
-const NAV = [["/", "Now"], ["/tenants", "Tenants"], ["/jobs", "Jobs"], ["/whatif", "What if"], ["/rounds", "Rounds"], ["/cluster", "Cluster"], ["/events", "Events"]];
+const NAV = [
+  ["/", "Now"],
+  ["/tenants", "Tenants"],
+  ["/jobs", "Jobs"],
+  ["/whatif", "What if"],
+  ["/rounds", "Rounds"],
+  ["/cluster", "Cluster"],
+  ["/events", "Events"],
+];
 /** Without events the overview is asked for so often, for the figures that change between them. */
 const LOOK_MS = 15_000;
 
@@ -93,9 +101,25 @@ async function refresh(topics, events) {
 /** Links within the page change the view and load nothing. */
 function follow(event) {
   const anchor = event.target.closest?.("a[href]");
-  if (!anchor || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || anchor.target || anchor.hasAttribute("download")) return;
+  if (
+    !anchor ||
+    event.defaultPrevented ||
+    event.button !== 0 ||
+    event.metaKey ||
+    event.ctrlKey ||
+    event.shiftKey ||
+    anchor.target ||
+    anchor.hasAttribute("download")
+  )
+    return;
   const url = new URL(anchor.href, location.href);
-  if (url.origin !== location.origin || url.pathname.startsWith("/api/") || url.pathname === "/metrics" || anchor.getAttribute("href").startsWith("#")) return;
+  if (
+    url.origin !== location.origin ||
+    url.pathname.startsWith("/api/") ||
+    url.pathname === "/metrics" ||
+    anchor.getAttribute("href").startsWith("#")
+  )
+    return;
   event.preventDefault();
   go(url.pathname + url.search);
 }
@@ -117,8 +141,7 @@ async function route() {
       anchor.setAttribute("aria-current", "page");
       // On a phone the chosen one may be out of sight.
       anchor.parentElement.scrollLeft = anchor.offsetLeft - anchor.parentElement.clientWidth / 2;
-    }
-    else anchor.removeAttribute("aria-current");
+    } else anchor.removeAttribute("aria-current");
   }
   document.getElementById("tip").hidden = true;
   try {
@@ -141,25 +164,58 @@ async function route() {
 function drawTop() {
   const top = document.getElementById("top");
   const dot = h("span", { class: "dot", data: { state: "connecting" } }, h("i"), h("span", { text: "connecting" }));
-  set(top, h("div", { class: "top-in" },
-    h("a", { class: "brand", href: "/", "aria-label": "OEF, now" }, mark(), "OEF"),
-    h("nav", { class: "nav", "aria-label": "Views" }, NAV.map(([href, text]) => h("a", { href, text }))),
-    h("div", { class: "top-right" }, clock(), dot, themeButton(), menu())));
+  set(
+    top,
+    h(
+      "div",
+      { class: "top-in" },
+      h("a", { class: "brand", href: "/", "aria-label": "OEF, now" }, mark(), "OEF"),
+      h(
+        "nav",
+        { class: "nav", "aria-label": "Views" },
+        NAV.map(([href, text]) => h("a", { href, text })),
+      ),
+      h("div", { class: "top-right" }, clock(), dot, themeButton(), menu()),
+    ),
+  );
   top.hidden = false;
   showConnection(document.getElementById("banner"), dot, () => state.at);
 }
 
 function mark() {
   const bar = (x, y, width, opacity) => s("rect", { x, y, width, height: "4", rx: "1", fill: "#fff", opacity });
-  return s("svg", { width: "24", height: "24", viewBox: "0 0 32 32", "aria-hidden": "true" }, s("rect", { width: "32", height: "32", rx: "7", fill: "#005da4" }),
-    bar(6, 7, 14, 1), bar(22, 7, 4, 0.55), bar(6, 14, 8, 0.55), bar(16, 14, 10, 1), bar(6, 21, 11, 1), bar(19, 21, 7, 0.55));
+  return s(
+    "svg",
+    { width: "24", height: "24", viewBox: "0 0 32 32", "aria-hidden": "true" },
+    s("rect", { width: "32", height: "32", rx: "7", fill: "#005da4" }),
+    bar(6, 7, 14, 1),
+    bar(22, 7, 4, 0.55),
+    bar(6, 14, 8, 0.55),
+    bar(16, 14, 10, 1),
+    bar(6, 21, 11, 1),
+    bar(19, 21, 7, 0.55),
+  );
 }
 
 /** The round's clock: how much of it is over. */
 function clock() {
   const length = 2 * Math.PI * 8;
-  const hand = s("circle", { class: "hand", cx: "10", cy: "10", r: "8", fill: "none", "stroke-width": "3", "stroke-dasharray": length, transform: "rotate(-90 10 10)" });
-  const ring = s("svg", { width: "20", height: "20", viewBox: "0 0 20 20", "aria-hidden": "true" }, s("circle", { class: "ring", cx: "10", cy: "10", r: "8", fill: "none", "stroke-width": "3" }), hand);
+  const hand = s("circle", {
+    class: "hand",
+    cx: "10",
+    cy: "10",
+    r: "8",
+    fill: "none",
+    "stroke-width": "3",
+    "stroke-dasharray": length,
+    transform: "rotate(-90 10 10)",
+  });
+  const ring = s(
+    "svg",
+    { width: "20", height: "20", viewBox: "0 0 20 20", "aria-hidden": "true" },
+    s("circle", { class: "ring", cx: "10", cy: "10", r: "8", fill: "none", "stroke-width": "3" }),
+    hand,
+  );
   const number = h("b");
   const left = h("span", { class: "hide-on-phone" });
   const element = h("span", { class: "clock" }, ring, h("span", {}, number, " ", left));
@@ -182,10 +238,16 @@ function clock() {
 }
 
 function themeButton() {
-  const button = h("button", { type: "button", class: "icon", "aria-label": "Light or dark", title: "Light or dark" }, "◐");
+  const button = h(
+    "button",
+    { type: "button", class: "icon", "aria-label": "Light or dark", title: "Light or dark" },
+    "◐",
+  );
   button.addEventListener("click", () => {
     const root = document.documentElement;
-    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    const dark = root.dataset.theme
+      ? root.dataset.theme === "dark"
+      : matchMedia("(prefers-color-scheme: dark)").matches;
     root.dataset.theme = dark ? "light" : "dark";
     localStorage.setItem("theme", root.dataset.theme);
     document.dispatchEvent(new Event("themechange"));
@@ -202,12 +264,40 @@ function menu() {
     state.who = { logged_in: false, version: who.version };
     location.assign("/login");
   };
-  return h("details", { class: "menu" }, h("summary", { text: name, "aria-label": `logged in as ${name}` }),
-    h("div", { class: "menu-in" },
-      h("p", {}, "Logged in as ", h("b", { text: who.role }), who.tenant ? [" of ", h("b", { text: who.tenant })] : null),
-      h("p", { class: "muted small", text: `this session ends in ${span(((who.expires_ms ?? 0) - Date.now()) / 1000)}` }),
-      h("p", { class: "muted small" }, `OEF ${who.version} · `, h("a", { href: "/api/v1/openapi.json" }, "interface"), " · ", h("a", { href: "/metrics" }, "metrics")),
-      h("button", { type: "button", class: "button", on: { click: leave } }, "Log out")));
+  return h(
+    "details",
+    { class: "menu" },
+    h("summary", { text: name, "aria-label": `logged in as ${name}` }),
+    h(
+      "div",
+      { class: "menu-in" },
+      h(
+        "p",
+        {},
+        "Logged in as ",
+        h("b", { text: who.role }),
+        who.tenant ? [" of ", h("b", { text: who.tenant })] : null,
+      ),
+      h("p", {
+        class: "muted small",
+        text: `this session ends in ${span(((who.expires_ms ?? 0) - Date.now()) / 1000)}`,
+      }),
+      h(
+        "p",
+        { class: "muted small" },
+        `OEF ${who.version} · `,
+        h("a", { href: "/api/v1/openapi.json" }, "interface"),
+        " · ",
+        h("a", { href: "/metrics" }, "metrics"),
+      ),
+      h("button", { type: "button", class: "button", on: { click: leave } }, "Log out"),
+    ),
+  );
 }
 
-begin().catch((error) => set(main, trouble(error, () => location.reload())));
+begin().catch((error) =>
+  set(
+    main,
+    trouble(error, () => location.reload()),
+  ),
+);

@@ -9,7 +9,8 @@ export function ticks(low, high, about = 4) {
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 2.5, 5, 10].map((f) => f * power).find((s) => s >= raw);
   const list = [];
-  for (let x = Math.ceil(low / step - 1e-9) * step; x <= high + step * 1e-9; x += step) list.push(Math.abs(x) < step * 1e-9 ? 0 : x);
+  for (let x = Math.ceil(low / step - 1e-9) * step; x <= high + step * 1e-9; x += step)
+    list.push(Math.abs(x) < step * 1e-9 ? 0 : x);
   return list;
 }
 
@@ -21,7 +22,8 @@ export function timeTicks(from, to, about = 6) {
   const step = (STEPS.find((s) => s >= raw) ?? 86400) * 1000;
   const zone = new Date(to).getTimezoneOffset() * 60_000;
   const list = [];
-  for (let t = Math.ceil((from - zone) / step) * step + zone; t <= to; t += step) list.push({ at: t, text: timeOfDay(t, step < 60_000) });
+  for (let t = Math.ceil((from - zone) / step) * step + zone; t <= to; t += step)
+    list.push({ at: t, text: timeOfDay(t, step < 60_000) });
   return list;
 }
 

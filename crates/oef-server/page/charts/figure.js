@@ -11,10 +11,32 @@ export function figure({ title, note, name, chart, tools, data, level = "h2" }) 
   const place = h("div", { class: "figure-body" }, chart);
   let asTable = false;
   const flip = h("button", { type: "button", class: "tool", "aria-pressed": "false", on: { click: turn } }, "Table");
-  const take = h("button", { type: "button", class: "tool", on: { click: () => { const { columns, rows } = data(); csv(name, columns, rows); } } }, "CSV");
-  const element = h("figure", { class: "figure" },
-    h("div", { class: "figure-head" }, title && h(level, { class: "figure-title" }, title), h("div", { class: "tools" }, tools, flip, take)),
-    note && h("p", { class: "note muted" }, note), place);
+  const take = h(
+    "button",
+    {
+      type: "button",
+      class: "tool",
+      on: {
+        click: () => {
+          const { columns, rows } = data();
+          csv(name, columns, rows);
+        },
+      },
+    },
+    "CSV",
+  );
+  const element = h(
+    "figure",
+    { class: "figure" },
+    h(
+      "div",
+      { class: "figure-head" },
+      title && h(level, { class: "figure-title" }, title),
+      h("div", { class: "tools" }, tools, flip, take),
+    ),
+    note && h("p", { class: "note muted" }, note),
+    place,
+  );
 
   function turn() {
     asTable = !asTable;

@@ -19,7 +19,16 @@ export function verdictSentence(tick) {
 
 /** @param {{choose: (tick: any) => void}} options */
 export function strip(options) {
-  const canvas = h("canvas", { class: "strip", tabindex: "0", role: "slider", "aria-label": "Rounds, one tick each", "aria-orientation": "horizontal", "aria-valuemin": "0", "aria-valuemax": "0", "aria-valuenow": "0" });
+  const canvas = h("canvas", {
+    class: "strip",
+    tabindex: "0",
+    role: "slider",
+    "aria-label": "Rounds, one tick each",
+    "aria-orientation": "horizontal",
+    "aria-valuemin": "0",
+    "aria-valuemax": "0",
+    "aria-valuenow": "0",
+  });
   const tip = h("div", { class: "strip-tip muted", "aria-hidden": "true" });
   const element = h("div", { class: "strip-wrap" }, canvas, tip);
   const height = 34;
@@ -84,7 +93,10 @@ export function strip(options) {
 
   canvas.addEventListener("pointermove", (event) => {
     hovered = at(event);
-    set(tip, hovered >= 0 ? `${shortTime(ticks[hovered].began_ms)} · ${text(hovered)}` : chosen >= 0 ? text(chosen) : "");
+    set(
+      tip,
+      hovered >= 0 ? `${shortTime(ticks[hovered].began_ms)} · ${text(hovered)}` : chosen >= 0 ? text(chosen) : "",
+    );
     canvas.title = hovered >= 0 ? absolute(ticks[hovered].began_ms) : "";
     draw();
   });
@@ -96,7 +108,16 @@ export function strip(options) {
   canvas.addEventListener("click", (event) => choose(at(event)));
   canvas.addEventListener("keydown", (event) => {
     const from = chosen < 0 ? ticks.length : chosen;
-    const next = { ArrowLeft: from - 1, ArrowDown: from - 1, ArrowRight: from + 1, ArrowUp: from + 1, Home: shown.first, End: ticks.length - 1, PageUp: from - 12, PageDown: from + 12 }[event.key];
+    const next = {
+      ArrowLeft: from - 1,
+      ArrowDown: from - 1,
+      ArrowRight: from + 1,
+      ArrowUp: from + 1,
+      Home: shown.first,
+      End: ticks.length - 1,
+      PageUp: from - 12,
+      PageDown: from + 12,
+    }[event.key];
     if (next === undefined) return;
     event.preventDefault();
     choose(Math.max(0, Math.min(ticks.length - 1, next)));
@@ -125,6 +146,10 @@ export function strip(options) {
       if (hovered < 0) set(tip, idle());
       draw();
     },
-    choose: (round) => choose(ticks.findIndex((t) => t.round === round), false),
+    choose: (round) =>
+      choose(
+        ticks.findIndex((t) => t.round === round),
+        false,
+      ),
   };
 }

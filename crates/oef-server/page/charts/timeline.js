@@ -26,7 +26,13 @@ export class Timeline {
   /** @param {{label: string, open: (job: number) => void, explain: (bar: Bar|null, place: any) => any, from?: number, to?: number}} options */
   constructor(options) {
     this.options = options;
-    this.canvas = h("canvas", { class: "timeline", tabindex: "0", role: "application", "aria-label": options.label, "aria-roledescription": "timeline" });
+    this.canvas = h("canvas", {
+      class: "timeline",
+      tabindex: "0",
+      role: "application",
+      "aria-label": options.label,
+      "aria-roledescription": "timeline",
+    });
     this.element = h("div", { class: "timeline-wrap" }, this.canvas);
     this.nodes = [];
     this.groups = [];
@@ -83,7 +89,15 @@ export class Timeline {
       const key = span.job ? `${span.job}:${span.run}` : `x${span.from}:${span.gpus.join()}`;
       const known = this.bars.get(key);
       if (known) known.to = span.to ?? null;
-      else this.bars.set(key, { key, job: span.job, tenant, from: span.from, to: span.to ?? null, rows: this.drawn(span.gpus) });
+      else
+        this.bars.set(key, {
+          key,
+          job: span.job,
+          tenant,
+          from: span.from,
+          to: span.to ?? null,
+          rows: this.drawn(span.gpus),
+        });
     }
     this.dated = null;
   }
@@ -96,7 +110,8 @@ export class Timeline {
         const row = this.rowOf[pairs[i] + k];
         if (row === undefined || row < 0) continue;
         const last = rows.length - 2;
-        if (last >= 0 && rows[last] + rows[last + 1] === row && this.rows[row].node === this.rows[row - 1].node) rows[last + 1]++;
+        if (last >= 0 && rows[last] + rows[last + 1] === row && this.rows[row].node === this.rows[row - 1].node)
+          rows[last + 1]++;
         else rows.push(row, 1);
       }
     }
@@ -141,12 +156,23 @@ export class Timeline {
       y += (last - first) * rowHeight;
     }
     const right = width - 6;
-    return { left, right, width, rowHeight, groups, tops, height: Math.ceil(y + 26), bottom: y, seen,
+    return {
+      left,
+      right,
+      width,
+      rowHeight,
+      groups,
+      tops,
+      height: Math.ceil(y + 26),
+      bottom: y,
+      seen,
       x: (t) => left + ((t - seen.from) / (seen.to - seen.from || 1)) * (right - left),
       y: (row) => {
-        for (const [group, place] of tops) if (row >= group.from && row < group.to) return place.y + (row - place.first) * rowHeight;
+        for (const [group, place] of tops)
+          if (row >= group.from && row < group.to) return place.y + (row - place.first) * rowHeight;
         return -1;
-      } };
+      },
+    };
   }
 
   /** Draws soon, once. */
@@ -184,7 +210,8 @@ export class Timeline {
     let found = null;
     for (const bar of this.bars.values()) {
       if (bar.from > time || (bar.to ?? this.time.to) < time) continue;
-      for (let i = 0; i < bar.rows.length; i += 2) if (row >= bar.rows[i] && row < bar.rows[i] + bar.rows[i + 1]) found = bar;
+      for (let i = 0; i < bar.rows.length; i += 2)
+        if (row >= bar.rows[i] && row < bar.rows[i] + bar.rows[i + 1]) found = bar;
     }
     return found;
   }
@@ -195,7 +222,10 @@ export class Timeline {
     const all = this.rows.length;
     const rows = this.isOverview ? Math.min(all, Math.max(16, seen.rows * factor)) : all;
     const whole = this.time.to - this.time.from;
-    const length = Math.min(whole, Math.max(20_000, (seen.to - seen.from) * (this.isOverview ? Math.sqrt(factor) : factor)));
+    const length = Math.min(
+      whole,
+      Math.max(20_000, (seen.to - seen.from) * (this.isOverview ? Math.sqrt(factor) : factor)),
+    );
     const partRow = (row - seen.row) / seen.rows;
     const partTime = (time - seen.from) / (seen.to - seen.from);
     this.look(Math.round(row - partRow * rows), Math.round(rows), time - partTime * length, length);
@@ -230,7 +260,11 @@ export class Timeline {
       let count = 0;
       for (let i = 0; i < bar.rows.length; i += 2) {
         count += bar.rows[i + 1];
-        names.push(bar.rows[i + 1] > 1 ? `${gpu(bar.rows[i])}–${this.rows[bar.rows[i] + bar.rows[i + 1] - 1].index}` : gpu(bar.rows[i]));
+        names.push(
+          bar.rows[i + 1] > 1
+            ? `${gpu(bar.rows[i])}–${this.rows[bar.rows[i] + bar.rows[i + 1] - 1].index}`
+            : gpu(bar.rows[i]),
+        );
       }
       return { ...bar, gpus: names.join(" "), count, type: bar.rows.length ? this.rows[bar.rows[0]].type : "" };
     });

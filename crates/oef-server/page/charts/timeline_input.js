@@ -69,13 +69,17 @@ export function listen(timeline) {
     pinch = distance;
   }
 
-  canvas.addEventListener("wheel", (event) => {
-    // A plain wheel scrolls the page.
-    if (!event.ctrlKey && !event.metaKey) return;
-    event.preventDefault();
-    const point = at(event);
-    if (point) timeline.zoom(event.deltaY > 0 ? 1.25 : 0.8, point.row, point.time);
-  }, { passive: false });
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      // A plain wheel scrolls the page.
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      const point = at(event);
+      if (point) timeline.zoom(event.deltaY > 0 ? 1.25 : 0.8, point.row, point.time);
+    },
+    { passive: false },
+  );
   canvas.addEventListener("dblclick", (event) => {
     const point = at(event);
     if (point) timeline.zoom(event.shiftKey ? 3 : 1 / 3, point.row, point.time);
@@ -90,7 +94,8 @@ function where(timeline, x, y) {
   const time = place.seen.from + ((x - place.left) / (place.right - place.left)) * (place.seen.to - place.seen.from);
   for (const [, at] of place.tops) {
     const row = Math.floor(at.first + (y - at.y) / place.rowHeight);
-    if (row >= at.first && row < at.last && y >= at.y) return { row, time, bar: x >= place.left ? timeline.barAt(row, time) : null };
+    if (row >= at.first && row < at.last && y >= at.y)
+      return { row, time, bar: x >= place.left ? timeline.barAt(row, time) : null };
   }
   return null;
 }
@@ -110,7 +115,14 @@ function blur(timeline) {
   timeline.draw();
 }
 
-const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], PageUp: [-10, 0], PageDown: [10, 0] };
+const MOVES = {
+  ArrowUp: [-1, 0],
+  ArrowDown: [1, 0],
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+  PageUp: [-10, 0],
+  PageDown: [10, 0],
+};
 
 /** Arrows go from GPU to GPU and from run to run; + and − zoom, 0 shows all, Enter opens the job. */
 function key(timeline, event) {
@@ -152,6 +164,13 @@ function arrive(timeline, row, time) {
   timeline.draw();
   const box = canvas.getBoundingClientRect();
   const gpu = timeline.rows[row];
-  timeline.options.explain(bar, { x: box.left + Math.min(place.right, Math.max(place.left, place.x(time))), y: box.top + Math.max(0, place.y(row)) + 10, row: gpu, time });
-  say(`${gpu.type} ${gpu.node} GPU ${gpu.index}: ${bar ? (bar.job ? `job ${bar.job} of ${bar.tenant}` : "a job of another tenant") : gpu.up ? "idle" : "down"}`);
+  timeline.options.explain(bar, {
+    x: box.left + Math.min(place.right, Math.max(place.left, place.x(time))),
+    y: box.top + Math.max(0, place.y(row)) + 10,
+    row: gpu,
+    time,
+  });
+  say(
+    `${gpu.type} ${gpu.node} GPU ${gpu.index}: ${bar ? (bar.job ? `job ${bar.job} of ${bar.tenant}` : "a job of another tenant") : gpu.up ? "idle" : "down"}`,
+  );
 }

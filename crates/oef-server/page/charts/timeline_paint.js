@@ -25,7 +25,13 @@ function background(c, timeline, place) {
     if (place.rowHeight < THIN) {
       c.fillRect(place.left, at.y, place.right - place.left, (at.last - at.first) * place.rowHeight);
     } else {
-      for (let row = at.first; row < at.last; row++) c.fillRect(place.left, at.y + (row - at.first) * place.rowHeight, place.right - place.left, place.rowHeight - 1);
+      for (let row = at.first; row < at.last; row++)
+        c.fillRect(
+          place.left,
+          at.y + (row - at.first) * place.rowHeight,
+          place.right - place.left,
+          place.rowHeight - 1,
+        );
     }
     for (const node of group.nodes) if (!node.up) hatch(c, place, node);
   }
@@ -33,7 +39,10 @@ function background(c, timeline, place) {
 
 /** A node that is down. */
 function hatch(c, place, node) {
-  const [top, bottom] = [place.y(Math.max(node.from, place.seen.row)), place.y(node.from + node.gpus - 1) + place.rowHeight];
+  const [top, bottom] = [
+    place.y(Math.max(node.from, place.seen.row)),
+    place.y(node.from + node.gpus - 1) + place.rowHeight,
+  ];
   if (top < 0 || bottom < top) return;
   c.save();
   c.beginPath();
@@ -119,7 +128,10 @@ function pixels(c, timeline, place, scale) {
     const x2 = Math.min(width, Math.max(x1 + 1, Math.ceil((to - seen.from) * perMs)));
     let value = paints.get(bar.tenant);
     if (value === undefined) {
-      value = packed(bar.tenant ? colourOf(bar.tenant) : roleColour("rest"), timeline.bright && timeline.bright !== bar.tenant ? 40 : 255);
+      value = packed(
+        bar.tenant ? colourOf(bar.tenant) : roleColour("rest"),
+        timeline.bright && timeline.bright !== bar.tenant ? 40 : 255,
+      );
       paints.set(bar.tenant, value);
     }
     for (let i = 0; i < bar.rows.length; i += 2) {
@@ -162,7 +174,11 @@ function axis(c, timeline, place) {
   c.font = `11px ${FONT}`;
   c.textBaseline = "alphabetic";
   c.textAlign = "center";
-  for (const tick of timeTicks(place.seen.from, place.seen.to, Math.max(2, Math.floor((place.right - place.left) / 100)))) {
+  for (const tick of timeTicks(
+    place.seen.from,
+    place.seen.to,
+    Math.max(2, Math.floor((place.right - place.left) / 100)),
+  )) {
     const x = Math.round(place.x(tick.at)) + 0.5;
     c.strokeStyle = roleColour("axis");
     c.globalAlpha = 0.22;
@@ -219,11 +235,16 @@ function labels(c, timeline, place) {
       if (height < 11 || y < last + 11) continue;
       last = y;
       c.fillStyle = node.up ? roleColour("muted") : roleColour("bad");
-      c.fillText(fitted(c, named(node, group), place.left - (narrow ? 6 : 26)), 0, y + Math.min(place.rowHeight, 15) / 2);
+      c.fillText(
+        fitted(c, named(node, group), place.left - (narrow ? 6 : 26)),
+        0,
+        y + Math.min(place.rowHeight, 15) / 2,
+      );
       if (place.rowHeight >= 11 && !narrow) {
         c.textAlign = "right";
         c.fillStyle = roleColour("axis");
-        for (let row = first; row < Math.min(node.from + node.gpus, at.last); row++) c.fillText(String(row - node.from), place.left - 6, place.y(row) + place.rowHeight / 2);
+        for (let row = first; row < Math.min(node.from + node.gpus, at.last); row++)
+          c.fillText(String(row - node.from), place.left - 6, place.y(row) + place.rowHeight / 2);
         c.textAlign = "left";
       }
     }
@@ -256,7 +277,8 @@ function outline(c, focus, place) {
     for (let i = 0; i < bar.rows.length; i += 2) {
       const first = Math.max(bar.rows[i], place.seen.row);
       const last = Math.min(bar.rows[i] + bar.rows[i + 1], place.seen.row + place.seen.rows);
-      if (last > first) c.strokeRect(x1, place.y(first) - 0.5, Math.max(2, x2 - x1), Math.max(3, (last - first) * place.rowHeight));
+      if (last > first)
+        c.strokeRect(x1, place.y(first) - 0.5, Math.max(2, x2 - x1), Math.max(3, (last - first) * place.rowHeight));
     }
   }
   c.lineWidth = 1;

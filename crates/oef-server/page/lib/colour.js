@@ -81,7 +81,9 @@ function hsl(hue, saturation, light) {
   const channel = (n) => {
     const k = (n + hue / 30) % 12;
     const c = lum - a * Math.max(-1, Math.min(k - 3, 9 - k, 1));
-    return Math.round(255 * c).toString(16).padStart(2, "0");
+    return Math.round(255 * c)
+      .toString(16)
+      .padStart(2, "0");
   };
   return `#${channel(0)}${channel(8)}${channel(4)}`;
 }
@@ -102,9 +104,18 @@ export function inkOn(colour) {
 }
 
 const ROLES = {
-  bg: ["#ffffff", "#14181d"], panel: ["#f6f8fa", "#1d2229"], ink: ["#1b1f24", "#e8ebee"], muted: ["#57606a", "#a3acb6"],
-  grid: ["#e3e7eb", "#2d343c"], axis: ["#7d8590", "#7d8590"], rest: ["#ced3d9", "#545c65"], card: ["#ffffff", "#1a1f26"],
-  good: ["#01694f", "#3fd0a4"], bad: ["#a33a05", "#ff8a5c"], warning: ["#8a5a00", "#f2b04a"], accent: ["#00569f", "#7fb2f5"],
+  bg: ["#ffffff", "#14181d"],
+  panel: ["#f6f8fa", "#1d2229"],
+  ink: ["#1b1f24", "#e8ebee"],
+  muted: ["#57606a", "#a3acb6"],
+  grid: ["#e3e7eb", "#2d343c"],
+  axis: ["#7d8590", "#7d8590"],
+  rest: ["#ced3d9", "#545c65"],
+  card: ["#ffffff", "#1a1f26"],
+  good: ["#01694f", "#3fd0a4"],
+  bad: ["#a33a05", "#ff8a5c"],
+  warning: ["#8a5a00", "#f2b04a"],
+  accent: ["#00569f", "#7fb2f5"],
   idle: ["#eef1f4", "#20262d"],
 };
 
@@ -113,7 +124,10 @@ export function roleColour(role) {
   return ROLES[role][isDark() ? 1 : 0];
 }
 
-const HEAT = [["#0a5c99", "#f7f8f9", "#b84a00"], ["#58b0ee", "#232a32", "#f59342"]];
+const HEAT = [
+  ["#0a5c99", "#f7f8f9", "#b84a00"],
+  ["#58b0ee", "#232a32", "#f59342"],
+];
 
 /** The colour of a heat map: -1 low, 0 middle, 1 high. */
 export function heatColour(part) {

@@ -43,7 +43,7 @@ export function change(before, after) {
 
 /** So many of something. */
 export function count(n, one, many) {
-  return `${whole(n)} ${n === 1 ? one : many ?? one + "s"}`;
+  return `${whole(n)} ${n === 1 ? one : (many ?? one + "s")}`;
 }
 
 /** A length of time: two units at most. */
@@ -53,7 +53,12 @@ export function span(seconds) {
   if (s < 1) return `${Math.round(s * 1000)} ms`;
   if (s < 10) return `${s.toFixed(1)} s`;
   if (s < 60) return `${Math.round(s)} s`;
-  const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+  const units = [
+    [86400, "d"],
+    [3600, "h"],
+    [60, "min"],
+    [1, "s"],
+  ];
   const at = units.findIndex(([size]) => s >= size);
   const [size, name] = units[at];
   const first = Math.floor(s / size);

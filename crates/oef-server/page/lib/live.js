@@ -57,7 +57,10 @@ class Live {
       this.source = null;
       this.become("lost");
       // A stream does not say why it was refused: the session may have ended.
-      api.session().then((who) => !who.logged_in && this.ended?.()).catch(() => {});
+      api
+        .session()
+        .then((who) => !who.logged_in && this.ended?.())
+        .catch(() => {});
       clearTimeout(this.again);
       this.again = setTimeout(() => this.open(), this.retry);
       this.retry = Math.min(this.retry * 1.6, 10_000);
@@ -136,8 +139,17 @@ export function showConnection(banner, dot, dataAt) {
     }
     if (shown !== "lost") {
       shown = "lost";
-      set(banner, h("p", { class: "banner bad" }, h("strong", { text: "No connection to the daemon. " }),
-        h("span", { text: `What you see is from ${shortTime(dataAt())}; this page goes on as soon as the daemon answers.` })));
+      set(
+        banner,
+        h(
+          "p",
+          { class: "banner bad" },
+          h("strong", { text: "No connection to the daemon. " }),
+          h("span", {
+            text: `What you see is from ${shortTime(dataAt())}; this page goes on as soon as the daemon answers.`,
+          }),
+        ),
+      );
     }
     banner.firstChild?.setAttribute("title", `last answer ${relative(dataAt(), Date.now())} (${Math.round(age)} s)`);
   };

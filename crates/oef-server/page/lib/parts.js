@@ -10,28 +10,44 @@ import { part } from "./api.js";
 export function tenantChip(name, { asLink = true } = {}) {
   if (!name) return h("span", { class: "chip" }, badge(null), h("span", { class: "muted", text: "another tenant" }));
   const inside = [badge(name), h("span", { class: "chip-name", text: name })];
-  return asLink ? h("a", { class: "chip", href: `/tenants/${part(name)}` }, inside) : h("span", { class: "chip" }, inside);
+  return asLink
+    ? h("a", { class: "chip", href: `/tenants/${part(name)}` }, inside)
+    : h("span", { class: "chip" }, inside);
 }
 
 /** The letters of a tenant on its colour. */
 export function badge(name) {
   const colour = colourOf(name);
   const text = name ? lettersOf(name) : "·";
-  return h("span", { class: "badge", "aria-hidden": "true", style: { background: colour, color: inkOn(colour) }, text });
+  return h("span", {
+    class: "badge",
+    "aria-hidden": "true",
+    style: { background: colour, color: inkOn(colour) },
+    text,
+  });
 }
 
 const SIGNS = { queued: "◦", starting: "◔", running: "●", stopping: "◑", finished: "✓", failed: "✕", cancelled: "–" };
 
 /** What a job does. */
 export function statePill(state) {
-  return h("span", { class: `pill ${state}` }, h("span", { "aria-hidden": "true", text: SIGNS[state] ?? "?" }), ` ${state}`);
+  return h(
+    "span",
+    { class: `pill ${state}` },
+    h("span", { "aria-hidden": "true", text: SIGNS[state] ?? "?" }),
+    ` ${state}`,
+  );
 }
 
 /** An instant: how far away, and the whole of it for who hovers. It stays right by itself. */
 export function when(ms, suffix = "") {
   if (ms === null || ms === undefined) return h("span", { class: "muted", text: "–" });
   const at = typeof ms === "string" ? Date.parse(ms) : ms;
-  const element = h("time", { datetime: new Date(at).toISOString(), title: absolute(at), data: { at: String(at), suffix } });
+  const element = h("time", {
+    datetime: new Date(at).toISOString(),
+    title: absolute(at),
+    data: { at: String(at), suffix },
+  });
   element.textContent = relative(at, now()) + suffix;
   return element;
 }
@@ -56,27 +72,44 @@ export function card(title, ...children) {
 
 /** Nothing is there yet, and what to do about it. */
 export function empty(title, text, command) {
-  return h("div", { class: "empty" }, h("p", { class: "empty-title", text: title }), text && h("p", { text }),
-    command && h("p", {}, h("code", { text: command })));
+  return h(
+    "div",
+    { class: "empty" },
+    h("p", { class: "empty-title", text: title }),
+    text && h("p", { text }),
+    command && h("p", {}, h("code", { text: command })),
+  );
 }
 
 /** Something is on its way. */
 export function loading(rows = 3) {
   const line = (i) => h("div", { class: "bone", style: { width: `${92 - ((i * 23) % 45)}%` } });
-  return h("div", { class: "bones", role: "status", "aria-label": "Loading" }, Array.from({ length: rows }, (_, i) => line(i)));
+  return h(
+    "div",
+    { class: "bones", role: "status", "aria-label": "Loading" },
+    Array.from({ length: rows }, (_, i) => line(i)),
+  );
 }
 
 /** Something went wrong: what, and the way out. */
 export function trouble(error, again) {
-  return h("div", { class: "trouble", role: "alert" },
+  return h(
+    "div",
+    { class: "trouble", role: "alert" },
     h("p", {}, h("strong", { text: error.message ?? String(error) })),
     error.hint && h("p", { class: "muted", text: error.hint }),
-    again && h("button", { type: "button", class: "button", on: { click: again } }, "Try again"));
+    again && h("button", { type: "button", class: "button", on: { click: again } }, "Try again"),
+  );
 }
 
 /** A figure with its name. */
 export function stat(label, value, more, tone) {
-  return h("div", { class: `stat ${tone ?? ""}` }, h("dt", { text: label }), h("dd", {}, h("b", {}, value), more && h("span", { class: "muted" }, more)));
+  return h(
+    "div",
+    { class: `stat ${tone ?? ""}` },
+    h("dt", { text: label }),
+    h("dd", {}, h("b", {}, value), more && h("span", { class: "muted" }, more)),
+  );
 }
 
 /** Figures side by side. */
@@ -92,12 +125,18 @@ export function confirm(title, body, action, tone = "") {
       dialog.remove();
       resolve(answer);
     };
-    const dialog = h("dialog", { class: "dialog", "aria-labelledby": "dialog-title", on: { cancel: done(false) } },
+    const dialog = h(
+      "dialog",
+      { class: "dialog", "aria-labelledby": "dialog-title", on: { cancel: done(false) } },
       h("h2", { id: "dialog-title", text: title }),
       h("div", { class: "dialog-body" }, body),
-      h("div", { class: "dialog-buttons" },
+      h(
+        "div",
+        { class: "dialog-buttons" },
         h("button", { type: "button", class: "button", on: { click: done(false) } }, "Leave it"),
-        h("button", { type: "button", class: `button primary ${tone}`, on: { click: done(true) } }, action)));
+        h("button", { type: "button", class: `button primary ${tone}`, on: { click: done(true) } }, action),
+      ),
+    );
     document.body.append(dialog);
     dialog.showModal();
   });
@@ -118,8 +157,26 @@ export function toast(text, tone = "good") {
 /** Buttons of which one is chosen. */
 export function choice(label, options, chosen, change) {
   const group = h("div", { class: "choice", role: "group", "aria-label": label });
-  const draw = (current) => set(group, options.map(([value, text]) => h("button", {
-    type: "button", "aria-pressed": String(value === current), on: { click: () => { draw(value); change(value); } } }, text)));
+  const draw = (current) =>
+    set(
+      group,
+      options.map(([value, text]) =>
+        h(
+          "button",
+          {
+            type: "button",
+            "aria-pressed": String(value === current),
+            on: {
+              click: () => {
+                draw(value);
+                change(value);
+              },
+            },
+          },
+          text,
+        ),
+      ),
+    );
   draw(chosen);
   return group;
 }
@@ -127,6 +184,9 @@ export function choice(label, options, chosen, change) {
 /** A bar of what is had of what could be. */
 export function meter(part, label, colour) {
   const full = Math.max(0, Math.min(1, part));
-  return h("span", { class: "meter", role: "img", "aria-label": label, title: label },
-    h("span", { style: { width: `${100 * full}%`, ...(colour ? { background: colour } : {}) } }));
+  return h(
+    "span",
+    { class: "meter", role: "img", "aria-label": label, title: label },
+    h("span", { style: { width: `${100 * full}%`, ...(colour ? { background: colour } : {}) } }),
+  );
 }

@@ -20,18 +20,42 @@ export function table(options) {
   const { columns } = options;
   let [by, direction] = options.sort ?? [-1, 1];
   let rows = [];
-  const head = h("tr", {}, columns.map((column, i) => header(column, i)));
+  const head = h(
+    "tr",
+    {},
+    columns.map((column, i) => header(column, i)),
+  );
   const body = h("tbody");
   const more = h("p", { class: "muted small", hidden: true });
-  const element = h("div", { class: "table-wrap" },
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": options.caption },
-      h("table", {}, h("caption", { class: options.quiet === false ? "" : "sr", text: options.caption }), h("thead", {}, head), body)), more);
+  const element = h(
+    "div",
+    { class: "table-wrap" },
+    h(
+      "div",
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": options.caption },
+      h(
+        "table",
+        {},
+        h("caption", { class: options.quiet === false ? "" : "sr", text: options.caption }),
+        h("thead", {}, head),
+        body,
+      ),
+    ),
+    more,
+  );
 
   function header(column, i) {
     const text = column.unit ? `${column.name} (${column.unit})` : column.name;
     const cell = h("th", { scope: "col", class: cellClass(column) });
     if (column.value === null) return set(cell, text);
-    cell.append(h("button", { type: "button", class: "sort", on: { click: () => order(i) } }, text, h("span", { class: "arrow", "aria-hidden": "true" })));
+    cell.append(
+      h(
+        "button",
+        { type: "button", class: "sort", on: { click: () => order(i) } },
+        text,
+        h("span", { class: "arrow", "aria-hidden": "true" }),
+      ),
+    );
     return cell;
   }
 
@@ -53,11 +77,22 @@ export function table(options) {
     const value = columns[by]?.value ?? columns[by]?.show;
     const sorted = value ? [...rows].sort((a, b) => direction * compare(value(a), value(b))) : rows;
     const limit = options.limit ?? 500;
-    const shown = sorted.slice(0, limit).map((row) => h("tr", options.row?.(row) ?? {}, columns.map((column, i) => {
-      const content = column.show(row);
-      return i === 0 && options.rowHead !== false ? h("th", { scope: "row", class: cellClass(column) }, content) : h("td", { class: cellClass(column), data: { name: column.name } }, content);
-    })));
-    if (shown.length === 0) shown.push(h("tr", { class: "none" }, h("td", { colspan: String(columns.length) }, options.empty ?? "nothing to show")));
+    const shown = sorted.slice(0, limit).map((row) =>
+      h(
+        "tr",
+        options.row?.(row) ?? {},
+        columns.map((column, i) => {
+          const content = column.show(row);
+          return i === 0 && options.rowHead !== false
+            ? h("th", { scope: "row", class: cellClass(column) }, content)
+            : h("td", { class: cellClass(column), data: { name: column.name } }, content);
+        }),
+      ),
+    );
+    if (shown.length === 0)
+      shown.push(
+        h("tr", { class: "none" }, h("td", { colspan: String(columns.length) }, options.empty ?? "nothing to show")),
+      );
     set(body, shown);
     more.hidden = sorted.length <= limit;
     more.textContent = `${sorted.length - limit} more; narrow the filter, or take the CSV`;
@@ -78,7 +113,9 @@ export function table(options) {
 function compare(a, b) {
   const none = (x) => x === null || x === undefined || Number.isNaN(x);
   if (none(a) || none(b)) return Number(none(a)) - Number(none(b));
-  return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
+  return typeof a === "number" && typeof b === "number"
+    ? a - b
+    : String(a).localeCompare(String(b), "en", { numeric: true });
 }
 
 /** Rows as a file that every spreadsheet reads. What begins like a formula is made plain text. */

@@ -20,14 +20,54 @@ export async function show(main) {
   let owners = new Map();
   let text = "";
   let which = "all";
-  const search = h("input", { type: "search", placeholder: "Search nodes or gpu types…", "aria-label": "Search nodes", on: { input: later(120, () => { text = search.value.toLowerCase(); draw(); }) } });
-  set(main, h("div", { class: "head" }, h("h1", { text: "Cluster" }), sub),
+  const search = h("input", {
+    type: "search",
+    placeholder: "Search nodes or gpu types…",
+    "aria-label": "Search nodes",
+    on: {
+      input: later(120, () => {
+        text = search.value.toLowerCase();
+        draw();
+      }),
+    },
+  });
+  set(
+    main,
+    h("div", { class: "head" }, h("h1", { text: "Cluster" }), sub),
     h("section", { class: "card" }, h("h2", { text: "Gpu types" }), types),
-    h("section", { class: "card" }, h("h2", { text: "Nodes" }), h("div", { class: "filters" }, choice("Which nodes", [["all", "All"], ["down", "Down"], ["idle", "With idle GPUs"]], which, (value) => { which = value; draw(); }), search), place, more));
+    h(
+      "section",
+      { class: "card" },
+      h("h2", { text: "Nodes" }),
+      h(
+        "div",
+        { class: "filters" },
+        choice(
+          "Which nodes",
+          [
+            ["all", "All"],
+            ["down", "Down"],
+            ["idle", "With idle GPUs"],
+          ],
+          which,
+          (value) => {
+            which = value;
+            draw();
+          },
+        ),
+        search,
+      ),
+      place,
+      more,
+    ),
+  );
 
   async function load() {
     try {
-      const [answer, jobs] = await Promise.all([api.get("/cluster"), all("/jobs", "jobs", { state: "starting,running,stopping", all: true }, 8000)]);
+      const [answer, jobs] = await Promise.all([
+        api.get("/cluster"),
+        all("/jobs", "jobs", { state: "starting,running,stopping", all: true }, 8000),
+      ]);
       cluster = answer;
       owners = new Map(jobs.map((job) => [job.id, job]));
       draw();
@@ -38,11 +78,40 @@ export async function show(main) {
 
   function draw() {
     const down = cluster.nodes.filter((n) => n.health === "down");
-    setText(sub, `${count(cluster.nodes.length, "node")}${down.length ? `, ${down.length} down` : ", all up"} · reference type ${cluster.reference ?? "not known yet"}`);
-    set(types, cluster.types.length ? cluster.types.map((t) => h("div", { class: "type-row" }, h("b", { text: t.type }), stacked(holders(t.type), t.capacity, `${t.type} in use by`),
-      h("span", { class: "value" }, h("b", { text: `${whole(t.capacity - t.idle)} of ${whole(t.capacity)}` }), t.price === null ? "" : ` · one more is worth ${figure(t.price)}`))) : empty("No GPUs", "No node has joined yet."));
-    const found = cluster.nodes.filter((n) => `${n.name} ${n.type}`.toLowerCase().includes(text) && (which === "all" || (which === "down" ? n.health === "down" : n.health === "up" && n.jobs.includes(null))));
-    set(place, found.length ? h("div", { class: "nodes" }, found.slice(0, NODES_SHOWN).map(nodeCard)) : empty("No such node", "Change the filter."));
+    setText(
+      sub,
+      `${count(cluster.nodes.length, "node")}${down.length ? `, ${down.length} down` : ", all up"} · reference type ${cluster.reference ?? "not known yet"}`,
+    );
+    set(
+      types,
+      cluster.types.length
+        ? cluster.types.map((t) =>
+            h(
+              "div",
+              { class: "type-row" },
+              h("b", { text: t.type }),
+              stacked(holders(t.type), t.capacity, `${t.type} in use by`),
+              h(
+                "span",
+                { class: "value" },
+                h("b", { text: `${whole(t.capacity - t.idle)} of ${whole(t.capacity)}` }),
+                t.price === null ? "" : ` · one more is worth ${figure(t.price)}`,
+              ),
+            ),
+          )
+        : empty("No GPUs", "No node has joined yet."),
+    );
+    const found = cluster.nodes.filter(
+      (n) =>
+        `${n.name} ${n.type}`.toLowerCase().includes(text) &&
+        (which === "all" || (which === "down" ? n.health === "down" : n.health === "up" && n.jobs.includes(null))),
+    );
+    set(
+      place,
+      found.length
+        ? h("div", { class: "nodes" }, found.slice(0, NODES_SHOWN).map(nodeCard))
+        : empty("No such node", "Change the filter."),
+    );
     setText(more, found.length > NODES_SHOWN ? `${found.length - NODES_SHOWN} more nodes: narrow the filter` : "");
   }
 
@@ -62,28 +131,76 @@ export async function show(main) {
   function nodeCard(node) {
     const isUp = node.health === "up";
     const used = node.jobs.filter((j) => j !== null).length;
-    const action = mayOperate() && h("button", { type: "button", class: "tool", "aria-label": `${isUp ? "Drain" : "Return"} ${node.name}`, on: { click: () => turn(node) } }, isUp ? "Drain" : "Return");
-    return h("article", { class: `node ${node.health}`, "aria-label": `node ${node.name}` },
+    const action =
+      mayOperate() &&
+      h(
+        "button",
+        {
+          type: "button",
+          class: "tool",
+          "aria-label": `${isUp ? "Drain" : "Return"} ${node.name}`,
+          on: { click: () => turn(node) },
+        },
+        isUp ? "Drain" : "Return",
+      );
+    return h(
+      "article",
+      { class: `node ${node.health}`, "aria-label": `node ${node.name}` },
       h("div", { class: "node-head" }, h("b", { text: node.name, title: node.name }), action),
-      h("p", { class: "muted small", text: isUp ? `${node.type} · ${percent(used / (node.jobs.length || 1))} in use` : `${node.type} · down` }),
-      h("div", { class: "gpus" }, node.jobs.map((job, i) => gpu(node, job, i))));
+      h("p", {
+        class: "muted small",
+        text: isUp ? `${node.type} · ${percent(used / (node.jobs.length || 1))} in use` : `${node.type} · down`,
+      }),
+      h(
+        "div",
+        { class: "gpus" },
+        node.jobs.map((job, i) => gpu(node, job, i)),
+      ),
+    );
   }
 
   function gpu(node, id, index) {
     const name = `GPU ${index}`;
-    if (id === null) return h("span", { class: "gpu", role: "img", "aria-label": `${name}: idle`, title: `${name}: idle` });
+    if (id === null)
+      return h("span", { class: "gpu", role: "img", "aria-label": `${name}: idle`, title: `${name}: idle` });
     const job = owners.get(id);
     const colour = job ? colourOf(job.tenant) : roleColour("rest");
-    const words = id ? `${name}: job ${id}${job ? ` (${job.name}) of ${job.tenant}` : ""}` : `${name}: a job of another tenant`;
-    const props = { class: "gpu", title: words, "aria-label": words, style: { background: colour, color: inkOn(colour) } };
-    return id ? h("a", { ...props, href: `/jobs/${id}` }, job ? lettersOf(job.tenant) : "?") : h("span", { ...props, role: "img" }, "·");
+    const words = id
+      ? `${name}: job ${id}${job ? ` (${job.name}) of ${job.tenant}` : ""}`
+      : `${name}: a job of another tenant`;
+    const props = {
+      class: "gpu",
+      title: words,
+      "aria-label": words,
+      style: { background: colour, color: inkOn(colour) },
+    };
+    return id
+      ? h("a", { ...props, href: `/jobs/${id}` }, job ? lettersOf(job.tenant) : "?")
+      : h("span", { ...props, role: "img" }, "·");
   }
 
   async function turn(node) {
     const isUp = node.health === "up";
     const jobs = [...new Set(node.jobs.filter(Boolean))];
-    const body = isUp ? [h("p", { text: jobs.length ? `${count(jobs.length, "job")} on it ${jobs.length === 1 ? "is" : "are"} told to write a checkpoint and requeued on other nodes: ${jobs.slice(0, 12).join(", ")}${jobs.length > 12 ? "…" : ""}.` : "No job runs on it." }), h("p", { class: "muted", text: "It stays out until it is returned, also when its machine restarts." })] : h("p", { text: "Jobs may run on it from the next round on." });
-    if (!(await confirm(isUp ? `Drain ${node.name}?` : `Return ${node.name}?`, body, isUp ? "Drain" : "Return", isUp ? "danger" : ""))) return;
+    const body = isUp
+      ? [
+          h("p", {
+            text: jobs.length
+              ? `${count(jobs.length, "job")} on it ${jobs.length === 1 ? "is" : "are"} told to write a checkpoint and requeued on other nodes: ${jobs.slice(0, 12).join(", ")}${jobs.length > 12 ? "…" : ""}.`
+              : "No job runs on it.",
+          }),
+          h("p", { class: "muted", text: "It stays out until it is returned, also when its machine restarts." }),
+        ]
+      : h("p", { text: "Jobs may run on it from the next round on." });
+    if (
+      !(await confirm(
+        isUp ? `Drain ${node.name}?` : `Return ${node.name}?`,
+        body,
+        isUp ? "Drain" : "Return",
+        isUp ? "danger" : "",
+      ))
+    )
+      return;
     try {
       await api.patch(`/cluster/nodes/${part(node.name)}`, { health: isUp ? "down" : "up" });
       toast(isUp ? `${node.name} is drained` : `${node.name} is back`);

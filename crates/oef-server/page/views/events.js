@@ -18,12 +18,57 @@ export async function show(main) {
   let text = "";
   const sub = h("p", { class: "sub" });
   const list = h("div", { class: "events" });
-  const search = h("input", { type: "search", placeholder: "Search events…", "aria-label": "Search events", on: { input: later(120, () => { text = search.value.toLowerCase(); draw(); }) } });
-  set(main, h("div", { class: "head" }, h("h1", { text: "Events" }), sub, h("div", { class: "right" }, h("button", { type: "button", class: "button", on: { click: take } }, "CSV"))),
-    h("section", { class: "card" }, h("div", { class: "filters" }, choice("Topic", [["all", "All"], ["job", "Jobs"], ["round", "Rounds"], ["tenant", "Tenants"], ["cluster", "Cluster"]], topic, (value) => { topic = value; draw(); }), search), list));
+  const search = h("input", {
+    type: "search",
+    placeholder: "Search events…",
+    "aria-label": "Search events",
+    on: {
+      input: later(120, () => {
+        text = search.value.toLowerCase();
+        draw();
+      }),
+    },
+  });
+  set(
+    main,
+    h(
+      "div",
+      { class: "head" },
+      h("h1", { text: "Events" }),
+      sub,
+      h("div", { class: "right" }, h("button", { type: "button", class: "button", on: { click: take } }, "CSV")),
+    ),
+    h(
+      "section",
+      { class: "card" },
+      h(
+        "div",
+        { class: "filters" },
+        choice(
+          "Topic",
+          [
+            ["all", "All"],
+            ["job", "Jobs"],
+            ["round", "Rounds"],
+            ["tenant", "Tenants"],
+            ["cluster", "Cluster"],
+          ],
+          topic,
+          (value) => {
+            topic = value;
+            draw();
+          },
+        ),
+        search,
+      ),
+      list,
+    ),
+  );
 
   function found() {
-    return events.filter((e) => (topic === "all" || e.topic === topic) && (!text || e.message.toLowerCase().includes(text)));
+    return events.filter(
+      (e) => (topic === "all" || e.topic === topic) && (!text || e.message.toLowerCase().includes(text)),
+    );
   }
 
   function draw() {
@@ -34,12 +79,33 @@ export async function show(main) {
 
   function row(event) {
     const about = event.state ? statePill(event.state) : h("span", { class: "tag", text: event.topic });
-    const message = event.job ? [h("a", { href: `/jobs/${event.job}`, text: event.message })] : event.round ? [h("a", { href: `/rounds?round=${event.round}`, text: event.message })] : event.message;
-    return h("div", { class: "event", title: absolute(Date.parse(event.at)) }, h("span", { class: "muted" }, when(event.at)), h("span", {}, about), h("span", { class: "what" }, message));
+    const message = event.job
+      ? [h("a", { href: `/jobs/${event.job}`, text: event.message })]
+      : event.round
+        ? [h("a", { href: `/rounds?round=${event.round}`, text: event.message })]
+        : event.message;
+    return h(
+      "div",
+      { class: "event", title: absolute(Date.parse(event.at)) },
+      h("span", { class: "muted" }, when(event.at)),
+      h("span", {}, about),
+      h("span", { class: "what" }, message),
+    );
   }
 
   function take() {
-    csv("events", [{ name: "number", show: (e) => e.id }, { name: "at", show: (e) => e.at }, { name: "topic", show: (e) => e.topic }, { name: "job", show: (e) => e.job ?? "" }, { name: "tenant", show: (e) => e.tenant ?? "" }, { name: "message", show: (e) => e.message }], found());
+    csv(
+      "events",
+      [
+        { name: "number", show: (e) => e.id },
+        { name: "at", show: (e) => e.at },
+        { name: "topic", show: (e) => e.topic },
+        { name: "job", show: (e) => e.job ?? "" },
+        { name: "tenant", show: (e) => e.tenant ?? "" },
+        { name: "message", show: (e) => e.message },
+      ],
+      found(),
+    );
   }
 
   function add(fresh) {

@@ -22,8 +22,25 @@ export function output(id) {
   let offsets = new Map();
   let generation;
   let length = 0;
-  const tools = h("div", { class: "filters" }, choice("Stream", [["out", "stdout"], ["err", "stderr"]], "out", (value) => { stream = value; restart(); }), which,
-    h("label", {}, follow, " follow"), note);
+  const tools = h(
+    "div",
+    { class: "filters" },
+    choice(
+      "Stream",
+      [
+        ["out", "stdout"],
+        ["err", "stderr"],
+      ],
+      "out",
+      (value) => {
+        stream = value;
+        restart();
+      },
+    ),
+    which,
+    h("label", {}, follow, " follow"),
+    note,
+  );
 
   function ranks() {
     if (which.value !== "all") return [Number(which.value)];
@@ -38,7 +55,15 @@ export function output(id) {
       let complete = true;
       for (const rank of ranks()) {
         const offset = offsets.get(rank);
-        const chunk = await api.get(`/jobs/${id}/logs` + query({ rank, stream, generation: offset === undefined ? undefined : generation, ...(offset === undefined ? { tail: 400 } : { offset }) }));
+        const chunk = await api.get(
+          `/jobs/${id}/logs` +
+            query({
+              rank,
+              stream,
+              generation: offset === undefined ? undefined : generation,
+              ...(offset === undefined ? { tail: 400 } : { offset }),
+            }),
+        );
         if (offset !== undefined && chunk.generation !== generation) return restart();
         generation = chunk.generation;
         offsets.set(rank, chunk.next_offset);
@@ -91,7 +116,14 @@ export function output(id) {
         set(text, "The output is shown to the tenant and to admins.");
         return;
       }
-      set(which, h("option", { value: "all" }, job.workers > 1 ? "all workers" : "the worker"), job.workers > 1 && Array.from({ length: Math.min(256, job.workers) }, (_, i) => h("option", { value: String(i) }, `worker ${i}`)));
+      set(
+        which,
+        h("option", { value: "all" }, job.workers > 1 ? "all workers" : "the worker"),
+        job.workers > 1 &&
+          Array.from({ length: Math.min(256, job.workers) }, (_, i) =>
+            h("option", { value: String(i) }, `worker ${i}`),
+          ),
+      );
       if (job.started === null) {
         set(text, "(not started yet)");
         return;

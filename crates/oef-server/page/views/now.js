@@ -24,13 +24,18 @@ export async function show(main, _params, { go }) {
   const rounds = roundStrip();
   const where = whereabouts(go);
   const curves = promises();
-  set(main,
+  set(
+    main,
     h("div", { class: "head" }, h("h1", { text: "Now" }), sub),
-    h("div", { class: "grid" },
+    h(
+      "div",
+      { class: "grid" },
       h("section", { class: "card" }, figures),
       h("section", { class: "card" }, rounds.element),
       h("section", { class: "card" }, where.element),
-      h("section", { class: "card" }, curves.element)));
+      h("section", { class: "card" }, curves.element),
+    ),
+  );
 
   const drawHead = () => head(sub, figures);
   drawHead();
@@ -53,16 +58,34 @@ function head(sub, place) {
   const used = capacity - o.types.reduce((sum, t) => sum + t.idle, 0);
   const promised = o.tenants.reduce((sum, t) => sum + t.promised, 0);
   const delivered = o.tenants.reduce((sum, t) => sum + t.delivered, 0);
-  setText(sub, `${o.mechanism} · ${count(o.tenants.length, "tenant")} · ${count(o.nodes, "node")}${o.nodes_down ? `, ${o.nodes_down} down` : ""} · throughput in GPUs of ${o.reference ?? "the reference type"}`);
+  setText(
+    sub,
+    `${o.mechanism} · ${count(o.tenants.length, "tenant")} · ${count(o.nodes, "node")}${o.nodes_down ? `, ${o.nodes_down} down` : ""} · throughput in GPUs of ${o.reference ?? "the reference type"}`,
+  );
   const under = o.tenants.filter((t) => t.promised > 0 && t.delivered < 0.8 * t.promised).length;
-  set(place, stats(
-    stat("GPUs in use", whole(used), `of ${whole(capacity)}`, capacity && used / capacity < 0.5 && o.queued ? "warning" : ""),
-    stat("jobs that run", whole(o.running), o.running === 1 ? "job" : ""),
-    stat("jobs that wait", whole(o.queued)),
-    stat("delivered now", figure(delivered), `of ${figure(promised)} promised`),
-    stat("below 80 % of promised", whole(under), under === 1 ? "tenant" : "tenants", under ? "warning" : ""),
-    ...(o.types.length > 3 ? [] : o.types).map((t) => stat(t.type, `${whole(t.capacity - t.idle)}/${whole(t.capacity)}`, t.price === null ? "" : `one more: +${figure(t.price)}`))),
-    o.trouble && h("p", { class: "bad", text: o.trouble }));
+  set(
+    place,
+    stats(
+      stat(
+        "GPUs in use",
+        whole(used),
+        `of ${whole(capacity)}`,
+        capacity && used / capacity < 0.5 && o.queued ? "warning" : "",
+      ),
+      stat("jobs that run", whole(o.running), o.running === 1 ? "job" : ""),
+      stat("jobs that wait", whole(o.queued)),
+      stat("delivered now", figure(delivered), `of ${figure(promised)} promised`),
+      stat("below 80 % of promised", whole(under), under === 1 ? "tenant" : "tenants", under ? "warning" : ""),
+      ...(o.types.length > 3 ? [] : o.types).map((t) =>
+        stat(
+          t.type,
+          `${whole(t.capacity - t.idle)}/${whole(t.capacity)}`,
+          t.price === null ? "" : `one more: +${figure(t.price)}`,
+        ),
+      ),
+    ),
+    o.trouble && h("p", { class: "bad", text: o.trouble }),
+  );
 }
 
 function roundStrip() {
@@ -71,7 +94,9 @@ function roundStrip() {
   let chosen = null;
   const chart = strip({ choose: (tick) => showWitness(tick) });
   const shown = withTable({
-    title: "Rounds", name: "rounds", chart: chart.element,
+    title: "Rounds",
+    name: "rounds",
+    chart: chart.element,
     note: "A tick for each round, as tall as the GPUs in use. Green: every promise of the mechanism held. Red with a cap: one did not. A click shows the certificate and its witness.",
     data: () => ({ columns: tickColumns(), rows: [...ticks].reverse() }),
   });
@@ -94,9 +119,24 @@ function roundStrip() {
     try {
       const round = await api.get(`/rounds/${tick.round}`);
       if (chosen !== tick.round) return;
-      set(place, h("div", { class: "witness-box" },
-        h("h3", {}, `Round ${tick.round} `, h("span", { class: "muted", text: `at ${shortTime(tick.began_ms)} · ${tick.mechanism} · ${tick.running} ran, ${tick.queued} waited · shares in ${span(round.shares_age.solve_s)}${round.shares_age.kept ? ", kept from before" : ""}` })),
-        certificate(round.audit, tick.promises, tick.mechanism), h("p", { class: "small" }, h("a", { href: `/rounds?round=${tick.round}` }, "The whole round"))));
+      set(
+        place,
+        h(
+          "div",
+          { class: "witness-box" },
+          h(
+            "h3",
+            {},
+            `Round ${tick.round} `,
+            h("span", {
+              class: "muted",
+              text: `at ${shortTime(tick.began_ms)} · ${tick.mechanism} · ${tick.running} ran, ${tick.queued} waited · shares in ${span(round.shares_age.solve_s)}${round.shares_age.kept ? ", kept from before" : ""}`,
+            }),
+          ),
+          certificate(round.audit, tick.promises, tick.mechanism),
+          h("p", { class: "small" }, h("a", { href: `/rounds?round=${tick.round}` }, "The whole round")),
+        ),
+      );
     } catch (error) {
       set(place, trouble(error));
     }
@@ -123,12 +163,25 @@ function whereabouts(go) {
   const explain = explainer();
   const place = h("div");
   const legend = h("ul", { class: "legend" });
-  const timeline = new Timeline({ label: "Who ran where in the last hour. Arrow keys go from GPU to GPU and from run to run, plus and minus zoom, Enter opens the job.", open: (job) => go(`/jobs/${job}`), explain });
-  const zoom = (factor) => () => timeline.zoom(factor, timeline.seen.row + timeline.seen.rows / 2, (timeline.seen.from + timeline.seen.to) / 2);
+  const timeline = new Timeline({
+    label:
+      "Who ran where in the last hour. Arrow keys go from GPU to GPU and from run to run, plus and minus zoom, Enter opens the job.",
+    open: (job) => go(`/jobs/${job}`),
+    explain,
+  });
+  const zoom = (factor) => () =>
+    timeline.zoom(factor, timeline.seen.row + timeline.seen.rows / 2, (timeline.seen.from + timeline.seen.to) / 2);
   const shown = withTable({
-    title: "Who ran where", name: "who-ran-where", chart: place, data: () => timeline.data(),
+    title: "Who ran where",
+    name: "who-ran-where",
+    chart: place,
+    data: () => timeline.data(),
     note: "The last hour, a row for each GPU. Letters and colours are tenants; grey is idle.",
-    tools: [h("button", { type: "button", class: "tool", "aria-label": "Zoom in", on: { click: zoom(0.5) } }, "+"), h("button", { type: "button", class: "tool", "aria-label": "Zoom out", on: { click: zoom(2) } }, "−"), h("button", { type: "button", class: "tool", on: { click: () => timeline.reset() } }, "All")],
+    tools: [
+      h("button", { type: "button", class: "tool", "aria-label": "Zoom in", on: { click: zoom(0.5) } }, "+"),
+      h("button", { type: "button", class: "tool", "aria-label": "Zoom out", on: { click: zoom(2) } }, "−"),
+      h("button", { type: "button", class: "tool", on: { click: () => timeline.reset() } }, "All"),
+    ],
   });
   let upTo = 0;
   let from = 0;
@@ -159,19 +212,27 @@ function whereabouts(go) {
   }
   function drawLegend() {
     const held = state.overview.tenants.filter((t) => t.gpus > 0).sort((a, b) => b.gpus - a.gpus);
-    const key = held.slice(0, LEGEND).map((t) => t.name + t.gpus).join() + held.length;
+    const key =
+      held
+        .slice(0, LEGEND)
+        .map((t) => t.name + t.gpus)
+        .join() + held.length;
     if (legend.dataset.key === key) return;
     legend.dataset.key = key;
-    set(legend, held.slice(0, LEGEND).map((t) => {
-      const chip = tenantChip(t.name);
-      const light = (name) => () => {
-        timeline.bright = name;
-        timeline.draw();
-      };
-      for (const event of ["pointerenter", "focus"]) chip.addEventListener(event, light(t.name));
-      for (const event of ["pointerleave", "blur"]) chip.addEventListener(event, light(null));
-      return h("li", {}, chip, h("span", { text: count(t.gpus, "GPU") }));
-    }), held.length > LEGEND && h("li", { text: `and ${held.length - LEGEND} more tenants` }));
+    set(
+      legend,
+      held.slice(0, LEGEND).map((t) => {
+        const chip = tenantChip(t.name);
+        const light = (name) => () => {
+          timeline.bright = name;
+          timeline.draw();
+        };
+        for (const event of ["pointerenter", "focus"]) chip.addEventListener(event, light(t.name));
+        for (const event of ["pointerleave", "blur"]) chip.addEventListener(event, light(null));
+        return h("li", {}, chip, h("span", { text: count(t.gpus, "GPU") }));
+      }),
+      held.length > LEGEND && h("li", { text: `and ${held.length - LEGEND} more tenants` }),
+    );
   }
   async function refresh(topics) {
     if (topics.has("cluster") || topics.has("reset")) return load();
@@ -181,9 +242,26 @@ function whereabouts(go) {
     follow();
   }
   // Between events time goes on.
-  const timer = setInterval(() => !document.hidden && upTo && state.overview && !document.documentElement.hasAttribute("data-stale") && timeline.rows.length < 200 && follow(), 1000);
+  const timer = setInterval(
+    () =>
+      !document.hidden &&
+      upTo &&
+      state.overview &&
+      !document.documentElement.hasAttribute("data-stale") &&
+      timeline.rows.length < 200 &&
+      follow(),
+    1000,
+  );
   set(place, loading(8));
-  return { element: h("div", {}, shown.element, legend), load, refresh, close: () => { clearInterval(timer); explain(null, null); } };
+  return {
+    element: h("div", {}, shown.element, legend),
+    load,
+    refresh,
+    close: () => {
+      clearInterval(timer);
+      explain(null, null);
+    },
+  };
 }
 
 function promises() {
@@ -192,7 +270,9 @@ function promises() {
   const charts = new Map();
   let series = null;
   const shown = withTable({
-    title: "Promised and delivered", name: "promised-and-delivered", chart: h("div", {}, place, legendOfLines(), more),
+    title: "Promised and delivered",
+    name: "promised-and-delivered",
+    chart: h("div", {}, place, legendOfLines(), more),
     note: "Throughput of each tenant's share, and of the GPUs that it had, round by round. Those who lack most come first.",
     data: () => seriesTable(series),
   });
@@ -206,7 +286,15 @@ function promises() {
     }
   }
   function draw() {
-    if (!series.tenants.length) return set(place, empty("Nobody was promised anything yet", "Promises begin with the first jobs.", "oef submit -- python train.py"));
+    if (!series.tenants.length)
+      return set(
+        place,
+        empty(
+          "Nobody was promised anything yet",
+          "Promises begin with the first jobs.",
+          "oef submit -- python train.py",
+        ),
+      );
     const wanted = series.tenants.map((t) => t.tenant);
     const parts = series.tenants.map((t) => {
       const chart = charts.get(t.tenant) ?? small(t.tenant);
@@ -215,7 +303,8 @@ function promises() {
       return chart.element;
     });
     for (const name of charts.keys()) if (!wanted.includes(name)) charts.delete(name);
-    if (place.children.length !== parts.length || parts.some((part, i) => place.children[i] !== part)) set(place, parts);
+    if (place.children.length !== parts.length || parts.some((part, i) => place.children[i] !== part))
+      set(place, parts);
     setText(more, series.more ? `${count(series.more, "other tenant")} lack less.` : "");
     shown.refresh();
   }
@@ -223,13 +312,24 @@ function promises() {
 }
 
 export function legendOfLines() {
-  return h("ul", { class: "legend" }, h("li", {}, h("span", { class: "swatch line" }), "delivered"), h("li", {}, h("span", { class: "swatch line dashed" }), "promised"), h("li", {}, h("span", { class: "swatch line dotted" }), "equal split now"));
+  return h(
+    "ul",
+    { class: "legend" },
+    h("li", {}, h("span", { class: "swatch line" }), "delivered"),
+    h("li", {}, h("span", { class: "swatch line dashed" }), "promised"),
+    h("li", {}, h("span", { class: "swatch line dotted" }), "equal split now"),
+  );
 }
 
 function small(tenant) {
   const chart = lines({ label: `Promised and delivered to ${tenant}`, small: true });
   const value = h("span", { class: "value" });
-  const element = h("div", { class: "small-chart" }, h("div", { class: "top-line" }, tenantChip(tenant), value), chart.element);
+  const element = h(
+    "div",
+    { class: "small-chart" },
+    h("div", { class: "top-line" }, tenantChip(tenant), value),
+    chart.element,
+  );
   return {
     element,
     show(series, t) {
@@ -239,14 +339,28 @@ function small(tenant) {
       const promised = line?.promised ?? last(t.curve.promised);
       set(value, h("b", { text: figure(delivered) }), ` of ${figure(promised)}`);
       const colour = colourOf(tenant);
-      chart.show({ at: series.at_ms, level: t.equal_split ? { name: "equal split", value: t.equal_split } : undefined,
-        series: [{ name: "delivered", values: t.curve.delivered, colour, area: true }, { name: "promised", values: t.curve.promised, class: "promised", colour }] });
+      chart.show({
+        at: series.at_ms,
+        level: t.equal_split ? { name: "equal split", value: t.equal_split } : undefined,
+        series: [
+          { name: "delivered", values: t.curve.delivered, colour, area: true },
+          { name: "promised", values: t.curve.promised, class: "promised", colour },
+        ],
+      });
     },
   };
 }
 
 export function seriesTable(series) {
-  const rows = (series?.tenants ?? []).flatMap((t) => series.rounds.map((round, i) => ({ tenant: t.tenant, round, at: series.at_ms[i], promised: t.curve.promised[i], delivered: t.curve.delivered[i] })));
+  const rows = (series?.tenants ?? []).flatMap((t) =>
+    series.rounds.map((round, i) => ({
+      tenant: t.tenant,
+      round,
+      at: series.at_ms[i],
+      promised: t.curve.promised[i],
+      delivered: t.curve.delivered[i],
+    })),
+  );
   return {
     columns: [
       { name: "tenant", show: (r) => r.tenant },
@@ -254,7 +368,12 @@ export function seriesTable(series) {
       { name: "ended", show: (r) => new Date(r.at).toISOString() },
       { name: "promised", show: (r) => figure(r.promised), value: (r) => r.promised, number: true },
       { name: "delivered", show: (r) => figure(r.delivered), value: (r) => r.delivered, number: true },
-      { name: "part", show: (r) => (r.promised > 0 ? percent(r.delivered / r.promised) : "–"), value: (r) => (r.promised > 0 ? r.delivered / r.promised : null), number: true },
+      {
+        name: "part",
+        show: (r) => (r.promised > 0 ? percent(r.delivered / r.promised) : "–"),
+        value: (r) => (r.promised > 0 ? r.delivered / r.promised : null),
+        number: true,
+      },
     ],
     rows: rows.filter((r) => r.promised !== null).reverse(),
   };

@@ -15,17 +15,37 @@ const PROPERTIES = [
 
 /** A certificate: each property, whether it holds, whether that was promised, and the witness where it does not. */
 export function certificate(audit, promises, mechanism) {
-  if (!audit) return h("p", { class: "muted", text: "There was nothing to share, so that there is nothing to certify." });
+  if (!audit)
+    return h("p", { class: "muted", text: "There was nothing to share, so that there is nothing to certify." });
   const promised = new Set(promises);
-  return h("ul", { class: "cert" }, PROPERTIES.map(([key, name, meaning]) => {
-    const property = audit[key];
-    const kind = property.holds ? "yes" : promised.has(name) ? "no" : "free";
-    return h("li", { class: kind },
-      h("span", { class: "sign", "aria-hidden": "true", text: property.holds ? "✓" : promised.has(name) ? "✕" : "·" }),
-      h("span", {}, h("b", { text: name }), ` ${property.holds ? "holds" : "does not hold"}: ${meaning}`,
-        measured(key, property), !property.holds && !promised.has(name) && h("span", { class: "muted", text: ` (${mechanism} does not promise it)` })),
-      property.witness && h("span", { class: "witness", text: property.witness }));
-  }));
+  return h(
+    "ul",
+    { class: "cert" },
+    PROPERTIES.map(([key, name, meaning]) => {
+      const property = audit[key];
+      const kind = property.holds ? "yes" : promised.has(name) ? "no" : "free";
+      return h(
+        "li",
+        { class: kind },
+        h("span", {
+          class: "sign",
+          "aria-hidden": "true",
+          text: property.holds ? "✓" : promised.has(name) ? "✕" : "·",
+        }),
+        h(
+          "span",
+          {},
+          h("b", { text: name }),
+          ` ${property.holds ? "holds" : "does not hold"}: ${meaning}`,
+          measured(key, property),
+          !property.holds &&
+            !promised.has(name) &&
+            h("span", { class: "muted", text: ` (${mechanism} does not promise it)` }),
+        ),
+        property.witness && h("span", { class: "witness", text: property.witness }),
+      );
+    }),
+  );
 }
 
 /** Two certificates side by side. */
@@ -33,12 +53,47 @@ export function compared(answer) {
   const cell = (property, key, name, promises) => {
     const promised = promises.includes(name);
     const tone = property.holds ? "good" : promised ? "bad" : "muted";
-    return h("td", {}, h("span", { class: `sign ${tone}`, text: property.holds ? "✓ holds" : promised ? "✕ broken" : "· not promised" }),
-      h("div", { class: "muted small" }, short(key, property)), property.witness && !property.holds && h("div", { class: "muted small", text: property.witness }));
+    return h(
+      "td",
+      {},
+      h("span", { class: `sign ${tone}`, text: property.holds ? "✓ holds" : promised ? "✕ broken" : "· not promised" }),
+      h("div", { class: "muted small" }, short(key, property)),
+      property.witness && !property.holds && h("div", { class: "muted small", text: property.witness }),
+    );
   };
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Certificates" }, h("table", { class: "compare" }, h("caption", { class: "sr", text: "Certificates before and after" }),
-    h("thead", {}, h("tr", {}, h("th", { scope: "col", text: "property" }), h("th", { scope: "col", text: `now: ${answer.mechanism_before}` }), h("th", { scope: "col", text: `then: ${answer.mechanism_after}` }))),
-    h("tbody", {}, PROPERTIES.map(([key, name, meaning]) => h("tr", {}, h("th", { scope: "row", title: meaning }, name), cell(answer.audit_before[key], key, name, answer.promises_before), cell(answer.audit_after[key], key, name, answer.promises_after))))));
+  return h(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": "Certificates" },
+    h(
+      "table",
+      { class: "compare" },
+      h("caption", { class: "sr", text: "Certificates before and after" }),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          h("th", { scope: "col", text: "property" }),
+          h("th", { scope: "col", text: `now: ${answer.mechanism_before}` }),
+          h("th", { scope: "col", text: `then: ${answer.mechanism_after}` }),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        PROPERTIES.map(([key, name, meaning]) =>
+          h(
+            "tr",
+            {},
+            h("th", { scope: "row", title: meaning }, name),
+            cell(answer.audit_before[key], key, name, answer.promises_before),
+            cell(answer.audit_after[key], key, name, answer.promises_after),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 function short(key, property) {
@@ -49,9 +104,12 @@ function short(key, property) {
 }
 
 function measured(key, property) {
-  if (key === "sharing_incentive") return h("span", { class: "muted", text: `; the least has ${percent(property.worst)} of its equal split` });
-  if (key === "envy_free" && property.worst > 0.0005) return h("span", { class: "muted", text: `; the greatest envy is ${percent(property.worst, 1)}` });
-  if (key === "pareto_efficient" && property.worst > 0.0005) return h("span", { class: "muted", text: `; ${percent(property.worst, 1)} of the total could be gained` });
+  if (key === "sharing_incentive")
+    return h("span", { class: "muted", text: `; the least has ${percent(property.worst)} of its equal split` });
+  if (key === "envy_free" && property.worst > 0.0005)
+    return h("span", { class: "muted", text: `; the greatest envy is ${percent(property.worst, 1)}` });
+  if (key === "pareto_efficient" && property.worst > 0.0005)
+    return h("span", { class: "muted", text: `; ${percent(property.worst, 1)} of the total could be gained` });
   return null;
 }
 
@@ -63,7 +121,10 @@ export function explainer() {
 
   const ask = later(120, async (job) => {
     if (!known.has(job)) {
-      const [details, why] = await Promise.all([api.get(`/jobs/${job}`).catch(() => null), api.get(`/jobs/${job}/why`).catch(() => null)]);
+      const [details, why] = await Promise.all([
+        api.get(`/jobs/${job}`).catch(() => null),
+        api.get(`/jobs/${job}/why`).catch(() => null),
+      ]);
       known.set(job, { details, why, round: state.overview.round });
       if (known.size > 200) known.delete(known.keys().next().value);
     }
@@ -81,9 +142,22 @@ export function explainer() {
     if (tip.dataset.key !== key || tip.hidden) {
       tip.dataset.key = key;
       const more = h("div", { class: "more muted" });
-      set(tip, h("div", { class: "muted", text: `${row.type} · ${row.node} · GPU ${row.index}` }),
-        bar ? [h("div", { class: "line" }, tenantChip(bar.tenant, { asLink: false }), bar.job ? h("b", { text: `job ${bar.job}` }) : null), h("div", { class: "muted", text: lasted(bar) }), more]
-          : h("div", { text: row.up ? `idle at ${shortTime(time)}` : "down" }));
+      set(
+        tip,
+        h("div", { class: "muted", text: `${row.type} · ${row.node} · GPU ${row.index}` }),
+        bar
+          ? [
+              h(
+                "div",
+                { class: "line" },
+                tenantChip(bar.tenant, { asLink: false }),
+                bar.job ? h("b", { text: `job ${bar.job}` }) : null,
+              ),
+              h("div", { class: "muted", text: lasted(bar) }),
+              more,
+            ]
+          : h("div", { text: row.up ? `idle at ${shortTime(time)}` : "down" }),
+      );
       shownJob = bar?.job || null;
       const cached = known.get(shownJob);
       if (cached && cached.round === state.overview.round) fill(more, cached);
@@ -96,7 +170,10 @@ export function explainer() {
     const width = tip.offsetWidth;
     tip.style.setProperty("left", `${Math.max(6, Math.min(innerWidth - width - 10, place.x + 14))}px`);
     const below = place.y + 18;
-    tip.style.setProperty("top", `${below + tip.offsetHeight > innerHeight - 8 ? Math.max(6, place.y - tip.offsetHeight - 12) : below}px`);
+    tip.style.setProperty(
+      "top",
+      `${below + tip.offsetHeight > innerHeight - 8 ? Math.max(6, place.y - tip.offsetHeight - 12) : below}px`,
+    );
   };
 }
 
@@ -109,8 +186,16 @@ function fill(place, found) {
   if (!place || !found?.details) return;
   const { details, why } = found;
   const next = state.overview.began_ms + state.overview.length_s * 1000;
-  set(place, h("div", { class: "line" }, statePill(details.state), h("span", { text: details.name })),
+  set(
+    place,
+    h("div", { class: "line" }, statePill(details.state), h("span", { text: details.name })),
     why && h("div", { text: why.sentence }),
-    why?.expected_start && h("div", { text: `expected start ${relative(Date.parse(why.expected_start), now())}`, title: absolute(Date.parse(why.expected_start)) }),
-    ["running", "starting"].includes(details.state) && h("div", { text: `may change with the next round, ${relative(next, now())}` }));
+    why?.expected_start &&
+      h("div", {
+        text: `expected start ${relative(Date.parse(why.expected_start), now())}`,
+        title: absolute(Date.parse(why.expected_start)),
+      }),
+    ["running", "starting"].includes(details.state) &&
+      h("div", { text: `may change with the next round, ${relative(next, now())}` }),
+  );
 }

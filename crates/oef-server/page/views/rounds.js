@@ -20,27 +20,86 @@ export async function show(main, _params, { go }) {
   let following = true;
   const explain = explainer();
   const chart = strip({ choose: (tick) => choose(ticks.indexOf(tick)) });
-  const range = h("input", { type: "range", min: "0", max: "0", step: "1", "aria-label": "Round", on: { input: () => choose(Number(range.value)) } });
+  const range = h("input", {
+    type: "range",
+    min: "0",
+    max: "0",
+    step: "1",
+    "aria-label": "Round",
+    on: { input: () => choose(Number(range.value)) },
+  });
   const step = (by) => () => choose(at + by);
   const head = h("div");
   const cert = h("div");
   const moved = h("div");
   const shares = h("div");
-  const where = new Timeline({ label: "Who ran where around this round. Arrow keys go from GPU to GPU and from run to run.", open: (job) => go(`/jobs/${job}`), explain });
+  const where = new Timeline({
+    label: "Who ran where around this round. Arrow keys go from GPU to GPU and from run to run.",
+    open: (job) => go(`/jobs/${job}`),
+    explain,
+  });
   const wherePlace = h("div", {}, loading(5));
-  const strips = withTable({ title: "Rounds", name: "rounds", chart: chart.element, data: () => ({ columns: tickColumns(), rows: [...ticks].reverse() }) });
-  const picture = withTable({ title: "Who ran where", name: "round-who-ran-where", chart: wherePlace, note: "This round between the dashed lines, with what was before and after.", data: () => where.data() });
-  set(main, h("div", { class: "head" }, h("h1", { text: "Rounds" }), h("p", { class: "sub", text: "Go back through history: who ran where, what moved and why, and whether it was fair." })),
-    h("section", { class: "card" }, strips.element, h("div", { class: "scrub" }, h("button", { type: "button", class: "button", "aria-label": "The round before", on: { click: step(-1) } }, "‹"), range, h("button", { type: "button", class: "button", "aria-label": "The round after", on: { click: step(1) } }, "›"))),
-    h("div", { class: "grid" }, h("section", { class: "card" }, head), h("section", { class: "card span-6" }, h("h2", { text: "Certificate" }), cert), h("section", { class: "card span-6" }, h("h2", { text: "What moved, and why" }), moved),
-      h("section", { class: "card" }, picture.element), h("section", { class: "card" }, h("h2", { text: "Shares" }), shares)));
+  const strips = withTable({
+    title: "Rounds",
+    name: "rounds",
+    chart: chart.element,
+    data: () => ({ columns: tickColumns(), rows: [...ticks].reverse() }),
+  });
+  const picture = withTable({
+    title: "Who ran where",
+    name: "round-who-ran-where",
+    chart: wherePlace,
+    note: "This round between the dashed lines, with what was before and after.",
+    data: () => where.data(),
+  });
+  set(
+    main,
+    h(
+      "div",
+      { class: "head" },
+      h("h1", { text: "Rounds" }),
+      h("p", {
+        class: "sub",
+        text: "Go back through history: who ran where, what moved and why, and whether it was fair.",
+      }),
+    ),
+    h(
+      "section",
+      { class: "card" },
+      strips.element,
+      h(
+        "div",
+        { class: "scrub" },
+        h(
+          "button",
+          { type: "button", class: "button", "aria-label": "The round before", on: { click: step(-1) } },
+          "‹",
+        ),
+        range,
+        h("button", { type: "button", class: "button", "aria-label": "The round after", on: { click: step(1) } }, "›"),
+      ),
+    ),
+    h(
+      "div",
+      { class: "grid" },
+      h("section", { class: "card" }, head),
+      h("section", { class: "card span-6" }, h("h2", { text: "Certificate" }), cert),
+      h("section", { class: "card span-6" }, h("h2", { text: "What moved, and why" }), moved),
+      h("section", { class: "card" }, picture.element),
+      h("section", { class: "card" }, h("h2", { text: "Shares" }), shares),
+    ),
+  );
   set(head, loading(2));
 
   const detail = later(60, async () => {
     const tick = ticks[at];
     try {
       const before = ticks[at - 1];
-      const [round, last, runs] = await Promise.all([api.get(`/rounds/${tick.round}`), before ? api.get(`/rounds/${before.round}`).catch(() => null) : null, api.get("/timeline" + query({ from_ms: stretch(tick)[0], to_ms: stretch(tick)[1] }))]);
+      const [round, last, runs] = await Promise.all([
+        api.get(`/rounds/${tick.round}`),
+        before ? api.get(`/rounds/${before.round}`).catch(() => null) : null,
+        api.get("/timeline" + query({ from_ms: stretch(tick)[0], to_ms: stretch(tick)[1] })),
+      ]);
       if (ticks[at] !== tick) return;
       draw(tick, round, last, runs);
     } catch (error) {
@@ -54,7 +113,10 @@ export async function show(main, _params, { go }) {
   }
 
   function lengthOf() {
-    const gaps = ticks.slice(1).map((t, i) => t.began_ms - ticks[i].began_ms).sort((a, b) => a - b);
+    const gaps = ticks
+      .slice(1)
+      .map((t, i) => t.began_ms - ticks[i].began_ms)
+      .sort((a, b) => a - b);
     return gaps[Math.floor(gaps.length / 2)] ?? 60_000;
   }
 
@@ -70,13 +132,25 @@ export async function show(main, _params, { go }) {
   }
 
   function draw(tick, round, last, runs) {
-    set(head, stats(
-      stat("round", String(tick.round), h("span", { title: absolute(tick.began_ms), text: shortTime(tick.began_ms) })),
-      stat("mechanism", tick.mechanism, round.shares_age.kept ? "last round's shares" : `shares in ${span(round.shares_age.solve_s)}`),
-      stat("GPUs in use", whole(tick.gpus_used), `of ${whole(tick.gpus)}`),
-      stat("jobs", whole(tick.running), `ran, ${whole(tick.queued)} waited`),
-      stat("promised in total", figure(round.total), `plan in ${span(round.plan_s)}`)),
-      round.shares_age.trouble && h("p", { class: "bad", text: round.shares_age.trouble }));
+    set(
+      head,
+      stats(
+        stat(
+          "round",
+          String(tick.round),
+          h("span", { title: absolute(tick.began_ms), text: shortTime(tick.began_ms) }),
+        ),
+        stat(
+          "mechanism",
+          tick.mechanism,
+          round.shares_age.kept ? "last round's shares" : `shares in ${span(round.shares_age.solve_s)}`,
+        ),
+        stat("GPUs in use", whole(tick.gpus_used), `of ${whole(tick.gpus)}`),
+        stat("jobs", whole(tick.running), `ran, ${whole(tick.queued)} waited`),
+        stat("promised in total", figure(round.total), `plan in ${span(round.plan_s)}`),
+      ),
+      round.shares_age.trouble && h("p", { class: "bad", text: round.shares_age.trouble }),
+    );
     set(cert, certificate(round.audit, tick.promises, tick.mechanism));
     set(moved, moves(round, last));
     set(shares, shareTable(round));
@@ -100,7 +174,8 @@ export async function show(main, _params, { go }) {
       chart.set(ticks);
       strips.refresh();
       range.max = String(Math.max(0, ticks.length - 1));
-      if (!ticks.length) return set(head, empty("No round has begun yet", "The first begins within the length of a round."));
+      if (!ticks.length)
+        return set(head, empty("No round has begun yet", "The first begins within the length of a round."));
       const wanted = Number(new URLSearchParams(location.search).get("round"));
       const found = at < 0 && wanted ? ticks.findIndex((t) => t.round === wanted) : -1;
       if (found >= 0) choose(found);
@@ -111,7 +186,11 @@ export async function show(main, _params, { go }) {
   }
 
   await load();
-  return { title: "Rounds", refresh: (topics) => ((topics.has("round") || topics.has("reset")) ? load() : null), close: () => explain(null, null) };
+  return {
+    title: "Rounds",
+    refresh: (topics) => (topics.has("round") || topics.has("reset") ? load() : null),
+    close: () => explain(null, null),
+  };
 }
 
 /** What a round began, moved and stopped, against the one before. */
@@ -124,14 +203,38 @@ function moves(round, last) {
     const old = before.get(p.job);
     before.delete(p.job);
     if (!old) list.push({ what: "starts", tone: "good", ...p, text: `on ${describe(p)}` });
-    else if (key(old) !== key(p)) list.push({ what: "moves", tone: "", ...p, text: `from ${describe(old)} to ${describe(p)}` });
+    else if (key(old) !== key(p))
+      list.push({ what: "moves", tone: "", ...p, text: `from ${describe(old)} to ${describe(p)}` });
   }
-  for (const p of before.values()) list.push({ what: "leaves", tone: "bad", ...p, text: describe(p), reason: "ended or preempted" });
+  for (const p of before.values())
+    list.push({ what: "leaves", tone: "bad", ...p, text: describe(p), reason: "ended or preempted" });
   const stayed = round.placements.length - list.filter((m) => m.what !== "leaves").length;
   const shown = list.slice(0, 40);
-  return h("div", {}, h("p", { class: "muted", text: `${count(stayed, "job")} stayed, ${list.length ? "the others:" : "nothing moved."}` }),
-    h("ul", { class: "list" }, shown.map((m) => h("li", {}, h("span", { class: `tag ${m.tone}`, text: m.what }), " ", h("a", { href: `/jobs/${m.job}` }, `job ${m.job}`), " of ", tenantChip(m.tenant), h("span", { class: "muted", text: ` ${m.text}; ${m.reason}` })))),
-    list.length > shown.length && h("p", { class: "muted small", text: `and ${list.length - shown.length} more` }));
+  return h(
+    "div",
+    {},
+    h("p", {
+      class: "muted",
+      text: `${count(stayed, "job")} stayed, ${list.length ? "the others:" : "nothing moved."}`,
+    }),
+    h(
+      "ul",
+      { class: "list" },
+      shown.map((m) =>
+        h(
+          "li",
+          {},
+          h("span", { class: `tag ${m.tone}`, text: m.what }),
+          " ",
+          h("a", { href: `/jobs/${m.job}` }, `job ${m.job}`),
+          " of ",
+          tenantChip(m.tenant),
+          h("span", { class: "muted", text: ` ${m.text}; ${m.reason}` }),
+        ),
+      ),
+    ),
+    list.length > shown.length && h("p", { class: "muted small", text: `and ${list.length - shown.length} more` }),
+  );
 }
 
 function describe(placement) {
@@ -142,12 +245,26 @@ function describe(placement) {
 function shareTable(round) {
   const types = [...new Set(round.shares.flatMap((s) => Object.keys(s.share)))];
   const list = table({
-    caption: "Shares of the round", sort: [2, -1], limit: 200, empty: "There was nothing to share.", columns: [
+    caption: "Shares of the round",
+    sort: [2, -1],
+    limit: 200,
+    empty: "There was nothing to share.",
+    columns: [
       { name: "tenant", show: (s) => tenantChip(s.tenant), value: (s) => s.tenant },
       { name: "workload", show: (s) => s.workload },
       { name: "throughput", show: (s) => figure(s.throughput), value: (s) => s.throughput, number: true },
-      { name: "of equal split", show: (s) => (s.equal_split > 0 ? `${((100 * s.throughput) / s.equal_split).toFixed(0)} %` : "–"), value: (s) => (s.equal_split > 0 ? s.throughput / s.equal_split : null), number: true },
-      ...types.map((type) => ({ name: type, show: (s) => (s.share[type] > 0.004 ? figure(s.share[type]) : "·"), value: (s) => s.share[type] ?? 0, number: true })),
+      {
+        name: "of equal split",
+        show: (s) => (s.equal_split > 0 ? `${((100 * s.throughput) / s.equal_split).toFixed(0)} %` : "–"),
+        value: (s) => (s.equal_split > 0 ? s.throughput / s.equal_split : null),
+        number: true,
+      },
+      ...types.map((type) => ({
+        name: type,
+        show: (s) => (s.share[type] > 0.004 ? figure(s.share[type]) : "·"),
+        value: (s) => s.share[type] ?? 0,
+        number: true,
+      })),
       { name: "weight", show: (s) => figure(s.weight), value: (s) => s.weight, number: true },
     ],
   });

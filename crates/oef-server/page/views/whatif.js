@@ -8,7 +8,16 @@ import { isAdmin, state } from "../lib/state.js";
 import { apply } from "./whatif_apply.js";
 import { result } from "./whatif_result.js";
 
-const MECHANISMS = ["nash", "cooperative", "incentive", "noncooperative", "max-min", "efficiency", "gavel", "gandiva-fair"];
+const MECHANISMS = [
+  "nash",
+  "cooperative",
+  "incentive",
+  "noncooperative",
+  "max-min",
+  "efficiency",
+  "gavel",
+  "gandiva-fair",
+];
 /** With more tenants than this the certificate comes after the shares, when the sliders rest. */
 const CERTIFY_AT_ONCE = 24;
 const REST_MS = 350;
@@ -19,14 +28,31 @@ export async function show(main) {
   const controls = h("div", { class: "controls card" });
   const shown = result();
   const buttons = h("div", { class: "right" });
-  set(main, h("div", { class: "head" }, h("h1", { text: "What if" }), h("p", { class: "sub", text: "Move a slider: everybody's share, throughput and certificate follow. Nothing is changed." }), buttons),
-    h("div", { class: "whatif" }, controls, shown.element));
+  set(
+    main,
+    h(
+      "div",
+      { class: "head" },
+      h("h1", { text: "What if" }),
+      h("p", {
+        class: "sub",
+        text: "Move a slider: everybody's share, throughput and certificate follow. Nothing is changed.",
+      }),
+      buttons,
+    ),
+    h("div", { class: "whatif" }, controls, shown.element),
+  );
   set(controls, loading(6));
   let base;
   try {
     base = await api.post("/whatif/shares", { certificate: true });
   } catch (error) {
-    set(main.querySelector(".whatif"), error.status === 409 ? empty("There are no shares yet", "Shares come with the first jobs.", "oef submit -- python train.py") : trouble(error, () => location.reload()));
+    set(
+      main.querySelector(".whatif"),
+      error.status === 409
+        ? empty("There are no shares yet", "Shares come with the first jobs.", "oef submit -- python train.py")
+        : trouble(error, () => location.reload()),
+    );
     return { title: "What if" };
   }
   let asking = null;
@@ -65,8 +91,25 @@ export async function show(main) {
   }
 
   function mechanism() {
-    const select = h("select", { id: "mechanism", on: { change: () => { keep("mechanism", select.value === base.mechanism_before ? undefined : select.value); ask(); } } },
-      MECHANISMS.map((name) => h("option", { value: name, selected: name === (scenario.mechanism ?? base.mechanism_before) }, name + (name === base.mechanism_before ? " (now)" : ""))));
+    const select = h(
+      "select",
+      {
+        id: "mechanism",
+        on: {
+          change: () => {
+            keep("mechanism", select.value === base.mechanism_before ? undefined : select.value);
+            ask();
+          },
+        },
+      },
+      MECHANISMS.map((name) =>
+        h(
+          "option",
+          { value: name, selected: name === (scenario.mechanism ?? base.mechanism_before) },
+          name + (name === base.mechanism_before ? " (now)" : ""),
+        ),
+      ),
+    );
     return [h("h3", {}, h("label", { for: "mechanism", text: "Mechanism" })), select];
   }
 
@@ -76,9 +119,21 @@ export async function show(main) {
   }
 
   function gpus() {
-    return [h("h3", { text: "GPUs" }), base.types.map((type) => slider({
-      name: type.type, was: `${whole(type.before)} now`, min: 0, max: Math.max(8, Math.ceil(type.before * 2)), step: 1, value: scenario.gpus?.[type.type] ?? type.before, before: type.before,
-      change: (value) => put("gpus", type.type, value, type.before) }))];
+    return [
+      h("h3", { text: "GPUs" }),
+      base.types.map((type) =>
+        slider({
+          name: type.type,
+          was: `${whole(type.before)} now`,
+          min: 0,
+          max: Math.max(8, Math.ceil(type.before * 2)),
+          step: 1,
+          value: scenario.gpus?.[type.type] ?? type.before,
+          before: type.before,
+          change: (value) => put("gpus", type.type, value, type.before),
+        }),
+      ),
+    ];
   }
 
   function put(field, key, value, before) {
@@ -94,12 +149,48 @@ export async function show(main) {
     const there = base.tenants.filter((t) => t.before);
     const first = there.filter((t) => scenario.weights?.[t.tenant] !== undefined);
     const list = [...first, ...there.filter((t) => !first.includes(t))].slice(0, TENANTS_SHOWN);
-    return [h("h3", { text: "Weights" }), list.map((t) => {
-      const before = own.get(t.tenant) ?? t.before.weight;
-      const gone = scenario.removed?.includes(t.tenant);
-      const leave = h("button", { type: "button", class: "tool", "aria-pressed": String(Boolean(gone)), "aria-label": `${t.tenant} leaves`, on: { click: () => { toggle(t.tenant); draw(); ask(); } } }, gone ? "left" : "leaves");
-      return slider({ name: t.tenant, badge: true, was: `${figure(before)} now`, min: 0, max: Math.max(4, before * 4), step: "any", value: scenario.weights?.[t.tenant] ?? before, before, extra: leave, least: before / 100, change: (value) => put("weights", t.tenant, value, before) });
-    }), there.length > TENANTS_SHOWN && h("p", { class: "muted small", text: `${there.length - TENANTS_SHOWN} more tenants: open one's page to begin with its weight` })];
+    return [
+      h("h3", { text: "Weights" }),
+      list.map((t) => {
+        const before = own.get(t.tenant) ?? t.before.weight;
+        const gone = scenario.removed?.includes(t.tenant);
+        const leave = h(
+          "button",
+          {
+            type: "button",
+            class: "tool",
+            "aria-pressed": String(Boolean(gone)),
+            "aria-label": `${t.tenant} leaves`,
+            on: {
+              click: () => {
+                toggle(t.tenant);
+                draw();
+                ask();
+              },
+            },
+          },
+          gone ? "left" : "leaves",
+        );
+        return slider({
+          name: t.tenant,
+          badge: true,
+          was: `${figure(before)} now`,
+          min: 0,
+          max: Math.max(4, before * 4),
+          step: "any",
+          value: scenario.weights?.[t.tenant] ?? before,
+          before,
+          extra: leave,
+          least: before / 100,
+          change: (value) => put("weights", t.tenant, value, before),
+        });
+      }),
+      there.length > TENANTS_SHOWN &&
+        h("p", {
+          class: "muted small",
+          text: `${there.length - TENANTS_SHOWN} more tenants: open one's page to begin with its weight`,
+        }),
+    ];
   }
 
   function toggle(tenant) {
@@ -111,30 +202,126 @@ export async function show(main) {
   function newcomer() {
     const added = scenario.added?.[0];
     if (!added) {
-      return [h("h3", { text: "A new tenant" }), h("button", { type: "button", class: "button", on: { click: () => {
-        // It begins as one that gains from fast types as the average does.
-        const throughput = Object.fromEntries(base.types.map((type, i) => [type.type, Number((1 + 0.5 * i).toFixed(2))]));
-        scenario.added = [{ name: "newcomer", weight: 1, demand: 8, throughput }];
-        draw();
-        ask();
-      } } }, "Add one")];
+      return [
+        h("h3", { text: "A new tenant" }),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "button",
+            on: {
+              click: () => {
+                // It begins as one that gains from fast types as the average does.
+                const throughput = Object.fromEntries(
+                  base.types.map((type, i) => [type.type, Number((1 + 0.5 * i).toFixed(2))]),
+                );
+                scenario.added = [{ name: "newcomer", weight: 1, demand: 8, throughput }];
+                draw();
+                ask();
+              },
+            },
+          },
+          "Add one",
+        ),
+      ];
     }
     const change = (edit) => (value) => {
       edit(value);
       ask();
     };
-    const name = h("input", { "aria-label": "Its name", value: added.name, on: { change: () => { added.name = name.value.trim() || "newcomer"; ask(); } } });
-    return [h("h3", { text: "A new tenant" }), h("div", { class: "filters" }, name, h("button", { type: "button", class: "tool", on: { click: () => { delete scenario.added; draw(); ask(); } } }, "remove")),
-      slider({ name: "weight", min: 0, max: 4, step: "any", least: 0.05, value: added.weight, before: added.weight, change: change((v) => (added.weight = v)) }),
-      slider({ name: "GPUs it can use", min: 1, max: 64, step: 1, value: added.demand, before: added.demand, change: change((v) => (added.demand = v)) }),
-      base.types.map((type) => slider({ name: `speed on ${type.type}`, min: 0, max: 6, step: 0.05, value: added.throughput[type.type] ?? 0, before: added.throughput[type.type] ?? 0, change: change((v) => (added.throughput[type.type] = v)) }))];
+    const name = h("input", {
+      "aria-label": "Its name",
+      value: added.name,
+      on: {
+        change: () => {
+          added.name = name.value.trim() || "newcomer";
+          ask();
+        },
+      },
+    });
+    return [
+      h("h3", { text: "A new tenant" }),
+      h(
+        "div",
+        { class: "filters" },
+        name,
+        h(
+          "button",
+          {
+            type: "button",
+            class: "tool",
+            on: {
+              click: () => {
+                delete scenario.added;
+                draw();
+                ask();
+              },
+            },
+          },
+          "remove",
+        ),
+      ),
+      slider({
+        name: "weight",
+        min: 0,
+        max: 4,
+        step: "any",
+        least: 0.05,
+        value: added.weight,
+        before: added.weight,
+        change: change((v) => (added.weight = v)),
+      }),
+      slider({
+        name: "GPUs it can use",
+        min: 1,
+        max: 64,
+        step: 1,
+        value: added.demand,
+        before: added.demand,
+        change: change((v) => (added.demand = v)),
+      }),
+      base.types.map((type) =>
+        slider({
+          name: `speed on ${type.type}`,
+          min: 0,
+          max: 6,
+          step: 0.05,
+          value: added.throughput[type.type] ?? 0,
+          before: added.throughput[type.type] ?? 0,
+          change: change((v) => (added.throughput[type.type] = v)),
+        }),
+      ),
+    ];
   }
 
   function drawButtons() {
     const isChanged = Object.keys(scenario).length > 0;
-    set(buttons, h("button", { type: "button", class: "button", disabled: !isChanged, on: { click: () => { for (const key of Object.keys(scenario)) delete scenario[key]; draw(); ask(); } } }, "Start over"),
+    set(
+      buttons,
+      h(
+        "button",
+        {
+          type: "button",
+          class: "button",
+          disabled: !isChanged,
+          on: {
+            click: () => {
+              for (const key of Object.keys(scenario)) delete scenario[key];
+              draw();
+              ask();
+            },
+          },
+        },
+        "Start over",
+      ),
       h("button", { type: "button", class: "button", on: { click: share } }, "Copy link"),
-      isAdmin() && h("button", { type: "button", class: "button primary", disabled: !isChanged, on: { click: () => apply(scenario, base) } }, "Apply…"));
+      isAdmin() &&
+        h(
+          "button",
+          { type: "button", class: "button primary", disabled: !isChanged, on: { click: () => apply(scenario, base) } },
+          "Apply…",
+        ),
+    );
   }
 
   async function share() {
@@ -155,9 +342,34 @@ export async function show(main) {
 /** A slider with its number. */
 function slider({ name, was, min, max, step, value, before, change, extra, least, badge: withBadge }) {
   const id = `s-${name.replace(/\W+/g, "-")}-${Math.random().toString(36).slice(2, 7)}`;
-  const range = h("input", { type: "range", id, min: String(min), max: String(max), step: step === "any" ? String((max - min) / 200) : String(step), value: String(value) });
-  const number = h("input", { type: "number", min: String(min), step: step === "any" ? "any" : String(step), value: figureOf(value), "aria-label": `${name}, as a number` });
-  const element = h("div", { class: "slider" }, h("label", { class: "name", for: id }, withBadge && badge(name), h("span", { class: "chip-name", text: name }), h("span", { class: "was" }, was, " ", extra)), range, number);
+  const range = h("input", {
+    type: "range",
+    id,
+    min: String(min),
+    max: String(max),
+    step: step === "any" ? String((max - min) / 200) : String(step),
+    value: String(value),
+  });
+  const number = h("input", {
+    type: "number",
+    min: String(min),
+    step: step === "any" ? "any" : String(step),
+    value: figureOf(value),
+    "aria-label": `${name}, as a number`,
+  });
+  const element = h(
+    "div",
+    { class: "slider" },
+    h(
+      "label",
+      { class: "name", for: id },
+      withBadge && badge(name),
+      h("span", { class: "chip-name", text: name }),
+      h("span", { class: "was" }, was, " ", extra),
+    ),
+    range,
+    number,
+  );
   const mark = (x) => element.classList.toggle("changed", Math.abs(x - before) > 1e-9);
   const took = (x) => {
     const next = Math.max(least ?? min, Number.isFinite(x) ? x : before);
