@@ -91,7 +91,7 @@ class Demo(Daemon):
         self.oef = oef
 
     def start(self):
-        command = [self.oef, "up", "--demo", "--round", "3s", "--state", f"{self.dir}/state", "--listen", f"127.0.0.1:{self.port}"]
+        command = [self.oef, "up", "--demo", "--trust-tenants", "--round", "3s", "--state", f"{self.dir}/state", "--listen", f"127.0.0.1:{self.port}"]
         self.spawn(command, XDG_STATE_HOME=self.dir, HOME=self.dir)
         self.wait()
         for _ in range(100):

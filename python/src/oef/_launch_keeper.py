@@ -74,7 +74,7 @@ def keep(connection: socket.socket, launcher: Launcher) -> Order:
         if why is None:
             worker.set_environment(order.variables)
             worker.enter_group()
-            why = worker.show(order.variables, order.original)
+            why = _other_group(order) or worker.show(order.variables, order.original)
         if why is not None:
             send(connection, b"no " + why.encode("utf-8", "replace"))
             os._exit(0)
@@ -99,6 +99,12 @@ def _receive(connection: socket.socket) -> Tuple[Order, List[int]]:
     return Order.parse(data), list(given)
 
 
+def _other_group(order: Order) -> Optional[str]:
+    """Why this process, which went into the job's group if it has one, is not bounded as a fresh one would be."""
+    same = order.about["cgroup"] == control_group()
+    return None if same else "the launcher is in another control group, and its limits would not hold"
+
+
 def _refusal(order: Order, launcher: Launcher, parent: int) -> Optional[str]:
     """Why this launcher cannot stand in for a fresh interpreter."""
     if order.tenant != launcher.tenant:
@@ -107,8 +113,6 @@ def _refusal(order: Order, launcher: Launcher, parent: int) -> Optional[str]:
         ours, theirs = set(launcher.identity), set(order.identity)
         names = sorted({word.partition(b"=")[0].decode("utf-8", "replace")[:80] for word in ours ^ theirs})
         return f"the launcher has another interpreter or other variables ({', '.join(names[:3])})"
-    if order.about["cgroup"] != control_group():
-        return "the launcher is in another control group, and its limits would not hold"
     file = changed(launcher.stamps)
     if file is not None:
         # The next one will have it as it is now.

@@ -89,7 +89,19 @@ const AFTER_IMPORT: [&str; 4] =
     ["CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_MPS_", "PYTHONUNBUFFERED"];
 
 /// What a launcher is given besides.
-const GIVEN: [&str; 7] = ["PATH", "USER", "LOGNAME", "SHELL", "TZ", "TMPDIR", "LANGUAGE"];
+const GIVEN: [&str; 10] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TZ",
+    "TMPDIR",
+    "LANGUAGE",
+    // Where `python` is a script that looks for the version to run.
+    "PYENV_ROOT",
+    "PYENV_VERSION",
+];
 
 impl Inner {
     /// Sees to the launcher of a job that wants one, and leaves word for its workers. Whatever goes wrong,

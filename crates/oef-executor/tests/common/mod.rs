@@ -103,7 +103,11 @@ impl World {
             name: format!("job {id}"),
             program: command_of(command),
             run_as: RunAs::Daemon,
-            env: BTreeMap::new(),
+            // As the daemon gives it to every job.
+            env: ["PATH", "HOME", "PYENV_ROOT"]
+                .iter()
+                .filter_map(|name| Some(((*name).into(), std::env::var(name).ok()?)))
+                .collect(),
             workdir: Some(self.path(".")),
             checkpoints: Checkpoints {
                 own_dir: Some(self.path(&format!("checkpoints/{id}"))),

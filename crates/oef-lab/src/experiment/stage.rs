@@ -5,7 +5,7 @@ use super::tenants::Party;
 use oef_core::{
     GpuSpec, Mechanism, Options, Outcome, Problem, ProblemSpec, TenantSpec, WorkloadSpec, solve,
 };
-use oef_sched::{PlacementRule, RoundingRule, Settings};
+use oef_sched::{GangRule, PlacementRule, RoundingRule, Settings};
 use oef_sim::engine::{Inputs, RunResult, Scenario, simulate};
 use oef_sim::generate::{ClusterLike, cluster};
 use oef_sim::input::{ClusterSpec, Placement, ProfileRow, ProfileTable, Trace};
@@ -19,20 +19,24 @@ pub(super) enum Stack {
     Plain,
     /// Our rounding, and the first free GPUs.
     Unplaced,
-    /// OEF as it is here: deficits, nothing idle, gangs packed, moves that pay.
+    /// OEF as it is here: deficits, nothing idle, room for gangs, moves that pay.
     Ours,
 }
 
 impl Stack {
     pub fn settings(self, mechanism: Mechanism, reference: &str) -> Settings {
-        let (rounding, placement) = match self {
-            Stack::Paper => (RoundingRule::Paper, PlacementRule::Packed),
-            Stack::Plain => (RoundingRule::Paper, PlacementRule::FirstFree),
-            Stack::Unplaced => (RoundingRule::Deficit, PlacementRule::FirstFree),
-            Stack::Ours => (RoundingRule::Deficit, PlacementRule::Packed),
+        use {GangRule as Gangs, PlacementRule as Place, RoundingRule as Rounding};
+        let (rounding, placement, gangs) = match self {
+            Stack::Paper => (Rounding::Paper, Place::Packed, Gangs::Blind),
+            Stack::Plain => (Rounding::Paper, Place::FirstFree, Gangs::Blind),
+            Stack::Unplaced => (Rounding::Deficit, Place::FirstFree, Gangs::Blind),
+            Stack::Ours => (Rounding::Deficit, Place::Room, Gangs::Rows),
         };
         let reference = Some(reference.to_string());
-        Settings { mechanism, reference, rounding, placement, ..Settings::default() }
+        // The paper's runs are short, and its tenants change places every round.
+        let restart_part = 0.0;
+        let defaults = Settings::default();
+        Settings { mechanism, reference, rounding, placement, gangs, restart_part, ..defaults }
     }
 }
 

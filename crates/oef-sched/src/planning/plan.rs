@@ -65,7 +65,9 @@ fn lay_out_selection(state: &State, mut selection: Selection<'_>, reach: Scope, 
         layout.reach = Scope::Fill;
     }
     for (index, gpu) in waiting {
-        layout.start_spread(&selection.picks[index], gpu);
+        if selection.take_room(selection.picks[index].slot) {
+            layout.start_spread(&selection.picks[index], gpu);
+        }
     }
 }
 

@@ -35,3 +35,9 @@ proptest! {
         live(seed, 250, Answers::AtOnce, CALM);
     }
 }
+
+/// What a gang leaves of its tenant's limit while it waits for room was kept from the tenant's other jobs.
+#[test]
+fn a_gang_that_waits_for_room_lends_its_tenants_limit() {
+    live(15_469_298_246_847_338_553, 250, Answers::AtOnce, WILD);
+}

@@ -365,11 +365,23 @@ impl<'a> Selection<'a> {
     /// What was chosen for gangs that wait for room is lent to others meanwhile.
     pub(crate) fn lend(&mut self, waits: impl Iterator<Item = (Slot, usize)>) {
         for (slot, gpu) in waits {
-            self.free[gpu] += self.state.at(slot).spec.workers;
+            let spec = &self.state.at(slot).spec;
+            self.free[gpu] += spec.workers;
+            let room = &mut self.room[spec.tenant.0];
+            *room = room.saturating_add(spec.workers);
             self.reserved[gpu].insert(slot);
         }
         self.hand_out_extra();
         self.reach_across_types();
+    }
+
+    /// Takes what is left of its tenant's limit for a gang that waited; false: others have it.
+    pub(crate) fn take_room(&mut self, slot: Slot) -> bool {
+        let spec = &self.state.at(slot).spec;
+        let room = &mut self.room[spec.tenant.0];
+        let left = room.checked_sub(spec.workers);
+        *room = left.unwrap_or(*room);
+        left.is_some()
     }
 
     /// Whether an owed gang waits for a type behind jobs that stay.
