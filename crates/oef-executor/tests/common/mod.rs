@@ -8,7 +8,7 @@ use oef_executor::{
     Launch, LeaseEvent, LogQuery, Order, Program, Progress, RunAs, StopSignal, Stream,
 };
 use oef_sched::{Generation, JobId, Span, Time};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
