@@ -104,7 +104,7 @@ impl World {
             program: command_of(command),
             run_as: RunAs::Daemon,
             // As the daemon gives it to every job.
-            env: ["PATH", "HOME", "PYENV_ROOT"]
+            env: ["PATH", "PYENV_ROOT"]
                 .iter()
                 .filter_map(|name| Some(((*name).into(), std::env::var(name).ok()?)))
                 .collect(),
