@@ -111,7 +111,7 @@ fi
 target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/debug
 
 step "torture: seeds of this commit"
-cargo run -q -p oef-cli -- torture --seed "$PROPTEST_RNG_SEED" --seeds 100 --hours 1
+cargo run -q -p oef-cli -- torture --seed "$PROPTEST_RNG_SEED" --seeds 40 --hours 1
 
 step "the examples of the library"
 for example in crates/*/examples/*.rs; do
