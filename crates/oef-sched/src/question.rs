@@ -123,6 +123,7 @@ impl Question {
                 | Field::WorkloadWeight(of, own)
                 | Field::WorkloadDemand(of, own)
                 | Field::WorkloadThroughput(of, own)
+                | Field::WorkloadSingle(of, own)
                 | Field::WorkloadThroughputEntry(of, own, _) => (t, w) == (of, own),
                 Field::Whole | Field::Reference | Field::GpuName(_) | Field::GpuCount(_) => false,
             };

@@ -50,7 +50,7 @@ pub struct GenerateTraceArgs {
     /// How many jobs
     #[arg(long, default_value_t = 1000, value_name = "N")]
     pub jobs: u32,
-    /// How many tenants [default: 50; like gavel: one per job]
+    /// How many tenants [default: 50; like gavel: one per job; like itp: 10]
     #[arg(long, value_name = "N")]
     pub tenants: Option<u32>,
     /// Over how many days the jobs arrive

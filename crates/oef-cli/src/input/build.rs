@@ -137,6 +137,7 @@ impl Built {
             weight: at,
             demand: at,
             throughput: at,
+            single: at,
             entries: Vec::new(),
         };
         if let Some(node) = table.get("name") {
@@ -170,6 +171,7 @@ impl Built {
             }
         }
         if let Some(node) = table.get("single") {
+            places.single = node.at;
             match &node.value {
                 Value::Table(entries) => {
                     for entry in &entries.entries {

@@ -99,7 +99,14 @@ impl Rows<'_> {
                 }
             }
         }
-        let whole = WorkloadPlaces { name: at, weight: at, demand: at, throughput: at, entries };
+        let whole = WorkloadPlaces {
+            name: at,
+            weight: at,
+            demand: at,
+            throughput: at,
+            single: at,
+            entries,
+        };
         let places =
             TenantPlaces { name: at, weight: at, demand: at, list: at, workloads: vec![whole] };
         built.spec.tenants.push(tenant);

@@ -50,6 +50,8 @@ pub struct WorkloadPlaces {
     pub demand: usize,
     /// Its throughputs as a whole.
     pub throughput: usize,
+    /// The throughputs of a single worker.
+    pub single: usize,
     /// Each throughput: the place and the name it goes by in the file.
     pub entries: Vec<(usize, String)>,
 }
@@ -91,6 +93,9 @@ impl Places {
             }
             Field::WorkloadThroughput(t, w) => {
                 (workload(t, w)?.throughput, name("tenant.workload.throughput", "thr_*"))
+            }
+            Field::WorkloadSingle(t, w) => {
+                (workload(t, w)?.single, "tenant.workload.single".into())
             }
             Field::WorkloadThroughputEntry(t, w, e) => {
                 let (at, entry) = workload(t, w)?.entries.get(e)?;

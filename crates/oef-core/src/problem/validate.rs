@@ -35,6 +35,8 @@ pub enum Field {
     WorkloadDemand(usize, usize),
     /// The throughputs of a workload (tenant, workload).
     WorkloadThroughput(usize, usize),
+    /// The throughputs of a single worker of a workload.
+    WorkloadSingle(usize, usize),
     /// One throughput of a workload (tenant, workload, position in its list).
     WorkloadThroughputEntry(usize, usize, usize),
 }
@@ -263,7 +265,7 @@ impl Checker<'_> {
         throughput
     }
 
-    /// The throughputs of a single worker: no name that the workload's own do not have, and in the same unit.
+    /// The throughputs of a single worker: on gpu types of this problem, and in the unit of the gang's.
     fn single(
         &mut self,
         t: usize,
@@ -276,25 +278,34 @@ impl Checker<'_> {
         if entries.is_empty() {
             return Vec::new();
         }
+        let field = Field::WorkloadSingle(t, w);
         let mut single = vec![0.0; self.spec.gpus.len()];
         for (name, value) in entries {
-            match by_name.get(name.as_str()) {
-                Some(&j) if *value >= 0.0 && *value <= MAX_NUMBER => single[j] = *value,
-                _ => {
-                    let message =
-                        format!("{who} has throughput {value} of a single worker on `{name}`");
-                    let hint = "give a finite number from 0 on for a gpu type of this problem";
-                    self.wrong(Field::WorkloadThroughput(t, w), message, hint);
-                }
+            let Some(&j) = by_name.get(name.as_str()) else {
+                let message =
+                    format!("`single` of {who} names `{name}`, which is no gpu type here");
+                let hint = format!("{}or add that gpu type", known_types(name, by_name));
+                self.wrong(field, message, &hint);
+                return Vec::new();
+            };
+            if !(*value >= 0.0 && *value <= MAX_NUMBER) {
+                let message = format!("`single` of {who} is {value} on `{name}`");
+                self.wrong(field, message, "a throughput is a finite number from 0 on");
+                return Vec::new();
             }
+            single[j] = *value;
         }
         let both: Vec<f64> = single.iter().chain(throughput).copied().collect();
-        let runs_nowhere = single.iter().all(|&thr| thr == 0.0);
-        if runs_nowhere || matches!(check_profile(&both), Err(UnusableProfile::Range { .. })) {
-            let message =
-                format!("the throughputs of a single worker of {who} are in another unit");
-            let hint = "they are above 0 somewhere, and differ from those of the gang by a factor of 1e9 at most";
-            self.wrong(Field::WorkloadThroughput(t, w), message, hint);
+        if single.iter().all(|&thr| thr == 0.0) {
+            let message = format!("`single` of {who} is 0 on every gpu type");
+            self.wrong(
+                field,
+                message,
+                "give the throughput of one worker on at least one gpu type",
+            );
+        } else if matches!(check_profile(&both), Err(UnusableProfile::Range { .. })) {
+            let message = format!("`single` and `throughput` of {who} differ by more than 1e9");
+            self.wrong(field, message, "give both in the same unit, per GPU");
         }
         single
     }

@@ -1,0 +1,434 @@
+//! Orders taken and carried out: the lives of leases on the simulated nodes, and what is told of them.
+
+use super::*;
+
+impl State {
+    /// What is told of a node that is up.
+    pub(super) fn about(&self, node: &Node) -> Vec<Event> {
+        let mut devices = node.devices();
+        if self.plant == Some(Plant::NodeTooLarge) && node.gpus == 2 {
+            devices.push(DeviceId(format!("{}/{}", node.name, node.gpus)));
+        }
+        let (name, gpu_type) = (node.name.into(), node.gpu_type.into());
+        let joined = Event::Node(NodeEvent::Joined { node: name, gpu_type, devices });
+        [joined].into_iter().chain((node.foreign > 0).then(|| node.changed())).collect()
+    }
+
+    pub(super) fn running(&self) -> impl Iterator<Item = (&Key, &Lease)> {
+        self.leases.iter().filter(|(_, lease)| matches!(lease.phase, Phase::Running { .. }))
+    }
+
+    pub(super) fn now(&self) -> u64 {
+        self.time.now()
+    }
+
+    pub(super) fn delay(&mut self) -> u64 {
+        if self.is_slow { self.dice.below(DELAY_MAX_MS) } else { 0 }
+    }
+
+    /// Sends an event to the daemon: those of one job stay in order.
+    pub(super) fn send(&mut self, job: Option<JobId>, event: Event) {
+        let mut due = self.now() + self.delay();
+        // Nodes are told in order too: the scheduler hears of them from one place.
+        let line = job.unwrap_or(JobId(0));
+        due = due.max(self.line.due_of.get(&line).copied().unwrap_or(0));
+        self.line.due_of.insert(line, due);
+        self.line.next += 1;
+        self.line.pending.push((due, self.line.next, event));
+    }
+
+    /// When something becomes of a running job by itself.
+    pub(super) fn due(&self, lease: &Lease) -> u64 {
+        let Phase::Running { since } = lease.phase else { return u64::MAX };
+        let Some(launch) = &lease.launch else { return u64::MAX };
+        let (kind, ms) = lease.words();
+        let left = ms.saturating_sub(self.saved.get(&launch.job).copied().unwrap_or(0));
+        let ends = since + left.max(500);
+        let ends = if ends > since + TELLS_AFTER_MS && self.now() < since + TELLS_AFTER_MS {
+            since + TELLS_AFTER_MS
+        } else {
+            ends
+        };
+        match &lease.stop {
+            None => ends,
+            Some((told, _)) if kind == Kind::Stubborn => match self.plant {
+                Some(Plant::StopOnlyOnce) => u64::MAX,
+                _ => told + launch.grace.0,
+            },
+            Some((told, _)) => ends.min(told + SAVES_IN_MS),
+        }
+    }
+
+    pub(super) fn tick(&mut self) {
+        let now = self.now();
+        self.deliver(now);
+        let keys: Vec<Key> = self.leases.keys().copied().collect();
+        for key in keys {
+            self.advance(key, now);
+        }
+        self.tell_leases();
+        let mut due: Vec<(u64, u64, Event)> = Vec::new();
+        let pending = std::mem::take(&mut self.line.pending);
+        for sent in pending {
+            if sent.0 <= now { due.push(sent) } else { self.line.pending.push(sent) }
+        }
+        due.sort_by_key(|(due, number, _)| (*due, *number));
+        due.into_iter().for_each(|(_, _, event)| self.line.tell(event));
+    }
+
+    pub(super) fn deliver(&mut self, now: u64) {
+        let mut due: Vec<(u64, u64, Order)> = Vec::new();
+        let orders = std::mem::take(&mut self.line.orders);
+        for sent in orders {
+            if sent.0 <= now { due.push(sent) } else { self.line.orders.push(sent) }
+        }
+        due.sort_by_key(|(due, number, _)| (*due, *number));
+        for (_, _, order) in due {
+            self.take(order);
+        }
+    }
+
+    pub(super) fn take(&mut self, order: Order) {
+        match order {
+            Order::Start(launch) => self.start(*launch),
+            Order::Stop { job, generation, why } => {
+                if self.plant == Some(Plant::StopLost) && self.dice.once_in(3) {
+                    return;
+                }
+                self.stop(job, generation, why);
+            }
+            Order::Forget(job) => {
+                let is_told = |key: &Key| self.line.told.contains_key(key);
+                if !self.leases.keys().any(|key| key.0 == job && is_told(key)) {
+                    self.leases.retain(|(of, _), _| *of != job);
+                }
+            }
+            Order::Acknowledge(cursor) => {
+                while self.line.log.front().is_some_and(|(known, _)| *known <= cursor) {
+                    if let Some((
+                        _,
+                        Event::Lease { job, generation, event: LeaseEvent::Ended { .. } },
+                    )) = self.line.log.pop_front()
+                    {
+                        self.line.told.remove(&(job, generation));
+                        let is_over = |lease: &Lease| {
+                            matches!(lease.phase, Phase::Ended { .. })
+                                && lease.ghost_until.is_none()
+                        };
+                        if self.leases.get(&(job, generation)).is_some_and(is_over) {
+                            self.leases.remove(&(job, generation));
+                        }
+                    }
+                }
+            }
+            Order::Keep { .. } | Order::Retire(_) => {}
+        }
+    }
+
+    pub(super) fn start(&mut self, launch: Launch) {
+        let key = (launch.job, launch.generation);
+        let newest = self.newest.get(&launch.job).copied().unwrap_or_default();
+        if newest > launch.generation {
+            let ending = Ending::Refused { why: format!("lease {newest} took its place") };
+            let event = LeaseEvent::Ended { ending, exits: Vec::new(), at_ms: self.time.stamp() };
+            self.send(Some(key.0), Event::Lease { job: key.0, generation: key.1, event });
+            return;
+        }
+        let is_known = self.leases.contains_key(&key);
+        if newest == launch.generation
+            && !is_known
+            && self.plant != Some(Plant::GenerationNotCompared)
+        {
+            // It was begun, has ended, and was acknowledged: this order is a late copy.
+            return;
+        }
+        self.newest.insert(launch.job, launch.generation.max(newest));
+        self.line.told.entry(key).or_default();
+        if self.plant == Some(Plant::RepeatedStartRuns)
+            && self
+                .leases
+                .get(&key)
+                .is_some_and(|known| matches!(known.phase, Phase::Running { .. }))
+        {
+            self.broken(
+                Invariant::NoJobDoubled,
+                format!("job {} was started twice under lease {}", key.0, key.1),
+            );
+        }
+        self.leases.entry(key).or_insert(Lease {
+            launch: Some(launch),
+            stop: None,
+            phase: Phase::Waiting,
+            ghost_until: None,
+        });
+    }
+
+    pub(super) fn stop(&mut self, job: JobId, generation: Generation, why: String) {
+        let (now, at_ms) = (self.now(), self.time.stamp());
+        // A start that comes after its stop never begins.
+        let newest = self.newest.entry(job).or_default();
+        *newest = generation.max(*newest);
+        let lease = self.leases.entry((job, generation)).or_insert_with(|| {
+            let ending = Ending::Stopped { detail: format!("{why}; it had not begun") };
+            let phase = Phase::Ended { ending, exits: Vec::new(), at_ms };
+            Lease { launch: None, stop: None, phase, ghost_until: None }
+        });
+        lease.stop.get_or_insert((now, why));
+        self.line.told.entry((job, generation)).or_default();
+    }
+
+    /// Lets a lease do what is due.
+    pub(super) fn advance(&mut self, key: Key, now: u64) {
+        let Some(lease) = self.leases.get(&key) else { return };
+        match &lease.phase {
+            Phase::Ended { .. } => {}
+            Phase::Waiting => match &lease.stop {
+                Some((_, why)) => {
+                    let detail = format!("{why}; it had not begun");
+                    self.end(key, Ending::Stopped { detail }, None);
+                }
+                None => self.try_begin(key, now),
+            },
+            Phase::Running { since } => {
+                let (since, due) = (*since, self.due(lease));
+                let is_over = now >= due && due != since + TELLS_AFTER_MS;
+                if is_over {
+                    self.finish(key, since, now);
+                }
+            }
+        }
+    }
+
+    fn try_begin(&mut self, key: Key, now: u64) {
+        let devices = match self.leases.get(&key).and_then(|lease| lease.launch.as_ref()) {
+            Some(launch) => launch.devices.clone(),
+            None => return,
+        };
+        let usable: BTreeSet<DeviceId> = self.nodes.iter().flat_map(Node::usable).collect();
+        let known: BTreeSet<DeviceId> = self.nodes.iter().flat_map(Node::devices).collect();
+        // A daemon that does not find a GPU any more says so by its name, and the start is refused.
+        let is_odd =
+            |device: &&DeviceId| !known.contains(*device) && !device.0.starts_with("gone:");
+        if let Some(odd) = devices.iter().find(is_odd) {
+            self.broken(
+                Invariant::GrantsWithinCapacity,
+                format!("job {} was sent to {}, which is not there", key.0, odd.0),
+            );
+        }
+        if !devices.iter().all(|device| usable.contains(device)) {
+            let why = "its GPUs are not here any more".to_string();
+            self.end(key, Ending::Refused { why }, None);
+            return;
+        }
+        if self.running().any(|((job, _), _)| *job == key.0) {
+            return;
+        }
+        let in_use = |lease: &Lease| {
+            let is_there = matches!(lease.phase, Phase::Running { .. })
+                || lease.ghost_until.is_some_and(|until| until > now);
+            let own = lease.launch.as_ref().map_or(&[][..], |launch| &launch.devices);
+            is_there && own.iter().any(|device| devices.contains(device))
+        };
+        if let Some(((job, _), _)) =
+            self.leases.iter().find(|(of, lease)| **of != key && in_use(lease))
+        {
+            let what = format!("jobs {job} and {} have the same GPU", key.0);
+            self.broken(Invariant::OneLeasePerGpu, what);
+        }
+        let begun = self.begun.entry(key.0).or_insert((0, Generation(0)));
+        if begun.0 > 0 && begun.1 >= key.1 {
+            let what =
+                format!("job {} was started under lease {} after lease {}", key.0, key.1, begun.1);
+            self.broken(Invariant::GenerationsRise, what);
+        }
+        if let Some(begun) = self.begun.get_mut(&key.0) {
+            *begun = (begun.0 + 1, key.1);
+        }
+        if let Some(lease) = self.leases.get_mut(&key) {
+            lease.phase = Phase::Running { since: now };
+        }
+    }
+
+    /// A running job ends by itself, or because it was told to.
+    fn finish(&mut self, key: Key, since: u64, now: u64) {
+        let Some(lease) = self.leases.get(&key) else { return };
+        let (kind, ms) = lease.words();
+        let worked = self.saved.get(&key.0).copied().unwrap_or(0) + now.saturating_sub(since);
+        let starts = self.begun.get(&key.0).map_or(0, |(starts, _)| *starts);
+        let is_done = worked >= ms;
+        let stop = lease.stop.clone();
+        match (stop, kind) {
+            (Some((_, why)), Kind::Stubborn) if !is_done => {
+                // It saves now and then: one that never does and is longer than its turns would never end.
+                self.saved.insert(key.0, worked);
+                let detail = format!("{why}; it was killed after its grace time");
+                self.end(key, Ending::Stopped { detail }, Some(-9));
+            }
+            (Some(_), _) if !is_done => {
+                self.saved.insert(key.0, worked);
+                self.end(key, Ending::Checkpointed, Some(SAVED));
+            }
+            (_, Kind::Vanishes) if starts < 3 => {
+                let detail = "its processes are gone".to_string();
+                self.end(key, Ending::Vanished { detail }, None);
+            }
+            (_, Kind::Fails) => {
+                let (reason, last_lines) = (FailReason::Exit, "no".to_string());
+                let (rank, code) = (Some(0), Some(1));
+                let ending = Ending::Failed { reason, rank, code, signal: None, last_lines };
+                self.end(key, ending, Some(1));
+            }
+            _ => self.end(key, Ending::Finished, Some(0)),
+        }
+    }
+
+    /// Everything on a node is gone.
+    pub(super) fn end_on(&mut self, node: &str) {
+        let prefix = format!("{node}/");
+        let is_there = |lease: &Lease| {
+            let devices = lease.launch.as_ref().map_or(&[][..], |launch| &launch.devices);
+            devices.iter().any(|device| device.0.starts_with(&prefix))
+        };
+        let gone: Vec<Key> =
+            self.running().filter(|(_, lease)| is_there(lease)).map(|(key, _)| *key).collect();
+        for key in gone {
+            self.end(key, Ending::Vanished { detail: "its node is gone".into() }, None);
+        }
+    }
+
+    pub(super) fn end(&mut self, key: Key, ending: Ending, code: Option<i32>) {
+        let (now, at_ms) = (self.now(), self.time.stamp());
+        let is_early = self.plant == Some(Plant::EndedBeforeGone);
+        let Some(lease) = self.leases.get_mut(&key) else { return };
+        let workers = lease.launch.as_ref().map_or(0, |launch| launch.devices.len());
+        let after_stop = lease.stop.is_some();
+        let exit = |rank| match code {
+            Some(-9) => WorkerExit { rank, code: None, signal: Some(9), after_stop },
+            code => WorkerExit { rank, code, signal: None, after_stop },
+        };
+        let exits = match code {
+            Some(_) => (0..).take(workers).map(exit).collect(),
+            None => Vec::new(),
+        };
+        if is_early && matches!(lease.phase, Phase::Running { .. }) {
+            lease.ghost_until = Some(now + 120_000);
+        }
+        lease.phase = Phase::Ended { ending, exits, at_ms };
+    }
+
+    /// Tells what is new of every lease that the daemon asks about.
+    fn tell_leases(&mut self) {
+        let keys: Vec<(Key, Stage)> =
+            self.line.told.iter().map(|(key, stage)| (*key, *stage)).collect();
+        for ((job, generation), stage) in keys {
+            let Some(lease) = self.leases.get(&(job, generation)) else { continue };
+            let (kind, _) = lease.words();
+            let (now, stamp) = (self.now(), self.time.stamp());
+            let mut events = Vec::new();
+            let mut next = stage;
+            let has_run = match &lease.phase {
+                Phase::Waiting => false,
+                Phase::Running { .. } => true,
+                Phase::Ended { exits, .. } => !exits.is_empty(),
+            };
+            if has_run && stage < Stage::Started {
+                next = Stage::Started;
+                let checkpoints = Some(CheckpointLocation::Shared);
+                events.push(LeaseEvent::Started { at_ms: stamp, checkpoints });
+            }
+            if let Phase::Running { since } = lease.phase
+                && next == Stage::Started
+                && now >= since + TELLS_AFTER_MS
+            {
+                next = Stage::Told;
+                events.push(LeaseEvent::Progress(progress(kind, stamp)));
+            }
+            if let Phase::Ended { ending, exits, at_ms } = &lease.phase
+                && stage < Stage::Ended
+            {
+                next = Stage::Ended;
+                let (ending, exits, at_ms) = (ending.clone(), exits.clone(), *at_ms);
+                events.push(LeaseEvent::Ended { ending, exits, at_ms });
+            }
+            self.line.told.insert((job, generation), next);
+            for event in events {
+                let lost = self.plant == Some(Plant::EndingLost)
+                    && matches!(event, LeaseEvent::Ended { .. });
+                if lost && self.dice.once_in(4) {
+                    continue;
+                }
+                let is_old = self.plant == Some(Plant::EndingOfOldLease)
+                    && matches!(event, LeaseEvent::Ended { .. });
+                if is_old && self.dice.once_in(3) {
+                    let later = Generation(generation.0 + 1);
+                    let event = event.clone();
+                    let due = self.now() + 60_000;
+                    self.line.next += 1;
+                    let number = self.line.next;
+                    self.line.pending.push((
+                        due,
+                        number,
+                        Event::Lease { job, generation: later, event },
+                    ));
+                }
+                self.send(Some(job), Event::Lease { job, generation, event });
+            }
+        }
+    }
+
+    pub(super) fn broken(&mut self, invariant: Invariant, what: String) {
+        self.broken.get_or_insert(Broken { invariant, what });
+    }
+
+    pub(super) fn resume(&mut self, known: Known) -> JobId {
+        let held: BTreeSet<Key> =
+            known.held.iter().map(|held| (held.launch.job, held.launch.generation)).collect();
+        let unheld: Vec<Key> =
+            self.leases.keys().filter(|key| !held.contains(key)).copied().collect();
+        for key in unheld {
+            if !matches!(self.leases[&key].phase, Phase::Ended { .. }) {
+                let detail = "nobody held its lease any more; it was killed".to_string();
+                self.end(key, Ending::Stopped { detail }, None);
+            }
+            if !known.jobs.contains(&key.0) && key.0 < known.next {
+                self.leases.remove(&key);
+            }
+        }
+        for held in known.held {
+            let (job, generation) = (held.launch.job, held.launch.generation);
+            let is_new = !self.leases.contains_key(&(job, generation));
+            match held.stop {
+                Some(why) => self.stop(job, generation, why),
+                None if is_new && self.plant == Some(Plant::UnbegunNotStarted) => continue,
+                None if is_new => self.start(held.launch),
+                None => {}
+            }
+            self.line.told.entry((job, generation)).or_default();
+        }
+        let last = self.begun.last_key_value().map_or(0, |(job, _)| job.0 + 1);
+        JobId(last.max(known.next.0))
+    }
+}
+
+/// What a job says of itself.
+fn progress(kind: Kind, at_ms: u64) -> Progress {
+    let honest = Progress {
+        steps: 10.0,
+        throughput: Some(1.0),
+        checkpoint: Some(5.0),
+        at_ms,
+        ..Progress::default()
+    };
+    match kind {
+        Kind::Lies => Progress {
+            steps: f64::MAX,
+            throughput: Some(f64::NAN),
+            loss: Some(f64::NEG_INFINITY),
+            checkpoint: Some(1e300),
+            wait: Some(-7.0),
+            skipped_lines: u64::MAX,
+            ..honest
+        },
+        _ => honest,
+    }
+}
