@@ -92,7 +92,8 @@ echo "without the feature lab"
 cargo clippy -p oef-cli --no-default-features --quiet -- -D warnings
 
 step "tests, and the examples of the documentation"
-cargo test --workspace 2>&1 | tee "$log"
+# All of them, also after one has failed: a run of CI should name every failure, not the first.
+cargo test --workspace --no-fail-fast 2>&1 | tee "$log"
 
 # The seed of every commit so far, so that a change is what makes a difference: the random tests of the core, the
 # scheduler and the world, half a minute. They are not counted twice.

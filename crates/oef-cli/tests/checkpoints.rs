@@ -53,7 +53,7 @@ impl Up {
 
     fn job(&self, id: &str) -> Value {
         let ran = self.oef(&["job", id, "--json"]);
-        serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err))
+        serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}{}", ran.err, self.log()))
     }
 
     /// Waits until something about a job is so.
