@@ -4,7 +4,7 @@
 //! It is written and synced after every transaction, before anybody is told that it is durable. So the database is never
 //! behind it; where it is, records are missing that somebody relies on.
 
-use super::chain::Link;
+use super::chain::{Link, Sum, compare_ends};
 use super::error::StoreError;
 use super::schema::{self, DATABASE};
 use rusqlite::{Connection, OptionalExtension as _};
@@ -155,21 +155,10 @@ pub(super) fn found(
         );
         return Ok(is_copy.then_some((head.seq, what)));
     };
-    if known.seq > head.seq {
-        let (from, to) = (head.seq + 1, known.seq);
-        return Ok(Some((
-            from,
-            format!("records {from} to {to} were acknowledged and are missing"),
-        )));
-    }
     let base = schema::link(connection, file, "base")?;
-    let is_same = match known.seq {
-        seq if seq == head.seq => known == head,
-        seq if seq <= base.seq => true,
-        seq => sum_of(connection, file, seq)?.is_none_or(|sum| sum == known.sum.0),
-    };
-    let what = "it is not the record that was acknowledged under this number".to_string();
-    Ok((!is_same).then_some((known.seq, what)))
+    let is_kept = known.seq > base.seq && known.seq < head.seq;
+    let sum = if is_kept { sum_of(connection, file, known.seq)? } else { None };
+    Ok(compare_ends(known, head, |_| sum))
 }
 
 /// Takes a folder as it is: what was acknowledged beyond it is given up.
@@ -193,10 +182,12 @@ pub(super) fn mark_backup(file: &Path) -> rusqlite::Result<()> {
     mark(&connection, HAS_FILE, false)
 }
 
-fn sum_of(connection: &Connection, file: &Path, seq: u64) -> Result<Option<Vec<u8>>, StoreError> {
+fn sum_of(connection: &Connection, file: &Path, seq: u64) -> Result<Option<Sum>, StoreError> {
     let sql = "SELECT sum FROM journal WHERE seq = ?1";
-    let row = connection.query_row(sql, [seq], |row| row.get(0)).optional();
-    row.map_err(|source| StoreError::database(file, "reading the journal", source))
+    let row = connection.query_row(sql, [seq], |row| row.get::<_, Vec<u8>>(0)).optional();
+    let bytes = row.map_err(|source| StoreError::database(file, "reading the journal", source))?;
+    // One of a wrong length is none that was acknowledged.
+    Ok(bytes.map(|bytes| Sum::read(&bytes).unwrap_or_default()))
 }
 
 fn has_mark(connection: &Connection, file: &Path, key: &str) -> Result<bool, StoreError> {

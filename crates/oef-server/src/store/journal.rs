@@ -1,10 +1,10 @@
 //! Tools for a state folder from outside. All but [`compact`] also work while a daemon is running there.
 
-use super::chain::Link;
+use super::chain::{Link, WRONG_SUM, gap};
 use super::compaction::{self, Compacted, Keep};
 use super::error::StoreError;
 use super::head;
-use super::load::{self, Row, Rows, WRONG_SUM};
+use super::load::{self, Row, Rows};
 use super::lock::Lock;
 use super::record::{Snapshot, StoredRecord};
 use super::schema::{self, DATABASE, OpenMode};
@@ -151,7 +151,7 @@ fn check_chain(
         let Row { record, sum } = row?;
         let seq = record.seq;
         if ends[0].seq + 1 != seq {
-            let (seq, what) = load::gap(ends[0].seq + 1, seq);
+            let (seq, what) = gap(ends[0].seq + 1, seq);
             report.add(Some(seq), what);
         }
         let expected = ends.map(|end| end.next(record.at_ms, &record.kind, &record.body).sum);
