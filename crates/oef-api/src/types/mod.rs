@@ -15,6 +15,7 @@ mod scenario;
 mod settings;
 mod tenant;
 mod token;
+mod usage;
 mod whatif;
 mod workload;
 
@@ -44,5 +45,6 @@ pub use scenario::{
 pub use settings::{Info, Settings, SettingsPatch};
 pub use tenant::{Group, GroupPut, Limits, Tenant, TenantCreate, TenantPatch, TenantWhy};
 pub use token::{NewToken, Role, Token, TokenCreate};
+pub use usage::{Usage, UsageBy, UsageQuery, UsageRow};
 pub use whatif::{ExpectedStart, TenantEffect, WhatIf, WhatIfAnswer, WhatIfChange};
 pub use workload::{GuardNote, Mismatch, Profile, Provenance, TypeMark, Workload, WorkloadPut};

@@ -33,6 +33,16 @@ pub fn instant(text: &str) -> Result<Timestamp, String> {
     instant_after(text, &Zoned::now())
 }
 
+/// An instant that has been: a time ago (`30d`), or as [`instant`] has it.
+pub fn past(text: &str) -> Result<Timestamp, String> {
+    let now = Zoned::now();
+    let wrong = || "write a time such as 30d, 2026-11-01 or 2026-11-01 08:00".to_string();
+    match humantime::parse_duration(text) {
+        Ok(ago) => now.timestamp().checked_sub(ago).map_err(|_| wrong()),
+        Err(_) => instant_after(text, &now).map_err(|_| wrong()),
+    }
+}
+
 fn instant_after(text: &str, now: &Zoned) -> Result<Timestamp, String> {
     let wrong = || "write a time such as 2h, 18:00 or 2026-12-01 08:00".to_string();
     if let Ok(wait) = humantime::parse_duration(text) {

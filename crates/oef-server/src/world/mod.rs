@@ -30,6 +30,7 @@ mod tenant;
 mod testing;
 mod texts;
 mod tokens;
+mod usage;
 
 pub use action::Action;
 pub use checkpoint_location::LastCheckpoints;
@@ -49,6 +50,7 @@ pub use tenant::{
 };
 pub(crate) use texts::text_bytes;
 pub use tokens::{KeyEntry, TokenEntry};
+pub use usage::{TenantUsage, Usage};
 
 use oef_api::types::Event;
 use oef_sched::guard::Guard;
@@ -114,6 +116,9 @@ pub struct World {
     pub round: RoundEntry,
     /// What happened so far, in numbers.
     pub totals: Totals,
+    /// Who used how much of what.
+    #[serde(default)]
+    pub usage: Usage,
     /// Jobs by tenant and state, and who is tried again when. Follows from the rest.
     #[serde(skip)]
     pub index: Index,
