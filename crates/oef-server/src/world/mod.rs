@@ -11,6 +11,7 @@ mod checkpoint_location;
 mod decide;
 pub(crate) mod endings;
 mod estimate;
+mod gang_figures;
 mod guarding;
 mod history;
 mod index;
@@ -20,6 +21,7 @@ mod nodes;
 mod probes;
 mod record;
 mod rejection;
+mod restart_cost;
 mod rounds;
 mod settings;
 mod snapshot;
@@ -34,12 +36,14 @@ pub use action::Action;
 pub use checkpoint_location::LastCheckpoints;
 pub(crate) use decide::Due;
 pub use endings::RunOutcome;
+pub use gang_figures::GangEntry;
 pub(crate) use history::timestamp;
 pub use index::Index;
 pub use job::{JobEntry, RunEnding, RunEntry, StateChange, Telemetry};
 pub(crate) use lifecycle::for_scheduler;
 pub use record::{Change, GroupChange, NewJob, Record, SubmitKey};
 pub use rejection::Rejection;
+pub use restart_cost::RestartTimes;
 pub use settings::SettingsEntry;
 pub use snapshot::SnapshotError;
 pub use tenant::{
@@ -113,7 +117,11 @@ pub struct World {
 
 /// What the records of this version mean. From 2 on, every decision is a record of its own, and applying a record
 /// decides nothing; a record that cannot be applied is never written. Before, whoever read a record decided again.
-pub const MEANING: u32 = 2;
+/// From 3 on, figures of gangs and restart costs of workloads count.
+pub const MEANING: u32 = 3;
+
+/// What records mean since figures of gangs and restart costs count.
+const GANG_FIGURES_COUNT: u32 = 3;
 
 /// What records meant before they said so.
 fn first_meaning() -> u32 {

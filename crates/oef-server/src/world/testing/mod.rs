@@ -3,6 +3,7 @@
 mod check;
 mod dice;
 mod examples;
+mod gangs;
 mod guarding;
 mod life;
 mod lives;
