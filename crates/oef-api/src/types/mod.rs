@@ -24,8 +24,8 @@ pub use cluster::{Cluster, GpuRef, GpuTypeStatus, Node, NodeHealth, NodePatch, N
 pub use event::{Event, EventTopic};
 pub use fairness::{DayFairness, EnvyEntry, Fairness, FairnessPoint, TenantFairness};
 pub use job::{
-    Change, Ending, Exit, Job, JobBatch, JobState, JobSubmit, Measured, Probe, Progress, Run,
-    StopSignal, Submitted, Why,
+    Change, Ending, Exit, Job, JobBatch, JobState, JobSubmit, Measured, Probe, Progress,
+    RestartBudget, Run, StopSignal, Submitted, Why,
 };
 pub use job_query::{JobsQuery, LogChunk, LogQuery, LogStream};
 pub use live::{
@@ -47,4 +47,7 @@ pub use tenant::{Group, GroupPut, Limits, Tenant, TenantCreate, TenantPatch, Ten
 pub use token::{NewToken, Role, Token, TokenCreate};
 pub use usage::{Usage, UsageBy, UsageQuery, UsageRow};
 pub use whatif::{ExpectedStart, TenantEffect, WhatIf, WhatIfAnswer, WhatIfChange};
-pub use workload::{GuardNote, Mismatch, Profile, Provenance, TypeMark, Workload, WorkloadPut};
+pub use workload::{
+    FigureSource, GangFigure, GangPut, GangStanding, GuardNote, Mismatch, Profile, Provenance,
+    TypeMark, Workload, WorkloadPut,
+};

@@ -13,9 +13,11 @@ mod certificate;
 mod cluster;
 mod day;
 mod fairness;
+mod gangs;
 mod guard;
 mod jobs;
 mod live;
+mod restarts;
 mod round;
 mod tenants;
 #[cfg(test)]

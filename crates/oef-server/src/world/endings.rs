@@ -89,6 +89,9 @@ impl World {
         let wasted_ms = wasted(&after, end.ending, ended).0;
         self.totals.wasted_ms += wasted_ms;
         self.use_run(at, (after.tenant(), after.workload_name()), &held, began, wasted_ms);
+        if next == NextState::Requeued {
+            self.stopped(at, &after, ended);
+        }
         close_run(&mut after, end, ended);
         let tenant = after.tenant().to_string();
         if let NextState::Retry { wait_ms } = next {

@@ -12,6 +12,7 @@ mod decide;
 mod drains;
 pub(crate) mod endings;
 mod estimate;
+mod gang_figures;
 mod guarding;
 mod history;
 mod index;
@@ -21,6 +22,7 @@ mod nodes;
 mod probes;
 mod record;
 mod rejection;
+mod restart_cost;
 mod rounds;
 mod settings;
 mod snapshot;
@@ -37,12 +39,14 @@ pub use checkpoint_location::LastCheckpoints;
 pub(crate) use decide::Due;
 pub use drains::{Drain, RunningJobs, Window};
 pub use endings::RunOutcome;
+pub use gang_figures::GangEntry;
 pub(crate) use history::timestamp;
 pub use index::Index;
 pub use job::{JobEntry, RunEnding, RunEntry, StateChange, Telemetry};
 pub(crate) use lifecycle::for_scheduler;
 pub use record::{Change, GroupChange, NewJob, Record, SubmitKey};
 pub use rejection::Rejection;
+pub use restart_cost::RestartTimes;
 pub use settings::SettingsEntry;
 pub use snapshot::SnapshotError;
 pub use tenant::{
@@ -129,7 +133,11 @@ pub struct World {
 
 /// What the records of this version mean. From 2 on, every decision is a record of its own, and applying a record
 /// decides nothing; a record that cannot be applied is never written. Before, whoever read a record decided again.
-pub const MEANING: u32 = 2;
+/// From 3 on, figures of gangs and restart costs of workloads count.
+pub const MEANING: u32 = 3;
+
+/// What records mean since figures of gangs and restart costs count.
+const GANG_FIGURES_COUNT: u32 = 3;
 
 /// What records meant before they said so.
 fn first_meaning() -> u32 {
