@@ -13,6 +13,7 @@ mod clock;
 mod command;
 mod environment;
 mod health;
+mod jobs;
 mod launch;
 mod message;
 mod nodes;
