@@ -7,7 +7,7 @@ use crate::job::JobSpec;
 use crate::plan::Plan;
 use crate::profile::Profile;
 use crate::settings::Settings;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// Something that happened, and when. Times never go back.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,6 +87,11 @@ pub enum EventKind {
         /// Its name.
         node: String,
     },
+    /// A node takes no more jobs; those that run there may end first.
+    NodeClosing {
+        /// Its name.
+        node: String,
+    },
     /// A tenant's weight changed.
     Weight {
         /// The tenant.
@@ -149,6 +154,13 @@ pub enum EventKind {
         workload: WorkloadKey,
         /// How fast it runs.
         profile: Profile,
+    },
+    /// It was measured what a restart of a workload's jobs costs; none: nothing is known.
+    RestartCost {
+        /// The workload.
+        workload: WorkloadKey,
+        /// The time that is lost.
+        cost: Option<Span>,
     },
     /// The shares were computed aside: the answer to a [`Question`](crate::Question) of this state, maybe
     /// one that it has moved on from since.

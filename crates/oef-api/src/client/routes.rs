@@ -7,7 +7,7 @@ use crate::types::{
     Cluster, Fairness, Group, GroupPut, Groups, Info, Job, JobBatch, Jobs, JobsQuery, LogChunk,
     LogQuery, LoginCode, NewToken, Node, NodePatch, Round, RoundProblem, Rounds, Settings,
     SettingsPatch, Submitted, Tenant, TenantCreate, TenantPatch, TenantWhy, Tenants, TokenCreate,
-    Tokens, WhatIf, WhatIfAnswer, Why, Workload, WorkloadPut, Workloads,
+    Tokens, Usage, UsageQuery, WhatIf, WhatIfAnswer, Why, Workload, WorkloadPut, Workloads,
 };
 use serde::Serialize;
 use std::thread;
@@ -170,6 +170,16 @@ impl Client {
     /// Takes a node out, or brings it back.
     pub fn patch_node(&self, name: &str, patch: &NodePatch) -> Result<Node, ClientError> {
         self.send_json(Method::PATCH, &format!("/cluster/nodes/{}", segment(name)), patch, &[])
+    }
+
+    /// Drops a planned time window of a node.
+    pub fn drop_window(&self, id: u64) -> Result<(), ClientError> {
+        self.send_empty(Method::DELETE, &format!("/cluster/windows/{id}"))
+    }
+
+    /// Who used how much of what.
+    pub fn usage(&self, asked: &UsageQuery) -> Result<Usage, ClientError> {
+        self.get(&format!("/usage{}", query(asked)))
     }
 
     /// A page of rounds, the newest first.

@@ -136,7 +136,7 @@ impl Stage {
             }
             Step::Drain { node, on } => {
                 let health = if on { NodeHealth::Down } else { NodeHealth::Up };
-                self.ask(Wish::PatchNode(self.cluster.node_name(node), NodePatch { health }))?;
+                self.ask(Wish::PatchNode(self.cluster.node_name(node), NodePatch::health(health)))?;
             }
             Step::Node { node, up } => self.cluster.set_up(node, up),
             Step::Foreign { node, on } => self.cluster.set_foreign(node, on),

@@ -2,7 +2,7 @@
 
 import { api } from "../lib/api.js";
 import { h, set } from "../lib/dom.js";
-import { absolute, count, figure, relative, shortTime, span, whole } from "../lib/format.js";
+import { absolute, count, figure, percent, relative, shortTime, span, whole } from "../lib/format.js";
 import {
   card,
   confirm,
@@ -145,7 +145,7 @@ export async function show(main, [id], { go }) {
             ? "none reported"
             : `step; ${figure(Math.max(0, done.steps - done.checkpoint))} since`,
         ),
-        stat("restarts", whole(job.restarts), job.failures ? count(job.failures, "failure") : ""),
+        stat("restarts", whole(job.restarts), restartsSay(job)),
       ),
       h(
         "p",
@@ -462,4 +462,14 @@ function spec(job) {
     Object.entries(labels ?? {}).map(([key, value]) => fact(`label ${key}`, value)),
     Object.keys(env ?? {}).length > 0 && fact("environment", Object.keys(env).join(", ")),
   );
+}
+
+/** What restarts have cost a job and may cost it, and its failures. */
+function restartsSay(job) {
+  const budget = job.restart_budget;
+  const cost = budget
+    ? `lost ${percent(budget.lost_part, 1)} of its time; beyond ${budget.free} at most ${percent(budget.bound)}`
+    : "";
+  const failures = job.failures ? count(job.failures, "failure") : "";
+  return [failures, cost].filter(Boolean).join("; ");
 }

@@ -83,7 +83,7 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
 }
 
 /// What the file says; `None`: there is none.
-fn read(dir: &Path) -> Result<Option<Link>, StoreError> {
+pub(super) fn read(dir: &Path) -> Result<Option<Link>, StoreError> {
     let path = dir.join(HEAD_FILE);
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
@@ -127,7 +127,7 @@ fn compare(dir: &Path, connection: &Connection, head: Link) -> Result<(), StoreE
         );
         return Ok(());
     }
-    match found(dir, connection, &file, head)? {
+    match found(connection, &file, read(dir)?, head)? {
         None => Ok(()),
         Some((seq, what)) => {
             let what = format!("{what}; {WAY_OUT}");
@@ -136,17 +136,18 @@ fn compare(dir: &Path, connection: &Connection, head: Link) -> Result<(), StoreE
     }
 }
 
-/// What is wrong with the end of the chain, at which record.
+/// What is wrong with the end of the chain, at which record, given what the file said before the database was read: while
+/// a daemon writes, the file may already be ahead of what was read.
 pub(super) fn found(
-    dir: &Path,
     connection: &Connection,
     file: &Path,
+    known: Option<Link>,
     head: Link,
 ) -> Result<Option<(u64, String)>, StoreError> {
     if has_mark(connection, file, IS_BACKUP)? {
         return Ok(None);
     }
-    let Some(known) = read(dir)? else {
+    let Some(known) = known else {
         let is_copy = has_mark(connection, file, HAS_FILE)?;
         let what = format!(
             "`{HEAD_FILE}` is missing beside it: a database that is copied by itself lacks its last records (only `oef \

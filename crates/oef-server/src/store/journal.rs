@@ -89,6 +89,8 @@ pub fn check(
     dir: &Path,
     replay: &mut dyn FnMut(Step<'_>) -> Result<(), String>,
 ) -> Result<Report, StoreError> {
+    // First, because a daemon that writes meanwhile moves it ahead of the state that is looked at.
+    let known = head::read(dir);
     let (connection, file) = look(dir)?;
     let mut report = Report::default();
     let parts = [check_structure, check_chain, check_snapshots, check_rounds];
@@ -96,6 +98,9 @@ pub fn check(
         if let Err(error) = part(&connection, &file, &mut report) {
             report.take(error)?;
         }
+    }
+    if let Err(error) = known.and_then(|known| check_end(&connection, &file, known, &mut report)) {
+        report.take(error)?;
     }
     if let Err(error) = check_replay(&connection, &file, &mut report, replay) {
         report.take(error)?;
@@ -171,8 +176,18 @@ fn check_chain(
         let (seq, what) = load::missing_end(ends[0], head);
         report.add(Some(seq), what);
     }
-    let dir = file.parent().unwrap_or(Path::new("."));
-    if let Some((seq, what)) = head::found(dir, connection, file, head)? {
+    Ok(())
+}
+
+/// Whether the database has all that was acknowledged.
+fn check_end(
+    connection: &Connection,
+    file: &Path,
+    known: Option<Link>,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    let head = schema::link(connection, file, "head")?;
+    if let Some((seq, what)) = head::found(connection, file, known, head)? {
         report.add(Some(seq), what);
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use super::{
     cancel, cluster, events, fairness, groups, job, jobs, logs, node, open, profile, round,
-    settings, submit, tenants, tokens, top, why, workloads,
+    settings, submit, tenants, tokens, top, usage, why, workloads,
 };
 use crate::args::cluster::ClusterCommand;
 use crate::args::jobs::JobCommand;
@@ -43,8 +43,10 @@ pub fn cluster(command: &ClusterCommand, printer: &Printer) -> Result<Exit, Fail
     match command {
         ClusterCommand::Cluster(args) => cluster::run(args, &client, printer),
         ClusterCommand::Node(command) => node::run(command, &client, printer),
+        ClusterCommand::Reserve(args) => node::reserve(args, &client, printer),
         ClusterCommand::Round(args) => round::run(args, &client, printer),
         ClusterCommand::Fairness(args) => fairness::run(args, &client, printer),
+        ClusterCommand::Usage(args) => usage::run(args, &client, printer),
         ClusterCommand::Settings(args) => settings::run(args, &client, printer),
         ClusterCommand::Events(args) => events::run(args, &client, printer),
         ClusterCommand::Open(args) => open::run(args, &client, printer),

@@ -2,14 +2,14 @@
 
 use super::dice::Dice;
 use crate::world::{
-    Change, GroupChange, MEANING, NewJob, ProfileEntry, Record, RunEnding, SettingsEntry,
-    SubmitKey, Telemetry, TokenEntry, World,
+    Change, Drain, GangEntry, GroupChange, MEANING, NewJob, ProfileEntry, Record, RunEnding,
+    RunningJobs, SettingsEntry, SubmitKey, Telemetry, TokenEntry, World,
 };
 use oef_api::types::{
-    JobState, JobSubmit, Limits, Measured, Probe, Provenance, Role, SettingsPatch,
+    FigureSource, JobState, JobSubmit, Limits, Measured, Probe, Provenance, Role, SettingsPatch,
 };
 use oef_core::Options;
-use oef_sched::{Generation, JobId, NodeSpec, PlacementRule, Settings, Span, Time};
+use oef_sched::{Generation, JobId, NodeSpec, PlacementRule, Settings, Span, Stands, Time};
 use std::collections::BTreeMap;
 
 const TENANTS: [&str; 4] = ["ada", "bob", "cy", "nobody"];
@@ -278,7 +278,20 @@ impl Life {
             ("slow".to_string(), 1.0),
             ("fast".to_string(), 1.0 + self.dice.below(30) as f64 / 10.0),
         ]);
-        let profile = ProfileEntry::plain(throughput, Provenance::Declared, self.at, "told".into());
+        let mut profile =
+            ProfileEntry::plain(throughput, Provenance::Declared, self.at, "told".into());
+        if self.dice.once_in(2) {
+            profile.gang_figures.push(GangEntry {
+                gpu_type: "fast".into(),
+                workers: 2 + self.dice.below(3) as u32,
+                stands: Stands::on(1 + self.dice.below(2) as u32),
+                kept: Some(self.dice.below(11) as f64 / 10.0),
+                steps: None,
+                source: FigureSource::Declared,
+                since_ms: self.at,
+                detail: None,
+            });
+        }
         Change::WorkloadPut {
             tenant: self.name(&TENANTS),
             name: self.name(&WORKLOADS),
@@ -293,7 +306,21 @@ impl Life {
         };
         match self.dice.below(5) {
             0 => Change::NodeDown { node: name.into() },
-            1 => Change::NodeDrained { node: name.into(), drained: self.dice.once_in(2) },
+            1 => Change::NodeDrained {
+                node: name.into(),
+                drained: self.dice.once_in(2),
+                // By the clock: the lives that are kept by their seed stay what they were.
+                drain: (self.at % 2 == 0).then(|| Drain {
+                    reason: Some("a fan".into()),
+                    by: "the operator".into(),
+                    running: match self.at % 3 {
+                        0 => RunningJobs::Stop,
+                        1 => RunningJobs::StopAt(Time(self.at + 60_000)),
+                        _ => RunningJobs::Finish,
+                    },
+                    until: (self.at % 5 == 0).then(|| Time(self.at + 120_000)),
+                }),
+            },
             2 => Change::NodeUp(node(name, gpu_type, gpus + 1)),
             _ => Change::NodeUp(node(name, gpu_type, gpus)),
         }

@@ -2,7 +2,9 @@
 
 mod check;
 mod dice;
+mod drains;
 mod examples;
+mod gangs;
 mod guarding;
 mod life;
 mod lives;
