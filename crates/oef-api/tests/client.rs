@@ -15,7 +15,7 @@ fn client(server: &Responder) -> Client {
 
 fn batch(jobs: usize) -> JobBatch {
     let job = JobSubmit { command: vec!["true".into()], workers: 1, ..JobSubmit::default() };
-    JobBatch { name: (jobs > 1).then(|| "many".into()), jobs: vec![job; jobs] }
+    JobBatch { name: (jobs > 1).then(|| "many".into()), ..JobBatch::of(vec![job; jobs]) }
 }
 
 fn event(id: u64, message: &str) -> String {

@@ -19,6 +19,7 @@ use crate::class::WaitingKey;
 use crate::cluster::{Cluster, Health, NodeSpec};
 use crate::entitlement::Entitlement;
 use crate::event::{Event, EventKind};
+use crate::gate::{Obstacle, Sweep};
 use crate::ids::{GpuId, GroupKey, JobId, RoundId, Slot, TenantKey, WorkloadKey};
 use crate::job::{Job, Lease, NOBODY, Next, Phase};
 use crate::plan::{Grant, Placement, PlannedRound};
@@ -44,6 +45,9 @@ pub struct State {
     vacant: Vec<Slot>,
     by_id: BTreeMap<JobId, Slot>,
     last_job: Option<JobId>,
+    /// Sweeps with a limit, by their first job.
+    #[cfg_attr(feature = "serde", serde(default))]
+    sweeps: BTreeMap<JobId, Sweep>,
     /// Workloads with live jobs.
     active: BTreeSet<WorkloadKey>,
     ledger: Ledger,
@@ -74,6 +78,7 @@ impl State {
             vacant: Vec::new(),
             by_id: BTreeMap::new(),
             last_job: None,
+            sweeps: BTreeMap::new(),
             active: BTreeSet::new(),
             ledger: Ledger::default(),
             entitlement: Entitlement::default(),
@@ -278,10 +283,14 @@ impl State {
         }
     }
 
-    /// Whether a job is to wait for no GPUs: held itself, or with its tenant.
-    pub(crate) fn is_held(&self, slot: Slot) -> bool {
-        let job = self.at(slot);
-        job.on_hold || self.tenants[job.spec.tenant.0].suspended
+    /// The live jobs of a sweep with a limit.
+    pub(crate) fn sweep(&self, first: JobId) -> Option<&Sweep> {
+        self.sweeps.get(&first)
+    }
+
+    /// Why a live job may not start now; `None`: it may, or there is no such job.
+    pub fn obstacle_of(&self, id: JobId) -> Option<Obstacle> {
+        self.obstacle(self.slot_of(id)?)
     }
 
     /// The GPUs that a tenant's jobs own: have, or will have when others have left them.

@@ -5,6 +5,7 @@ mod cluster;
 mod event;
 mod fairness;
 mod job;
+mod job_change;
 mod job_query;
 mod live;
 mod page;
@@ -27,6 +28,7 @@ pub use job::{
     Change, Ending, Exit, Job, JobBatch, JobState, JobSubmit, Measured, Probe, Progress,
     RestartBudget, Run, StopSignal, Submitted, Why,
 };
+pub use job_change::{Blocked, Dependency, DependencyCondition, JobPatch};
 pub use job_query::{JobsQuery, LogChunk, LogQuery, LogStream};
 pub use live::{
     Curve, EnvyMatrix, EnvyQuery, JobCurve, LoginCode, Overview, RecentQuery, RecentRounds,

@@ -211,7 +211,7 @@ impl Stage {
             return Ok(());
         }
         let tenant = job.tenant.clone().unwrap_or_default();
-        let batch = JobBatch { name: None, jobs: vec![job.clone()] };
+        let batch = JobBatch::of(vec![job.clone()]);
         let Ok(Some(submitted)) = core.ask(Wish::Submit(batch, Some(key.clone()))) else {
             return self.turn();
         };

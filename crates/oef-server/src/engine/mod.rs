@@ -14,6 +14,7 @@ mod command;
 mod environment;
 mod gang_figures;
 mod health;
+mod jobs;
 mod launch;
 mod message;
 mod nodes;

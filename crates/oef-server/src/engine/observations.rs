@@ -320,7 +320,7 @@ mod tests {
             Change::NodeUp(NodeSpec { name: "n".into(), gpu_type: "g".into(), gpus: 1 }),
             Change::TenantCreated { name: "ada".into(), weight: 1.0, group: None, limits },
             Change::Round { kept: false },
-            Change::Submitted { jobs: vec![NewJob { id: 1, spec }], key: None },
+            Change::Submitted { jobs: vec![NewJob { id: 1, spec }], key: None, sweep: None },
         ] {
             world.happen(Time(1), change).expect("taken");
         }

@@ -2,7 +2,7 @@
 
 use super::budgets::Budgets;
 use super::command::{Command, Done};
-use super::{outage, submission, tenancy};
+use super::{jobs, outage, submission, tenancy};
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::world::{Change, Rejection, World};
@@ -40,7 +40,13 @@ pub(super) fn prepare(
             let budgets = numbers.budgets;
             submission::prepare(world, now, caller, batch, key, (&budgets, &mut numbers.next_job))
         }
-        Command::Cancel { job } => cancel(world, caller, JobId(job)),
+        Command::Cancel { job } => jobs::cancel(world, caller, JobId(job)),
+        Command::PatchJob { job, patch } => jobs::patch(world, caller, JobId(job), patch),
+        Command::Resubmit { job } => {
+            let batch = jobs::again(world, caller, JobId(job))?;
+            let budgets = numbers.budgets;
+            submission::prepare(world, now, caller, batch, None, (&budgets, &mut numbers.next_job))
+        }
         Command::PutWorkload { tenant, name, workload } => {
             one(tenancy::workload(world, now, caller, tenant, name, workload)?)
         }
@@ -98,29 +104,6 @@ pub(super) fn prepare(
             outage::node(world, now, caller, name, patch)
         }
     }
-}
-
-fn cancel(world: &World, caller: &Caller, id: JobId) -> Result<Prepared, Problem> {
-    let unknown = || problem_of(&Rejection::UnknownJob(id));
-    let job = world.jobs.get(&id).filter(|job| caller.may_see(job.tenant()));
-    let job = job.ok_or_else(unknown)?;
-    if !caller.may_change(job.tenant()) {
-        return Err(forbidden(caller, "cancel a job"));
-    }
-    if job.state.is_final() {
-        let why = format!("job {id} is {} already", job.state.name());
-        return Err(Kind::Conflict.problem(why));
-    }
-    if job.cancelled_by.is_some() {
-        return Ok(Prepared::Already(Done::Nothing));
-    }
-    let by = match (&caller.tenant, caller.token) {
-        (Some(_), _) => "its owner".into(),
-        (None, 0) => "the operator".into(),
-        (None, token) if caller.is_admin() => format!("an admin (token {token})"),
-        (None, token) => format!("an operator (token {token})"),
-    };
-    Ok(Prepared::Changes(vec![Change::Cancelled { job: id, by }], Done::Nothing))
 }
 
 /// Only those who run the cluster may do that.

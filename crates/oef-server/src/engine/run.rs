@@ -129,8 +129,8 @@ impl Engine {
         if with_seen {
             self.site.nodes.name(&self.world);
             self.observations.fill(now, &self.world, &self.site, &mut batch);
-            // Failed jobs whose time has come wait again.
-            for job in self.world.index.due_retries(now).take(BATCH_MAX) {
+            // Jobs whose time has come wait for GPUs.
+            for job in self.world.index.due_wakeups(now).take(BATCH_MAX) {
                 batch.push(now, Change::Released { job });
             }
             for change in self.world.drains_due(now) {
@@ -235,7 +235,7 @@ impl Engine {
             Some(stopping) => stopping.deadline,
             None => self.round_wake(),
         };
-        if let Some((due, _)) = self.world.index.next_retry() {
+        if let Some((due, _)) = self.world.index.next_wakeup() {
             wake = wake.min(due);
         }
         if let Some(due) = self.world.next_drain(self.turned) {

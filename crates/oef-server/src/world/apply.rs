@@ -73,10 +73,15 @@ impl World {
             Change::WorkloadPut { tenant, name, weight, profile } => {
                 self.workload_put(at, tenant, name, *weight, profile.as_ref(), &mut out)?;
             }
-            Change::Submitted { jobs, key } => {
-                self.submitted(at, jobs, key.as_ref(), &mut out)?;
+            Change::Submitted { jobs, key, sweep } => {
+                self.submitted(at, jobs, key.as_ref(), *sweep, &mut out)?;
             }
-            Change::Cancelled { job, by } => self.cancelled(at, *job, by, &mut out)?,
+            Change::JobChanged { job, by, patch } => {
+                self.job_changed(at, *job, by, patch, &mut out)?;
+            }
+            Change::Cancelled { job, by, why } => {
+                self.cancelled(at, *job, by, why.as_deref(), &mut out)?;
+            }
             Change::TokenCreated { id, token } => self.token_created(at, *id, token)?,
             Change::TokenRevoked { id } => self.token_revoked(at, *id)?,
             Change::Settings(patch) => self.change_settings(at, patch)?,

@@ -5,13 +5,16 @@
 
 use super::endings::{self, End};
 use super::{Action, Change, MEANING, Record, Rejection, World};
-use oef_sched::{Event, EventKind, Plan, Scope, Time, plan};
+use oef_sched::{Event, EventKind, JobId, Plan, Scope, Time, plan};
+use std::collections::BTreeSet;
 
 /// What is to be decided.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Due {
     plan: Option<Scope>,
     judgements: bool,
+    /// Jobs that wait for one that ended otherwise.
+    never: BTreeSet<JobId>,
 }
 
 impl Due {
@@ -20,6 +23,11 @@ impl Due {
         if self.plan != Some(Scope::Round) {
             self.plan = scope.or(self.plan);
         }
+    }
+
+    /// A job can never start: it is to be cancelled.
+    pub fn never_starts(&mut self, job: JobId) {
+        self.never.insert(job);
     }
 
     /// What jobs showed is to be looked at.
@@ -31,6 +39,12 @@ impl Due {
 impl World {
     /// The next decision that is to be made, as a change to be written down and applied; `None`: there is none.
     pub fn decide(&mut self) -> Option<Change> {
+        while let Some(job) = self.due.never.pop_first() {
+            if let Some(why) = self.unmet_dependency(job) {
+                let by = "what it depends on".into();
+                return Some(Change::Cancelled { job, by, why: Some(why) });
+            }
+        }
         if let Some(scope) = self.due.plan.take() {
             let plan = plan(&self.sched, scope);
             if !plan.is_empty() {

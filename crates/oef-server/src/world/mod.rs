@@ -7,6 +7,7 @@
 mod account;
 mod action;
 mod apply;
+pub(crate) mod changes;
 mod checkpoint_location;
 mod decide;
 mod drains;
@@ -42,9 +43,9 @@ pub use endings::RunOutcome;
 pub use gang_figures::GangEntry;
 pub(crate) use history::timestamp;
 pub use index::Index;
-pub use job::{JobEntry, RunEnding, RunEntry, StateChange, Telemetry};
+pub use job::{JobEntry, RunEnding, RunEntry, StateChange, SweepEntry, Telemetry};
 pub(crate) use lifecycle::for_scheduler;
-pub use record::{Change, GroupChange, NewJob, Record, SubmitKey};
+pub use record::{Change, GroupChange, NewJob, NewSweep, Record, SubmitKey};
 pub use rejection::Rejection;
 pub use restart_cost::RestartTimes;
 pub use settings::SettingsEntry;
@@ -52,7 +53,7 @@ pub use snapshot::SnapshotError;
 pub use tenant::{
     Account, Delivered, GroupEntry, Hour, Mark, ProfileEntry, TenantEntry, WorkloadEntry,
 };
-pub(crate) use texts::text_bytes;
+pub(crate) use texts::{text_bytes, was_shortened};
 pub use tokens::{KeyEntry, TokenEntry};
 pub use usage::{TenantUsage, Usage};
 
@@ -164,6 +165,9 @@ pub struct Totals {
     pub finished: u64,
     /// Jobs that failed for good.
     pub failed: u64,
+    /// Jobs that reached their time limit.
+    #[serde(default)]
+    pub timed_out: u64,
     /// Jobs that were cancelled.
     pub cancelled: u64,
     /// Starts of jobs that had run before.

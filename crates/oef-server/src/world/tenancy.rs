@@ -159,7 +159,7 @@ impl World {
             JobState::ALL.iter().copied().filter(|state| !state.is_final()).collect();
         let jobs: Vec<JobId> = self.index.newest(Some(name), &live, None).collect();
         for job in jobs {
-            match self.cancelled(at, job, "the removal of its tenant", out) {
+            match self.cancelled(at, job, "the removal of its tenant", None, out) {
                 Ok(()) | Err(Rejection::CancelledAlready(_)) => {}
                 Err(other) => return Err(other),
             }

@@ -19,7 +19,7 @@ const BAR_WIDTH: usize = 12;
 /// Runs the command.
 pub fn run(args: &WatchArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let draw = || -> Result<String, Failure> {
-        let (cluster, jobs) = (client.cluster()?, pages::live_jobs(client, None)?);
+        let (cluster, jobs) = (client.cluster()?, pages::live_jobs(client)?);
         Ok(render(&cluster, &jobs, width::columns()))
     };
     if args.watch {

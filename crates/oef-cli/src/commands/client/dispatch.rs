@@ -1,7 +1,8 @@
 //! Which command goes where.
 
+use super::select::Deed;
 use super::{
-    cancel, cluster, events, fairness, groups, job, jobs, logs, node, open, profile, round,
+    cluster, edit, events, fairness, groups, job, jobs, logs, node, open, profile, round, select,
     settings, submit, tenants, tokens, top, usage, why, workloads,
 };
 use crate::args::cluster::ClusterCommand;
@@ -17,7 +18,11 @@ pub fn job(command: &JobCommand, printer: &Printer) -> Result<Exit, Failure> {
         JobCommand::Jobs(args) => jobs::run(args, &Client::find()?, printer),
         JobCommand::Job(args) => job::run(args, &Client::find()?, printer),
         JobCommand::Why(args) => why::run(args, &Client::find()?, printer),
-        JobCommand::Cancel(args) => cancel::run(args, &Client::find()?, printer),
+        JobCommand::Cancel(args) => select::run(Deed::Cancel, args, &Client::find()?, printer),
+        JobCommand::Hold(args) => select::run(Deed::Hold, args, &Client::find()?, printer),
+        JobCommand::Release(args) => select::run(Deed::Release, args, &Client::find()?, printer),
+        JobCommand::Edit(args) => edit::run(args, &Client::find()?, printer),
+        JobCommand::Resubmit(args) => edit::resubmit(args, &Client::find()?, printer),
         JobCommand::Logs(args) => logs::run(args, &Client::find()?, printer),
     }
 }

@@ -1,8 +1,8 @@
 //! The commands that talk to a daemon.
 
-pub mod cancel;
 pub mod cluster;
 pub mod dispatch;
+pub mod edit;
 pub mod events;
 pub mod fairness;
 pub mod groups;
@@ -14,6 +14,7 @@ pub mod open;
 pub mod pages;
 pub mod profile;
 pub mod round;
+pub mod select;
 pub mod settings;
 pub mod submit;
 pub mod tenants;

@@ -36,7 +36,11 @@ impl Scene {
                 workers,
                 ..JobSubmit::default()
             };
-            scene.then(Change::Submitted { jobs: vec![NewJob { id, spec }], key: None });
+            scene.then(Change::Submitted {
+                jobs: vec![NewJob { id, spec }],
+                key: None,
+                sweep: None,
+            });
         }
         scene.then(Change::Round { kept: false });
         scene.start();

@@ -143,7 +143,7 @@ fn measure(
         probe: Some(probe.clone()),
         ..job.clone()
     };
-    let batch = JobBatch { name: None, jobs: points.iter().map(run).collect() };
+    let batch = JobBatch::of(points.iter().map(run).collect());
     let submitted = client.submit(&batch, Some(&submit::new_key()))?;
     for note in &submitted.notes {
         printer.note(note);
@@ -177,7 +177,7 @@ fn say(job: &Job, by_id: &BTreeMap<u64, Point>, printer: &Printer) {
     let Some(point) = by_id.get(&job.id) else { return };
     let text = format!("{} (job {}): {}", point.words(), job.id, job.reason);
     match job.state {
-        JobState::Failed => printer.warn(&text),
+        JobState::Failed | JobState::TimedOut => printer.warn(&text),
         JobState::Starting | JobState::Stopping => {}
         _ => printer.note(&text),
     }

@@ -17,7 +17,7 @@ const SWEEP: &str = "sweep";
 /// A job file with every field.
 pub const EXAMPLE: &str = r#"# A job for `oef submit --file`. Everything but the command may be left out.
 
-name = "vgg16-cifar"                # for people; by default the program's name
+name = "vgg16-cifar"                # for people; by default the script's or the program's
 tenant = "vision-lab"               # who owns it; a tenant's token need not say
 workload = "vgg16"                  # jobs of one workload share a profile
 command = ["python", "train.py", "--lr", "{lr}"]
@@ -37,6 +37,9 @@ min_run_s = 600                     # once started, not preempted for so many se
 retries = 2                         # started again after so many failures
 stop_signal = "term"                # what tells it to write a checkpoint and stop: term, int, usr1, usr2
 grace_s = 30                        # how long it may take to stop
+# held = true                       # it does not start until `oef release`
+# not_before = "2026-12-24T08:00:00Z"            # it starts at this time or later
+# after = [{ job = 17, when = "finished" }]     # it starts after that job: finished, ended (in any way), or failed
 
 [env]
 OMP_NUM_THREADS = "8"
