@@ -104,7 +104,7 @@ fn bodies(bytes: &[u8]) {
     let Ok(value) = serde_json::from_slice::<Value>(bytes) else { return };
     let _ =
         (read_as::<WhatIf>(&value), read_as::<GroupPut>(&value), read_as::<TokenCreate>(&value));
-    let job = |job: JobSubmit| JobBatch { name: None, jobs: vec![job] };
+    let job = |job: JobSubmit| JobBatch::of(vec![job]);
     let tenant = || "t0".to_string();
     let wishes = [
         read_as::<TenantCreate>(&value).map(Wish::CreateTenant),

@@ -69,7 +69,7 @@ pub(super) fn submit(daemon: &Daemon, plan: Plan, next: &AtomicU64, began: Insta
             command: vec!["emulated".into(), plan.job_s.to_string()],
             ..JobSubmit::default()
         };
-        let batch = JobBatch { name: None, jobs: vec![job] };
+        let batch = JobBatch::of(vec![job]);
         match wait(daemon.submit(&Caller::admin(), batch, None)) {
             Ok(_) => done.took.push(due.elapsed().as_secs_f64()),
             Err(problem) => {
