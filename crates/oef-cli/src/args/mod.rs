@@ -7,6 +7,7 @@ pub mod generate;
 pub mod jobs;
 pub mod problem;
 pub mod select;
+pub mod service;
 pub mod simulate;
 pub mod slurm;
 pub mod tenants;

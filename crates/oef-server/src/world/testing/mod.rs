@@ -3,6 +3,7 @@
 mod changes;
 mod check;
 mod dice;
+mod drains;
 mod examples;
 mod guarding;
 mod life;
