@@ -14,6 +14,12 @@ pub enum JobCommand {
     /// Submit a job, or a sweep of jobs; prints its number when it is durable
     #[command(after_help = SUBMIT_EXAMPLES)]
     Submit(Box<SubmitArgs>),
+    /// Run a command in this terminal on a GPU, as a job: waits for its turn, then passes keys, signals and size on
+    #[command(after_help = super::interactive::RUN_EXAMPLES)]
+    Run(super::interactive::RunArgs),
+    /// Open a shell beside a running job, in its environment and on its GPUs
+    #[command(after_help = super::interactive::SHELL_EXAMPLES)]
+    Shell(super::interactive::ShellArgs),
     /// List jobs with what they do and why
     #[command(after_help = JOBS_EXAMPLES)]
     Jobs(JobsArgs),
