@@ -60,6 +60,9 @@ pub struct Node {
     pub gpu_type: String,
     /// Whether it may be used.
     pub health: NodeHealth,
+    /// Why it cannot be used, or not all of it: drained (by whom and why), down, reserved, in use by jobs of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// For each GPU the job on it; 0: one that the asker may not see.
     pub jobs: Vec<Option<u64>>,
 }

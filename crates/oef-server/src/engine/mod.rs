@@ -17,6 +17,7 @@ mod launch;
 mod message;
 mod nodes;
 mod observations;
+mod others;
 mod prepare;
 mod recovery;
 mod rounds;

@@ -130,6 +130,8 @@ impl Engine {
             for job in self.world.index.due_retries(now).take(BATCH_MAX) {
                 batch.push(now, Change::Released { job });
             }
+            let seen = self.site.others.changes(&self.world, &mut self.numbers.next_job);
+            seen.into_iter().for_each(|change| batch.push(now, change));
             self.take_shares(now, &mut batch);
         }
         if self.commit(batch) {
@@ -141,6 +143,7 @@ impl Engine {
             }
         } else {
             self.observations.failed();
+            self.site.others.again();
             self.pause = now + PAUSE;
         }
         let now = self.clock.now();
@@ -187,6 +190,7 @@ impl Engine {
                 for (cursor, event) in events {
                     self.transferred(&event);
                     self.site.nodes.take(&event);
+                    self.site.others.take(&event);
                     self.observations.add(cursor, event);
                 }
             }

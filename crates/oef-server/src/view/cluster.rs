@@ -21,6 +21,9 @@ pub fn cluster(world: &World, caller: &Caller) -> Result<Cluster, Problem> {
             Health::Up => NodeHealth::Up,
             Health::Down => NodeHealth::Down,
         },
+        reason: world.node_reasons.get(node.name()).cloned().or_else(|| {
+            world.drained.contains(node.name()).then(|| "taken out by an operator".into())
+        }),
         jobs: (0..node.gpus() as u32).map(|at| holders.get(&(node.name(), at)).copied()).collect(),
     });
     Ok(Cluster { types, nodes: nodes.collect(), reference: world.reference() })

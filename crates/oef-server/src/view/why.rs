@@ -29,6 +29,8 @@ pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
     if let Some(retry_at) = entry.retry_at {
         why.kind = "backing_off".into();
         why.expected_start = Some(timestamp(retry_at));
+    } else if entry.origin.is_some() {
+        details.push("Slurm decides when and where it runs; this daemon observes".into());
     } else if let Some(forecast) = oef_sched::why(&world.sched, JobId(id)) {
         match &forecast.waits {
             Some(waits) => {
@@ -55,7 +57,8 @@ pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
 
 /// What a job waits for at the moment, in a sentence; `None`: there is nothing to add to its reason.
 pub(super) fn waits(world: &World, id: JobId, entry: &JobEntry) -> Option<String> {
-    let forecast = oef_sched::why(&world.sched, id).filter(|_| entry.retry_at.is_none())?;
+    let is_own = entry.retry_at.is_none() && entry.origin.is_none();
+    let forecast = oef_sched::why(&world.sched, id).filter(|_| is_own)?;
     forecast.waits.map(|_| forecast.sentence)
 }
 

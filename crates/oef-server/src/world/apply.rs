@@ -22,6 +22,7 @@ impl World {
             next_token: 1,
             settings,
             drained: BTreeSet::new(),
+            node_reasons: BTreeMap::new(),
             halted: false,
             keys: BTreeMap::new(),
             key_order: VecDeque::new(),
@@ -32,6 +33,7 @@ impl World {
             totals: Default::default(),
             index: Default::default(),
             due: Due::default(),
+            observes: false,
         }
     }
 
@@ -72,6 +74,8 @@ impl World {
             Change::Submitted { jobs, key } => {
                 self.submitted(at, jobs, key.as_ref(), &mut out)?;
             }
+            Change::Noticed { job, origin } => self.noticed_job(at, job, origin, &mut out)?,
+            Change::NodeReason { node, reason } => self.node_reason(at, node, reason.as_deref()),
             Change::Cancelled { job, by } => self.cancelled(at, *job, by, &mut out)?,
             Change::TokenCreated { id, token } => self.token_created(at, *id, token)?,
             Change::TokenRevoked { id } => self.token_revoked(at, *id)?,
@@ -132,7 +136,9 @@ impl World {
         }
         let mut sched = sched.clone();
         follow_round(&mut sched, settings.min_run_ms);
-        *self = World::new(sched, settings.clone());
+        // Whether it observes is this start's, and not the journal's.
+        let observes = self.observes;
+        *self = World { observes, ..World::new(sched, settings.clone()) };
         self.set_meaning(meaning)
     }
 

@@ -51,6 +51,9 @@ pub struct JobEntry {
     pub restarts: u32,
     /// Who cancelled it.
     pub cancelled_by: Option<String>,
+    /// It is a job that the cluster's own scheduler looks after, and this tells it from every other there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
 }
 
 impl JobEntry {

@@ -38,6 +38,17 @@ impl World {
         Ok(())
     }
 
+    /// Why a node cannot be used, or that nothing is wrong with it any more.
+    pub(super) fn node_reason(&mut self, at: Time, node: &str, reason: Option<&str>) {
+        match reason {
+            Some(reason) => {
+                self.node_reasons.insert(node.into(), reason.into());
+                self.note(at, EventTopic::Cluster, None, format!("node {node}: {reason}"));
+            }
+            None => drop(self.node_reasons.remove(node)),
+        }
+    }
+
     pub(super) fn node_drained(
         &mut self,
         at: Time,

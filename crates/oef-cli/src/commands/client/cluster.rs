@@ -62,7 +62,7 @@ fn types(cluster: &Cluster) -> Table {
 /// A node a line, a GPU a word: `12:vision` is job 12 of tenant vision.
 fn nodes(cluster: &Cluster, jobs: &[Job]) -> Table {
     let tenants: BTreeMap<u64, &str> = jobs.iter().map(|job| (job.id, &*job.tenant)).collect();
-    let mut table = Table::headed(["node", "type", "health", "gpus"]);
+    let mut table = Table::headed(["node", "type", "health", "gpus", "why"]);
     for node in &cluster.nodes {
         let on = |job: &Option<u64>| match job {
             None => "·".to_string(),
@@ -82,6 +82,7 @@ fn nodes(cluster: &Cluster, jobs: &[Job]) -> Table {
             Cell::text(short(&node.gpu_type)),
             health,
             Cell::text(gpus.join("  ")),
+            Cell::text(node.reason.as_deref().map_or_else(String::new, safe)),
         ]);
     }
     table
