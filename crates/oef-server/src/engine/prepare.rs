@@ -35,6 +35,9 @@ pub(super) fn prepare(
     numbers: &mut Numbers,
 ) -> Result<Prepared, Problem> {
     let one = |change: Change| Ok(Prepared::Changes(vec![change], Done::Nothing));
+    if world.observes {
+        observed(&command)?;
+    }
     match command {
         Command::Submit { batch, key } => {
             let budgets = numbers.budgets;
@@ -104,6 +107,28 @@ pub(super) fn prepare(
             outage::node(world, now, caller, name, patch)
         }
     }
+}
+
+/// What cannot be done where a cluster is only observed.
+fn observed(command: &Command) -> Result<(), Problem> {
+    let (what, instead) = match command {
+        Command::Submit { .. } => ("take no jobs", "submit it with sbatch"),
+        Command::Cancel { .. } => ("end no jobs", "end it with scancel"),
+        Command::PatchJob { .. } | Command::Resubmit { .. } => {
+            ("change no jobs", "use scontrol or sbatch")
+        }
+        Command::PatchNode { .. } | Command::DropWindow { .. } => {
+            ("change no nodes", "use scontrol update NodeName=... State=DRAIN Reason=...")
+        }
+        Command::RemoveTenant { .. } => ("remove no tenants", "it goes with its account in Slurm"),
+        Command::PatchTenant { patch, .. } if patch.suspended.is_some() => {
+            ("suspend no tenants", "use sacctmgr to hold its account")
+        }
+        _ => return Ok(()),
+    };
+    let why = format!("this daemon observes Slurm and touches nothing: it can {what}");
+    let hint = format!("{instead}; or let OEF decide, with [slurm] depth = \"drive\"");
+    Err(Kind::Conflict.problem(why).hint(hint))
 }
 
 /// Only those who run the cluster may do that.

@@ -45,6 +45,21 @@ impl World {
         Ok(())
     }
 
+    /// A job that the cluster's own scheduler looks after: it counts as any other, and nothing is decided about it here.
+    pub(super) fn noticed_job(
+        &mut self,
+        at: Time,
+        job: &NewJob,
+        origin: &str,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        self.submitted(at, std::slice::from_ref(job), None, None, out)?;
+        if let Some(entry) = self.jobs.get_mut(&JobId(job.id)).map(Arc::make_mut) {
+            entry.origin = Some(origin.into());
+        }
+        Ok(())
+    }
+
     /// Everything that could be refused, before anything is changed.
     fn check_new(&self, jobs: &[NewJob]) -> Result<(), Rejection> {
         let mut next = self.next_job;
@@ -447,6 +462,7 @@ pub(crate) fn new_entry(spec: JobSubmit, workload: WorkloadKey, at: Time) -> Job
         restarts: 0,
         cancelled_by: None,
         sweep: None,
+        origin: None,
     }
 }
 

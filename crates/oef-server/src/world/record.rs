@@ -118,6 +118,21 @@ pub enum Change {
         #[serde(default)]
         profile: Option<ProfileEntry>,
     },
+    /// A job was noticed that the cluster's own scheduler looks after.
+    Noticed {
+        /// The job as it is shown here.
+        job: NewJob,
+        /// What tells it from every other job of the cluster.
+        origin: String,
+    },
+    /// Why a node cannot be used, or not all of it; none: nothing is wrong with it.
+    NodeReason {
+        /// Its name.
+        node: String,
+        /// Why.
+        #[serde(default)]
+        reason: Option<String>,
+    },
     /// Jobs were submitted, all together.
     Submitted {
         /// The jobs.
@@ -307,6 +322,8 @@ impl Change {
             Change::TokenRevoked { .. } => "token_revoked",
             Change::Settings(_) => "settings",
             Change::Memory { .. } => "memory",
+            Change::Noticed { .. } => "noticed",
+            Change::NodeReason { .. } => "node_reason",
             Change::NodeUp(_) => "node_up",
             Change::NodeDown { .. } => "node_down",
             Change::NodeDrained { .. } => "node_drained",
