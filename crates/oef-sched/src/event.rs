@@ -8,7 +8,7 @@ use crate::order::Order;
 use crate::plan::Plan;
 use crate::profile::Profile;
 use crate::settings::Settings;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// Something that happened, and when. Times never go back.
 #[derive(Clone, Debug, PartialEq)]
@@ -157,6 +157,13 @@ pub enum EventKind {
         workload: WorkloadKey,
         /// How fast it runs.
         profile: Profile,
+    },
+    /// It was measured what a restart of a workload's jobs costs; none: nothing is known.
+    RestartCost {
+        /// The workload.
+        workload: WorkloadKey,
+        /// The time that is lost.
+        cost: Option<Span>,
     },
     /// The shares were computed aside: the answer to a [`Question`](crate::Question) of this state, maybe
     /// one that it has moved on from since.

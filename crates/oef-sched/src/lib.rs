@@ -67,6 +67,7 @@ pub use question::Question;
 pub use reason::{StartReason, StopReason, WaitReason};
 pub use settings::{GangRule, PlacementRule, RoundingRule, Settings};
 pub use state::ledger::bound as deficit_bound;
+pub use state::restarts::RestartBudget;
 pub use state::{State, apply, refresh_shares, step};
 pub use tenant::{Group, Tenant, Workload};
 pub use time::{Span, Time};

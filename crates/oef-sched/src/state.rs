@@ -10,6 +10,7 @@ mod leases;
 pub(crate) mod ledger;
 mod lifecycle;
 mod parties;
+pub(crate) mod restarts;
 
 pub use apply::{apply, step};
 pub use entitle::refresh_shares;
@@ -315,10 +316,8 @@ impl State {
     pub(crate) fn is_protected(&self, slot: Slot) -> bool {
         let job = self.at(slot);
         let Phase::Running { since, why, .. } = &job.phase else { return true };
-        let min_run = job
-            .spec
-            .min_run
-            .unwrap_or_else(|| self.settings.min_run.max(self.settings.turn_of(job.spec.workers)));
+        let min_run =
+            job.spec.min_run.unwrap_or_else(|| self.settings.min_run.max(self.turn_of(job)));
         let young = !why.is_borrowed() && self.now.since(*since) < min_run;
         young || !self.may_restart(job) || self.is_finishing(slot)
     }
@@ -327,31 +326,6 @@ impl State {
     pub(crate) fn is_finishing(&self, slot: Slot) -> bool {
         let gpus = self.target(slot).map_or(&[][..], |lease| &lease.gpus);
         gpus.iter().any(|&gpu| !self.cluster.counts(gpu))
-    }
-
-    /// Whether one more restart stays within the budget of wasted work.
-    pub(crate) fn may_restart(&self, job: &Job) -> bool {
-        self.may_restart_after(job, 1)
-    }
-
-    /// Whether a waiting job could be started and stopped once more within the budget.
-    pub(crate) fn may_be_stopped_again(&self, job: &Job) -> bool {
-        self.may_restart_after(job, 1 + u32::from(job.started_before))
-    }
-
-    fn may_restart_after(&self, job: &Job, more: u32) -> bool {
-        let ran = job.ran + self.running_for(job);
-        let beyond =
-            f64::from(job.restarts) + f64::from(more) - f64::from(self.settings.free_restarts);
-        let wasted = self.settings.restart_cost.seconds() * beyond;
-        beyond <= 0.0 || wasted <= self.settings.waste_budget * ran.seconds()
-    }
-
-    pub(crate) fn running_for(&self, job: &Job) -> Span {
-        match job.phase {
-            Phase::Running { since, .. } => self.now.since(since),
-            _ => Span(0),
-        }
     }
 
     /// The type of a gang's GPUs, if they are of one.

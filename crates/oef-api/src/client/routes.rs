@@ -7,7 +7,8 @@ use crate::types::{
     Cluster, Fairness, Group, GroupPut, Groups, Info, Job, JobBatch, JobPatch, Jobs, JobsQuery,
     LogChunk, LogQuery, LoginCode, NewToken, Node, NodePatch, Round, RoundProblem, Rounds,
     Settings, SettingsPatch, SubmitQuery, Submitted, Tenant, TenantCreate, TenantPatch, TenantWhy,
-    Tenants, TokenCreate, Tokens, WhatIf, WhatIfAnswer, Why, Workload, WorkloadPut, Workloads,
+    Tenants, TokenCreate, Tokens, Usage, UsageQuery, WhatIf, WhatIfAnswer, Why, Workload,
+    WorkloadPut, Workloads,
 };
 use serde::Serialize;
 use std::thread;
@@ -193,6 +194,11 @@ impl Client {
     /// Drops a planned time window of a node.
     pub fn drop_window(&self, id: u64) -> Result<(), ClientError> {
         self.send_empty(Method::DELETE, &format!("/cluster/windows/{id}"))
+    }
+
+    /// Who used how much of what.
+    pub fn usage(&self, asked: &UsageQuery) -> Result<Usage, ClientError> {
+        self.get(&format!("/usage{}", query(asked)))
     }
 
     /// A page of rounds, the newest first.

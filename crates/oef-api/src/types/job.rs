@@ -369,6 +369,9 @@ pub struct Job {
     /// How it is measured, where it is a profile run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Probe>,
+    /// What restarts have cost it, and what they may. Left out of lists, and of jobs that have ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_budget: Option<RestartBudget>,
     /// As it was submitted. Left out of lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<JobSubmit>,
@@ -378,6 +381,29 @@ pub struct Job {
     /// Its runs, the oldest first. Left out of lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<Vec<Run>>,
+}
+
+/// What restarts have cost a job, and what they may cost it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RestartBudget {
+    /// How often it was stopped and had to start again.
+    pub restarts: u32,
+    /// How many of them are free.
+    pub free: u32,
+    /// What one costs, in seconds.
+    pub cost_s: f64,
+    /// Whether that was measured for its workload, or is the setting.
+    pub measured: bool,
+    /// What they have cost so far, in seconds.
+    pub lost_s: f64,
+    /// The same as a part of its running time.
+    pub lost_part: f64,
+    /// The part of its running time that restarts beyond the free ones may cost.
+    pub bound: f64,
+    /// Whether it may be stopped once more within the bound.
+    pub may_restart: bool,
+    /// How many seconds it runs at least, once it was started.
+    pub turn_s: f64,
 }
 
 /// How far a job is, as it says itself.

@@ -19,4 +19,5 @@ mod stage;
 mod verdict;
 mod worker;
 
+pub(crate) use progress::last_word;
 pub use stage::run;

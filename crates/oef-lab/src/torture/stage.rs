@@ -467,6 +467,22 @@ impl Stage {
     }
 }
 
+/// A core takes these, goes on for some rounds, and is found again as it was.
+pub(crate) fn take_wishes(wishes: Vec<Wish>) -> Played {
+    let mut stage = Stage::new(1, None);
+    stage.start()?;
+    stage.create(0)?;
+    for wish in wishes {
+        stage.ask(wish)?;
+        stage.look()?;
+    }
+    stage.wait(10_000)?;
+    stage.look()?;
+    stage.compare()?;
+    stage.restart(None)?;
+    stage.compare()
+}
+
 fn name(tenant: u8) -> String {
     format!("t{}", tenant % TENANTS)
 }

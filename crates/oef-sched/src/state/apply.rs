@@ -55,6 +55,9 @@ pub fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
             parties::add_workload(state, at, tenant, name, weight, profile)
         }
         EventKind::Weight { tenant, weight } => parties::weight(state, at, tenant, weight),
+        EventKind::RestartCost { workload, cost } => {
+            parties::restart_cost(state, at, workload, cost)
+        }
         EventKind::Profiled { workload, profile } => {
             parties::profiled(state, at, workload, profile)
         }
@@ -107,6 +110,7 @@ impl EventKind {
             EventKind::Planned(_)
             | EventKind::Shares(_)
             | EventKind::Progress { .. }
+            | EventKind::RestartCost { .. }
             | EventKind::Settings(_)
             | EventKind::TenantAdded { .. }
             | EventKind::GroupAdded { .. }

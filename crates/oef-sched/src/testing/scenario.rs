@@ -126,6 +126,9 @@ fn interfere(world: &mut World, dice: &mut Dice) {
         }
         8 => {
             world.happen(EventKind::GroupWeight { group, weight: 0.5 + dice.real() });
+            let workload = WorkloadKey(dice.below(world.state.workloads().len()));
+            let cost = Some(Span::from_seconds(1000.0 * dice.real()));
+            world.happen(EventKind::RestartCost { workload, cost });
         }
         0 | 1 if !ids.is_empty() => {
             let job = ids[dice.below(ids.len())];

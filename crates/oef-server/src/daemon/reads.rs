@@ -11,7 +11,7 @@ use crate::world::{JobEntry, World};
 use oef_api::types::{
     Cluster, Fairness, Group, Groups, Info, Job, JobState, Jobs, JobsQuery, LogChunk, LogQuery,
     LogStream, Problem, Round, RoundProblem, Rounds, Settings, Tenant, TenantWhy, Tenants, Token,
-    Tokens, WhatIf, WhatIfAnswer, Why, Workload, Workloads,
+    Tokens, Usage, UsageQuery, WhatIf, WhatIfAnswer, Why, Workload, Workloads,
 };
 use oef_executor::{ExecutorError, LogFrom, Stream};
 use oef_sched::{Generation, Health, JobId};
@@ -193,6 +193,11 @@ impl Daemon {
     /// The problem that the shares of a round answer. Reads the disk.
     pub fn round_problem(&self, caller: &Caller, round: u64) -> Result<RoundProblem, Problem> {
         view::round_problem(&self.inner.archive, caller, round)
+    }
+
+    /// Who used how much of what.
+    pub fn usage(&self, caller: &Caller, query: &UsageQuery) -> Result<Usage, Problem> {
+        self.with_world(|world| view::usage(world, caller, query))
     }
 
     /// Who was promised what, and who got it.

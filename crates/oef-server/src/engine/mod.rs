@@ -12,6 +12,7 @@ mod checks;
 mod clock;
 mod command;
 mod environment;
+mod gang_figures;
 mod health;
 mod jobs;
 mod launch;

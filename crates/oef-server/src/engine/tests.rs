@@ -247,7 +247,7 @@ fn what_belongs_to_all_is_for_admins() {
 fn a_tenant_declares_its_own_profiles_only() {
     let put = |caller: &Caller, provenance| {
         let throughput = Some(BTreeMap::from([("slow".to_string(), 1.0)]));
-        let workload = WorkloadPut { weight: None, throughput, provenance };
+        let workload = WorkloadPut { throughput, provenance, ..WorkloadPut::default() };
         let (tenant, name) = ("ada".to_string(), "w".to_string());
         ask(&world(), caller, Command::PutWorkload { tenant, name, workload })
             .err()
@@ -265,7 +265,7 @@ fn a_profile_that_cannot_be_used_is_refused_with_the_reason() {
     let put = |slow: f64, fast: f64| {
         let on = [("slow", slow), ("fast", fast)].map(|(gpu, on)| (gpu.to_string(), on));
         let throughput = Some(BTreeMap::from(on));
-        let workload = WorkloadPut { weight: None, throughput, provenance: None };
+        let workload = WorkloadPut { throughput, ..WorkloadPut::default() };
         let (tenant, name) = ("ada".to_string(), "w".to_string());
         ask(&world(), &Caller::admin(), Command::PutWorkload { tenant, name, workload })
             .err()

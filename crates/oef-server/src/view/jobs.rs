@@ -1,7 +1,7 @@
 //! Jobs: one of them whole, or a page of many.
 
 use super::text::{gpu_ref, timestamp};
-use super::{access, why};
+use super::{access, restarts, why};
 use crate::caller::Caller;
 use crate::problem::{Kind, More as _};
 use crate::world::{JobEntry, RunEnding, RunEntry, World};
@@ -25,6 +25,7 @@ pub fn job(world: &World, caller: &Caller, id: u64) -> Result<Job, Problem> {
     let mut job = listed(world, JobId(id), entry, true);
     job.spec = inside.then(|| entry.spec.clone());
     job.history = Some(entry.history.iter().map(change).collect());
+    job.restart_budget = restarts::budget(world, JobId(id)).filter(|_| entry.spec.probe.is_none());
     job.runs = Some(entry.runs.iter().map(|r| run(r, inside)).collect());
     if !inside {
         job.reason = access::without_output(&job.reason).into();
@@ -145,6 +146,7 @@ fn listed(world: &World, id: JobId, entry: &JobEntry, live_reason: bool) -> Job 
         ran_s: ran_s(world, entry),
         labels: entry.spec.labels.clone(),
         probe: entry.spec.probe.clone(),
+        restart_budget: None,
         spec: None,
         history: None,
         runs: None,

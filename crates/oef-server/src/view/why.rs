@@ -2,8 +2,10 @@
 
 use super::access;
 use super::day::last_day;
+use super::gangs;
 use super::guard;
 use super::jobs::blocked;
+use super::restarts;
 use super::text::{amounts, gpus, timestamp};
 use crate::caller::Caller;
 use crate::world::{JobEntry, TenantEntry, World};
@@ -51,6 +53,10 @@ pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
     }
     if !entry.state.is_final() {
         details.extend(estimate(world, entry));
+        if entry.spec.probe.is_none() {
+            details.extend(gangs::sentence(world, entry.workload, entry.spec.workers));
+            details.extend(restarts::sentence(world, JobId(id)));
+        }
         details.extend(guard::sentences(world, entry.workload));
         details.extend(world.tenants.get(entry.tenant()).map(|t| has(world, entry.tenant(), t)));
     }
@@ -165,7 +171,10 @@ pub fn tenant_why(world: &World, caller: &Caller, name: &str) -> Result<TenantWh
     details.extend(prices(world));
     details.extend(delivered(world, tenant));
     details.extend(last_day(world).remove(name).map(|day| day.sentence));
-    for &workload in tenant.workloads.values() {
+    for (name, &workload) in &tenant.workloads {
+        let gangs = gangs::live_sizes(world, workload).into_iter();
+        let gangs = gangs.filter_map(|workers| gangs::sentence(world, workload, workers));
+        details.extend(gangs.map(|sentence| format!("{name}: {sentence}")));
         details.extend(guard::sentences(world, workload));
     }
     let trouble = world.sched.entitlement().trouble();

@@ -33,6 +33,7 @@ impl World {
             guard: Default::default(),
             round: Default::default(),
             totals: Default::default(),
+            usage: Default::default(),
             index: Default::default(),
             due: Due::default(),
         }

@@ -97,7 +97,12 @@ impl World {
         }
         let actions = self.step(at, event(next, id, end.generation))?;
         let reason = reason(next, &after, end, why_stopped.as_deref());
-        self.totals.wasted_ms += wasted(&after, end.ending, ended).0;
+        let wasted_ms = wasted(&after, end.ending, ended).0;
+        self.totals.wasted_ms += wasted_ms;
+        self.use_run(at, (after.tenant(), after.workload_name()), &held, began, wasted_ms);
+        if next == NextState::Requeued {
+            self.stopped(at, &after, ended);
+        }
         close_run(&mut after, end, ended);
         let tenant = after.tenant().to_string();
         if let NextState::Retry { wait_ms } = next {

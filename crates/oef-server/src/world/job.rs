@@ -120,6 +120,12 @@ pub struct RunEntry {
     pub began: Time,
     /// When its processes were seen to run.
     pub started: Option<Time>,
+    /// When its first step was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stepped: Option<Time>,
+    /// When it was told to stop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_at: Option<Time>,
     /// Why it was told to stop.
     pub stop: Option<String>,
     /// When it ended.

@@ -198,6 +198,8 @@ impl World {
             steps_before: job.telemetry.steps,
             began: at,
             started: None,
+            stepped: None,
+            stop_at: None,
             stop: None,
             ended: None,
             ending: None,
@@ -219,6 +221,7 @@ impl World {
     ) {
         if let Some(run) = self.jobs.get_mut(&id).map(Arc::make_mut).and_then(JobEntry::run_mut) {
             run.stop = Some(why.clone());
+            run.stop_at.get_or_insert(at);
         }
         self.set_state(at, id, JobState::Stopping, why.clone(), out);
         out.push(Action::Stop { job: id, generation, why });
@@ -310,6 +313,7 @@ impl World {
         }
         job.has_saved(telemetry.checkpoint);
         job.telemetry = telemetry.clone();
+        self.stepped(at, id);
         self.observe(id);
         self.listen(at, id);
         Ok(())

@@ -13,6 +13,7 @@ mod decide;
 mod drains;
 pub(crate) mod endings;
 mod estimate;
+mod gang_figures;
 mod guarding;
 mod history;
 mod index;
@@ -22,6 +23,7 @@ mod nodes;
 mod probes;
 mod record;
 mod rejection;
+mod restart_cost;
 mod rounds;
 mod settings;
 mod snapshot;
@@ -31,18 +33,21 @@ mod tenant;
 mod testing;
 mod texts;
 mod tokens;
+mod usage;
 
 pub use action::Action;
 pub use checkpoint_location::LastCheckpoints;
 pub(crate) use decide::Due;
 pub use drains::{Drain, RunningJobs, Window};
 pub use endings::RunOutcome;
+pub use gang_figures::GangEntry;
 pub(crate) use history::timestamp;
 pub use index::Index;
 pub use job::{JobEntry, RunEnding, RunEntry, StateChange, SweepEntry, Telemetry};
 pub(crate) use lifecycle::for_scheduler;
 pub use record::{Change, GroupChange, NewJob, NewSweep, Record, SubmitKey};
 pub use rejection::Rejection;
+pub use restart_cost::RestartTimes;
 pub use settings::SettingsEntry;
 pub use snapshot::SnapshotError;
 pub use tenant::{
@@ -50,6 +55,7 @@ pub use tenant::{
 };
 pub(crate) use texts::{text_bytes, was_shortened};
 pub use tokens::{KeyEntry, TokenEntry};
+pub use usage::{TenantUsage, Usage};
 
 use oef_api::types::Event;
 use oef_sched::guard::Guard;
@@ -115,6 +121,9 @@ pub struct World {
     pub round: RoundEntry,
     /// What happened so far, in numbers.
     pub totals: Totals,
+    /// Who used how much of what.
+    #[serde(default)]
+    pub usage: Usage,
     /// Jobs by tenant and state, and who is tried again when. Follows from the rest.
     #[serde(skip)]
     pub index: Index,
@@ -125,7 +134,11 @@ pub struct World {
 
 /// What the records of this version mean. From 2 on, every decision is a record of its own, and applying a record
 /// decides nothing; a record that cannot be applied is never written. Before, whoever read a record decided again.
-pub const MEANING: u32 = 2;
+/// From 3 on, figures of gangs and restart costs of workloads count.
+pub const MEANING: u32 = 3;
+
+/// What records mean since figures of gangs and restart costs count.
+const GANG_FIGURES_COUNT: u32 = 3;
 
 /// What records meant before they said so.
 fn first_meaning() -> u32 {

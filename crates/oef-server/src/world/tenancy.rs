@@ -302,6 +302,7 @@ impl World {
             profile,
             history: VecDeque::new(),
             observed: BTreeMap::new(),
+            restarts: Default::default(),
         };
         self.workloads.insert(key, entry);
         if let Some(owner) = self.tenants.get_mut(tenant) {
@@ -361,7 +362,7 @@ impl World {
                 Provenance::Measured => oef_sched::Provenance::Measured,
                 Provenance::Estimated => oef_sched::Provenance::Estimated,
             },
-            gangs: Vec::new(),
+            gangs: self.gangs_for_scheduler(profile),
         }
     }
 

@@ -3,11 +3,12 @@
 use super::select::Deed;
 use super::{
     cluster, edit, events, fairness, groups, job, jobs, logs, node, open, profile, round, select,
-    settings, submit, tenants, tokens, top, why, workloads,
+    settings, submit, tenants, tokens, top, usage, why, workloads,
 };
 use crate::args::cluster::ClusterCommand;
 use crate::args::jobs::JobCommand;
 use crate::args::tenants::TenantsCommand;
+use crate::commands::interactive;
 use oef_api::client::Client;
 use oef_terminal::{Exit, Failure, Printer};
 
@@ -15,6 +16,8 @@ use oef_terminal::{Exit, Failure, Printer};
 pub fn job(command: &JobCommand, printer: &Printer) -> Result<Exit, Failure> {
     match command {
         JobCommand::Submit(args) => submit::run(args, printer),
+        JobCommand::Run(args) => interactive::run::run(args, printer),
+        JobCommand::Shell(args) => interactive::shell::run(args),
         JobCommand::Jobs(args) => jobs::run(args, &Client::find()?, printer),
         JobCommand::Job(args) => job::run(args, &Client::find()?, printer),
         JobCommand::Why(args) => why::run(args, &Client::find()?, printer),
@@ -51,6 +54,7 @@ pub fn cluster(command: &ClusterCommand, printer: &Printer) -> Result<Exit, Fail
         ClusterCommand::Reserve(args) => node::reserve(args, &client, printer),
         ClusterCommand::Round(args) => round::run(args, &client, printer),
         ClusterCommand::Fairness(args) => fairness::run(args, &client, printer),
+        ClusterCommand::Usage(args) => usage::run(args, &client, printer),
         ClusterCommand::Settings(args) => settings::run(args, &client, printer),
         ClusterCommand::Events(args) => events::run(args, &client, printer),
         ClusterCommand::Open(args) => open::run(args, &client, printer),

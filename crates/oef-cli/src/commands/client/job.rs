@@ -6,7 +6,7 @@ use crate::output::jobs::{by_type, one_by_one, state, state_style, state_word};
 use jiff::Timestamp;
 use oef_api::client::Client;
 use oef_api::types::{Ending, Job, JobState, JobSubmit, Run};
-use oef_report::format::{number, si, span};
+use oef_report::format::{number, percent, si, span};
 use oef_terminal::names::{safe, safe_lines};
 use oef_terminal::table::{Cell, Table};
 use oef_terminal::times::{at, between, clock};
@@ -111,10 +111,27 @@ fn facts(out: &mut String, job: &Job, now: Timestamp) {
         fact(out, "profile run", &how);
     }
     fact(out, "progress", &progress(job));
-    if job.restarts + job.failures > 0 {
-        fact(out, "restarts", &format!("{}, failures {}", job.restarts, job.failures));
-    }
+    fact(out, "restarts", &restarts(job));
     fact(out, "labels", &pairs(&job.labels));
+}
+
+/// How often it had to start again, what that cost, and what it may cost.
+fn restarts(job: &Job) -> String {
+    let mut text = match job.restarts + job.failures {
+        0 => return String::new(),
+        _ => format!("{}, failures {}", job.restarts, job.failures),
+    };
+    if let Some(budget) = &job.restart_budget {
+        let _ = write!(
+            text,
+            "; lost {} ({} of its time; beyond {} restarts at most {})",
+            span(budget.lost_s),
+            percent(budget.lost_part),
+            budget.free,
+            percent(budget.bound)
+        );
+    }
+    text
 }
 
 fn progress(job: &Job) -> String {

@@ -20,6 +20,7 @@ pub mod submit;
 pub mod tenants;
 pub mod tokens;
 pub mod top;
+pub mod usage;
 pub mod wait;
 pub mod watch;
 pub mod why;

@@ -243,8 +243,7 @@ impl<'a> Selection<'a> {
     /// who run is next, and among those who have, the longest-starved. Without this end a small gang, which saves
     /// up sooner, would go before a big one for ever where many are owed.
     fn saturate(&self, owed: f64, candidate: Candidate) -> f64 {
-        let workers = self.state.at(candidate.slot()).spec.workers;
-        owed.min(1.0 + self.state.settings().stickiness_of(workers))
+        owed.min(1.0 + self.state.stickiness_of(candidate.slot()))
     }
 
     fn waits_since(&self, candidate: Candidate) -> Time {
@@ -292,9 +291,7 @@ impl<'a> Selection<'a> {
 
     fn weigh(&self, candidate: Candidate) -> (f64, f64) {
         let (workers, bonus) = match candidate {
-            Candidate::Stay(held) => {
-                (held.workers, self.state.settings().stickiness_of(held.workers))
-            }
+            Candidate::Stay(held) => (held.workers, self.state.stickiness_of(held.slot)),
             Candidate::Start(slot) => self.weigh_start(slot),
             Candidate::Move(held) => (held.workers, 0.0),
         };
@@ -307,7 +304,11 @@ impl<'a> Selection<'a> {
         let spec = &self.state.at(slot).spec;
         let settings = self.state.settings();
         let first = !self.has_some[spec.tenant.0];
-        let bonus = if first { settings.stickiness_of(1) - settings.stickiness } else { 0.0 };
+        let bonus = if first {
+            settings.stickiness_for(settings.turn_of(1)) - settings.stickiness
+        } else {
+            0.0
+        };
         (spec.workers, bonus)
     }
 

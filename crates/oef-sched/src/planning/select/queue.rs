@@ -36,7 +36,7 @@ impl Held {
             priority: job.spec.priority,
             ran,
             had_its_turn: state.tenants()[job.spec.tenant.0].order == Order::Fair
-                && ran >= state.settings().own_turn_of(job.spec.workers),
+                && ran >= state.own_turn_of(job),
             id: job.spec.id,
             gone: false,
         }

@@ -2,16 +2,16 @@
 
 use super::dice::Dice;
 use crate::world::{
-    Change, Drain, GroupChange, MEANING, NewJob, NewSweep, ProfileEntry, Record, RunEnding,
-    RunningJobs, SettingsEntry, SubmitKey, Telemetry, TokenEntry, World, timestamp,
+    Change, Drain, GangEntry, GroupChange, MEANING, NewJob, NewSweep, ProfileEntry, Record,
+    RunEnding, RunningJobs, SettingsEntry, SubmitKey, Telemetry, TokenEntry, World, timestamp,
 };
 use jiff::Timestamp;
 use oef_api::types::{
-    Dependency, DependencyCondition, JobOrder, JobPatch, JobState, JobSubmit, Limits, Measured,
-    Probe, Provenance, Role, SettingsPatch,
+    Dependency, DependencyCondition, FigureSource, JobOrder, JobPatch, JobState, JobSubmit, Limits,
+    Measured, Probe, Provenance, Role, SettingsPatch,
 };
 use oef_core::Options;
-use oef_sched::{Generation, JobId, NodeSpec, PlacementRule, Settings, Span, Time};
+use oef_sched::{Generation, JobId, NodeSpec, PlacementRule, Settings, Span, Stands, Time};
 use std::collections::BTreeMap;
 
 const TENANTS: [&str; 4] = ["ada", "bob", "cy", "nobody"];
@@ -320,7 +320,20 @@ impl Life {
             ("slow".to_string(), 1.0),
             ("fast".to_string(), 1.0 + self.dice.below(30) as f64 / 10.0),
         ]);
-        let profile = ProfileEntry::plain(throughput, Provenance::Declared, self.at, "told".into());
+        let mut profile =
+            ProfileEntry::plain(throughput, Provenance::Declared, self.at, "told".into());
+        if self.dice.once_in(2) {
+            profile.gang_figures.push(GangEntry {
+                gpu_type: "fast".into(),
+                workers: 2 + self.dice.below(3) as u32,
+                stands: Stands::on(1 + self.dice.below(2) as u32),
+                kept: Some(self.dice.below(11) as f64 / 10.0),
+                steps: None,
+                source: FigureSource::Declared,
+                since_ms: self.at,
+                detail: None,
+            });
+        }
         Change::WorkloadPut {
             tenant: self.name(&TENANTS),
             name: self.name(&WORKLOADS),

@@ -5,6 +5,7 @@ mod check;
 mod dice;
 mod drains;
 mod examples;
+mod gangs;
 mod guarding;
 mod life;
 mod lives;

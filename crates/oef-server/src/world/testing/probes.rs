@@ -7,8 +7,7 @@ use crate::world::{
 };
 use oef_api::types::Provenance::{self, Declared, Estimated};
 use oef_api::types::{JobState, JobSubmit, Limits, Measured, Probe};
-use oef_sched::{JobId, NodeSpec, Time};
-use std::collections::BTreeMap;
+use oef_sched::{JobId, NodeSpec, Stands, Time};
 
 /// A cluster with two GPUs of each of three types, and two tenants.
 struct Story {
@@ -271,10 +270,22 @@ fn a_cancelled_profile_run_ends_cancelled_unless_it_was_measured() {
 fn gangs_tell_how_it_scales_whichever_is_measured_first() {
     let mut story = Story::new();
     story.measure("fast", 2, 0.125);
-    assert!(story.entry().profile.scaling.is_empty(), "nothing to compare with yet");
+    let kept = |story: &Story| {
+        let gangs = story.entry().profile.gangs();
+        gangs.iter().map(|g| (g.gpu_type.clone(), g.workers, g.stands, g.kept)).collect::<Vec<_>>()
+    };
+    let fast = |kept| vec![("fast".to_string(), 2, Stands::Together, kept)];
+    assert_eq!(kept(&story), fast(None), "nothing to compare with yet");
     assert_eq!(story.entry().profile.provenance, Estimated);
     story.measure("fast", 1, 0.1);
-    assert_eq!(story.entry().profile.scaling["fast"], BTreeMap::from([(2, 0.8)]));
+    assert_eq!(kept(&story), fast(Some(0.8)));
+    // It counts for the scheduler, in the unit of the profile,.
+    let key = story.world.tenants["ada"].workloads["w"];
+    let per_gpu = |story: &Story| {
+        let fast = story.world.sched.cluster().type_named("fast").expect("a type").0;
+        story.world.sched.workloads()[key.0].profile.of_gang(fast, 2, 1)
+    };
+    assert_eq!(per_gpu(&story), 8.0);
     let id = story.submit(&[("fast", 2)]);
     story.end(id, RunEnding::Failed, None);
     assert_eq!(story.entry().profile.throughput["fast"], 10.0, "a gang that crashed says no more");

@@ -255,4 +255,23 @@ mod tests {
         let values: Vec<String> = file.axes.iter().map(|axis| axis.values.join("|")).collect();
         assert_eq!(values, ["1e-3|0.10|5", "true|x y"]);
     }
+
+    /// What is nearly a job file is read or refused with a complaint.
+    #[cfg(feature = "lab")]
+    #[test]
+    fn no_text_makes_the_reader_panic() {
+        use oef_lab::fuzz::{Mutator, corpus};
+        let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|text| text.parse().ok());
+        let corpus = corpus("jobs");
+        let mut mutator = Mutator::new(seed.unwrap_or(1));
+        let changed: Vec<Vec<u8>> = (0..2_000).map(|_| mutator.next(&corpus)).collect();
+        for input in &corpus {
+            let text = String::from_utf8_lossy(input).into_owned();
+            assert!(parsed(&text).is_ok(), "{:?}", parsed(&text));
+        }
+        for input in &changed {
+            let refused = parsed(&String::from_utf8_lossy(input)).err();
+            assert!(refused.is_none_or(|why| !why.is_empty()), "refused without a word");
+        }
+    }
 }
