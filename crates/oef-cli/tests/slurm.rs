@@ -85,7 +85,8 @@ fn forty_jobs_of_four_tenants() {
     let (script, notes) = (script.display().to_string(), notes.display().to_string());
     for (number, workers) in ["1", "2", "4", "8"].iter().cycle().take(40).enumerate() {
         let tenant = ["vision", "speech", "language", "robots"][(number / 4) % 4];
-        let words = ["submit", "--tenant", tenant, "--workers", workers, "--json", "--"];
+        let words =
+            ["submit", "--create-tenant", "--tenant", tenant, "--workers", workers, "--json", "--"];
         world.oef(&[&words[..], &["sh", &script, &notes]].concat());
     }
     world.until("jobs that run", || world.count("finished") >= 3);

@@ -57,12 +57,13 @@ impl World {
             Change::TenantCreated { name, weight, group, limits } => {
                 self.tenant_created(at, name, *weight, group.as_deref(), limits, &mut out)?;
             }
-            Change::TenantChanged { name, weight, group, limits, suspended } => {
+            Change::TenantChanged { name, weight, group, limits, suspended, order } => {
                 let change = super::tenancy::TenantChange {
                     weight: *weight,
                     group: group.as_ref(),
                     limits: limits.as_ref(),
                     suspended: *suspended,
+                    order: *order,
                 };
                 self.tenant_changed(at, name, &change, &mut out)?;
             }

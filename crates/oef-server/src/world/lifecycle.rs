@@ -376,7 +376,7 @@ impl World {
             Some(_) => JobState::Stopping,
         };
         self.set_state(at, id, state, reason.clone(), out);
-        self.follow_because(at, actions, Some(&format!("told to stop: {reason}")), out);
+        self.follow_because(at, actions, Some(&reason), out);
         Ok(())
     }
 
@@ -435,6 +435,7 @@ pub(crate) fn for_scheduler(
         types: (!spec.types.is_empty()).then(|| spec.types.clone()),
         one_type: spec.one_type,
         min_run: spec.min_run_s.map(Span::from_seconds),
+        steps: spec.steps,
         ..JobSpec::new(id, tenant, workload, spec.workers)
     }
 }

@@ -5,7 +5,7 @@ use super::endings::RunOutcome;
 use super::settings::SettingsEntry;
 use super::tenant::ProfileEntry;
 use super::tokens::TokenEntry;
-use oef_api::types::{Exit, JobPatch, JobSubmit, Limits, SettingsPatch};
+use oef_api::types::{Exit, JobOrder, JobPatch, JobSubmit, Limits, SettingsPatch};
 use oef_sched::guard::Judgement;
 use oef_sched::{Answer, Generation, JobId, NodeSpec, Plan, Time};
 use serde::{Deserialize, Serialize};
@@ -84,6 +84,9 @@ pub enum Change {
         /// Whether its jobs may not run.
         #[serde(default)]
         suspended: Option<bool>,
+        /// In which order its waiting jobs start.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        order: Option<JobOrder>,
     },
     /// A tenant was removed, its jobs cancelled.
     TenantRemoved {

@@ -27,7 +27,7 @@ fn deleted() {
     assert_eq!(ready().status, 200);
     std::fs::remove_dir_all(server.dir.path()).expect("removed");
     let job = json!({"tenant": "t", "command": ["true"]});
-    let reply = server.admin("POST", "/jobs", Some(job));
+    let reply = server.admin("POST", "/jobs?create_tenant=true", Some(job));
     assert_eq!((reply.status, reply.kind().as_str()), (503, "unavailable"), "{reply:?}");
     assert!(reply.body.contains("removed or replaced"), "{reply:?}");
     let unready = wait_until(|| Some(ready()).filter(|reply| reply.status == 503));
