@@ -148,6 +148,7 @@ def cluster(page, demo, checks):
     page.goto(demo.address + "/cluster")
     settled(page, "cluster")
     page.click("button[aria-label='Drain rtx3070-1']")
+    page.fill("dialog >> input[name=reason]", "a <b>fan</b>")
     page.click("dialog >> button:text-is('Drain')")
     page.wait_for_selector("button[aria-label='Return rtx3070-1']")
     page.screenshot(path=str(checks.out / "cluster-drained.png"))

@@ -160,7 +160,10 @@ fn faults(problem: &Problem, outcome: &Outcome, excused: bool) -> Vec<String> {
             let demand = workload.demand.unwrap_or(f64::INFINITY);
             let hungry = held < demand * (1.0 - 1e-7);
             let useful = (0..idle.len()).any(|j| workload.speedup[j] * idle[j] > 1e-9 * has);
-            fault(!excused && hungry && useful, format!("tenant {} could use what is idle", t.0));
+            let worth = (0..idle.len()).map(|j| workload.speedup[j] * idle[j]).fold(0.0, f64::max);
+            let what =
+                format!("tenant {} with {has:e} and {worth:e} more could use what is idle", t.0);
+            fault(!excused && hungry && useful, what);
         }
         if matches!(outcome.mechanism, Mechanism::Nash | Mechanism::Incentive) {
             let (got, floor) = (outcome.shares.throughput(problem, t), equal_split(problem, t));

@@ -87,6 +87,11 @@ pub enum EventKind {
         /// Its name.
         node: String,
     },
+    /// A node takes no more jobs; those that run there may end first.
+    NodeClosing {
+        /// Its name.
+        node: String,
+    },
     /// A tenant's weight changed.
     Weight {
         /// The tenant.

@@ -297,14 +297,20 @@ impl State {
     }
 
     /// Whether a placed job may not be stopped now: it is on its way, has just begun, or has been
-    /// stopped so often that it may not lose more.
+    /// stopped so often that it may not lose more, or ends on a node that closes.
     pub(crate) fn is_protected(&self, slot: Slot) -> bool {
         let job = self.at(slot);
         let Phase::Running { since, why, .. } = &job.phase else { return true };
         let min_run =
             job.spec.min_run.unwrap_or_else(|| self.settings.min_run.max(self.turn_of(job)));
         let young = !why.is_borrowed() && self.now.since(*since) < min_run;
-        young || !self.may_restart(job)
+        young || !self.may_restart(job) || self.is_finishing(slot)
+    }
+
+    /// Whether a job has GPUs that are not part of the capacity any more: it may end there.
+    pub(crate) fn is_finishing(&self, slot: Slot) -> bool {
+        let gpus = self.target(slot).map_or(&[][..], |lease| &lease.gpus);
+        gpus.iter().any(|&gpu| !self.cluster.counts(gpu))
     }
 
     /// The type of a gang's GPUs, if they are of one.
@@ -331,7 +337,7 @@ impl State {
         let job = self.at(slot);
         let Phase::Running { since, .. } = &job.phase else { return false };
         let promised = job.spec.min_run.unwrap_or(Span(0));
-        self.now.since(*since) >= promised && self.may_restart(job)
+        self.now.since(*since) >= promised && self.may_restart(job) && !self.is_finishing(slot)
     }
 
     /// The place of a job in its queue.

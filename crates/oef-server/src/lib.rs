@@ -20,6 +20,7 @@ pub mod daemon;
 mod demo;
 mod engine;
 pub mod http;
+pub mod invariants;
 mod logging;
 pub mod metrics;
 pub mod problem;

@@ -172,6 +172,11 @@ impl Client {
         self.send_json(Method::PATCH, &format!("/cluster/nodes/{}", segment(name)), patch, &[])
     }
 
+    /// Drops a planned time window of a node.
+    pub fn drop_window(&self, id: u64) -> Result<(), ClientError> {
+        self.send_empty(Method::DELETE, &format!("/cluster/windows/{id}"))
+    }
+
     /// A page of rounds, the newest first.
     pub fn rounds(&self, limit: Option<u32>, after: Option<&str>) -> Result<Rounds, ClientError> {
         self.get(&format!("/rounds{}", query(&PageQuery { tenant: None, limit, after })))

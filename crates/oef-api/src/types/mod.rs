@@ -19,7 +19,7 @@ mod whatif;
 mod workload;
 
 pub use access::Access;
-pub use cluster::{Cluster, GpuRef, GpuTypeStatus, Node, NodeHealth, NodePatch};
+pub use cluster::{Cluster, GpuRef, GpuTypeStatus, Node, NodeHealth, NodePatch, NodeWindow};
 pub use event::{Event, EventTopic};
 pub use fairness::{DayFairness, EnvyEntry, Fairness, FairnessPoint, TenantFairness};
 pub use job::{

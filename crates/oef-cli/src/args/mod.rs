@@ -6,6 +6,7 @@ pub mod daemon;
 pub mod generate;
 pub mod jobs;
 pub mod problem;
+pub mod service;
 pub mod simulate;
 pub mod slurm;
 pub mod tenants;

@@ -5,5 +5,6 @@ pub mod daemon;
 pub mod generate;
 pub mod manual;
 pub mod problem;
+pub mod service;
 pub mod simulate;
 pub mod slurm;

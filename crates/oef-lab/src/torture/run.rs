@@ -1,10 +1,11 @@
 //! Seeds, one after the other, and what they found.
 
 use super::args::TortureArgs;
-use super::plants::{Broken, Plant};
+use super::plants::Plant;
 use super::shrink::shrink;
 use super::stage::Stage;
 use super::story::{Step, story};
+use oef_server::invariants::Broken;
 use oef_terminal::{Complaint, Exit, Failure, Printer};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -68,7 +69,12 @@ pub fn run(args: &TortureArgs, printer: &Printer) -> Result<Exit, Failure> {
     };
     let began = Instant::now();
     let (mut cluster_hours, mut found, mut played) = (0.0, None, 0);
-    for seed in args.seed..args.seed.saturating_add(args.seeds) {
+    let count = if args.minutes.is_some() { u64::MAX } else { args.seeds };
+    let is_over = || args.minutes.is_some_and(|m| began.elapsed().as_secs_f64() >= 60.0 * m);
+    for seed in args.seed..args.seed.saturating_add(count) {
+        if is_over() {
+            break;
+        }
         let (hours, broken) = try_seed(seed, args.hours, plant);
         cluster_hours += hours;
         played += 1;

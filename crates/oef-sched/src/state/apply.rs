@@ -45,6 +45,7 @@ pub fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
         EventKind::Release { job } => commands::release(state, at, job),
         EventKind::NodeUp(spec) => node_up(state, at, &spec),
         EventKind::NodeDown { node } => node_down(state, at, &node),
+        EventKind::NodeClosing { node } => node_closing(state, at, &node),
         EventKind::Settings(settings) => Ok(parties::settings(state, at, *settings)),
         EventKind::TenantAdded { name, weight } => parties::add_tenant(state, at, name, weight),
         EventKind::GroupAdded { name, weight, parent } => {
@@ -101,6 +102,7 @@ impl EventKind {
             | EventKind::Release { .. }
             | EventKind::NodeUp(_)
             | EventKind::NodeDown { .. }
+            | EventKind::NodeClosing { .. }
             | EventKind::Profiled { .. }
             | EventKind::Limit { .. }
             | EventKind::Suspend { .. } => Some(Scope::Fill),
@@ -296,16 +298,29 @@ fn types_appeared(state: &mut State) {
 }
 
 fn node_down(state: &mut State, at: Time, name: &str) -> Result<Vec<Action>, Refusal> {
+    let owners = take_out(state, at, name, Health::Down)?;
+    Ok(owners.into_iter().filter_map(|slot| stop(state, slot, StopReason::NodeDown)).collect())
+}
+
+/// Running jobs stay; one that was only promised GPUs there waits again.
+fn node_closing(state: &mut State, at: Time, name: &str) -> Result<Vec<Action>, Refusal> {
+    let mut owners = take_out(state, at, name, Health::Closing)?;
+    owners.retain(|&slot| !matches!(state.at(slot).phase, Phase::Running { .. }));
+    Ok(owners.into_iter().filter_map(|slot| stop(state, slot, StopReason::NodeDown)).collect())
+}
+
+/// A node's GPUs count no more; gives the jobs that own some of them.
+fn take_out(state: &mut State, at: Time, name: &str, health: Health) -> Result<Vec<Slot>, Refusal> {
     let id = state.cluster.node_named(name).ok_or_else(|| Refusal::UnknownNode(name.into()))?;
     advance(state, at);
-    state.cluster.set_health(id, Health::Down);
+    state.cluster.set_health(id, health);
     super::gangs::refresh(state, None);
     state.entitlement.invalidate();
-    let mut hit: Vec<Slot> = Vec::new();
-    hit.extend(state.cluster.gpus_of(id).filter_map(|gpu| state.cluster.owner(gpu)));
-    hit.sort();
-    hit.dedup();
-    Ok(hit.into_iter().filter_map(|slot| stop(state, slot, StopReason::NodeDown)).collect())
+    let gpus = state.cluster.gpus_of(id);
+    let mut owners: Vec<Slot> = gpus.filter_map(|gpu| state.cluster.owner(gpu)).collect();
+    owners.sort();
+    owners.dedup();
+    Ok(owners)
 }
 
 /// A job that runs (or is being stopped) under that lease.

@@ -115,7 +115,7 @@ fn owns(state: &State, slot: Slot, lease: &Lease, wrong: &mut Vec<String>) {
         if state.cluster.owner(gpu) != Some(slot) {
             wrong.push(format!("job {id} does not own {gpu:?}"));
         }
-        if state.cluster.nodes()[gpu.node.0].health() != Health::Up {
+        if state.cluster.nodes()[gpu.node.0].health() == Health::Down {
             wrong.push(format!("job {id} is placed on a node that is down"));
         }
     }
@@ -206,7 +206,7 @@ fn workloads(state: &State, wrong: &mut Vec<String>) {
             let slot = state.by_id[&job.spec.id];
             for &gpu in state.target(slot).map_or(&[][..], |lease| &lease.gpus) {
                 used[state.cluster.type_of(gpu).0] += 1;
-                placed[state.cluster.type_of(gpu).0] += 1;
+                placed[state.cluster.type_of(gpu).0] += u32::from(state.cluster.counts(gpu));
             }
         }
         if (0..types).any(|j| workload.used_on(j) != used[j]) {

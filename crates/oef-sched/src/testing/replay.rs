@@ -34,6 +34,7 @@ fn any_event(dice: &mut Dice, world: &World) -> EventKind {
             gpu_type: dice.one_of(&["k80", "odd", ""]).into(),
             gpus: dice.one_of(&[0, 2, 4, 2000, u32::MAX]),
         }),
+        8 if number > 1.0 => EventKind::NodeClosing { node: name },
         8 => EventKind::NodeDown { node: name },
         9 => EventKind::Weight { tenant: TenantKey(dice.below(6)), weight: number },
         14 => EventKind::GroupWeight { group: GroupKey(dice.below(3)), weight: number },

@@ -129,6 +129,11 @@ impl Daemon {
         node.ok_or_else(|| Kind::NotFound.problem(format!("there is no node `{name}`")))
     }
 
+    /// Drops a planned time window of a node.
+    pub async fn drop_window(&self, caller: &Caller, id: u64) -> Result<(), Problem> {
+        self.ask(caller, Command::DropWindow { id }).await.map(drop)
+    }
+
     async fn ask(&self, caller: &Caller, command: Command) -> Result<Done, Problem> {
         let (reply, answer) = oneshot::channel();
         let message =

@@ -4,6 +4,7 @@
 use super::subscription::is_visible;
 use super::{Daemon, Delivery, Gauges, GpuGauges, Subscription, TenantGauges};
 use crate::caller::Caller;
+use crate::invariants::{self, Broken, Invariant};
 use crate::problem::{Kind, More};
 use crate::view;
 use crate::world::World;
@@ -243,8 +244,18 @@ impl Daemon {
             left_out: world.sched.entitlement().left_out().len() as u64,
             shares_failed: world.sched.entitlement().trouble().is_some(),
             journal_seq: seq,
+            broken: broken_invariants(world),
         })
     }
+}
+
+/// What must hold and does not: told to the operator in the log, too.
+fn broken_invariants(world: &World) -> Vec<Invariant> {
+    let broken = invariants::of_running(world).into_iter().map(|Broken { invariant, what }| {
+        tracing::error!(%invariant, what, "internal error: please report it");
+        invariant
+    });
+    broken.collect()
 }
 
 fn tenant_gauges(world: &World) -> Vec<TenantGauges> {

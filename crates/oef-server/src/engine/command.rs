@@ -20,6 +20,7 @@ pub(crate) enum Command {
     RevokeToken { id: u64 },
     PatchSettings(SettingsPatch),
     PatchNode { name: String, patch: NodePatch },
+    DropWindow { id: u64 },
 }
 
 /// What came of it; the rest is read from the world.

@@ -18,6 +18,7 @@ mod launch;
 mod message;
 mod nodes;
 mod observations;
+mod outage;
 mod prepare;
 mod recovery;
 mod rounds;

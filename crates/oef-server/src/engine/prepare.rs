@@ -2,11 +2,11 @@
 
 use super::budgets::Budgets;
 use super::command::{Command, Done};
-use super::{submission, tenancy};
+use super::{outage, submission, tenancy};
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::world::{Change, Rejection, World};
-use oef_api::types::{NodeHealth, Problem};
+use oef_api::types::Problem;
 use oef_sched::{JobId, Time};
 
 /// What a command comes to.
@@ -83,13 +83,19 @@ pub(super) fn prepare(
             world.patched(&patch).map_err(|rejection| problem_of(&rejection))?;
             one(Change::Settings(patch))
         }
+        Command::DropWindow { id } => {
+            operator(caller, "drop a time window")?;
+            match world.windows.contains_key(&id) {
+                true => one(Change::WindowDropped { id }),
+                false => Err(Kind::NotFound.problem(format!("no time window {id} is planned"))),
+            }
+        }
         Command::PatchNode { name, patch } => {
             operator(caller, "change a node")?;
             if world.sched.cluster().node_named(&name).is_none() {
                 return Err(problem_of(&Rejection::UnknownNode(name)));
             }
-            let drained = patch.health == NodeHealth::Down;
-            one(Change::NodeDrained { node: name, drained })
+            outage::node(world, now, caller, name, patch)
         }
     }
 }

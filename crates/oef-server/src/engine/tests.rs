@@ -218,7 +218,7 @@ fn what_belongs_to_all_is_for_admins() {
         || Command::RemoveGroup { name: "g".into() },
         || Command::RevokeToken { id: 1 },
         || Command::PatchSettings(SettingsPatch::default()),
-        || Command::PatchNode { name: "n1".into(), patch: NodePatch { health: NodeHealth::Down } },
+        || Command::PatchNode { name: "n1".into(), patch: NodePatch::health(NodeHealth::Down) },
     ];
     for caller in [tenant("ada"), viewer()] {
         let others = [Command::CreateTenant(create()), Command::CreateToken(token())];

@@ -22,6 +22,9 @@ impl World {
             next_token: 1,
             settings,
             drained: BTreeSet::new(),
+            drains: BTreeMap::new(),
+            windows: BTreeMap::new(),
+            next_window: 1,
             halted: false,
             keys: BTreeMap::new(),
             key_order: VecDeque::new(),
@@ -84,9 +87,11 @@ impl World {
             }
             Change::NodeUp(spec) => self.node_up(at, spec, &mut out)?,
             Change::NodeDown { node } => self.node_down(at, node, &mut out)?,
-            Change::NodeDrained { node, drained } => {
-                self.node_drained(at, node, *drained, &mut out)?;
+            Change::NodeDrained { node, drained, drain } => {
+                self.node_drained(at, node, *drained, drain.as_ref(), &mut out)?;
             }
+            Change::WindowPlanned { id, window } => self.window_planned(at, *id, window)?,
+            Change::WindowDropped { id } => self.window_dropped(at, *id)?,
             Change::Preparing { job, generation, detail } => {
                 self.preparing(at, *job, *generation, detail, &mut out)?;
             }

@@ -9,6 +9,7 @@ mod action;
 mod apply;
 mod checkpoint_location;
 mod decide;
+mod drains;
 pub(crate) mod endings;
 mod estimate;
 mod gang_figures;
@@ -35,6 +36,7 @@ mod tokens;
 pub use action::Action;
 pub use checkpoint_location::LastCheckpoints;
 pub(crate) use decide::Due;
+pub use drains::{Drain, RunningJobs, Window};
 pub use endings::RunOutcome;
 pub use gang_figures::GangEntry;
 pub(crate) use history::timestamp;
@@ -90,6 +92,15 @@ pub struct World {
     pub settings: SettingsEntry,
     /// Nodes that an operator took out: they stay out when their machine comes back.
     pub drained: BTreeSet<String>,
+    /// Why and how, of those that were taken out with more than a word.
+    #[serde(default)]
+    pub drains: BTreeMap<String, Drain>,
+    /// Times in which nodes are to be out, by number.
+    #[serde(default)]
+    pub windows: BTreeMap<u64, Window>,
+    /// The number of the next of them.
+    #[serde(default)]
+    pub next_window: u64,
     /// Whether nothing is to run: the daemon stops, or has stopped with its jobs.
     pub halted: bool,
     /// Submissions that may come again, by the token's number and the key.

@@ -1,5 +1,6 @@
 //! One line of the journal: a command that was taken, or something that was observed.
 
+use super::drains::{Drain, Window};
 use super::endings::RunOutcome;
 use super::settings::SettingsEntry;
 use super::tenant::ProfileEntry;
@@ -166,6 +167,21 @@ pub enum Change {
         node: String,
         /// Whether it is out from now on.
         drained: bool,
+        /// Why and how.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        drain: Option<Drain>,
+    },
+    /// An operator plans to take a node out for a time.
+    WindowPlanned {
+        /// The number of this window.
+        id: u64,
+        /// Which node, when, and why.
+        window: Window,
+    },
+    /// A window that had not begun will not.
+    WindowDropped {
+        /// Its number.
+        id: u64,
     },
     /// A gang waits for something before its processes can run.
     Preparing {
@@ -278,6 +294,8 @@ impl Change {
             Change::NodeUp(_) => "node_up",
             Change::NodeDown { .. } => "node_down",
             Change::NodeDrained { .. } => "node_drained",
+            Change::WindowPlanned { .. } => "window_planned",
+            Change::WindowDropped { .. } => "window_dropped",
             Change::Preparing { .. } => "preparing",
             Change::Started { .. } => "started",
             Change::Progress { .. } => "progress",

@@ -100,7 +100,7 @@ fn what_was_set_stays_set() {
         let suspend =
             TenantPatch { suspended: Some(true), weight: Some(2.5), ..Default::default() };
         daemon.patch_tenant(&admin, "alice", suspend).await.expect("taken");
-        let down = NodePatch { health: NodeHealth::Down };
+        let down = NodePatch::health(NodeHealth::Down);
         daemon.patch_node(&admin, "g-0", down).await.expect("taken");
         let nash = SettingsPatch { mechanism: Some("nash".into()), ..Default::default() };
         daemon.patch_settings(&admin, nash).await.expect("taken");

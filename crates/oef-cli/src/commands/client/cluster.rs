@@ -4,12 +4,12 @@ use super::pages;
 use super::watch::{Watching, anything, watch};
 use crate::args::tenants::WatchArgs;
 use oef_api::client::Client;
-use oef_api::types::{Cluster, Job, NodeHealth};
+use oef_api::types::{Cluster, Job, Node, NodeHealth};
 use oef_terminal::bars::bar;
 use oef_terminal::names::{safe, short};
 use oef_terminal::numbers::fixed;
 use oef_terminal::table::{Cell, Table};
-use oef_terminal::{Exit, Failure, Printer, width};
+use oef_terminal::{Exit, Failure, Printer, times, width};
 use owo_colors::{OwoColorize as _, Style};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -62,7 +62,7 @@ fn types(cluster: &Cluster) -> Table {
 /// A node a line, a GPU a word: `12:vision` is job 12 of tenant vision.
 fn nodes(cluster: &Cluster, jobs: &[Job]) -> Table {
     let tenants: BTreeMap<u64, &str> = jobs.iter().map(|job| (job.id, &*job.tenant)).collect();
-    let mut table = Table::headed(["node", "type", "health", "gpus"]);
+    let mut table = Table::headed(["node", "type", "health", "gpus", "why"]);
     for node in &cluster.nodes {
         let on = |job: &Option<u64>| match job {
             None => "·".to_string(),
@@ -74,6 +74,7 @@ fn nodes(cluster: &Cluster, jobs: &[Job]) -> Table {
         let gpus: Vec<String> = node.jobs.iter().map(on).collect();
         let health = match node.health {
             NodeHealth::Up => Cell::text("up"),
+            NodeHealth::Draining => Cell::text("draining").style(Style::new().yellow()),
             NodeHealth::Down => Cell::text("down").style(Style::new().red()),
         };
         let name = Cell::text(short(&node.name));
@@ -82,7 +83,16 @@ fn nodes(cluster: &Cluster, jobs: &[Job]) -> Table {
             Cell::text(short(&node.gpu_type)),
             health,
             Cell::text(gpus.join("  ")),
+            Cell::text(why_out(node)),
         ]);
     }
     table
+}
+
+/// Why a node is out and until when, or when it will be.
+fn why_out(node: &Node) -> String {
+    let reason = node.reason.as_deref().map(|reason| safe(reason).to_string());
+    let until = node.until.map(|until| format!("until {}", times::at(until)));
+    let next = node.windows.first().map(|window| format!("out from {}", times::at(window.from)));
+    [reason, until, next].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -43,6 +43,7 @@ pub fn cluster(command: &ClusterCommand, printer: &Printer) -> Result<Exit, Fail
     match command {
         ClusterCommand::Cluster(args) => cluster::run(args, &client, printer),
         ClusterCommand::Node(command) => node::run(command, &client, printer),
+        ClusterCommand::Reserve(args) => node::reserve(args, &client, printer),
         ClusterCommand::Round(args) => round::run(args, &client, printer),
         ClusterCommand::Fairness(args) => fairness::run(args, &client, printer),
         ClusterCommand::Settings(args) => settings::run(args, &client, printer),

@@ -162,15 +162,19 @@ impl<'a> Selection<'a> {
                 held.push(Held::new(state, slot, job, gpu.unwrap_or(types)));
                 continue;
             }
-            // Beyond its tenant's limit nobody is protected.
+            // Beyond its tenant's limit nobody is protected, except where an operator let jobs end.
             let room = &mut self.room[job.spec.tenant.0];
-            let Some(left) = room.checked_sub(job.spec.workers) else { continue };
-            *room = left;
+            match room.checked_sub(job.spec.workers) {
+                Some(left) => *room = left,
+                None if state.is_finishing(slot) => *room = 0,
+                None => continue,
+            }
             let kinds = gpu.map_or_else(|| Types::Many(count_types(state, slot)), Types::One);
-            kinds.each(job.spec.workers, |j, count| {
-                self.free[j] = self.free[j].saturating_sub(count);
-                stays[j] += count;
-            });
+            for &gpu in &lease.gpus {
+                let j = state.cluster().type_of(gpu).0;
+                self.free[j] -= u32::from(state.cluster().counts(gpu)).min(self.free[j]);
+                stays[j] += 1;
+            }
             let why = state.start_reason(slot).unwrap_or(StartReason::Extra);
             self.picks.push(Pick { slot, types: kinds, stays: true, why });
         }

@@ -2,8 +2,8 @@
 
 use super::dice::Dice;
 use crate::world::{
-    Change, GangEntry, GroupChange, MEANING, NewJob, ProfileEntry, Record, RunEnding,
-    SettingsEntry, SubmitKey, Telemetry, TokenEntry, World,
+    Change, Drain, GangEntry, GroupChange, MEANING, NewJob, ProfileEntry, Record, RunEnding,
+    RunningJobs, SettingsEntry, SubmitKey, Telemetry, TokenEntry, World,
 };
 use oef_api::types::{
     FigureSource, JobState, JobSubmit, Limits, Measured, Probe, Provenance, Role, SettingsPatch,
@@ -306,7 +306,21 @@ impl Life {
         };
         match self.dice.below(5) {
             0 => Change::NodeDown { node: name.into() },
-            1 => Change::NodeDrained { node: name.into(), drained: self.dice.once_in(2) },
+            1 => Change::NodeDrained {
+                node: name.into(),
+                drained: self.dice.once_in(2),
+                // By the clock: the lives that are kept by their seed stay what they were.
+                drain: (self.at % 2 == 0).then(|| Drain {
+                    reason: Some("a fan".into()),
+                    by: "the operator".into(),
+                    running: match self.at % 3 {
+                        0 => RunningJobs::Stop,
+                        1 => RunningJobs::StopAt(Time(self.at + 60_000)),
+                        _ => RunningJobs::Finish,
+                    },
+                    until: (self.at % 5 == 0).then(|| Time(self.at + 120_000)),
+                }),
+            },
             2 => Change::NodeUp(node(name, gpu_type, gpus + 1)),
             _ => Change::NodeUp(node(name, gpu_type, gpus)),
         }

@@ -2,6 +2,7 @@
 
 mod check;
 mod dice;
+mod drains;
 mod examples;
 mod gangs;
 mod guarding;

@@ -182,6 +182,9 @@ mod tests {
                     name: format!("{}-{n}", gpu.gpu_type),
                     gpu_type: gpu.gpu_type.clone(),
                     health: NodeHealth::Up,
+                    reason: None,
+                    until: None,
+                    windows: Vec::new(),
                     jobs: vec![None; size as usize],
                 })
             })
