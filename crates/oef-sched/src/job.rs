@@ -68,6 +68,9 @@ pub struct JobChange {
     pub types: Option<Option<Vec<String>>>,
     /// What has to be over before it starts.
     pub gate: Option<Gate>,
+    /// It runs at least so long from now on, once it was started on its own share.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub min_run: Option<Span>,
 }
 
 /// The right to some GPUs until an instant.

@@ -31,9 +31,10 @@ pub(super) fn changed(
     if waits {
         state.dequeue(slot);
     }
-    let JobChange { priority, types, gate } = change;
+    let JobChange { priority, types, gate, min_run } = change;
     let spec = &mut state.at_mut(slot).spec;
     spec.priority = priority.unwrap_or(spec.priority);
+    spec.min_run = min_run.max(spec.min_run);
     spec.gate = gate.unwrap_or_else(|| std::mem::take(&mut spec.gate));
     let retyped = types.is_some();
     if let Some(types) = types {

@@ -58,6 +58,7 @@ pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
         if entry.spec.probe.is_none() {
             details.extend(gangs::sentence(world, entry.workload, entry.spec.workers));
             details.extend(restarts::sentence(world, JobId(id)));
+            details.extend(restarts::never_saved(entry));
         }
         details.extend(guard::sentences(world, entry.workload));
         details.extend(world.tenants.get(entry.tenant()).map(|t| has(world, entry.tenant(), t)));

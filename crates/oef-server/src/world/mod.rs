@@ -33,6 +33,7 @@ mod tenant;
 mod testing;
 mod texts;
 mod tokens;
+pub(crate) mod turns;
 mod usage;
 
 pub use action::Action;

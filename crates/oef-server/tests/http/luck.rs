@@ -73,6 +73,8 @@ pub fn full_disk_inside() -> ExitCode {
     assert!(unready.body.contains("the journal cannot be written"), "{unready:?}");
     let reply = server.admin("POST", "/jobs", Some(job()));
     assert_eq!((reply.status, reply.kind().as_str()), (503, "unavailable"), "{reply:?}");
+    // Its room is free when nobody has it open any more.
+    drop(file);
     std::fs::remove_file(&filler).expect("removed");
     ready(200);
     let id = wait_until(|| {
