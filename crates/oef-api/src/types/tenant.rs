@@ -22,7 +22,7 @@ pub struct TenantCreate {
     /// What it may use at most.
     #[serde(default)]
     pub limits: Limits,
-    /// The Unix user as whom its jobs run; by default that of the daemon.
+    /// The Unix user that its jobs run as; by default that of the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
 }
@@ -46,7 +46,7 @@ pub struct TenantPatch {
     /// Whether its jobs may not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended: Option<bool>,
-    /// The Unix user as whom its jobs run from their next start on; `null`: that of the daemon.
+    /// The Unix user that its jobs run as from their next start on; `null`: that of the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schema(value_type = Option<String>)]
     pub user: Option<Option<String>>,
@@ -86,7 +86,7 @@ pub struct Tenant {
     pub limits: Limits,
     /// Whether its jobs may not run.
     pub suspended: bool,
-    /// The Unix user as whom its jobs run; none: that of the daemon.
+    /// The Unix user that its jobs run as; none: that of the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// When it was created.

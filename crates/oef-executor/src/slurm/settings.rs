@@ -42,7 +42,7 @@ pub struct Rules {
     pub account_of: Option<String>,
     /// And of those that are an exception.
     pub accounts: BTreeMap<String, String>,
-    /// The Unix user as whom a tenant's jobs run, with `{tenant}` for its name; none: the daemon's.
+    /// The Unix user that a tenant's jobs run as, with `{tenant}` for its name; none: the daemon's.
     pub user_of: Option<String>,
     /// And of those that are an exception.
     pub users: BTreeMap<String, String>,
@@ -92,7 +92,7 @@ impl Rules {
         }
     }
 
-    /// The user as whom a tenant's jobs run, if it is another than the daemon's.
+    /// The user that a tenant's jobs run as, if it is another than the daemon's.
     pub fn user_for(&self, tenant: &str) -> Option<String> {
         let named = self.users.get(tenant).cloned();
         named.or_else(|| Some(self.user_of.as_ref()?.replace(TENANT, tenant)))
