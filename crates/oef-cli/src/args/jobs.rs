@@ -1,7 +1,7 @@
 //! The arguments of the commands about jobs.
 
 use super::select::{AfterArgs, EditArgs, ResubmitArgs, SelectArgs};
-use super::values::{moment, seconds};
+use super::values::{instant, seconds};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
@@ -167,7 +167,7 @@ pub struct SubmitArgs {
     #[arg(long)]
     pub hold: bool,
     /// Start it at this time or later (`30m`, `18:30`, `2026-12-24 08:00`)
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = instant)]
     pub at: Option<Timestamp>,
     /// What it waits for
     #[command(flatten)]
