@@ -40,6 +40,9 @@ ENDLESS = [r"--watch\b", r"oef top$", r"--follow$", r"oef up\b"]
 # Pages that start a daemon of their own, which their other commands talk to.
 OWN_DAEMON = {"docs/src/checkpoints.md": 'oef up --gpus "a=1,b=1" --round 5s --checkpoints node'}
 
+# How many jobs there are before the first command of a page, for the numbers that it prints.
+JOBS_BEFORE = {"docs/src/jobs-client.md": 17}
+
 # Paths of a real machine, and what depends on when and for how long the daemon runs.
 INSTEAD = [
     (r"/etc/oef\.toml", "etc/oef.toml"),
@@ -49,8 +52,9 @@ INSTEAD = [
     (r"^oef up\b", "oef up --state second --listen 127.0.0.1:0"),
 ]
 
-# What a reader does by hand after a command: this machine may have no GPUs.
-THEN = {"oef config init": """sed -i 's/^#emulated/emulated/' etc/oef.toml"""}
+# What a reader does or waits for after a command: this machine may have no GPUs, and a job needs a moment to stop.
+STOPPED = "until oef job 12 --json | jq -e '.state == \"queued\"' >/dev/null; do sleep 0.2; done"
+THEN = {"oef config init": "sed -i 's/^#emulated/emulated/' etc/oef.toml", "oef hold 12": STOPPED}
 
 # Exit codes that the text itself announces.
 CODES = {"oef share examples/not-pareto.toml --mechanism cooperative --require ef,si,pe": 1}
@@ -69,7 +73,7 @@ def main(oef: str, names: list[str]) -> int:
         stage = Stage(Path(oef))
         try:
             own = OWN_DAEMON.get(document.name)
-            stage.start(own)
+            stage.start(own, JOBS_BEFORE.get(document.name, 16))
             for line, command in lines:
                 if command == own:
                     continue
@@ -121,7 +125,10 @@ def failed(stage: Stage, command: str) -> str | None:
     expected = CODES.get(re.sub(r"\s+", " ", command), 0)
     try:
         endless = any(re.search(pattern, line) for pattern in ENDLESS)
-        code, output = stage.look_at(line, LOOK) if endless else stage.run(line, SECONDS)
+        if re.match(r"\w+=", line):
+            code, output = stage.keep(line)
+        else:
+            code, output = stage.look_at(line, LOOK) if endless else stage.run(line, SECONDS)
     except subprocess.TimeoutExpired:
         return f"did not end within {SECONDS} s\n{stage.tail()}"
     for start, then in THEN.items():

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from documents import ROOT
 
-# The tenants, workloads and jobs that pages assume, so that job 12 is a gang of four and the next job is number 17.
+# The tenants, workloads and jobs that pages assume, so that job 12 is a gang of four and the numbers that pages print are those that a reader gets.
 TENANTS = ["vision", "vision-lab"]
-FIRST_JOBS = 16
 GANG = 12
 
 TRAIN = """\
@@ -73,12 +72,16 @@ class Stage:
         (self.folder / "newcomers.toml").write_text(NEWCOMERS)
         (self.folder / "may.txt").write_text(ACCOUNTING)
         shutil.copy(ROOT / "examples/university-lab.toml", self.folder / "lab.toml")
+        (self.folder / "evaluate.py").write_text(TRAIN)
+        for script in ["tell-me.sh", "clean-up.sh"]:
+            (self.folder / script).write_text("#!/bin/sh\necho done\n")
+            (self.folder / script).chmod(0o755)
         self.must("oef generate cluster --like paper -o c.toml")
         self.must("oef generate profiles --cluster c.toml -o p.csv")
         self.must("oef generate trace --profiles p.csv --jobs 40 --days 1 --gpus 24 --load 0.8 -o t.csv")
         self.must("oef submit --example-file > job.toml")
 
-    def start(self, own: str | None) -> None:
+    def start(self, own: str | None, jobs: int) -> None:
         """The daemon of a page: its own, or the GPUs of the demonstration with rounds of a second and what pages assume."""
         usual = "oef up --gpus rtx3070=8,rtx3080=8,rtx3090=8 --round 1s --trust-tenants"
         self.daemon = subprocess.Popen(
@@ -99,15 +102,22 @@ class Stage:
         else:
             raise RuntimeError(f"the daemon does not answer:\n{self.log.read_text()}")
         if not own:
-            self.prepare()
+            self.prepare(jobs)
 
-    def prepare(self) -> None:
+    def prepare(self, jobs: int) -> None:
         for tenant in TENANTS:
             self.must(f"oef tenant create {tenant}")
             self.must(f"oef workload set {tenant}/vgg16 --throughput rtx3070=1,rtx3080=1.2,rtx3090=1.4")
         command = f"oef submit --tenant vision-lab --workload vgg16 -- python train.py --long"
-        for number in range(1, FIRST_JOBS + 1):
+        for number in range(1, jobs + 1):
             self.must(command.replace(" --", " --workers 4 --", 1) if number == GANG else command)
+
+    def keep(self, command: str) -> tuple[int, str]:
+        """`name=$(...)`: the variable is there for the commands after it."""
+        name = command.split("=", 1)[0]
+        code, output = self.run(f"exec 2>/dev/null; {command} && printf %s \"${name}\"", 120)
+        self.environment[name] = output
+        return code, output
 
     def must(self, command: str) -> str:
         code, output = self.run(command, 120)
