@@ -155,7 +155,7 @@ pub struct Progress {
     pub loss: Option<f64>,
     /// The steps that its last checkpoint holds.
     pub checkpoint: Option<f64>,
-    /// The part of the time of late that it waited for its data.
+    /// The part of the recent time that it waited for its data.
     #[serde(default)]
     pub wait: Option<f64>,
     /// Lines of its progress file that nobody could read, so far.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 
-/// A job as it is started: what, as whom, where, and how it is told to stop.
+/// A job as it is started: what, which user, where, and how it is told to stop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Launch {
     /// The job.
@@ -23,7 +23,7 @@ pub struct Launch {
     pub name: String,
     /// What every worker runs.
     pub program: Program,
-    /// As whom.
+    /// The user that it runs as.
     pub run_as: RunAs,
     /// Variables of its own. Those of the protocol (`RANK`, `OEF_*`, ...) win.
     pub env: BTreeMap<String, String>,
@@ -92,7 +92,7 @@ pub enum Program {
     Script(Vec<u8>),
 }
 
-/// As whom a job runs.
+/// The user that a job runs as.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RunAs {
     /// The user of the daemon.

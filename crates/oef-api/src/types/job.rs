@@ -413,7 +413,7 @@ pub struct Progress {
     pub steps: f64,
     /// The step of its last checkpoint, where it tells.
     pub checkpoint: Option<f64>,
-    /// Steps per second of late.
+    /// Recent steps per second.
     pub throughput: Option<f64>,
     /// Its loss, where it tells.
     pub loss: Option<f64>,

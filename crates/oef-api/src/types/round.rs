@@ -105,7 +105,7 @@ pub struct ShareEntry {
     pub throughput: f64,
     /// Normalised throughput of an equal split.
     pub equal_split: f64,
-    /// Its balance in GPU-rounds, by type, when the round began: + under, - over its share so far.
+    /// Its balance in GPU-rounds, by type, when the round began: + still to get, - used ahead of its share.
     pub deficit: BTreeMap<String, f64>,
 }
 

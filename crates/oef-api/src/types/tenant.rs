@@ -22,7 +22,7 @@ pub struct TenantCreate {
     /// What it may use at most.
     #[serde(default)]
     pub limits: Limits,
-    /// The Unix user as whom its jobs run; by default that of the daemon.
+    /// The Unix user that its jobs run as; by default that of the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
 }

@@ -13,7 +13,7 @@ pub enum UsageBy {
     /// Tenants.
     #[default]
     Tenant,
-    /// Unix users as whom tenants' jobs run.
+    /// Unix users that tenants' jobs run as.
     User,
     /// Workloads of tenants.
     Workload,

@@ -179,7 +179,7 @@ pub struct UsageArgs {
 pub enum UsageBy {
     /// Tenants
     Tenant,
-    /// Unix users as whom tenants' jobs run
+    /// Unix users that tenants' jobs run as
     User,
     /// Workloads of tenants
     Workload,

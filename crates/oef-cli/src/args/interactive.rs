@@ -57,7 +57,7 @@ pub struct RunArgs {
 pub struct ShellArgs {
     /// The job's number; it must be running
     pub job: u64,
-    /// Beside which of its workers
+    /// The worker whose environment and GPU it gets
     #[arg(long, value_name = "RANK", default_value_t = 0)]
     pub worker: u32,
     /// A command instead of a shell

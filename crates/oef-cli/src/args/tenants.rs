@@ -58,7 +58,7 @@ const PROFILE_EXAMPLES: &str = "\
 Examples:
   oef profile job.toml
   oef profile job.toml --types rtx3070,rtx3090 --workers 1,2,4
-  oef profile job.toml --again --limit 5min
+  oef profile job.toml --again --limit 5m
   oef profile show vision-lab/vgg16
 
 Profile runs are jobs of the tenant: they wait for their turn, count to its share, and `oef jobs` lists them. They
@@ -133,7 +133,7 @@ pub struct TenantSetArgs {
     /// Jobs that have not ended, at most; `none` for no limit
     #[arg(long, value_name = "N", value_parser = limit)]
     pub max_jobs: Option<Limit>,
-    /// The Unix user as whom its jobs run; `none` for the daemon's
+    /// The Unix user that its jobs run as; `none` for the daemon's
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
     /// In which order its waiting jobs of equal priority start
@@ -292,7 +292,7 @@ pub struct ProfileRunArgs {
     /// Measure more batches where those take less time than this [default: 5s]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub least: Option<f64>,
-    /// It has to be measured within this time, once it runs [default: 2min]
+    /// Measure it within this time, once it runs [default: 2m]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub limit: Option<f64>,
     /// Measure also what was measured lately

@@ -19,9 +19,9 @@ pub fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A time with a unit (`1s`, `500ms`, `2min`), or plain seconds.
+/// A time with a unit (`1s`, `500ms`, `2m`), or plain seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || "write a time such as 1s, 500ms or 2min".to_string();
+    let wrong = || "write a time such as 1s, 500ms or 2m".to_string();
     match text.parse::<f64>() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|_| wrong()),
         Err(_) => humantime::parse_duration(text).map_err(|_| wrong()),

@@ -16,7 +16,7 @@ pub(crate) trait Site: Send + Sync + Debug {
     /// Why a launch can never be carried out there.
     fn refusal(&self, launch: &Launch) -> Option<String>;
 
-    /// The GPUs of a launch; a sentence: why they cannot be had any more. An error: it is not known yet.
+    /// The GPUs of a launch; a sentence: why they are no longer available. An error: it is not known yet.
     fn devices(&self, wanted: &[DeviceId]) -> Result<Result<Vec<Device>, String>, ExecutorError>;
 
     /// The names of all nodes.

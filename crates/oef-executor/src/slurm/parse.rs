@@ -195,7 +195,7 @@ pub(crate) fn jobs(text: &str, mark: &str) -> Result<Vec<JobRow>, String> {
 fn job(row: &str) -> Option<JobRow> {
     let mut columns: Vec<&str> = row.splitn(8, SEPARATOR).collect();
     if columns.len() == 7 {
-        // A line break in somebody's name cuts the row there. It is none of ours then.
+        // A line break in somebody's name cuts the row there. Then it is not one of ours.
         columns.push("");
     }
     let [id, state, uid, nodes, gres, reason, name, comment] = columns[..] else { return None };

@@ -66,7 +66,7 @@ pub struct Rules {
     pub account_of: Option<String>,
     /// And of those that are an exception.
     pub accounts: BTreeMap<String, String>,
-    /// The Unix user as whom a tenant's jobs run, with `{tenant}` for its name; none: the daemon's.
+    /// The Unix user that a tenant's jobs run as, with `{tenant}` for its name; none: the daemon's.
     pub user_of: Option<String>,
     /// And of those that are an exception.
     pub users: BTreeMap<String, String>,

@@ -64,7 +64,7 @@ pub(super) struct State {
     pub(super) held: BTreeMap<Key, Vec<DeviceId>>,
     /// Starts that are to stop, since when, and when they were last told so by Slurm.
     pub(super) stops: BTreeMap<Key, (Instant, Option<Instant>)>,
-    /// As whom starts run that do not run as the daemon.
+    /// The users of starts that do not run as the daemon.
     pub(super) uids: BTreeMap<Key, u32>,
     /// Why Slurm does not answer, if it does not.
     pub(super) outage: Option<String>,
@@ -142,7 +142,7 @@ impl SlurmSite {
         found
     }
 
-    /// As whom a start was submitted, if not as the daemon.
+    /// The user that a start was submitted for, if not the daemon's.
     fn uid_of(&self, key: Key) -> Option<u32> {
         if let Some(uid) = self.state().uids.get(&key) {
             return Some(*uid);
@@ -518,7 +518,7 @@ fn tag_in(path: &Path) -> io::Result<String> {
     Ok(tag)
 }
 
-/// Writes the script of a start, and gives its folders to the user as whom it runs.
+/// Writes the script of a start, and gives its folders to the user that it runs as.
 fn write_start(
     run: &RunFolder,
     spec: &RunSpec,

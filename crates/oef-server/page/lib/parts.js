@@ -44,7 +44,7 @@ export function statePill(state) {
   );
 }
 
-/** An instant: how far away, and the whole of it for who hovers. It stays right by itself. */
+/** An instant: how far away, and the whole of it on hover. It stays right by itself. */
 export function when(ms, suffix = "") {
   if (ms === null || ms === undefined) return h("span", { class: "muted", text: "–" });
   const at = typeof ms === "string" ? Date.parse(ms) : ms;

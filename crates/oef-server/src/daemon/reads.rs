@@ -229,7 +229,7 @@ impl Daemon {
             }
             let after = if is_strange { newest } else { after };
             let events = world.events.iter().filter(|event| event.id > after);
-            // An earlier tenant of the same name is none of a caller's business.
+            // An earlier tenant of the same name is not for the caller.
             let own = caller.tenant.as_ref().and_then(|name| world.tenants.get(name));
             let since = own.map_or(0, |entry| i64::try_from(entry.created_ms).unwrap_or(0));
             let visible = events

@@ -9,7 +9,7 @@ const PASS_MAX: Duration = Duration::from_secs(30);
 /// A round may be late by this, beyond its own length.
 const ROUND_SLACK: Duration = Duration::from_secs(60);
 
-/// What the engine's threads tell of themselves, by a clock that nobody sets.
+/// What the engine's threads tell of themselves, by a monotonic clock.
 pub(crate) struct Health {
     began: Instant,
     /// Why the journal could not be written the last time it was tried.

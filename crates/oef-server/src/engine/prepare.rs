@@ -161,7 +161,7 @@ pub(super) fn forbidden(caller: &Caller, what: &str) -> Problem {
     };
     Kind::Forbidden
         .problem(format!("a token of role {role} may not {what}"))
-        .hint("ask whoever runs the cluster")
+        .hint("ask an operator of the cluster")
 }
 
 /// A rejection in the words of the interface.

@@ -255,7 +255,7 @@ fn settings_change(
     let is_wrong = |gpu: &&String| !gpu.is_empty() && !nodes.has_type(gpu);
     if let Some(gpu) = patch.reference.as_ref().filter(is_wrong) {
         return Err(StartError::Setting(format!(
-            "the reference type `{gpu}` is none of this cluster's gpu types"
+            "the reference type `{gpu}` is not a gpu type of this cluster"
         )));
     }
     let reference = patch.reference.take();

@@ -86,11 +86,11 @@ pub(super) fn create_checked(
     Ok(Change::TenantCreated { name, weight, group, limits })
 }
 
-/// As whom jobs run is for admins to say: whoever chooses a user has what that user has.
+/// Only admins decide which user jobs run as: choosing a user gives all that the user has.
 fn check_user(caller: &Caller, user: Option<&str>) -> Result<(), Problem> {
     let Some(user) = user else { return Ok(()) };
     if !caller.is_admin() {
-        return Err(forbidden(caller, "say as whom jobs run"));
+        return Err(forbidden(caller, "decide which user jobs run as"));
     }
     checks::name("the name of a user", "user", user)
 }

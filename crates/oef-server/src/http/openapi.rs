@@ -121,7 +121,7 @@ fn complete(operation: &mut Operation, path: &str, is_open: bool) {
         errors.push((503, "Not now: the daemon stops, its disk is full, or it took too long"));
     }
     if operation.parameters.is_some() || operation.request_body.is_some() {
-        errors.push((404, "There is no such thing, or it is none of the caller's business"));
+        errors.push((404, "It does not exist, or the caller may not see it"));
     }
     if operation.request_body.is_some() {
         errors.push((409, "Conflict with the current state"));

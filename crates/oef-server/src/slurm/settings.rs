@@ -77,7 +77,7 @@ pub struct SlurmSettings {
     pub account_of: Option<String>,
     /// Accounts of tenants that are an exception.
     pub accounts: BTreeMap<String, String>,
-    /// The Unix user as whom a tenant's jobs run, with `{tenant}` for its name; none: the daemon's.
+    /// The Unix user that a tenant's jobs run as, with `{tenant}` for its name; none: the daemon's.
     pub user_of: Option<String>,
     /// Users of tenants that are an exception.
     pub users: BTreeMap<String, String>,

@@ -88,7 +88,7 @@ fn in_words(nodes: &[&GpuNode]) -> String {
     format!("{} on {} nodes of Slurm", shown.join(", "), nodes.len())
 }
 
-/// As whom jobs run: who reads the welcome should not have to guess.
+/// The user that jobs run as, so that the welcome says it.
 fn whose_jobs(settings: &SlurmSettings) -> String {
     let uid = rustix::process::getuid().as_raw();
     let own = user_name(uid).unwrap_or_else(|| format!("uid {uid}"));

@@ -146,8 +146,8 @@ fn has(world: &World, name: &str, tenant: &TenantEntry) -> String {
     let holds: Vec<u32> = (0..types.len()).map(|j| own().map(|w| w.used_on(j)).sum()).collect();
     let holds = gpus(types.iter().zip(holds));
     let balance = match deficit {
-        d if d > 0.005 => format!("+{d:.2} GPU-rounds (under its share so far)"),
-        d if d < -0.005 => format!("{d:.2} GPU-rounds (over its share so far)"),
+        d if d > 0.005 => format!("+{d:.2} GPU-rounds still to get"),
+        d if d < -0.005 => format!("{d:.2} GPU-rounds used ahead of its share"),
         _ => "0".into(),
     };
     format!("its tenant {name}: share {share}; holds {holds} now; balance {balance}")
@@ -215,6 +215,6 @@ fn prices(world: &World) -> Option<String> {
 fn delivered(world: &World, tenant: &TenantEntry) -> Option<String> {
     let (promised, delivered) = tenant.account.at(world.sched.now());
     (promised > 0.0).then(|| {
-        format!("delivered of promised, since its first job: {:.0} %", 100.0 * delivered / promised)
+        format!("it got {:.0} % of its share since its first job", 100.0 * delivered / promised)
     })
 }

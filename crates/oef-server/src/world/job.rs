@@ -172,14 +172,14 @@ pub struct Telemetry {
     pub steps: f64,
     /// The step of its last checkpoint.
     pub checkpoint: Option<f64>,
-    /// Steps per second of late.
+    /// Recent steps per second.
     pub throughput: Option<f64>,
     /// Its loss.
     pub loss: Option<f64>,
     /// What a profile run has measured.
     #[serde(default)]
     pub measured: Option<Measured>,
-    /// The part of the time of late that it waited for its data.
+    /// The part of the recent time that it waited for its data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<f64>,
     /// When, in milliseconds since the Unix epoch by the clock of its machine.

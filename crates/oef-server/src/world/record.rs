@@ -61,7 +61,7 @@ pub enum Change {
         #[serde(default)]
         limits: Limits,
     },
-    /// As whom a tenant's jobs run from their next start on.
+    /// The user that a tenant's jobs run as from their next start on.
     TenantUser {
         /// Its name.
         name: String,

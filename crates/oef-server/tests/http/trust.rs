@@ -186,7 +186,7 @@ fn operators() {
     assert_eq!(
         ask("POST", "/tenants", Some(user)).status,
         403,
-        "as whom jobs run is for admins to say"
+        "only admins decide which user jobs run as"
     );
 }
 
