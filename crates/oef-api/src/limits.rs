@@ -26,8 +26,12 @@ pub const STICKINESS_MAX: f64 = 100.0;
 pub const NAME_MAX: usize = 100;
 /// The same for the name of a job.
 pub const JOB_NAME_MAX: usize = 200;
+/// Characters of the reason for which a node is taken out.
+pub const REASON_MAX: usize = 200;
 /// Variables of one job.
 pub const VARIABLES_MAX: usize = 1000;
+/// Jobs that one job waits for.
+pub const AFTER_MAX: usize = 100;
 /// Labels of one job.
 pub const LABELS_MAX: usize = 64;
 /// Characters of a label's value.

@@ -174,7 +174,7 @@ fn a_python_script_with_a_type_on_which_it_crashes() {
     assert_eq!((code, again["ran"].as_array().map(Vec::len)), (0, Some(0)), "{again}");
     assert_eq!(again["skipped"][0]["why"], "fresh");
     let shown = up.oef(&["profile", "show", "me/w"]).out;
-    assert!(shown.contains("measured") && shown.contains("Scaling"), "{shown}");
+    assert!(shown.contains("measured") && shown.contains("Gangs (throughput per GPU"), "{shown}");
     let bad = shown.lines().find(|line| line.starts_with("bad")).unwrap_or_default();
     assert!(bad.contains("failed") && !bad.contains("measured"), "{shown}");
     let events = up.oef(&["events"]).out;

@@ -26,6 +26,8 @@ mod measured;
 mod order;
 mod process_setup;
 mod processes;
+#[doc(hidden)]
+pub mod reading;
 mod records;
 pub mod runner;
 pub mod sim;

@@ -31,6 +31,8 @@ pub struct NodeSpec {
 pub enum Health {
     /// It may.
     Up,
+    /// It may not, but what runs there may end first. Its GPUs do not count.
+    Closing,
     /// It may not: its GPUs do not count, and what ran there has to go elsewhere.
     Down,
 }
@@ -157,26 +159,33 @@ impl Cluster {
     /// Marks a node as usable or not. Who holds or owns its GPUs goes on doing so until told otherwise.
     pub(crate) fn set_health(&mut self, id: NodeId, health: Health) {
         let node = &mut self.nodes[id.0];
-        if node.health == health {
+        let was_up = std::mem::replace(&mut node.health, health) == Health::Up;
+        if was_up == (health == Health::Up) {
             return;
         }
-        node.health = health;
         let (j, all) = (node.gpu.0, node.holders.len() as u32);
         let idle = node.holders.iter().filter(|h| h.is_none()).count() as u32;
-        match health {
-            Health::Up => {
-                self.capacity[j] += all;
-                self.idle[j] += idle;
-                self.free[j] += node.free;
-                self.hosts[j].insert(id, node.free);
-            }
-            Health::Down => {
-                self.capacity[j] -= all;
-                self.idle[j] -= idle;
-                self.free[j] -= node.free;
-                self.hosts[j].remove(id, node.free);
-            }
+        if was_up {
+            self.capacity[j] -= all;
+            self.idle[j] -= idle;
+            self.free[j] -= node.free;
+            self.hosts[j].remove(id, node.free);
+        } else {
+            self.capacity[j] += all;
+            self.idle[j] += idle;
+            self.free[j] += node.free;
+            self.hosts[j].insert(id, node.free);
         }
+    }
+
+    /// Whether nobody holds a GPU of a node.
+    pub fn is_unused(&self, node: &Node) -> bool {
+        node.holders.iter().all(Option::is_none)
+    }
+
+    /// Whether a GPU is part of the capacity: its node is up.
+    pub(crate) fn counts(&self, gpu: GpuId) -> bool {
+        self.nodes[gpu.node.0].health == Health::Up
     }
 
     pub(crate) fn holder(&self, gpu: GpuId) -> Option<Slot> {

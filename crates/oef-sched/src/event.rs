@@ -3,11 +3,11 @@
 use crate::answer::Answer;
 use crate::cluster::NodeSpec;
 use crate::ids::{Generation, GroupKey, JobId, TenantKey, WorkloadKey};
-use crate::job::JobSpec;
+use crate::job::{JobChange, JobSpec};
 use crate::plan::Plan;
 use crate::profile::Profile;
 use crate::settings::Settings;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// Something that happened, and when. Times never go back.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,12 +63,14 @@ pub enum EventKind {
         /// Of the lease under which it ran.
         generation: Generation,
     },
-    /// A job is not to run for now; it is stopped if it does.
-    Hold {
+    /// A live job was changed by its owner, or by what it waited for. One that may not run any more is stopped.
+    Changed {
         /// The job.
         job: JobId,
+        /// What is new.
+        change: JobChange,
     },
-    /// A held job may run again; it waits from now on.
+    /// A job that failed is tried again; it waits from now on.
     Release {
         /// The job.
         job: JobId,
@@ -84,6 +86,11 @@ pub enum EventKind {
     NodeUp(NodeSpec),
     /// A node went away; what ran there is lost.
     NodeDown {
+        /// Its name.
+        node: String,
+    },
+    /// A node takes no more jobs; those that run there may end first.
+    NodeClosing {
         /// Its name.
         node: String,
     },
@@ -107,13 +114,6 @@ pub enum EventKind {
         workload: WorkloadKey,
         /// Its new weight beside the tenant's other workloads.
         weight: f64,
-    },
-    /// A job's priority class changed.
-    Priority {
-        /// The job.
-        job: JobId,
-        /// Its new class.
-        priority: i32,
     },
     /// A group's weight changed.
     GroupWeight {
@@ -149,6 +149,13 @@ pub enum EventKind {
         workload: WorkloadKey,
         /// How fast it runs.
         profile: Profile,
+    },
+    /// It was measured what a restart of a workload's jobs costs; none: nothing is known.
+    RestartCost {
+        /// The workload.
+        workload: WorkloadKey,
+        /// The time that is lost.
+        cost: Option<Span>,
     },
     /// The shares were computed aside: the answer to a [`Question`](crate::Question) of this state, maybe
     /// one that it has moved on from since.

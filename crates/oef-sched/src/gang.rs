@@ -51,6 +51,24 @@ impl Profile {
         together * self.kept_when_spread(gpu, workers, hosts)
     }
 
+    /// The figure that [`Profile::of_gang`] rests on: the workers of the gang that was measured, and how it stood. `None`:
+    /// it is an estimate.
+    pub fn gang_basis(&self, gpu: usize, workers: u32, hosts: u32) -> Option<(u32, Stands)> {
+        let stands = Stands::on(hosts);
+        let nearest = match stands {
+            _ if workers <= 1 => None,
+            Stands::Together => self.nearest_together(gpu, workers),
+            Stands::Spread => self.nearest_spread(gpu, workers),
+        };
+        nearest.map(|(known, _)| (known, stands))
+    }
+
+    /// The figure for exactly this gang, per GPU; `None`: nobody gave one.
+    pub fn gang_figure(&self, gpu: usize, workers: u32, stands: Stands) -> Option<f64> {
+        let known = self.gangs.iter().find(|g| (g.workers, g.stands) == (workers, stands));
+        known.and_then(|g| g.on(gpu))
+    }
+
     /// The same profile as a gang has it that stands on so many hosts of each type.
     pub(crate) fn as_gang(&self, workers: u32, hosts: &[u32]) -> Profile {
         let speed = |(gpu, &hosts): (usize, &u32)| self.of_gang(gpu, workers, hosts);
@@ -59,19 +77,29 @@ impl Profile {
     }
 
     fn together(&self, gpu: usize, workers: u32) -> f64 {
-        let single = self.on(gpu);
-        let known =
-            self.gangs.iter().filter(|g| g.stands == Stands::Together && g.workers <= workers);
-        let known = known.filter_map(|g| Some((g.workers, g.on(gpu)?)));
-        let nearest = known.max_by_key(|(workers, _)| *workers);
         // A type on which a single worker does not run may be one that only a gang fits into.
-        let (from, figure) = nearest.unwrap_or((1, single));
+        let nearest = self.nearest_together(gpu, workers);
+        let (from, figure) = nearest.unwrap_or((1, self.on(gpu)));
         let doublings = f64::from(workers.max(1)).log2() - f64::from(from.max(1)).log2();
         figure * SCALING_PER_DOUBLING.powf(doublings)
     }
 
+    /// The nearest figure on one host for as many workers or fewer.
+    fn nearest_together(&self, gpu: usize, workers: u32) -> Option<(u32, f64)> {
+        let known =
+            self.gangs.iter().filter(|g| g.stands == Stands::Together && g.workers <= workers);
+        let known = known.filter_map(|g| Some((g.workers, g.on(gpu)?)));
+        known.max_by_key(|(workers, _)| *workers)
+    }
+
     /// The part of the throughput that is left over several hosts.
     fn kept_when_spread(&self, gpu: usize, workers: u32, hosts: u32) -> f64 {
+        let nearest = self.nearest_spread(gpu, workers);
+        nearest.map_or_else(|| estimated_when_spread(workers, hosts), |(_, kept)| kept)
+    }
+
+    /// The part that is left by the nearest figure over several hosts.
+    fn nearest_spread(&self, gpu: usize, workers: u32) -> Option<(u32, f64)> {
         let ratio = |spread: &GangFigures| {
             let together = self.together(gpu, spread.workers);
             let kept = spread.on(gpu)? / together;
@@ -80,8 +108,14 @@ impl Profile {
         let spread = self.gangs.iter().filter(|g| g.stands == Stands::Spread);
         // The nearest below, else the nearest above.
         let far = |known: u32| (known > workers, known.abs_diff(workers));
-        let nearest = spread.filter_map(ratio).min_by_key(|(known, _)| far(*known));
-        nearest.map_or_else(|| estimated_when_spread(workers, hosts), |(_, kept)| kept)
+        spread.filter_map(ratio).min_by_key(|(known, _)| far(*known))
+    }
+}
+
+impl Stands {
+    /// How a gang stands on so many hosts.
+    pub fn on(hosts: u32) -> Stands {
+        if hosts > 1 { Stands::Spread } else { Stands::Together }
     }
 }
 

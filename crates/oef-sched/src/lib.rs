@@ -24,6 +24,7 @@ mod estimate;
 mod event;
 mod fallback;
 mod gang;
+mod gate;
 pub mod guard;
 mod hosts;
 mod ids;
@@ -52,8 +53,9 @@ pub use entitlement::Entitlement;
 pub use estimate::{Estimate, estimate};
 pub use event::{Event, EventKind};
 pub use gang::{GangFigures, SCALING_PER_DOUBLING, SPREAD_LOSS_PER_DOUBLING, Stands};
+pub use gate::{Gate, Obstacle, SweepLimit};
 pub use ids::{Generation, GpuId, GroupKey, JobId, NodeId, RoundId, TenantKey, WorkloadKey};
-pub use job::{Job, JobSpec, JobState, Lease};
+pub use job::{Job, JobChange, JobSpec, JobState, Lease};
 pub use plan::{
     Grant, Origin, Placement, Plan, PlannedRound, PlannedStart, PlannedStop, PlannedWait, Scope,
 };
@@ -63,6 +65,7 @@ pub use question::Question;
 pub use reason::{StartReason, StopReason, WaitReason};
 pub use settings::{GangRule, PlacementRule, RoundingRule, Settings};
 pub use state::ledger::bound as deficit_bound;
+pub use state::restarts::RestartBudget;
 pub use state::{State, apply, refresh_shares, step};
 pub use tenant::{Group, Tenant, Workload};
 pub use time::{Span, Time};

@@ -78,24 +78,40 @@ impl Settings {
     /// restarts cost the set part of the GPU time at most, and the longer the larger its gang is, which is harder to bring
     /// together again: `cost / part * (1 + log2 g)`.
     pub fn turn_of(&self, workers: u32) -> Span {
+        self.turn_at(self.restart_cost, workers)
+    }
+
+    /// The same for a job whose restarts cost this.
+    pub(crate) fn turn_at(&self, cost: Span, workers: u32) -> Span {
         if self.restart_part <= 0.0 {
             return Span(0);
         }
-        let seconds = self.restart_cost.seconds() / self.restart_part;
+        let seconds = cost.seconds() / self.restart_part;
         Span::from_seconds(seconds * (1.0 + f64::from(workers.max(1)).log2()))
     }
 
-    /// How long it runs before a waiting job of its own workload has its turn.
-    pub(crate) fn own_turn_of(&self, workers: u32) -> Span {
-        self.turn.max(self.turn_of(workers).times(OWN_TURNS))
+    /// How long a job runs before a waiting job of its own workload has its turn.
+    pub(crate) fn own_turn(&self, turn: Span) -> Span {
+        self.turn.max(turn.times(OWN_TURNS))
     }
 
-    /// How strongly a running job of so many workers holds its GPUs, in its own gangs of deficit: somebody must be owed
-    /// that much more before it is preempted.
-    pub(crate) fn stickiness_of(&self, workers: u32) -> f64 {
-        self.stickiness + HELD_TURNS * self.turn_of(workers).rounds(self.round)
+    /// How strongly a running job with such a turn holds its GPUs, in its own gangs of deficit: somebody must be owed that
+    /// much more before it is preempted.
+    pub(crate) fn stickiness_for(&self, turn: Span) -> f64 {
+        self.stickiness + HELD_TURNS * turn.rounds(self.round)
+    }
+
+    /// A restart cost that was measured, as far as it counts.
+    pub(crate) fn counted_cost(&self, measured: Span) -> Span {
+        let least = Span(self.restart_cost.0 / COST_APART);
+        measured.clamp(least, self.restart_cost.times(COST_APART))
     }
 }
+
+/// A measured restart cost counts up to so many times the setting, and no less than the setting divided by it. How long a
+/// job takes until its first step is in its tenant's hands, and a longer turn keeps others waiting: whoever starts slowly,
+/// by need or on purpose, holds its GPUs for so many usual turns at most.
+const COST_APART: u64 = 4;
 
 /// Turns of deficit for which a running job holds its GPUs. With two, jobs of a generated trace with gangs of up to 64 GPUs
 /// are restarted half as often as with none, and no tenant gets less.

@@ -10,6 +10,7 @@ mod leases;
 pub(crate) mod ledger;
 mod lifecycle;
 mod parties;
+pub(crate) mod restarts;
 
 pub use apply::{apply, step};
 pub use entitle::refresh_shares;
@@ -18,6 +19,7 @@ use crate::class::WaitingKey;
 use crate::cluster::{Cluster, Health, NodeSpec};
 use crate::entitlement::Entitlement;
 use crate::event::{Event, EventKind};
+use crate::gate::{Obstacle, Sweep};
 use crate::ids::{GpuId, GroupKey, JobId, RoundId, Slot, TenantKey, WorkloadKey};
 use crate::job::{Job, Lease, NOBODY, Next, Phase};
 use crate::plan::{Grant, Placement, PlannedRound};
@@ -43,6 +45,9 @@ pub struct State {
     vacant: Vec<Slot>,
     by_id: BTreeMap<JobId, Slot>,
     last_job: Option<JobId>,
+    /// Sweeps with a limit, by their first job.
+    #[cfg_attr(feature = "serde", serde(default))]
+    sweeps: BTreeMap<JobId, Sweep>,
     /// Workloads with live jobs.
     active: BTreeSet<WorkloadKey>,
     ledger: Ledger,
@@ -73,6 +78,7 @@ impl State {
             vacant: Vec::new(),
             by_id: BTreeMap::new(),
             last_job: None,
+            sweeps: BTreeMap::new(),
             active: BTreeSet::new(),
             ledger: Ledger::default(),
             entitlement: Entitlement::default(),
@@ -277,10 +283,14 @@ impl State {
         }
     }
 
-    /// Whether a job is to wait for no GPUs: held itself, or with its tenant.
-    pub(crate) fn is_held(&self, slot: Slot) -> bool {
-        let job = self.at(slot);
-        job.on_hold || self.tenants[job.spec.tenant.0].suspended
+    /// The live jobs of a sweep with a limit.
+    pub(crate) fn sweep(&self, first: JobId) -> Option<&Sweep> {
+        self.sweeps.get(&first)
+    }
+
+    /// Why a live job may not start now; `None`: it may, or there is no such job.
+    pub fn obstacle_of(&self, id: JobId) -> Option<Obstacle> {
+        self.obstacle(self.slot_of(id)?)
     }
 
     /// The GPUs that a tenant's jobs own: have, or will have when others have left them.
@@ -296,41 +306,20 @@ impl State {
     }
 
     /// Whether a placed job may not be stopped now: it is on its way, has just begun, or has been
-    /// stopped so often that it may not lose more.
+    /// stopped so often that it may not lose more, or ends on a node that closes.
     pub(crate) fn is_protected(&self, slot: Slot) -> bool {
         let job = self.at(slot);
         let Phase::Running { since, why, .. } = &job.phase else { return true };
-        let min_run = job
-            .spec
-            .min_run
-            .unwrap_or_else(|| self.settings.min_run.max(self.settings.turn_of(job.spec.workers)));
+        let min_run =
+            job.spec.min_run.unwrap_or_else(|| self.settings.min_run.max(self.turn_of(job)));
         let young = !why.is_borrowed() && self.now.since(*since) < min_run;
-        young || !self.may_restart(job)
+        young || !self.may_restart(job) || self.is_finishing(slot)
     }
 
-    /// Whether one more restart stays within the budget of wasted work.
-    pub(crate) fn may_restart(&self, job: &Job) -> bool {
-        self.may_restart_after(job, 1)
-    }
-
-    /// Whether a waiting job could be started and stopped once more within the budget.
-    pub(crate) fn may_be_stopped_again(&self, job: &Job) -> bool {
-        self.may_restart_after(job, 1 + u32::from(job.started_before))
-    }
-
-    fn may_restart_after(&self, job: &Job, more: u32) -> bool {
-        let ran = job.ran + self.running_for(job);
-        let beyond =
-            f64::from(job.restarts) + f64::from(more) - f64::from(self.settings.free_restarts);
-        let wasted = self.settings.restart_cost.seconds() * beyond;
-        beyond <= 0.0 || wasted <= self.settings.waste_budget * ran.seconds()
-    }
-
-    pub(crate) fn running_for(&self, job: &Job) -> Span {
-        match job.phase {
-            Phase::Running { since, .. } => self.now.since(since),
-            _ => Span(0),
-        }
+    /// Whether a job has GPUs that are not part of the capacity any more: it may end there.
+    pub(crate) fn is_finishing(&self, slot: Slot) -> bool {
+        let gpus = self.target(slot).map_or(&[][..], |lease| &lease.gpus);
+        gpus.iter().any(|&gpu| !self.cluster.counts(gpu))
     }
 
     /// The type of a gang's GPUs, if they are of one.
@@ -357,7 +346,7 @@ impl State {
         let job = self.at(slot);
         let Phase::Running { since, .. } = &job.phase else { return false };
         let promised = job.spec.min_run.unwrap_or(Span(0));
-        self.now.since(*since) >= promised && self.may_restart(job)
+        self.now.since(*since) >= promised && self.may_restart(job) && !self.is_finishing(slot)
     }
 
     /// The place of a job in its queue.

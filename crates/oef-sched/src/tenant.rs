@@ -3,6 +3,8 @@
 use crate::class::Class;
 use crate::ids::{GroupKey, Slot, TenantKey, WorkloadKey};
 use crate::profile::Profile;
+use crate::settings::Settings;
+use crate::time::Span;
 
 /// A party that owns weight and jobs.
 #[derive(Clone, Debug)]
@@ -112,6 +114,9 @@ pub struct Workload {
     pub(crate) gang_max: u32,
     /// GPUs that its tenant may have at once: a larger gang never runs.
     pub(crate) cap: u32,
+    /// What a restart of its jobs costs, as it was measured.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub(crate) restart_cost: Option<Span>,
 }
 
 /// Whose gangs a row is of.
@@ -143,7 +148,23 @@ impl Workload {
             wanted: 0,
             gang_max: 0,
             cap: u32::MAX,
+            restart_cost: None,
         }
+    }
+
+    /// What a restart of its jobs costs: as measured, within the bounds of the setting; else the setting.
+    pub(crate) fn restart_cost(&self, settings: &Settings) -> Span {
+        self.restart_cost.map_or(settings.restart_cost, |cost| settings.counted_cost(cost))
+    }
+
+    /// What a restart of its jobs costs, as it was measured; `None`: the setting counts.
+    pub fn measured_restart(&self) -> Option<Span> {
+        self.restart_cost
+    }
+
+    /// How strongly a running job of so many workers holds its GPUs.
+    pub(crate) fn stickiness(&self, settings: &Settings, workers: u32) -> f64 {
+        settings.stickiness_for(settings.turn_at(self.restart_cost(settings), workers))
     }
 
     /// The workload whose gangs it is a row of; `None`: it is one itself.

@@ -1,5 +1,6 @@
 //! Machines and gpu types.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -46,6 +47,8 @@ pub struct GpuTypeStatus {
 pub enum NodeHealth {
     /// It may.
     Up,
+    /// It takes no more jobs; those that run there may still do so.
+    Draining,
     /// It may not.
     Down,
 }
@@ -63,15 +66,60 @@ pub struct Node {
     /// Why it cannot be used, or not all of it: drained (by whom and why), down, reserved, in use by jobs of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// When it comes back by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// When it is to be taken out, the earliest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<NodeWindow>,
     /// For each GPU the job on it; 0: one that the asker may not see.
     pub jobs: Vec<Option<u64>>,
+}
+
+/// A time in which a node is to be out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct NodeWindow {
+    /// Its number.
+    pub id: u64,
+    /// When it begins.
+    pub from: Timestamp,
+    /// From when on no more jobs start there.
+    pub closes: Timestamp,
+    /// When the node is back; none: when an operator brings it back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Who planned it.
+    pub by: String,
 }
 
 /// What an operator changes about a node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(examples(json!({"health": "down"})))]
+#[schema(examples(json!({"health": "down", "reason": "new power supply", "let_finish": true})))]
 pub struct NodePatch {
-    /// Take it out, or bring it back.
+    /// `up`: bring it back; `down` or `draining`: take it out.
     pub health: NodeHealth,
+    /// Why, for people; at most 200 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 200)]
+    pub reason: Option<String>,
+    /// Running jobs may end there; otherwise they are stopped and go on elsewhere. `draining` means the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub let_finish: bool,
+    /// Not now, but from then on; no job starts there shortly before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Timestamp>,
+    /// It comes back by itself then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+}
+
+impl NodePatch {
+    /// Only the health, nothing else said.
+    pub fn health(health: NodeHealth) -> NodePatch {
+        NodePatch { health, reason: None, let_finish: false, from: None, until: None }
+    }
 }

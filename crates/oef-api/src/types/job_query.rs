@@ -15,12 +15,15 @@ pub struct JobsQuery {
     /// In one of these states, separated by commas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(
-        pattern = "^(queued|starting|running|stopping|finished|failed|cancelled)(,(queued|starting|running|stopping|finished|failed|cancelled))*$"
+        pattern = "^(queued|starting|running|stopping|finished|failed|timed_out|cancelled)(,(queued|starting|running|stopping|finished|failed|timed_out|cancelled))*$"
     )]
     pub state: Option<String>,
     /// With this label: `key` or `key=value`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// Of this sweep: the number of its first job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<u64>,
     /// Ended ones too.
     #[serde(default, skip_serializing_if = "is_default")]
     pub all: bool,

@@ -5,6 +5,7 @@ mod cluster;
 mod event;
 mod fairness;
 mod job;
+mod job_change;
 mod job_query;
 mod live;
 mod page;
@@ -15,17 +16,19 @@ mod scenario;
 mod settings;
 mod tenant;
 mod token;
+mod usage;
 mod whatif;
 mod workload;
 
 pub use access::Access;
-pub use cluster::{Cluster, GpuRef, GpuTypeStatus, Node, NodeHealth, NodePatch};
+pub use cluster::{Cluster, GpuRef, GpuTypeStatus, Node, NodeHealth, NodePatch, NodeWindow};
 pub use event::{Event, EventTopic};
 pub use fairness::{DayFairness, EnvyEntry, Fairness, FairnessPoint, TenantFairness};
 pub use job::{
-    Change, Ending, Exit, Job, JobBatch, JobState, JobSubmit, Measured, Probe, Progress, Run,
-    StopSignal, Submitted, Why,
+    Change, Ending, Exit, Job, JobBatch, JobState, JobSubmit, Measured, Probe, Progress,
+    RestartBudget, Run, StopSignal, Submitted, Why,
 };
+pub use job_change::{Blocked, Dependency, DependencyCondition, JobPatch};
 pub use job_query::{JobsQuery, LogChunk, LogQuery, LogStream};
 pub use live::{
     Curve, EnvyMatrix, EnvyQuery, JobCurve, LoginCode, Overview, RecentQuery, RecentRounds,
@@ -44,5 +47,9 @@ pub use scenario::{
 pub use settings::{Info, Settings, SettingsPatch};
 pub use tenant::{Group, GroupPut, Limits, Tenant, TenantCreate, TenantPatch, TenantWhy};
 pub use token::{NewToken, Role, Token, TokenCreate};
+pub use usage::{Usage, UsageBy, UsageQuery, UsageRow};
 pub use whatif::{ExpectedStart, TenantEffect, WhatIf, WhatIfAnswer, WhatIfChange};
-pub use workload::{GuardNote, Mismatch, Profile, Provenance, TypeMark, Workload, WorkloadPut};
+pub use workload::{
+    FigureSource, GangFigure, GangPut, GangStanding, GuardNote, Mismatch, Profile, Provenance,
+    TypeMark, Workload, WorkloadPut,
+};

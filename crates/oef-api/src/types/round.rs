@@ -85,6 +85,9 @@ pub struct Round {
     pub audit: Option<Audit>,
     /// How long planning took, without the shares.
     pub plan_s: f64,
+    /// Work of all rounds before that was lost because a run ended before it was saved, in GPU-seconds.
+    #[serde(default)]
+    pub wasted_gpu_s: f64,
 }
 
 /// What a workload is entitled to.

@@ -17,6 +17,96 @@ pub enum Provenance {
     Estimated,
 }
 
+/// Where the figure of a gang comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureSource {
+    /// Its tenant said so.
+    Declared,
+    /// A profile run measured it, or an admin said that it was measured.
+    Measured,
+    /// It was seen while its jobs ran.
+    Seen,
+    /// Nobody has measured it: the estimate for all gangs counts.
+    Estimated,
+}
+
+impl FigureSource {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            FigureSource::Declared => "declared",
+            FigureSource::Measured => "measured",
+            FigureSource::Seen => "seen",
+            FigureSource::Estimated => "estimated",
+        }
+    }
+}
+
+/// What is known of gangs of one size on one gpu type.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct GangFigure {
+    /// The gpu type.
+    #[serde(rename = "type")]
+    pub gpu_type: String,
+    /// Workers of the gang.
+    pub workers: u32,
+    /// Whether it stood over several hosts, and not on one.
+    pub spread: bool,
+    /// Throughput per GPU, in the unit of the profile; none: the single worker is not measured yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<f64>,
+    /// The part of a single worker's throughput that each GPU keeps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<f64>,
+    /// Where it comes from.
+    pub source: FigureSource,
+    /// Since when it counts.
+    pub since: Timestamp,
+    /// By which job, or from how much, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// How fast gangs of one size count on one gpu type, as they can stand there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct GangStanding {
+    /// Workers of the gang.
+    pub workers: u32,
+    /// The gpu type.
+    #[serde(rename = "type")]
+    pub gpu_type: String,
+    /// On how many hosts it stands at the least.
+    pub hosts: u32,
+    /// Throughput per GPU, in the unit of the profile.
+    pub throughput: f64,
+    /// The part of a single worker's throughput that each GPU keeps.
+    pub kept: f64,
+    /// Where it comes from.
+    pub source: FigureSource,
+    /// The workers of the gang that it was taken from, where that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<u32>,
+}
+
+/// The figure of a gang, to be set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GangPut {
+    /// The gpu type.
+    #[serde(rename = "type")]
+    pub gpu_type: String,
+    /// Workers of the gang.
+    #[schema(minimum = 2)]
+    pub workers: u32,
+    /// Whether it stood over several hosts, and not on one.
+    #[serde(default)]
+    pub spread: bool,
+    /// Throughput per GPU (that of the gang divided by its workers), in the unit of `throughput`.
+    #[schema(exclusive_minimum = 0.0)]
+    pub throughput: f64,
+}
+
 /// How fast a workload runs on each gpu type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Profile {
@@ -31,9 +121,12 @@ pub struct Profile {
     /// What is particular about single types; of one that is not named, the above holds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub marks: BTreeMap<String, TypeMark>,
-    /// By type and number of workers: throughput of the whole gang over that of as many single workers.
+    /// By type and number of workers: throughput of the whole gang on one host over that of as many single workers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scaling: BTreeMap<String, BTreeMap<u32, f64>>,
+    /// What is known of gangs, on one host and over several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gangs: Vec<GangFigure>,
 }
 
 /// What is known about a profile's figure on one gpu type.
@@ -77,6 +170,9 @@ pub struct Workload {
     pub guard: Option<GuardNote>,
     /// Its jobs that have not ended.
     pub jobs: u32,
+    /// How fast its gangs count, by size and type, for sizes of which it has or had jobs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gangs: Vec<GangStanding>,
 }
 
 /// What the jobs of a workload showed against its profile.
@@ -126,6 +222,9 @@ pub struct WorkloadPut {
     /// Its profile, in any unit; none: an estimate until it is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<BTreeMap<String, f64>>,
+    /// What is known of its gangs; needs `throughput`, whose unit it has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gangs: Vec<GangPut>,
     /// Where the profile comes from; declared by default. Only an admin may say that it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Provenance>,

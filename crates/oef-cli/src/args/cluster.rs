@@ -1,7 +1,10 @@
 //! The arguments of the commands about the cluster, its rounds and its settings.
 
 use super::tenants::WatchArgs;
-use clap::{Args, Subcommand};
+use super::values;
+use clap::{Args, Subcommand, ValueEnum};
+use jiff::Timestamp;
+use std::time::Duration;
 
 /// The cluster as a whole.
 #[derive(Debug, Subcommand)]
@@ -12,9 +15,12 @@ pub enum ClusterCommand {
     /// Take a machine out, or bring it back
     #[command(
         subcommand,
-        after_help = "Examples:\n  oef node down rtx3090-1\n  oef node up rtx3090-1"
+        after_help = "Examples:\n  oef node drain rtx3090-1 --reason \"new power supply\"\n  oef node drain rtx3090-1 --let-finish --until 18:00\n  oef node up rtx3090-1"
     )]
     Node(NodeCommand),
+    /// Plan ahead: take machines out of the cluster for a time, or list and drop such plans
+    #[command(after_help = RESERVE_EXAMPLES)]
+    Reserve(ReserveArgs),
     /// Show a round: shares, grants, who is where, and the certificate
     #[command(
         after_help = "Examples:\n  oef round\n  oef round 123\n  oef round --list\n  oef round 123 --problem > round.toml"
@@ -23,6 +29,11 @@ pub enum ClusterCommand {
     /// Show who was promised what, who got it, and who would rather be another
     #[command(after_help = "Examples:\n  oef fairness\n  oef fairness --history --watch")]
     Fairness(FairnessArgs),
+    /// Show who used how many GPU-hours of what, against its share
+    #[command(
+        after_help = "Examples:\n  oef usage --since 30d\n  oef usage --since 2026-11-01 --by workload --csv > november.csv\n\nIt is counted in whole days (UTC), and in months when they are older than two."
+    )]
+    Usage(UsageArgs),
     /// Show or change the settings of the running daemon
     #[command(after_help = SETTINGS_EXAMPLES)]
     Settings(SettingsArgs),
@@ -75,16 +86,116 @@ pub enum NodeCommand {
     Up(NodeArgs),
     /// Take a node out; its jobs are preempted and requeued on other nodes
     Down(NodeArgs),
+    /// Take a node out, with the reason that everybody sees
+    Drain(DrainArgs),
+}
+
+/// `oef node drain`
+#[derive(Clone, Debug, Args)]
+pub struct DrainArgs {
+    /// The node's name (see `oef cluster`)
+    pub name: String,
+    /// Why, for people
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// Let running jobs end there; otherwise they are stopped and go on elsewhere
+    #[arg(long)]
+    pub let_finish: bool,
+    /// Bring it back by itself then: `2h` from now, `18:00`, `2026-12-01 08:00`
+    #[arg(long, value_name = "TIME", value_parser = values::moment)]
+    pub until: Option<Timestamp>,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+const RESERVE_EXAMPLES: &str = "\
+Examples:
+  oef reserve rtx3090-1 rtx3090-2 --from \"2026-12-01 08:00\" --for 4h --reason \"new switch\"
+  oef reserve                    what is planned
+  oef reserve --drop 3           it will not happen
+
+Shortly before it begins (as long as the longest turn of the jobs there are) no job starts on these machines. What still
+runs when it begins writes its checkpoint and goes on elsewhere; with `--let-finish` it may end first.";
+
+/// `oef reserve`
+#[derive(Debug, Args)]
+pub struct ReserveArgs {
+    /// The machines (see `oef cluster`); none: list what is planned
+    #[arg(requires = "from")]
+    pub nodes: Vec<String>,
+    /// When it begins: `2h` from now, `18:00`, `2026-12-01 08:00`
+    #[arg(long, value_name = "TIME", value_parser = values::moment, requires = "nodes")]
+    pub from: Option<Timestamp>,
+    /// How long it takes [default: until `oef node up`]
+    #[arg(long = "for", value_name = "TIME", value_parser = values::duration, requires = "nodes")]
+    pub length: Option<Duration>,
+    /// Why, for people
+    #[arg(long, value_name = "TEXT", requires = "nodes")]
+    pub reason: Option<String>,
+    /// Let jobs that run when it begins end first
+    #[arg(long, requires = "nodes")]
+    pub let_finish: bool,
+    /// Drop the plan of this number
+    #[arg(long, value_name = "ID", conflicts_with = "nodes")]
+    pub drop: Option<u64>,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Which node.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct NodeArgs {
     /// The node's name (see `oef cluster`)
     pub name: String,
     /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// `oef usage`
+#[derive(Debug, Args)]
+pub struct UsageArgs {
+    /// From then on: `30d` ago, or a day such as 2026-11-01 [default: all that is known]
+    #[arg(long, value_name = "TIME", value_parser = values::past)]
+    pub since: Option<Timestamp>,
+    /// Until that day [default: today]
+    #[arg(long, value_name = "TIME", value_parser = values::past)]
+    pub until: Option<Timestamp>,
+    /// What to sum up
+    #[arg(long, value_enum, default_value = "tenant")]
+    pub by: UsageBy,
+    /// Print CSV
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// By what usage is summed up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum UsageBy {
+    /// Tenants
+    Tenant,
+    /// Unix users as whom tenants' jobs run
+    User,
+    /// Workloads of tenants
+    Workload,
+    /// Gpu types
+    Type,
+}
+
+impl From<UsageBy> for oef_api::types::UsageBy {
+    fn from(by: UsageBy) -> Self {
+        match by {
+            UsageBy::Tenant => oef_api::types::UsageBy::Tenant,
+            UsageBy::User => oef_api::types::UsageBy::User,
+            UsageBy::Workload => oef_api::types::UsageBy::Workload,
+            UsageBy::Type => oef_api::types::UsageBy::Type,
+        }
+    }
 }
 
 /// `oef round`

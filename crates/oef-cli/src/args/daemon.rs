@@ -25,6 +25,9 @@ pub enum DaemonCommand {
     /// Check, export or compact the journal in a state folder
     #[command(subcommand, after_help = JOURNAL_EXAMPLES)]
     Journal(JournalCommand),
+    /// Set the daemon up as a systemd service, look at it, or remove it
+    #[command(subcommand, after_help = super::service::EXAMPLES)]
+    Service(super::service::ServiceCommand),
     /// Copy the state of a daemon, also while it runs
     #[command(after_help = "Example:\n  oef backup oef-$(date +%F).db")]
     Backup(BackupArgs),

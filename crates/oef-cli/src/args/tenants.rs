@@ -50,6 +50,7 @@ Examples:
 const WORKLOAD_EXAMPLES: &str = "\
 Examples:
   oef workload set vision-lab/vgg16 --throughput rtx3070=1,rtx3080=1.2,rtx3090=1.39
+  oef workload set nlp/bert --throughput k80=1,a100=10 --gang 8:a100=9.2,k80=0.8 --gang 8:spread:a100=3.1
   oef workload set vision-lab/vgg16 --weight 2";
 
 const PROFILE_EXAMPLES: &str = "\
@@ -226,6 +227,10 @@ pub struct WorkloadSetArgs {
     /// How fast it runs on each gpu type, in any unit; a type that is left out: it cannot run there
     #[arg(long, value_name = "TYPE=X,...", value_delimiter = ',', value_parser = speed)]
     pub throughput: Vec<(String, f64)>,
+    /// What is known of gangs, per GPU and in the unit of the throughput: `8:a100=9.2` for 8 workers on one host,
+    /// `8:spread:a100=3.1` for 8 over several; may be given several times
+    #[arg(long, value_name = "WORKERS[:spread]:TYPE=X,...", value_parser = gang, requires = "throughput")]
+    pub gang: Vec<GangSpeeds>,
     /// Its part in the tenant's weight, relative to the tenant's other workloads
     #[arg(long, value_name = "W", value_parser = positive)]
     pub weight: Option<f64>,
@@ -261,8 +266,8 @@ pub struct ProfileRunArgs {
     /// On these gpu types, or on `all`
     #[arg(long, value_name = "TYPES", value_delimiter = ',', default_value = "all")]
     pub types: Vec<String>,
-    /// With so many workers: more than 1 tell how it scales
-    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
+    /// With so many workers: more than 1 tell how gangs scale [default: 1 and the workers of the job]
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     pub workers: Vec<u32>,
     /// Batches of which the median counts [default: 20]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..=1000))]
@@ -335,6 +340,33 @@ fn speed(text: &str) -> Result<(String, f64), String> {
         Ok(x) if x.is_finite() && x >= 0.0 && !gpu.trim().is_empty() => Ok((gpu.trim().into(), x)),
         _ => Err(wrong()),
     }
+}
+
+/// What is known of gangs of one size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GangSpeeds {
+    /// Workers of the gang.
+    pub workers: u32,
+    /// Over several hosts, and not on one.
+    pub spread: bool,
+    /// Throughput per GPU, by gpu type.
+    pub speeds: Vec<(String, f64)>,
+}
+
+fn gang(text: &str) -> Result<GangSpeeds, String> {
+    let wrong = || {
+        "write the workers, `spread` where they stood on several hosts, and gpu types with the throughput of each GPU: \
+         8:a100=9.2,k80=1.1 or 8:spread:a100=3.1"
+            .to_string()
+    };
+    let (workers, rest) = text.split_once(':').ok_or_else(wrong)?;
+    let (spread, rest) = match rest.split_once(':') {
+        Some(("spread", rest)) => (true, rest),
+        _ => (false, rest),
+    };
+    let workers = workers.trim().parse().ok().filter(|n| *n >= 2).ok_or_else(wrong)?;
+    let speeds = rest.split(',').map(speed).collect::<Result<_, _>>().map_err(|_| wrong())?;
+    Ok(GangSpeeds { workers, spread, speeds })
 }
 
 /// `oef token ...`

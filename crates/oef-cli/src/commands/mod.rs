@@ -3,7 +3,9 @@
 pub mod client;
 pub mod daemon;
 pub mod generate;
+pub mod interactive;
 pub mod manual;
 pub mod problem;
+pub mod service;
 pub mod simulate;
 pub mod slurm;

@@ -112,7 +112,11 @@ fn allocate(
         // Demands that do not bind in the answer without them do not bind.
         match instance.is_within_demands(&free.x) {
             true => Ok(free),
-            false => limited::lexicographic(instance, target, &free.x, stop),
+            false => {
+                let mut found = limited::lexicographic(instance, target, &free.x, stop)?;
+                hand_out_idle(instance, &mut found.x);
+                Ok(found)
+            }
         }
     };
     match mechanism {
@@ -156,6 +160,38 @@ fn satisfied(instance: &Instance) -> Option<Vec<f64>> {
         dot(instance.profile(l), &x[l * k..][..k]) >= most * (1.0 - OPTIMALITY_TOLERANCE / 100.0)
     };
     (0..instance.rows()).all(has_all).then_some(x)
+}
+
+/// Over a range of many orders of magnitude a level that is right beside the largest throughputs may leave idle what is
+/// worth something to a small one. It goes to those who can use it, by weight.
+fn hand_out_idle(instance: &Instance, x: &mut [f64]) {
+    let (n, k) = (instance.rows(), instance.width());
+    for j in 0..k {
+        let mut idle = instance.capacity[j] - x.iter().skip(j).step_by(k).sum::<f64>();
+        // Each time somebody has all that it can use, or nothing is left.
+        for _ in 0..n {
+            if idle <= instance.capacity[j] * OPTIMALITY_TOLERANCE {
+                break;
+            }
+            let room =
+                |x: &[f64], l: usize| instance.demand[l] - x[l * k..][..k].iter().sum::<f64>();
+            let wants = |x: &[f64], l: usize| {
+                let is_hungry = room(x, l) > instance.demand[l].min(idle) * OPTIMALITY_TOLERANCE;
+                instance.profile(l)[j] > 0.0 && is_hungry
+            };
+            let hungry: Vec<usize> = (0..n).filter(|&l| wants(x, l)).collect();
+            let weight: f64 = hungry.iter().map(|&l| instance.weight[l]).sum();
+            if hungry.is_empty() {
+                break;
+            }
+            let before = idle;
+            for l in hungry {
+                let more = (before * instance.weight[l] / weight).min(room(x, l));
+                x[l * k + j] += more;
+                idle -= more;
+            }
+        }
+    }
 }
 
 /// What a GPU of each type adds where it is: one more is divided as the others are.

@@ -18,4 +18,5 @@ mod stage;
 mod verdict;
 mod worker;
 
+pub(crate) use progress::last_word;
 pub use stage::run;

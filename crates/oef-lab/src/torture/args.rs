@@ -11,6 +11,9 @@ pub struct TortureArgs {
     /// How many seeds
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub seeds: u64,
+    /// As many seeds as begin within so many minutes, instead of a number
+    #[arg(long, value_name = "M", value_parser = minutes, conflicts_with = "seeds")]
+    pub minutes: Option<f64>,
     /// Simulated hours of each seed
     #[arg(long, default_value_t = 2.0, value_name = "H", value_parser = hours)]
     pub hours: f64,
@@ -23,6 +26,14 @@ pub struct TortureArgs {
     /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+fn minutes(text: &str) -> Result<f64, String> {
+    let minutes: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
+    match minutes.is_finite() && (0.01..=100_000.0).contains(&minutes) {
+        true => Ok(minutes),
+        false => Err(format!("{minutes} is not between 0.01 and 100000")),
+    }
 }
 
 fn hours(text: &str) -> Result<f64, String> {

@@ -6,8 +6,7 @@
 mod leases;
 
 use super::dice::Dice;
-use super::invariants::Invariant;
-use super::plants::{Broken, Plant};
+use super::plants::Plant;
 use super::story::Kind;
 use super::time::SimTime;
 use oef_executor::{
@@ -15,6 +14,7 @@ use oef_executor::{
     Known, Launch, LeaseEvent, LogChunk, LogQuery, NodeEvent, Order, Program, Progress, WorkerExit,
 };
 use oef_sched::{Generation, JobId};
+use oef_server::invariants::{Broken, Invariant};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -283,5 +283,55 @@ impl Executor for Line {
 
     fn logs(&self, job: JobId, _: LogQuery) -> Result<LogChunk, ExecutorError> {
         Err(ExecutorError::NoOutput(job))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oef_executor::{Checkpoints, RunAs, StopSignal};
+    use oef_sched::{Span, Time};
+
+    fn launch(ms: u64) -> Launch {
+        Launch {
+            job: JobId(1),
+            generation: Generation(1),
+            tenant: "t0".into(),
+            workload: "default".into(),
+            name: "job 1".into(),
+            program: Program::Command(vec!["job".into(), "works".into(), ms.to_string()]),
+            run_as: RunAs::Daemon,
+            env: BTreeMap::new(),
+            workdir: None,
+            checkpoints: Checkpoints::default(),
+            devices: vec![DeviceId("s0/0".into())],
+            restart: 0,
+            finished: BTreeSet::new(),
+            stop_signal: StopSignal::Term,
+            grace: Span(30_000),
+            max_run: None,
+            until: Time(u64::MAX),
+            log_limit_bytes: 1,
+            warm: Vec::new(),
+            probe: None,
+        }
+    }
+
+    /// A stop that would be carried out in the very millisecond in which the job tells of itself was never carried out.
+    #[test]
+    fn a_stop_is_carried_out_whenever_it_comes() {
+        for told in [1, TELLS_AFTER_MS - SAVES_IN_MS, TELLS_AFTER_MS, TELLS_AFTER_MS + 1] {
+            let time = SimTime::default();
+            let cluster = Cluster::new(&time, 1, None);
+            cluster.state().start(launch(600_000));
+            cluster.tick();
+            assert!(cluster.is_running(JobId(1)));
+            time.advance(told);
+            cluster.tick();
+            cluster.state().stop(JobId(1), Generation(1), "test".into());
+            time.advance(SAVES_IN_MS);
+            cluster.tick();
+            assert!(!cluster.is_running(JobId(1)), "told after {told} ms");
+        }
     }
 }

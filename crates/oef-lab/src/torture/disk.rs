@@ -1,7 +1,10 @@
-//! The simulated disk: what was written, what survives a crash, and when nothing fits on it any more.
+//! The simulated disk: what was written, what survives a crash, when nothing fits on it any more, and what becomes of it
+//! when nobody looks. Checksums and the end that was acknowledged are those of the real journal.
 
 use super::plants::Plant;
-use oef_server::store::{Ledger, NewRecord, Snapshot, StoreError, StoredRecord};
+use oef_server::store::{
+    Ledger, Link, NewRecord, Snapshot, StoreError, StoredRecord, Sum, compare_ends,
+};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,10 +16,16 @@ pub(super) struct Disk(Arc<Mutex<State>>);
 pub(super) struct State {
     /// What survives a crash.
     pub durable: Vec<StoredRecord>,
+    /// The checksums of these.
+    sums: Vec<Sum>,
     /// What was acknowledged and would not (only where a mistake is planted).
     cache: Vec<StoredRecord>,
     pub snapshot: Option<Snapshot>,
     pub is_full: bool,
+    /// The folder is not where it was.
+    pub is_moved: bool,
+    /// What was there before it was damaged.
+    sound: Option<Box<Sound>>,
     /// The machine dies in the next transaction: before it is durable, or after.
     pub dies: Option<Dies>,
     /// It has died: nothing is written until the next start.
@@ -25,7 +34,24 @@ pub(super) struct State {
     /// Transactions so far; a planted mistake happens now and then.
     count: u64,
     /// The end as it was last acknowledged, in its second place.
-    pub acknowledged: u64,
+    acknowledged: Link,
+}
+
+/// What an operator has of a folder that was damaged.
+#[derive(Debug)]
+struct Sound {
+    durable: Vec<StoredRecord>,
+    sums: Vec<Sum>,
+    snapshot: Option<Snapshot>,
+}
+
+/// How a journal is damaged while no daemon looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Damage {
+    /// A bit of the so-manieth record flips.
+    Rot(usize),
+    /// An older copy is put in its place, without so many records.
+    Older(usize),
 }
 
 /// When a machine dies in a transaction.
@@ -51,11 +77,15 @@ impl Disk {
         (state.is_dead, state.dies) = (false, None);
     }
 
-    /// What a restart finds. A planted mistake may read it wrongly.
-    pub fn load(&self) -> (Option<Snapshot>, Vec<StoredRecord>) {
+    /// What a restart finds, checked as the real journal is. A planted mistake may read it wrongly.
+    pub fn load(&self) -> Result<(Option<Snapshot>, Vec<StoredRecord>), StoreError> {
         let state = self.state();
+        if state.is_moved {
+            return Err(StoreError::Missing { dir: "simulated".into() });
+        }
         let snapshot = state.snapshot.clone();
         let covered = snapshot.as_ref().map_or(0, |snapshot| snapshot.seq);
+        state.check(covered)?;
         let mut records: Vec<StoredRecord> =
             state.durable.iter().filter(|record| record.seq > covered).cloned().collect();
         match state.plant {
@@ -76,7 +106,62 @@ impl Disk {
             }
             _ => {}
         }
-        (snapshot, records)
+        Ok((snapshot, records))
+    }
+
+    /// Damages what a restart would read; false: there is nothing to damage.
+    pub fn damage(&self, damage: Damage) -> bool {
+        let mut state = self.state();
+        let covered = state.snapshot.as_ref().map_or(0, |snapshot| snapshot.seq as usize);
+        let sound = Box::new(Sound {
+            durable: state.durable.clone(),
+            sums: state.sums.clone(),
+            snapshot: state.snapshot.clone(),
+        });
+        let read = state.durable.len().saturating_sub(covered);
+        match damage {
+            Damage::Rot(_) if read == 0 => return false,
+            Damage::Rot(nth) => {
+                let record = &mut state.durable[covered + nth % read];
+                // Where it does the most harm: in a digit, so that the text is still well formed.
+                let mut bytes = std::mem::take(&mut record.body).into_bytes();
+                let digits: Vec<usize> =
+                    (0..bytes.len()).filter(|at| bytes[*at].is_ascii_digit()).collect();
+                if let Some(byte) =
+                    bytes.get_mut(digits.get(nth % digits.len().max(1)).copied().unwrap_or(0))
+                {
+                    *byte ^= 1;
+                }
+                record.body = String::from_utf8_lossy(&bytes).into_owned();
+            }
+            Damage::Older(records) => {
+                let left = state.durable.len().saturating_sub(records);
+                if left as u64 >= state.acknowledged.seq {
+                    // Nobody was told of what is missing.
+                    return false;
+                }
+                state.durable.truncate(left);
+                state.sums.truncate(left);
+                if covered > left {
+                    state.snapshot = None;
+                }
+            }
+        }
+        state.sound = Some(sound);
+        true
+    }
+
+    pub fn is_damaged(&self) -> bool {
+        self.state().sound.is_some()
+    }
+
+    /// The operator puts the right folder in place.
+    pub fn repair(&self) {
+        let mut state = self.state();
+        if let Some(sound) = state.sound.take() {
+            (state.durable, state.sums, state.snapshot) =
+                (sound.durable, sound.sums, sound.snapshot);
+        }
     }
 }
 
@@ -84,6 +169,48 @@ impl State {
     fn all(&self) -> u64 {
         let last = self.cache.last().or(self.durable.last());
         last.map_or(0, |record| record.seq)
+    }
+
+    /// The end of what is durable.
+    fn end(&self) -> Link {
+        let seq = self.durable.last().map_or(0, |record| record.seq);
+        Link { seq, sum: self.sums.last().copied().unwrap_or_default() }
+    }
+
+    /// The end of these records after what is durable.
+    fn end_of(&self, records: &[StoredRecord]) -> Link {
+        let next = |link: Link, record: &StoredRecord| {
+            let before = Link { seq: record.seq.saturating_sub(1), ..link };
+            before.next(record.at_ms, &record.kind, &record.body)
+        };
+        records.iter().fold(self.end(), next)
+    }
+
+    fn keep(&mut self, records: Vec<StoredRecord>) {
+        for record in records {
+            let link = self.end_of(std::slice::from_ref(&record));
+            self.sums.push(link.sum);
+            self.durable.push(record);
+        }
+    }
+
+    /// Looks at the chain after a record and at its end, as the real journal does at a start.
+    fn check(&self, covered: u64) -> Result<(), StoreError> {
+        let file = || "simulated".into();
+        let sum = self.sums.get((covered as usize).wrapping_sub(1)).copied().unwrap_or_default();
+        let mut link = Link { seq: covered, sum };
+        let read = self.durable.iter().zip(&self.sums).filter(|(record, _)| record.seq > covered);
+        for (record, sum) in read.filter(|_| self.plant != Some(Plant::ChainNotChecked)) {
+            let damaged = |(seq, what)| StoreError::Damaged { file: file(), seq: Some(seq), what };
+            link = link.check(record, Some(*sum)).map_err(damaged)?;
+        }
+        let sum_of = |seq: u64| self.sums.get((seq as usize).wrapping_sub(1)).copied();
+        match compare_ends(self.acknowledged, self.end(), sum_of) {
+            Some((seq, what)) if self.plant != Some(Plant::EndNotCompared) => {
+                Err(StoreError::Shortened { file: file(), seq, what })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn is_now(&self, every: u64) -> bool {
@@ -152,6 +279,9 @@ impl Ledger for Disk {
         if state.is_dead {
             return Err(full());
         }
+        if state.is_moved {
+            return Err(StoreError::Gone { dir: "simulated".into() });
+        }
         if state.is_full {
             if state.plant == Some(Plant::FullDiskAcknowledged) {
                 return Ok(first..first + records.len() as u64);
@@ -160,35 +290,37 @@ impl Ledger for Disk {
         }
         state.count += 1;
         let written = state.written(records);
-        let count = written.len() as u64;
         match state.dies.take() {
             Some(dies) => {
                 state.is_dead = true;
                 if dies == Dies::After {
-                    state.durable.extend(written);
+                    state.keep(written);
                 } else if state.plant == Some(Plant::TornBatch) {
                     let half = written.len() / 2;
-                    state.durable.extend(written.into_iter().skip(half));
+                    state.keep(written.into_iter().skip(half).collect());
                 }
                 return Err(full());
             }
             None if state.plant == Some(Plant::FsyncForgotten) => {
                 let before = std::mem::replace(&mut state.cache, written);
-                state.durable.extend(before);
+                state.keep(before);
             }
             None => {
                 let is_wrong = state.plant == Some(Plant::ErrorAfterWrite) && state.is_now(11);
-                state.durable.extend(written);
+                state.keep(written);
                 if is_wrong {
                     return Err(full());
                 }
             }
         }
-        state.acknowledged = first + count - 1;
+        state.acknowledged = state.end_of(&state.cache);
         Ok(first..first + records.len() as u64)
     }
 
     fn probe(&self) -> Result<(), StoreError> {
-        Ok(())
+        match self.state().is_moved {
+            true => Err(StoreError::Gone { dir: "simulated".into() }),
+            false => Ok(()),
+        }
     }
 }

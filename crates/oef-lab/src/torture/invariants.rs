@@ -1,91 +1,49 @@
-//! What must hold in every world, looked at by code that shares nothing with what keeps it.
+//! What must hold from one step to the next, looked at by code that shares nothing with what keeps it. What can be seen
+//! in one world alone is in [`oef_server::invariants`], for production too.
 
-use super::plants::Broken;
 use oef_api::types::JobState;
-use oef_sched::{JobId, Time, deficit_bound};
+use oef_core::Mechanism;
+use oef_sched::{JobId, Time};
+use oef_server::invariants::{Checked, Invariant, broken, of_all};
 use oef_server::replay::Replay;
 use oef_server::store::{Snapshot, StoredRecord};
 use oef_server::view::RoundDocument;
 use oef_server::world::World;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-
-/// A property with its one name: in simulations, tests and reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Invariant {
-    OneLeasePerGpu,
-    NoJobLost,
-    NoJobDoubled,
-    EndsAreFinal,
-    GenerationsRise,
-    TimeRises,
-    GrantsWithinCapacity,
-    DeficitsBounded,
-    AccountsAddUp,
-    ReplayIsIdentical,
-    CertificatesTrue,
-    Recovers,
-    NodesAreKnown,
-    StopsAreCarriedOut,
-    RunnableJobsRun,
-}
-
-impl fmt::Display for Invariant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Invariant::OneLeasePerGpu => "one-lease-per-gpu",
-            Invariant::NoJobLost => "no-job-lost",
-            Invariant::NoJobDoubled => "no-job-doubled",
-            Invariant::EndsAreFinal => "ends-are-final",
-            Invariant::GenerationsRise => "generations-rise",
-            Invariant::TimeRises => "time-rises",
-            Invariant::GrantsWithinCapacity => "grants-within-capacity",
-            Invariant::DeficitsBounded => "deficits-bounded",
-            Invariant::AccountsAddUp => "accounts-add-up",
-            Invariant::ReplayIsIdentical => "replay-is-identical",
-            Invariant::CertificatesTrue => "certificates-true",
-            Invariant::Recovers => "recovers",
-            Invariant::NodesAreKnown => "nodes-are-known",
-            Invariant::StopsAreCarriedOut => "stops-are-carried-out",
-            Invariant::RunnableJobsRun => "runnable-jobs-run",
-        })
-    }
-}
 
 /// What is remembered from one look to the next.
 #[derive(Default)]
 pub(super) struct Watch {
     acknowledged: BTreeMap<JobId, String>,
     removed: BTreeSet<JobId>,
+    /// Jobs of a tenant below this number were removed with it.
+    removed_below: BTreeMap<String, JobId>,
     ends: BTreeMap<JobId, JobState>,
     generations: BTreeMap<JobId, u64>,
     now: Time,
     deficits_max: Vec<f64>,
 }
 
-type Checked = Result<(), Broken>;
-
-fn broken(invariant: Invariant, what: String) -> Checked {
-    Err(Broken { invariant, what })
-}
-
 impl Watch {
     /// Somebody was told that this job is taken.
     pub fn acknowledge(&mut self, job: JobId, tenant: &str) {
         self.acknowledged.insert(job, tenant.into());
+        // The answer may be to a submission that came again, after its tenant was removed with its jobs.
+        if self.removed_below.get(tenant).is_some_and(|next| job < *next) {
+            self.removed.insert(job);
+        }
     }
 
-    /// A tenant was removed with its jobs.
-    pub fn remove(&mut self, tenant: &str) {
+    /// A tenant is removed with its jobs: those below the next number.
+    pub fn remove(&mut self, tenant: &str, next: JobId) {
         let own = self.acknowledged.iter().filter(|(_, of)| *of == tenant).map(|(job, _)| *job);
         self.removed.extend(own);
+        self.removed_below.insert(tenant.into(), next);
     }
 
     pub fn look(&mut self, world: &World) -> Checked {
         self.jobs(world)?;
-        leases(world)?;
-        accounts(world)?;
-        self.deficits(world)?;
+        of_all(world, &mut self.deficits_max)?;
         let now = world.sched.now();
         if now < self.now {
             return broken(Invariant::TimeRises, format!("{} came after {}", now.0, self.now.0));
@@ -123,81 +81,6 @@ impl Watch {
         }
         Ok(())
     }
-
-    /// Deficits stay near their bound; one that was larger before a change may stay.
-    fn deficits(&mut self, world: &World) -> Checked {
-        let types = world.sched.cluster().types().len();
-        self.deficits_max.resize(types, 0.0);
-        let total = f64::from(world.sched.cluster().total());
-        for gpu in 0..types {
-            let bound = deficit_bound(&world.sched, gpu).max(total).max(8.0);
-            self.deficits_max[gpu] = self.deficits_max[gpu].max(bound);
-            for workload in world.sched.workloads() {
-                let deficit = workload.deficit_on(gpu);
-                if !deficit.is_finite() || deficit.abs() > 4.0 * self.deficits_max[gpu] {
-                    let what = format!("a workload is owed {deficit} GPU-rounds of a type");
-                    return broken(Invariant::DeficitsBounded, what);
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// No GPU in two leases, and none that its node does not have.
-fn leases(world: &World) -> Checked {
-    let mut holders: BTreeMap<(&str, u32), JobId> = BTreeMap::new();
-    for (&id, job) in &world.jobs {
-        let Some(run) = job.run() else { continue };
-        for gpu in &run.gpus {
-            if let Some(other) = holders.insert((&gpu.node, gpu.index), id) {
-                let what = format!("jobs {other} and {id} have GPU {} of {}", gpu.index, gpu.node);
-                return broken(Invariant::OneLeasePerGpu, what);
-            }
-            let cluster = world.sched.cluster();
-            let node = cluster.nodes().iter().find(|node| node.name() == gpu.node);
-            if node.is_none_or(|node| gpu.index as usize >= node.gpus()) {
-                let what =
-                    format!("job {id} has GPU {} of {}, which is not there", gpu.index, gpu.node);
-                return broken(Invariant::GrantsWithinCapacity, what);
-            }
-        }
-        if run.gpus.len() != job.spec.workers as usize {
-            let what =
-                format!("job {id} has {} GPUs for {} workers", run.gpus.len(), job.spec.workers);
-            return broken(Invariant::GrantsWithinCapacity, what);
-        }
-    }
-    Ok(())
-}
-
-/// What is counted is what there is.
-fn accounts(world: &World) -> Checked {
-    let mut live: BTreeMap<&str, (u32, f64)> = BTreeMap::new();
-    for job in world.jobs.values().filter(|job| !job.state.is_final()) {
-        let own = live.entry(job.tenant()).or_default();
-        own.0 += 1;
-        own.1 += job.run().map_or(0.0, |run| run.rate);
-    }
-    for (name, tenant) in &world.tenants {
-        let (count, rate) = live.get(name.as_str()).copied().unwrap_or_default();
-        if tenant.live != count {
-            let what = format!("{name} has {count} live jobs, and {} are counted", tenant.live);
-            return broken(Invariant::AccountsAddUp, what);
-        }
-        let counted = tenant.account.delivered_rate;
-        if (counted - rate).abs() > 1e-6 {
-            let what = format!("{name} is given {rate}, and {counted} is counted");
-            return broken(Invariant::AccountsAddUp, what);
-        }
-    }
-    for job in world.sched.jobs() {
-        if !world.jobs.contains_key(&job.spec().id) {
-            let what = format!("the scheduler has a job {} of its own", job.spec().id);
-            return broken(Invariant::AccountsAddUp, what);
-        }
-    }
-    Ok(())
 }
 
 /// The same records give the same world, byte for byte.
@@ -248,10 +131,51 @@ pub(super) fn round(document: &RoundDocument) -> Checked {
     if let Some(odd) = odd {
         return failed(format!("a share is {odd}"));
     }
+    let Some(audit) = &round.audit else { return Ok(()) };
+    if !audit.capacity.holds {
+        return failed(format!("more is shared than there is, by {}", audit.capacity.worst));
+    }
+    presence(document)
+}
+
+/// Whatever others submit, declare or cancel, a tenant's share is worth at least its part by weight among those who want
+/// GPUs, as far as it can use that. So another lowers it by being there with its weight, and by nothing else. This is
+/// promised by mechanisms with the sharing incentive, for shares that are the mechanism's own.
+fn presence(document: &RoundDocument) -> Checked {
+    let round = &document.round;
+    let promises =
+        [Mechanism::Nash, Mechanism::Cooperative, Mechanism::Incentive, Mechanism::MaxMin];
+    let is_promised = promises.iter().any(|mechanism| mechanism.name() == round.mechanism)
+        && !round.shares_age.kept
+        && round.shares_age.trouble.is_none();
     match &round.audit {
-        Some(audit) if !audit.capacity.holds => {
-            failed(format!("more is shared than there is, by {}", audit.capacity.worst))
+        Some(audit) if is_promised && !audit.sharing_incentive.holds => {
+            let worst = audit.sharing_incentive.worst;
+            let witness = audit.sharing_incentive.witness.as_deref().unwrap_or_default();
+            let what = format!("round {}: {worst} of an equal split; {witness}", round.round);
+            broken(Invariant::OnlyPresenceLowersShares, what)
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_that_were_removed_with_their_tenant_are_not_lost_however_late_their_answer_comes() {
+        let mut watch = Watch::default();
+        watch.acknowledge(JobId(3), "t1");
+        watch.remove("t1", JobId(16));
+        // Job 15 was taken before the removal, and its answer was lost with the machine.
+        watch.acknowledge(JobId(15), "t1");
+        watch.acknowledge(JobId(15), "t2");
+        assert_eq!(watch.removed, BTreeSet::from([JobId(3), JobId(15)]));
+        let empty = World::new(Default::default(), Default::default());
+        assert_eq!(watch.jobs(&empty), Ok(()));
+        watch.acknowledge(JobId(16), "t1");
+        let lost = watch.jobs(&empty).map_err(|broken| broken.invariant);
+        assert_eq!(lost, Err(Invariant::NoJobLost));
     }
 }

@@ -1,7 +1,5 @@
 //! Mistakes that are built in on demand, each at a seam between the core and what it stands on.
 
-use super::invariants::Invariant;
-
 /// A mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plant {
@@ -55,10 +53,14 @@ pub enum Plant {
     KeysForgotten,
     /// A restart begins with a snapshot and forgets the records after it.
     OldSnapshot,
+    /// A restart does not look at the checksums of records.
+    ChainNotChecked,
+    /// A restart does not compare the journal's end with the one that was acknowledged last.
+    EndNotCompared,
 }
 
 /// Each with its name and what it is.
-const ALL: [(Plant, &str, &str); 25] = [
+const ALL: [(Plant, &str, &str); 27] = [
     (
         Plant::FsyncForgotten,
         "fsync-forgotten",
@@ -132,6 +134,16 @@ const ALL: [(Plant, &str, &str); 25] = [
         "old-snapshot",
         "a restart begins with a snapshot and forgets the records after it",
     ),
+    (
+        Plant::ChainNotChecked,
+        "chain-not-checked",
+        "a restart does not look at the checksums of records",
+    ),
+    (
+        Plant::EndNotCompared,
+        "end-not-compared",
+        "a restart does not compare the journal's end with the one that was acknowledged last",
+    ),
 ];
 
 impl Plant {
@@ -158,11 +170,4 @@ impl Plant {
     pub fn named(name: &str) -> Option<Plant> {
         Plant::all().find(|plant| plant.name() == name)
     }
-}
-
-/// What was found broken, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Broken {
-    pub invariant: Invariant,
-    pub what: String,
 }

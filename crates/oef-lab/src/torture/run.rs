@@ -1,10 +1,11 @@
 //! Seeds, one after the other, and what they found.
 
 use super::args::TortureArgs;
-use super::plants::{Broken, Plant};
+use super::plants::Plant;
 use super::shrink::shrink;
 use super::stage::Stage;
 use super::story::{Step, story};
+use oef_server::invariants::Broken;
 use oef_terminal::{Complaint, Exit, Failure, Printer};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -56,7 +57,7 @@ pub fn run(args: &TortureArgs, printer: &Printer) -> Result<Exit, Failure> {
         let named = |plant: Plant| Named { name: plant.name(), what: plant.what() };
         let plants: Vec<Named> = Plant::all().map(named).collect();
         let text: String = plants.iter().map(|p| format!("{:<26} {}\n", p.name, p.what)).collect();
-        printer.show(args.json, || Plants { plants }, || text.trim_end().to_string())?;
+        printer.show(args.json, || Plants { plants }, || text)?;
         return Ok(Exit::Done);
     }
     let plant = match &args.plant {
@@ -68,7 +69,12 @@ pub fn run(args: &TortureArgs, printer: &Printer) -> Result<Exit, Failure> {
     };
     let began = Instant::now();
     let (mut cluster_hours, mut found, mut played) = (0.0, None, 0);
-    for seed in args.seed..args.seed.saturating_add(args.seeds) {
+    let count = if args.minutes.is_some() { u64::MAX } else { args.seeds };
+    let is_over = || args.minutes.is_some_and(|m| began.elapsed().as_secs_f64() >= 60.0 * m);
+    for seed in args.seed..args.seed.saturating_add(count) {
+        if is_over() {
+            break;
+        }
         let (hours, broken) = try_seed(seed, args.hours, plant);
         cluster_hours += hours;
         played += 1;
@@ -134,7 +140,7 @@ fn in_words(document: &Document) -> String {
         cluster_hours / (seconds / 60.0).max(1e-9),
     );
     let Some(found) = found else {
-        text.push_str("; nothing broke");
+        text.push_str("; nothing broke\n");
         return text;
     };
     // Writing to a text does not fail.
@@ -142,6 +148,6 @@ fn in_words(document: &Document) -> String {
     for (number, line) in (1..).zip(&found.story) {
         let _ = writeln!(text, "  {number:>3}. {line}");
     }
-    let _ = write!(text, "replay: {}", found.replay);
+    let _ = write!(text, "replay: {}\n", found.replay);
     text
 }

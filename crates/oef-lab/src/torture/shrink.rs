@@ -1,9 +1,9 @@
 //! A story that breaks something, made as short as it gets in reasonable time.
 
-use super::invariants::Invariant;
-use super::plants::{Broken, Plant};
+use super::plants::Plant;
 use super::stage::Stage;
 use super::story::Step;
+use oef_server::invariants::{Broken, Invariant};
 
 /// Turns of the core that are worth a shorter story: some seconds.
 const TURNS_MAX: u64 = 40_000;

@@ -1,9 +1,9 @@
 //! Plays a story: the core, the disk, the clock and the cluster, step by step.
 
 use super::cluster::Cluster;
-use super::disk::{Dies, Disk};
-use super::invariants::{Invariant, Watch, replays, round};
-use super::plants::{Broken, Plant};
+use super::disk::{Damage, Dies, Disk};
+use super::invariants::{Watch, replays, round};
+use super::plants::Plant;
 use super::story::Step;
 use super::time::SimTime;
 use oef_api::types::{
@@ -12,6 +12,7 @@ use oef_api::types::{
 };
 use oef_sched::JobId;
 use oef_server::core::{Budgets, Core, CoreOptions, Wish};
+use oef_server::invariants::{Broken, Invariant};
 use oef_server::store::Snapshot;
 use oef_server::world::JobEntry;
 use std::collections::BTreeMap;
@@ -123,7 +124,8 @@ impl Stage {
             }
             Step::Remove { tenant } => {
                 // Whether it was done is not known where the machine dies: its jobs may be gone from now on.
-                self.watch.remove(&name(tenant));
+                let next = self.core.as_ref().map(|core| core.with_world(|w| JobId(w.next_job)));
+                self.watch.remove(&name(tenant), next.unwrap_or_default());
                 self.ask(Wish::RemoveTenant(name(tenant)))?;
             }
             Step::Declare { tenant, fast } => {
@@ -134,7 +136,7 @@ impl Stage {
             }
             Step::Drain { node, on } => {
                 let health = if on { NodeHealth::Down } else { NodeHealth::Up };
-                self.ask(Wish::PatchNode(self.cluster.node_name(node), NodePatch { health }))?;
+                self.ask(Wish::PatchNode(self.cluster.node_name(node), NodePatch::health(health)))?;
             }
             Step::Node { node, up } => self.cluster.set_up(node, up),
             Step::Foreign { node, on } => self.cluster.set_foreign(node, on),
@@ -145,6 +147,9 @@ impl Stage {
                 self.disk.state().dies = Some(dies);
             }
             Step::Restart => return self.stop_cleanly(),
+            Step::Rot { nth } => return self.damage(Damage::Rot(usize::from(nth))),
+            Step::Older { records } => return self.damage(Damage::Older(usize::from(records))),
+            Step::Moved { on } => self.disk.state().is_moved = on,
             Step::Full { on } => self.disk.state().is_full = on,
             Step::Slow { on } => self.cluster.set_slow(on),
             Step::Repeat => {
@@ -206,7 +211,7 @@ impl Stage {
             return Ok(());
         }
         let tenant = job.tenant.clone().unwrap_or_default();
-        let batch = JobBatch { name: None, jobs: vec![job.clone()] };
+        let batch = JobBatch::of(vec![job.clone()]);
         let Ok(Some(submitted)) = core.ask(Wish::Submit(batch, Some(key.clone()))) else {
             return self.turn();
         };
@@ -230,8 +235,31 @@ impl Stage {
         Ok(done)
     }
 
+    /// The daemon is killed, its journal is damaged, and it is started: that has to be refused. Then the operator puts the
+    /// right folder in place.
+    fn damage(&mut self, damage: Damage) -> Played {
+        if self.disk.state().is_moved {
+            return Ok(());
+        }
+        self.core = None;
+        self.disk.crash();
+        if !self.disk.damage(damage) {
+            return self.restart(None);
+        }
+        self.start()?;
+        if self.core.is_some() {
+            let what = format!("the daemon starts after {damage:?} as if nothing had happened");
+            return Err(Broken { invariant: Invariant::DamageIsNoticed, what });
+        }
+        self.disk.repair();
+        self.restart(None)
+    }
+
     fn start(&mut self) -> Played {
-        let (snapshot, records) = self.disk.load();
+        let (snapshot, records) = match self.disk.load() {
+            Ok(loaded) => loaded,
+            Err(error) => return self.refused(&error.to_string()),
+        };
         let is_new = self.disk.state().durable.is_empty();
         let options = CoreOptions {
             ledger: Box::new(self.disk.clone()),
@@ -251,12 +279,19 @@ impl Stage {
             Ok(core) => self.core = Some(core),
             // It cannot start while the disk is full or dies: it is started again later.
             Err(oef_server::daemon::StartError::NotDurable) => self.core = None,
-            Err(error) => {
-                let what = format!("the daemon does not start: {error}");
-                return Err(Broken { invariant: Invariant::Recovers, what });
-            }
+            Err(error) => return self.refused(&error.to_string()),
         }
         Ok(())
+    }
+
+    /// The daemon does not start. Where its folder is damaged or away, it must not.
+    fn refused(&mut self, error: &str) -> Played {
+        self.core = None;
+        if self.disk.is_damaged() || self.disk.state().is_moved {
+            return Ok(());
+        }
+        let what = format!("the daemon does not start: {error}");
+        Err(Broken { invariant: Invariant::Recovers, what })
     }
 
     /// The daemon is gone; what is durable is looked at, and another starts.
@@ -339,7 +374,7 @@ impl Stage {
     fn heal(&mut self) -> Played {
         {
             let mut state = self.disk.state();
-            (state.is_full, state.dies) = (false, None);
+            (state.is_full, state.is_moved, state.dies) = (false, false, None);
         }
         self.cluster.set_slow(false);
         self.time.set_wall(0);
@@ -430,6 +465,22 @@ impl Stage {
         let what = what.unwrap_or_default();
         Err(Broken { invariant: Invariant::RunnableJobsRun, what })
     }
+}
+
+/// A core takes these, goes on for some rounds, and is found again as it was.
+pub(crate) fn take_wishes(wishes: Vec<Wish>) -> Played {
+    let mut stage = Stage::new(1, None);
+    stage.start()?;
+    stage.create(0)?;
+    for wish in wishes {
+        stage.ask(wish)?;
+        stage.look()?;
+    }
+    stage.wait(10_000)?;
+    stage.look()?;
+    stage.compare()?;
+    stage.restart(None)?;
+    stage.compare()
 }
 
 fn name(tenant: u8) -> String {

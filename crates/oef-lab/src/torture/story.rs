@@ -36,6 +36,12 @@ pub(super) enum Step {
     Power { after: bool },
     /// The daemon stops cleanly, with a snapshot, and starts again.
     Restart,
+    /// The daemon is killed, a bit of a record flips, and it is started again.
+    Rot { nth: u8 },
+    /// The daemon is killed, an older copy of its journal is put in place, and it is started again.
+    Older { records: u8 },
+    /// The state folder is moved away under the daemon, or put back.
+    Moved { on: bool },
     /// The disk is full, or has room again.
     Full { on: bool },
     /// The network is slow and mixes things up, or works.
@@ -135,7 +141,10 @@ fn peaceful(dice: &mut Dice) -> Step {
 
 fn trouble_of(dice: &mut Dice) -> Step {
     let byte = |dice: &mut Dice| dice.below(256) as u8;
-    match dice.below(18) {
+    match dice.below(22) {
+        18 => Step::Rot { nth: byte(dice) },
+        19 => Step::Older { records: 1 + dice.below(12) as u8 },
+        20..=21 => Step::Moved { on: dice.once_in(2) },
         0..=2 => Step::Crash,
         3..=4 => Step::Power { after: dice.once_in(2) },
         5 => Step::Restart,
@@ -188,6 +197,15 @@ impl fmt::Display for Step {
             }
             Step::Power { .. } => f.write_str("the machine dies in its next transaction"),
             Step::Restart => f.write_str("the daemon stops cleanly and starts again"),
+            Step::Rot { nth } => {
+                write!(f, "the daemon is killed, a bit of record {nth} flips, and it is started")
+            }
+            Step::Older { records } => write!(
+                f,
+                "the daemon is killed, a copy without the last {records} records is put in place, and it is started"
+            ),
+            Step::Moved { on: true } => f.write_str("the state folder is moved away"),
+            Step::Moved { .. } => f.write_str("the state folder is put back"),
             Step::Full { on: true } => f.write_str("the disk is full"),
             Step::Full { .. } => f.write_str("the disk has room"),
             Step::Slow { on: true } => f.write_str("the network is slow and mixes things up"),

@@ -1,5 +1,6 @@
 //! What was seen of one workload.
 
+use super::gangs::SeenGang;
 use super::run::{OpenRun, Run, plain_middle};
 use super::verdict::Verdict;
 use crate::ids::JobId;
@@ -24,6 +25,9 @@ pub(super) struct Evidence {
     pub told_false: bool,
     /// The weight of the evidence by which its profile was last written; `None`: somebody else wrote it.
     pub written: Option<f64>,
+    /// Figures of gangs that were seen and written, or told.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    pub gangs: Vec<SeenGang>,
     /// It was said that its jobs wait for their data.
     pub told_waits: bool,
     /// Windows that were left out because others were in the way.

@@ -2,6 +2,7 @@
 
 use super::correct::{Corrected, corrected};
 use super::evidence::Evidence;
+use super::gangs::SeenGang;
 use super::link::{Link, links};
 use super::policy::Policy;
 use super::verdict::Verdict;
@@ -11,11 +12,11 @@ use crate::profile::{Profile, Provenance};
 
 /// An estimate is nobody's word: what was seen is better as soon as it rests on some eight windows on each of
 /// two types.
-const ENOUGH_WINDOWS: f64 = 4.0;
+pub(super) const ENOUGH_WINDOWS: f64 = 4.0;
 /// A profile that was written from what was seen is written again when there is so much more evidence...
-const MORE: f64 = 2.0;
+pub(super) const MORE: f64 = 2.0;
 /// ... and it says something else by this part.
-const OTHERWISE: f64 = 0.01;
+pub(super) const OTHERWISE: f64 = 0.01;
 
 /// What a round makes of what was seen of one workload, to be written down and then [settled](Guard::settle).
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +39,9 @@ pub struct Judgement {
     /// The evidence that a profile was written from.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     written: Option<f64>,
+    /// What was seen of its gangs.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    pub gangs: Vec<SeenGang>,
 }
 
 /// What a round makes of what was seen of one workload.
@@ -76,9 +80,10 @@ impl Guard {
         policy: Policy,
     ) -> Option<Judgement> {
         let mut evidence = self.seen.get(&workload)?.clone();
+        let gangs = evidence.judge_gangs(profile, policy);
         let Judged { news, profile } = evidence.judge(profile, policy);
         let Evidence { found, told_false, written, .. } = evidence;
-        Some(Judgement { workload, news, profile, found, told_false, written })
+        Some(Judgement { workload, news, profile, found, told_false, written, gangs })
     }
 
     /// A judgement counts from now on.
@@ -88,6 +93,7 @@ impl Guard {
             evidence.found = judgement.found;
             evidence.told_false = judgement.told_false;
             evidence.written = judgement.written;
+            evidence.settle_gangs(&judgement.gangs);
         }
     }
 
@@ -125,6 +131,7 @@ impl Guard {
         if let Some(evidence) = self.seen.get_mut(&workload) {
             evidence.forget_verdict();
             (evidence.written, evidence.fresh) = (None, true);
+            evidence.gangs.clear();
         }
     }
 }

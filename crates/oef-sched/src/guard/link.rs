@@ -25,12 +25,25 @@ pub(super) struct Link {
     pub waiting: bool,
 }
 
-/// Runs of one kind, workers and nodes on two types.
+/// Alike runs on two sides: on two types, or of two gangs.
 #[derive(Default)]
-struct Group<'a> {
-    on: [Vec<&'a Run>; 2],
+pub(super) struct Group<'a> {
+    pub on: [Vec<&'a Run>; 2],
     /// The logarithm of what gangs of it gain more than single workers between the two types.
     gang: f64,
+}
+
+/// What groups of alike runs say together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Comparison {
+    /// The logarithm of the rate on the second side over that on the first.
+    pub ratio: f64,
+    pub weight: f64,
+    pub windows_weight: f64,
+    pub tolerance: f64,
+    pub runs: u32,
+    pub windows: u32,
+    pub waiting: bool,
 }
 
 /// The logarithm of how much more a gang gains from one type to another than a single worker does, by the profile.
@@ -70,6 +83,14 @@ fn link(
     for (&(_, workers, nodes), group) in &mut groups {
         group.gang = gang_ratio(profile, (low, high), workers, nodes);
     }
+    let Comparison { ratio, weight, windows_weight, tolerance, runs, windows, waiting } =
+        compare(groups)?;
+    Some(Link { low, high, ratio, weight, windows_weight, tolerance, runs, windows, waiting })
+}
+
+/// What groups say that have runs on both sides; `None`: there is none. Groups whose key has several workers are of gangs
+/// that stand for single workers.
+pub(super) fn compare(mut groups: Groups<'_>) -> Option<Comparison> {
     groups.retain(|_, group| group.on.iter().all(|runs| !runs.is_empty()));
     if groups.is_empty() {
         return None;
@@ -80,9 +101,7 @@ fn link(
     let gangs = in_gangs.map(|(_, g)| g.weight(|_| 1.0)).sum::<f64>() / by_run.weight;
     let all = || groups.values().flat_map(|g| g.on.iter().flatten());
     let runs = all().count() as u32;
-    Some(Link {
-        low,
-        high,
+    Some(Comparison {
         ratio,
         weight: by_run.weight,
         windows_weight: by_window.weight,
@@ -93,7 +112,8 @@ fn link(
     })
 }
 
-type Groups<'a> = BTreeMap<(u64, u32, u32), Group<'a>>;
+/// Groups by kind, workers and nodes.
+pub(super) type Groups<'a> = BTreeMap<(u64, u32, u32), Group<'a>>;
 
 /// Runs differ from alike runs on the same type, and groups from what all groups say.
 fn by_run(groups: &Groups<'_>, ratio: f64) -> Basis {

@@ -25,10 +25,12 @@
 //! one another than that noise would, their own deviation takes its place, and 1.1 is reached sooner.
 //!
 //! **What follows** (`judge`, `correct`): a word about it, and where the operator wants it the profile is
-//! corrected: types that were seen get what was seen, others what was said, in the same measure.
+//! corrected: types that were seen get what was seen, others what was said, in the same measure. What gangs keep of a
+//! single worker's throughput is seen and compared in the same way (`gangs`).
 
 mod correct;
 mod evidence;
+mod gangs;
 mod judge;
 mod link;
 mod pace;
@@ -42,6 +44,7 @@ mod watch;
 mod window;
 
 pub use correct::Corrected;
+pub use gangs::SeenGang;
 pub use judge::{Judged, Judgement, News};
 pub use policy::Policy;
 pub use verdict::{Direction, Verdict};

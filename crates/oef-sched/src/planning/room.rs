@@ -58,7 +58,8 @@ pub(super) struct Room<'s, 'f, 'c> {
 struct Eviction {
     host: NodeId,
     slots: Vec<Slot>,
-    gpus: u32,
+    /// What their restarts cost, in GPU-seconds.
+    cost: f64,
 }
 
 /// Places the picks from `first` on; those before have their GPUs.
@@ -174,11 +175,11 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
         let slot = self.picks[index].slot;
         let pieces = self.pieces(gpu, workers)?;
         let mut own: Vec<GpuId> = Vec::with_capacity(workers as usize);
-        let mut left = self.worth(slot, gpu, workers) - moving * self.restart();
+        let mut left = self.worth(slot, gpu, workers) - moving * self.restart(slot);
         for piece in pieces {
             let host = self.floor.hosts(gpu).tightest(piece).or_else(|| {
                 let eviction = self.cheapest(gpu, piece, workers).filter(|_| self.may_move)?;
-                left -= f64::from(eviction.gpus) * self.restart();
+                left -= eviction.cost;
                 (left > 0.0).then(|| self.evict(&eviction, slot))
             });
             let Some(host) = host.filter(|_| moving == 0.0 || left > 0.0) else {
@@ -205,8 +206,9 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
         if with > 0.0 { (without / with).min(1.0) } else { 1.0 }
     }
 
-    fn restart(&self) -> f64 {
-        self.state.settings().restart_cost.seconds()
+    /// What a restart of a job costs each of its GPUs, in seconds.
+    fn restart(&self, slot: Slot) -> f64 {
+        self.state.restart_cost(slot).seconds()
     }
 
     /// The workers on each host: as many as a host has, and the rest; `None`: there are not enough GPUs.
@@ -227,7 +229,8 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
     fn cheapest(&self, gpu: usize, piece: u32, workers: u32) -> Option<Eviction> {
         let evictions =
             self.nodes[gpu].iter().filter_map(|&host| self.eviction(host, piece, workers));
-        evictions.min_by_key(|eviction| (eviction.gpus, eviction.slots.len(), eviction.host))
+        let order = |e: &Eviction| (e.slots.len(), e.host);
+        evictions.min_by(|a, b| a.cost.total_cmp(&b.cost).then(order(a).cmp(&order(b))))
     }
 
     /// The jobs that would leave a host so that a piece of a gang has room; `None`: not all that it takes may leave.
@@ -270,8 +273,9 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
             !stays
         });
         let slots: Vec<Slot> = leave.into_iter().map(|(_, slot)| slot).collect();
-        let gpus = slots.iter().map(|&slot| self.state.at(slot).spec.workers).sum();
-        Some(Eviction { host, slots, gpus })
+        let cost = |&slot: &Slot| f64::from(self.state.at(slot).spec.workers) * self.restart(slot);
+        let cost = slots.iter().map(cost).sum();
+        Some(Eviction { host, slots, cost })
     }
 
     /// Whether a job could make room for a gang of so many workers: it stays on one type, is smaller, and can afford it.

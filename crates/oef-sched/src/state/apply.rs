@@ -41,10 +41,11 @@ pub fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
         EventKind::Failed { job, generation, retry } => ended(state, at, job, generation, retry),
         EventKind::Preempted { job, generation } => stopped(state, at, job, generation, true),
         EventKind::Lost { job, generation } => stopped(state, at, job, generation, false),
-        EventKind::Hold { job } => commands::hold(state, at, job),
+        EventKind::Changed { job, change } => commands::changed(state, at, job, change),
         EventKind::Release { job } => commands::release(state, at, job),
         EventKind::NodeUp(spec) => node_up(state, at, &spec),
         EventKind::NodeDown { node } => node_down(state, at, &node),
+        EventKind::NodeClosing { node } => node_closing(state, at, &node),
         EventKind::Settings(settings) => Ok(parties::settings(state, at, *settings)),
         EventKind::TenantAdded { name, weight } => parties::add_tenant(state, at, name, weight),
         EventKind::GroupAdded { name, weight, parent } => {
@@ -54,6 +55,9 @@ pub fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
             parties::add_workload(state, at, tenant, name, weight, profile)
         }
         EventKind::Weight { tenant, weight } => parties::weight(state, at, tenant, weight),
+        EventKind::RestartCost { workload, cost } => {
+            parties::restart_cost(state, at, workload, cost)
+        }
         EventKind::Profiled { workload, profile } => {
             parties::profiled(state, at, workload, profile)
         }
@@ -64,7 +68,6 @@ pub fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
         EventKind::WorkloadWeight { workload, weight } => {
             parties::workload_weight(state, at, workload, weight)
         }
-        EventKind::Priority { job, priority } => commands::priority(state, at, job, priority),
         EventKind::Suspend { tenant, suspended } => commands::suspend(state, at, tenant, suspended),
     }
 }
@@ -94,10 +97,11 @@ impl EventKind {
             | EventKind::Failed { .. }
             | EventKind::Preempted { .. }
             | EventKind::Lost { .. }
-            | EventKind::Hold { .. }
+            | EventKind::Changed { .. }
             | EventKind::Release { .. }
             | EventKind::NodeUp(_)
             | EventKind::NodeDown { .. }
+            | EventKind::NodeClosing { .. }
             | EventKind::Profiled { .. }
             | EventKind::Limit { .. }
             | EventKind::Suspend { .. } => Some(Scope::Fill),
@@ -105,6 +109,7 @@ impl EventKind {
             EventKind::Planned(_)
             | EventKind::Shares(_)
             | EventKind::Progress { .. }
+            | EventKind::RestartCost { .. }
             | EventKind::Settings(_)
             | EventKind::TenantAdded { .. }
             | EventKind::GroupAdded { .. }
@@ -113,8 +118,7 @@ impl EventKind {
             | EventKind::GroupWeight { .. }
             | EventKind::GroupParent { .. }
             | EventKind::TenantGroup { .. }
-            | EventKind::WorkloadWeight { .. }
-            | EventKind::Priority { .. } => None,
+            | EventKind::WorkloadWeight { .. } => None,
         }
     }
 }
@@ -209,7 +213,7 @@ fn ended(
     unplace(state, slot);
     let gpus = vacate(state, slot);
     if retry && !cancelled {
-        state.at_mut(slot).on_hold = true;
+        state.at_mut(slot).backing_off = true;
         go_back(state, slot);
     } else {
         forget(state, slot);
@@ -292,16 +296,29 @@ fn types_appeared(state: &mut State) {
 }
 
 fn node_down(state: &mut State, at: Time, name: &str) -> Result<Vec<Action>, Refusal> {
+    let owners = take_out(state, at, name, Health::Down)?;
+    Ok(owners.into_iter().filter_map(|slot| stop(state, slot, StopReason::NodeDown)).collect())
+}
+
+/// Running jobs stay; one that was only promised GPUs there waits again.
+fn node_closing(state: &mut State, at: Time, name: &str) -> Result<Vec<Action>, Refusal> {
+    let mut owners = take_out(state, at, name, Health::Closing)?;
+    owners.retain(|&slot| !matches!(state.at(slot).phase, Phase::Running { .. }));
+    Ok(owners.into_iter().filter_map(|slot| stop(state, slot, StopReason::NodeDown)).collect())
+}
+
+/// A node's GPUs count no more; gives the jobs that own some of them.
+fn take_out(state: &mut State, at: Time, name: &str, health: Health) -> Result<Vec<Slot>, Refusal> {
     let id = state.cluster.node_named(name).ok_or_else(|| Refusal::UnknownNode(name.into()))?;
     advance(state, at);
-    state.cluster.set_health(id, Health::Down);
+    state.cluster.set_health(id, health);
     super::gangs::refresh(state, None);
     state.entitlement.invalidate();
-    let mut hit: Vec<Slot> = Vec::new();
-    hit.extend(state.cluster.gpus_of(id).filter_map(|gpu| state.cluster.owner(gpu)));
-    hit.sort();
-    hit.dedup();
-    Ok(hit.into_iter().filter_map(|slot| stop(state, slot, StopReason::NodeDown)).collect())
+    let gpus = state.cluster.gpus_of(id);
+    let mut owners: Vec<Slot> = gpus.filter_map(|gpu| state.cluster.owner(gpu)).collect();
+    owners.sort();
+    owners.dedup();
+    Ok(owners)
 }
 
 /// A job that runs (or is being stopped) under that lease.

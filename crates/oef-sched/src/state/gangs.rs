@@ -23,7 +23,12 @@ pub(super) fn row_of(state: &mut State, spec: &JobSpec) -> WorkloadKey {
     let name = format!("{}/x{workers}", of.name);
     let profile = of.profile.as_gang(workers, &hosts_for(&state.cluster, workers));
     let gang = Some(GangOf { workload, workers });
-    let new = Workload { gang, cap: of.cap, ..Workload::new(name, of.tenant, of.weight, profile) };
+    let new = Workload {
+        gang,
+        cap: of.cap,
+        restart_cost: of.restart_cost,
+        ..Workload::new(name, of.tenant, of.weight, profile)
+    };
     let tenant = of.tenant;
     state.workloads.push(new);
     state.workloads[workload.0].gangs.push(row);

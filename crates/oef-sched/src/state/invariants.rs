@@ -52,10 +52,11 @@ fn jobs(state: &State, wrong: &mut Vec<String>) {
             wrong.push(format!("job {id} has an empty slot"));
             continue;
         };
-        if job.phase == Phase::Held && (!state.is_held(slot) || job.place.is_some()) {
+        let may_not = state.obstacle(slot).is_some();
+        if job.phase == Phase::Held && (!may_not || job.place.is_some()) {
             wrong.push(format!("job {id} is held, and nobody holds it"));
         }
-        if state.is_held(slot) && matches!(job.phase, Phase::Queued | Phase::Assigned { .. }) {
+        if may_not && matches!(job.phase, Phase::Queued | Phase::Assigned { .. }) {
             wrong.push(format!("job {id} is to be held, but is {:?}", job.phase));
         }
         let counts = job.phase != Phase::Held;
@@ -115,7 +116,7 @@ fn owns(state: &State, slot: Slot, lease: &Lease, wrong: &mut Vec<String>) {
         if state.cluster.owner(gpu) != Some(slot) {
             wrong.push(format!("job {id} does not own {gpu:?}"));
         }
-        if state.cluster.nodes()[gpu.node.0].health() != Health::Up {
+        if state.cluster.nodes()[gpu.node.0].health() == Health::Down {
             wrong.push(format!("job {id} is placed on a node that is down"));
         }
     }
@@ -206,7 +207,7 @@ fn workloads(state: &State, wrong: &mut Vec<String>) {
             let slot = state.by_id[&job.spec.id];
             for &gpu in state.target(slot).map_or(&[][..], |lease| &lease.gpus) {
                 used[state.cluster.type_of(gpu).0] += 1;
-                placed[state.cluster.type_of(gpu).0] += 1;
+                placed[state.cluster.type_of(gpu).0] += u32::from(state.cluster.counts(gpu));
             }
         }
         if (0..types).any(|j| workload.used_on(j) != used[j]) {

@@ -33,7 +33,7 @@ use crate::time::Time;
 /// How far the account of a workload may go in either direction for one gpu type, in GPU-rounds.
 pub(crate) fn limit(workload: &Workload, gpu: usize, settings: &Settings) -> f64 {
     let gang = workload.gang_max;
-    (1.0 + settings.stickiness_of(gang)) * f64::from(gang) + workload.share_on(gpu)
+    (1.0 + workload.stickiness(settings, gang)) * f64::from(gang) + workload.share_on(gpu)
 }
 
 /// The greatest deficit that any workload can have of a type while shares and jobs stay as they are.
@@ -148,7 +148,7 @@ pub(crate) fn pay_for_room(state: &mut State, moved: Slot, gang: Slot) {
     if payee == payer || state.settings.rounding != RoundingRule::Deficit {
         return;
     }
-    let rounds = state.settings.restart_cost.0 as f64 / state.settings.round.0.max(1) as f64;
+    let rounds = state.restart_cost(moved).0 as f64 / state.settings.round.0.max(1) as f64;
     let cost = f64::from(state.at(moved).spec.workers) * rounds;
     let types = state.cluster.types().len();
     for (key, amount) in [(payee, cost), (payer, -cost)] {

@@ -8,7 +8,7 @@ use crate::ids::{GroupKey, TenantKey, WorkloadKey};
 use crate::profile::Profile;
 use crate::settings::Settings;
 use crate::tenant::{Group, Tenant, Workload};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// Other settings count from the next round on. Another rounding begins with empty accounts: the two do not count the
 /// same thing.
@@ -113,6 +113,21 @@ pub(super) fn workload_weight(
     advance(state, at);
     state.workloads[workload.0].weight = weight;
     state.entitlement.invalidate();
+    Ok(Vec::new())
+}
+
+pub(super) fn restart_cost(
+    state: &mut State,
+    at: Time,
+    workload: WorkloadKey,
+    cost: Option<Span>,
+) -> Result<Vec<Action>, Refusal> {
+    let Some(of) = state.workloads.get(workload.0) else { return Err(Refusal::UnknownWorkload) };
+    let rows = of.gangs.clone();
+    advance(state, at);
+    for row in rows.into_iter().chain([workload]) {
+        state.workloads[row.0].restart_cost = cost;
+    }
     Ok(Vec::new())
 }
 

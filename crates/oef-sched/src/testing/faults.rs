@@ -49,6 +49,35 @@ fn a_node_that_dies_sends_its_jobs_elsewhere_and_one_that_comes_is_used_at_once(
 }
 
 #[test]
+fn a_node_that_closes_takes_no_more_jobs_and_lets_those_end_that_run() {
+    let mut world = World::new(max_min(), &[("k80", 2, 2)]);
+    let (a, b) = (world.tenant("a", 1.0, &[1.0]), world.tenant("b", 1.0, &[1.0]));
+    let jobs: Vec<JobId> = (0..4).map(|_| world.submit(a, 1)).collect();
+    world.tick();
+    let node = format!("k80-{}", world.hosts(jobs[0])[0]);
+    let there: Vec<JobId> =
+        jobs.iter().copied().filter(|&job| world.hosts(job) == world.hosts(jobs[0])).collect();
+    let actions = world.happen(EventKind::NodeClosing { node: node.clone() });
+    assert!(actions.is_empty(), "{actions:?}");
+    assert_eq!(world.state.cluster().capacity(), [2]);
+    // Another tenant is owed half of what is left and more: those on the node stay all the same.
+    let others: Vec<JobId> = (0..4).map(|_| world.submit(b, 1)).collect();
+    world.ticks(20);
+    assert!(there.iter().all(|&job| world.runs(job)), "they may end");
+    assert_eq!(others.iter().filter(|&&job| world.runs(job)).count(), 2, "the rest is the other's");
+    world.finish(there[0]);
+    world.ticks(3);
+    let on_node = |job: &JobId| world.runs(*job) && world.hosts(*job) == world.hosts(there[1]);
+    assert_eq!(jobs.iter().chain(&others).filter(|job| on_node(job)).count(), 1, "nobody came");
+    let back = NodeSpec { name: node.clone(), gpu_type: "k80".into(), gpus: 2 };
+    world.happen(EventKind::NodeUp(back));
+    assert_eq!(world.state.cluster().capacity(), [4]);
+    world.happen(EventKind::NodeClosing { node: node.clone() });
+    world.happen(EventKind::NodeDown { node });
+    assert!(!world.runs(there[1]), "down is down");
+}
+
+#[test]
 fn a_job_on_its_way_from_a_dead_node_keeps_its_new_place() {
     let mut world = World::new(max_min(), &[("k80", 1, 1), ("v100", 1, 1)]);
     let workload = world.tenant("a", 1.0, &[1.0, 2.0]);

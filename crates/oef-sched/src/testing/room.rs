@@ -145,7 +145,7 @@ fn turns_are_in_proportion_to_the_restart_and_the_gang() {
     assert!((seconds(1) - 14.0 / 0.03).abs() < 0.01);
     assert!((seconds(8) - 4.0 * seconds(1)).abs() < 0.01);
     let none = Settings { restart_part: 0.0, ..Settings::default() };
-    assert_eq!((none.turn_of(8), none.stickiness_of(8)), (Span(0), none.stickiness));
+    assert_eq!((none.turn_of(8), none.stickiness_for(none.turn_of(8))), (Span(0), none.stickiness));
 }
 
 /// A world of gangs in which everybody always has some that wait, and nothing ends.

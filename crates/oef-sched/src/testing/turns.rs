@@ -211,3 +211,26 @@ fn a_job_on_a_slower_type_than_its_workload_is_entitled_to_gets_there() {
     }
     assert!(fast.abs_diff(50) <= 4, "one of two fast GPUs is theirs: {fast} of 100");
 }
+
+/// A measured restart cost makes turns as long as it says, within four times the setting, for gangs as well.
+#[test]
+fn turns_follow_the_measured_cost_of_a_restart_within_bounds() {
+    let settings = Settings { mechanism: Mechanism::MaxMin, ..Settings::default() };
+    let mut world = World::new(settings, &[("a", 1, 8)]);
+    let workload = world.tenant("ada", 1.0, &[1.0]);
+    let (single, gang) = (world.submit(workload, 1), world.submit(workload, 4));
+    world.tick();
+    let turn = |world: &World, job| {
+        let budget = world.state.restart_budget(job).expect("a live job");
+        (budget.is_measured, budget.cost.seconds(), budget.turn.seconds().round())
+    };
+    let usual = world.state.settings().turn_of(1).seconds().round();
+    assert_eq!(turn(&world, single), (false, 14.0, usual));
+    for (measured, counted) in [(28.0, 28.0), (3600.0, 56.0), (0.1, 3.5)] {
+        let cost = Some(Span::from_seconds(measured));
+        world.happen(EventKind::RestartCost { workload, cost });
+        let expected = f64::round(counted / 0.03);
+        assert_eq!(turn(&world, single), (true, counted, expected));
+        assert_eq!(turn(&world, gang), (true, counted, f64::round(counted / 0.03 * 3.0)));
+    }
+}

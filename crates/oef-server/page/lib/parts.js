@@ -27,7 +27,12 @@ export function badge(name) {
   });
 }
 
-const SIGNS = { queued: "◦", starting: "◔", running: "●", stopping: "◑", finished: "✓", failed: "✕", cancelled: "–" };
+const SIGNS = { queued: "◦", starting: "◔", running: "●", stopping: "◑", finished: "✓", failed: "✕", cancelled: "–", timed_out: "⧗" };
+
+/** A state in words. */
+export function stateName(state) {
+  return state.replaceAll("_", " ");
+}
 
 /** What a job does. */
 export function statePill(state) {
@@ -35,7 +40,7 @@ export function statePill(state) {
     "span",
     { class: `pill ${state}` },
     h("span", { "aria-hidden": "true", text: SIGNS[state] ?? "?" }),
-    ` ${state}`,
+    ` ${stateName(state)}`,
   );
 }
 

@@ -2,7 +2,7 @@
 
 import { all, api, part } from "../lib/api.js";
 import { h, later, set, setText } from "../lib/dom.js";
-import { count, figure, percent, whole } from "../lib/format.js";
+import { absolute, count, figure, percent, whole } from "../lib/format.js";
 import { choice, confirm, empty, loading, toast, trouble } from "../lib/parts.js";
 import { colourOf, inkOn, lettersOf, roleColour } from "../lib/colour.js";
 import { stacked } from "../charts/bars.js";
@@ -77,10 +77,10 @@ export async function show(main) {
   }
 
   function draw() {
-    const down = cluster.nodes.filter((n) => n.health === "down");
+    const down = cluster.nodes.filter((n) => n.health !== "up");
     setText(
       sub,
-      `${count(cluster.nodes.length, "node")}${down.length ? `, ${down.length} down` : ", all up"} · reference type ${cluster.reference ?? "not known yet"}`,
+      `${count(cluster.nodes.length, "node")}${down.length ? `, ${down.length} down or draining` : ", all up"} · reference type ${cluster.reference ?? "not known yet"}`,
     );
     set(
       types,
@@ -104,7 +104,7 @@ export async function show(main) {
     const found = cluster.nodes.filter(
       (n) =>
         `${n.name} ${n.type}`.toLowerCase().includes(text) &&
-        (which === "all" || (which === "down" ? n.health === "down" : n.health === "up" && n.jobs.includes(null))),
+        (which === "all" || (which === "down" ? n.health !== "up" : n.health === "up" && n.jobs.includes(null))),
     );
     set(
       place,
@@ -149,14 +149,27 @@ export async function show(main) {
       h("div", { class: "node-head" }, h("b", { text: node.name, title: node.name }), action),
       h("p", {
         class: "muted small",
-        text: isUp ? `${node.type} · ${percent(used / (node.jobs.length || 1))} in use` : `${node.type} · down`,
+        text: isUp
+          ? `${node.type} · ${percent(used / (node.jobs.length || 1))} in use`
+          : `${node.type} · ${node.health === "draining" ? "draining: takes no more jobs" : "down"}`,
       }),
+      ...notes(node).map((text) => h("p", { class: "small", text })),
       h(
         "div",
         { class: "gpus" },
         node.jobs.map((job, i) => gpu(node, job, i)),
       ),
     );
+  }
+
+  /** Why it is out, until when, and when it will be. */
+  function notes(node) {
+    const until = (time) => (time ? ` until ${absolute(Date.parse(time))}` : "");
+    const planned = (node.windows ?? []).map(
+      (w) => `Out from ${absolute(Date.parse(w.from))}${until(w.until)}${w.reason ? `: ${w.reason}` : ""}`,
+    );
+    const why = node.reason || node.until ? [`${node.reason ?? "Out"}${until(node.until)}`] : [];
+    return [...why, ...planned];
   }
 
   function gpu(node, id, index) {
@@ -182,13 +195,17 @@ export async function show(main) {
   async function turn(node) {
     const isUp = node.health === "up";
     const jobs = [...new Set(node.jobs.filter(Boolean))];
+    const reason = h("input", { type: "text", maxlength: "200", name: "reason" });
+    const finish = h("input", { type: "checkbox", name: "let-finish" });
     const body = isUp
       ? [
           h("p", {
             text: jobs.length
-              ? `${count(jobs.length, "job")} on it ${jobs.length === 1 ? "is" : "are"} told to write a checkpoint and requeued on other nodes: ${jobs.slice(0, 12).join(", ")}${jobs.length > 12 ? "…" : ""}.`
+              ? `${count(jobs.length, "job")} on it ${jobs.length === 1 ? "is" : "are"} told to write a checkpoint and requeued on other nodes, unless they may end: ${jobs.slice(0, 12).join(", ")}${jobs.length > 12 ? "…" : ""}.`
               : "No job runs on it.",
           }),
+          h("label", { class: "field" }, "Reason (everybody sees it)", reason),
+          h("label", { class: "check" }, finish, " Let running jobs end there"),
           h("p", { class: "muted", text: "It stays out until it is returned, also when its machine restarts." }),
         ]
       : h("p", { text: "Jobs may run on it from the next round on." });
@@ -202,8 +219,9 @@ export async function show(main) {
     )
       return;
     try {
-      await api.patch(`/cluster/nodes/${part(node.name)}`, { health: isUp ? "down" : "up" });
-      toast(isUp ? `${node.name} is drained` : `${node.name} is back`);
+      const out = { health: "down", let_finish: finish.checked, ...(reason.value && { reason: reason.value }) };
+      await api.patch(`/cluster/nodes/${part(node.name)}`, isUp ? out : { health: "up" });
+      toast(isUp ? `${node.name} is taken out` : `${node.name} is back`);
       await load();
     } catch (error) {
       toast(error.message, "bad");

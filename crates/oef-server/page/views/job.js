@@ -2,13 +2,14 @@
 
 import { api } from "../lib/api.js";
 import { h, set } from "../lib/dom.js";
-import { absolute, count, figure, relative, shortTime, span, whole } from "../lib/format.js";
+import { absolute, count, figure, percent, relative, shortTime, span, whole } from "../lib/format.js";
 import {
   card,
   confirm,
   empty,
   loading,
   stat,
+  stateName,
   statePill,
   stats,
   tenantChip,
@@ -145,7 +146,7 @@ export async function show(main, [id], { go }) {
             ? "none reported"
             : `step; ${figure(Math.max(0, done.steps - done.checkpoint))} since`,
         ),
-        stat("restarts", whole(job.restarts), job.failures ? count(job.failures, "failure") : ""),
+        stat("restarts", whole(job.restarts), restartsSay(job)),
       ),
       h(
         "p",
@@ -172,7 +173,7 @@ export async function show(main, [id], { go }) {
                 text: shortTime(Date.parse(change.at)),
               }),
               h("span", { class: "knot" }),
-              h("span", { class: "what" }, h("b", { text: change.state }), ` ${change.reason}`),
+              h("span", { class: "what" }, h("b", { text: stateName(change.state) }), ` ${change.reason}`),
             ),
           ),
       ),
@@ -187,7 +188,27 @@ export async function show(main, [id], { go }) {
     const stop =
       LIVE.includes(job.state) &&
       h("button", { type: "button", class: "button danger", on: { click: cancel } }, "Cancel");
-    return [again, stop];
+    return [again, holdButton(), stop];
+  }
+
+  function holdButton() {
+    if (!LIVE.includes(job.state) || !job.spec) return null;
+    const isHeld = job.spec.held;
+    const change = isHeld ? release : hold;
+    return h("button", { type: "button", class: "button", on: { click: change } }, isHeld ? "Release" : "Hold");
+  }
+
+  async function hold() {
+    const text =
+      job.state === "queued"
+        ? "It does not start until it is released."
+        : "It saves its work and stops, and does not start again until it is released.";
+    if (!(await confirm(`Hold job ${job.id}?`, h("p", { text }), "Hold the job"))) return;
+    await act(() => api.patch(`/jobs/${job.id}`, { held: true }), `job ${job.id} is held`);
+  }
+
+  async function release() {
+    await act(() => api.patch(`/jobs/${job.id}`, { held: false }), `job ${job.id} is released`);
   }
 
   async function cancel() {
@@ -213,7 +234,7 @@ export async function show(main, [id], { go }) {
     )
       return;
     await act(async () => {
-      const { ids } = await api.post("/jobs", job.spec);
+      const { ids } = await api.post(`/jobs/${job.id}/resubmit`);
       go(`/jobs/${ids[0]}`);
     }, "submitted");
   }
@@ -462,4 +483,14 @@ function spec(job) {
     Object.entries(labels ?? {}).map(([key, value]) => fact(`label ${key}`, value)),
     Object.keys(env ?? {}).length > 0 && fact("environment", Object.keys(env).join(", ")),
   );
+}
+
+/** What restarts have cost a job and may cost it, and its failures. */
+function restartsSay(job) {
+  const budget = job.restart_budget;
+  const cost = budget
+    ? `lost ${percent(budget.lost_part, 1)} of its time; beyond ${budget.free} at most ${percent(budget.bound)}`
+    : "";
+  const failures = job.failures ? count(job.failures, "failure") : "";
+  return [failures, cost].filter(Boolean).join("; ");
 }

@@ -5,8 +5,8 @@ use crate::caller::Caller;
 use crate::engine::{Command, Done, Message};
 use crate::problem::{Kind, More};
 use oef_api::types::{
-    Group, GroupPut, Job, JobBatch, JobSubmit, NewToken, Node, NodePatch, Problem, Settings,
-    SettingsPatch, Submitted, Tenant, TenantCreate, TenantPatch, TokenCreate, Workload,
+    Group, GroupPut, Job, JobBatch, JobPatch, JobSubmit, NewToken, Node, NodePatch, Problem,
+    Settings, SettingsPatch, Submitted, Tenant, TenantCreate, TenantPatch, TokenCreate, Workload,
     WorkloadPut,
 };
 use std::path::Path;
@@ -32,6 +32,25 @@ impl Daemon {
     pub async fn cancel(&self, caller: &Caller, id: u64) -> Result<Job, Problem> {
         self.ask(caller, Command::Cancel { job: id }).await?;
         self.job(caller, id)
+    }
+
+    /// Changes a job: holds it, releases it, or edits it.
+    pub async fn patch_job(
+        &self,
+        caller: &Caller,
+        id: u64,
+        patch: JobPatch,
+    ) -> Result<Job, Problem> {
+        self.ask(caller, Command::PatchJob { job: id, patch }).await?;
+        self.job(caller, id)
+    }
+
+    /// Submits a job once more, as a new one.
+    pub async fn resubmit(&self, caller: &Caller, id: u64) -> Result<Submitted, Problem> {
+        match self.ask(caller, Command::Resubmit { job: id }).await? {
+            Done::Submitted(submitted) => Ok(submitted),
+            _ => Err(mixed_up()),
+        }
     }
 
     /// Creates a tenant.
@@ -127,6 +146,11 @@ impl Daemon {
         self.ask(caller, Command::PatchNode { name: name.into(), patch }).await?;
         let node = self.cluster(caller)?.nodes.into_iter().find(|node| node.name == name);
         node.ok_or_else(|| Kind::NotFound.problem(format!("there is no node `{name}`")))
+    }
+
+    /// Drops a planned time window of a node.
+    pub async fn drop_window(&self, caller: &Caller, id: u64) -> Result<(), Problem> {
+        self.ask(caller, Command::DropWindow { id }).await.map(drop)
     }
 
     async fn ask(&self, caller: &Caller, command: Command) -> Result<Done, Problem> {

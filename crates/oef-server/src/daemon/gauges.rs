@@ -1,5 +1,6 @@
 //! How things stand, in numbers.
 
+use crate::invariants::Invariant;
 use oef_api::types::JobState;
 use std::collections::BTreeMap;
 
@@ -24,6 +25,8 @@ pub struct Gauges {
     pub shares_failed: bool,
     /// The number of the last journalled record.
     pub journal_seq: u64,
+    /// What must hold in every world and does not.
+    pub broken: Vec<Invariant>,
 }
 
 /// How a tenant stands.

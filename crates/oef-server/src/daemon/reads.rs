@@ -4,13 +4,14 @@
 use super::subscription::is_visible;
 use super::{Daemon, Delivery, Gauges, GpuGauges, Subscription, TenantGauges};
 use crate::caller::Caller;
+use crate::invariants::{self, Broken, Invariant};
 use crate::problem::{Kind, More};
 use crate::view;
 use crate::world::World;
 use oef_api::types::{
     Cluster, Fairness, Group, Groups, Info, Job, JobState, Jobs, JobsQuery, LogChunk, LogQuery,
     LogStream, Problem, Round, RoundProblem, Rounds, Settings, Tenant, TenantWhy, Tenants, Token,
-    Tokens, WhatIf, WhatIfAnswer, Why, Workload, Workloads,
+    Tokens, Usage, UsageQuery, WhatIf, WhatIfAnswer, Why, Workload, Workloads,
 };
 use oef_executor::{ExecutorError, LogFrom, Stream};
 use oef_sched::{Generation, Health, JobId};
@@ -187,6 +188,11 @@ impl Daemon {
         view::round_problem(&self.inner.archive, caller, round)
     }
 
+    /// Who used how much of what.
+    pub fn usage(&self, caller: &Caller, query: &UsageQuery) -> Result<Usage, Problem> {
+        self.with_world(|world| view::usage(world, caller, query))
+    }
+
     /// Who was promised what, and who got it.
     pub fn fairness(&self, caller: &Caller) -> Result<Fairness, Problem> {
         let draft = self.with_world(|world| view::FairnessDraft::take(world, caller))?;
@@ -243,8 +249,18 @@ impl Daemon {
             left_out: world.sched.entitlement().left_out().len() as u64,
             shares_failed: world.sched.entitlement().trouble().is_some(),
             journal_seq: seq,
+            broken: broken_invariants(world),
         })
     }
+}
+
+/// What must hold and does not: told to the operator in the log, too.
+fn broken_invariants(world: &World) -> Vec<Invariant> {
+    let broken = invariants::of_running(world).into_iter().map(|Broken { invariant, what }| {
+        tracing::error!(%invariant, what, "internal error: please report it");
+        invariant
+    });
+    broken.collect()
 }
 
 fn tenant_gauges(world: &World) -> Vec<TenantGauges> {

@@ -1,7 +1,7 @@
 //! What callers want changed, and what they get for it.
 
 use oef_api::types::{
-    GroupPut, JobBatch, NodePatch, SettingsPatch, Submitted, TenantCreate, TenantPatch,
+    GroupPut, JobBatch, JobPatch, NodePatch, SettingsPatch, Submitted, TenantCreate, TenantPatch,
     TokenCreate, WorkloadPut,
 };
 
@@ -10,6 +10,8 @@ use oef_api::types::{
 pub(crate) enum Command {
     Submit { batch: JobBatch, key: Option<String> },
     Cancel { job: u64 },
+    PatchJob { job: u64, patch: JobPatch },
+    Resubmit { job: u64 },
     CreateTenant(TenantCreate),
     PatchTenant { name: String, patch: TenantPatch },
     RemoveTenant { name: String },
@@ -20,6 +22,7 @@ pub(crate) enum Command {
     RevokeToken { id: u64 },
     PatchSettings(SettingsPatch),
     PatchNode { name: String, patch: NodePatch },
+    DropWindow { id: u64 },
 }
 
 /// What came of it; the rest is read from the world.

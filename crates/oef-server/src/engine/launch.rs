@@ -184,6 +184,8 @@ mod tests {
             steps_before: 0.0,
             began: Time(2),
             started: Some(Time(3)),
+            stepped: None,
+            stop_at: None,
             stop: None,
             ended: Some(Time(9)),
             ending: Some(RunEnding::Checkpointed),

@@ -115,7 +115,7 @@ impl Nodes {
         let mut changes = Vec::new();
         for node in world.sched.cluster().nodes() {
             let is_gone = self.is_listed && !self.named.contains_key(node.name());
-            if is_gone && node.health() == Health::Up {
+            if is_gone && node.health() != Health::Down {
                 changes.push(Change::NodeDown { node: node.name().into() });
             }
         }

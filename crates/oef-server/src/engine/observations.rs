@@ -10,12 +10,11 @@ use oef_api::types::{Exit, Measured};
 use oef_executor::checkpoints::Transfer;
 use oef_executor::{CheckpointLocation, Cursor, Ending, Event, FailReason, LeaseEvent};
 use oef_executor::{Progress, WorkerExit};
-use oef_sched::{Generation, JobId, Time};
+use oef_sched::{Generation, JobId, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
-use std::time::{Duration, Instant};
 
 /// How often a job's progress is journalled: seldom enough that a thousand chatty jobs do not fill the disk.
-const PROGRESS_EVERY: Duration = Duration::from_secs(3);
+const PROGRESS_EVERY: Span = Span(3000);
 /// Observations that go into one batch.
 const AT_ONCE: usize = 1000;
 /// Of the last lines of a failed job, so much is kept in the journal.
@@ -30,16 +29,18 @@ pub(super) struct Observations {
     /// What each job waits for that has not started, and of which lease.
     waits: BTreeMap<JobId, (Generation, String)>,
     /// When a job's progress was last journalled.
-    told: BTreeMap<JobId, Instant>,
+    told: BTreeMap<JobId, Time>,
     /// The last event that was heard, and the last that was acknowledged.
     heard: Cursor,
     acknowledged: Cursor,
     /// When it was last journalled what a job waits for.
-    waits_told: BTreeMap<JobId, Instant>,
+    waits_told: BTreeMap<JobId, Time>,
     /// What is in the batch that is being committed: so many of the queue, and these jobs' progress.
     taken: (usize, Vec<JobId>),
     /// And what these jobs wait for.
     taken_waits: Vec<JobId>,
+    /// When it was filled.
+    taken_at: Time,
 }
 
 struct Seen {
@@ -103,8 +104,8 @@ impl Observations {
         }
     }
 
-    fn progress_is_due(&self, job: JobId) -> bool {
-        is_due(self.told.get(&job))
+    fn progress_is_due(&self, job: JobId, at: Time) -> bool {
+        is_due(self.told.get(&job), at)
     }
 
     /// Puts what is due into a batch. [`done`](Self::done) or [`failed`](Self::failed) must follow.
@@ -138,7 +139,7 @@ impl Observations {
             site.nodes.changes(world).into_iter().for_each(|change| batch.push(at, change));
         }
         for (&job, wait) in &self.waits {
-            let is_late = !is_due(self.waits_told.get(&job)) || batch.len() >= AT_ONCE;
+            let is_late = !is_due(self.waits_told.get(&job), at) || batch.len() >= AT_ONCE;
             if is_late || waits.contains(&job) {
                 continue;
             }
@@ -148,7 +149,7 @@ impl Observations {
             waits.push(job);
         }
         for (&job, word) in &self.progress {
-            if jobs.contains(&job) || !self.progress_is_due(job) || batch.len() >= AT_ONCE {
+            if jobs.contains(&job) || !self.progress_is_due(job, at) || batch.len() >= AT_ONCE {
                 continue;
             }
             if is_current(world, job, word.0) {
@@ -158,6 +159,7 @@ impl Observations {
         }
         self.taken = (count, jobs);
         self.taken_waits = waits;
+        self.taken_at = at;
     }
 
     /// What was put into the batch is durable: events up to this one may be acknowledged, if there are new ones.
@@ -165,11 +167,11 @@ impl Observations {
         let (count, jobs) = std::mem::take(&mut self.taken);
         for job in jobs {
             self.progress.remove(&job);
-            self.told.insert(job, Instant::now());
+            self.told.insert(job, self.taken_at);
         }
         for job in std::mem::take(&mut self.taken_waits) {
             self.waits.remove(&job);
-            self.waits_told.insert(job, Instant::now());
+            self.waits_told.insert(job, self.taken_at);
         }
         for Seen { what, .. } in self.queue.drain(..count) {
             if let What::Lease { job, change, .. } = what
@@ -195,8 +197,8 @@ impl Observations {
 }
 
 /// Whether something that was told then may be told again.
-fn is_due(told: Option<&Instant>) -> bool {
-    told.is_none_or(|told| told.elapsed() >= PROGRESS_EVERY)
+fn is_due(told: Option<&Time>, at: Time) -> bool {
+    told.is_none_or(|told| at.since(*told) >= PROGRESS_EVERY)
 }
 
 /// What a transfer took that the world has not heard the end of. After a restart of the daemon all of them are told
@@ -320,7 +322,7 @@ mod tests {
             Change::NodeUp(NodeSpec { name: "n".into(), gpu_type: "g".into(), gpus: 1 }),
             Change::TenantCreated { name: "ada".into(), weight: 1.0, group: None, limits },
             Change::Round { kept: false },
-            Change::Submitted { jobs: vec![NewJob { id: 1, spec }], key: None },
+            Change::Submitted { jobs: vec![NewJob { id: 1, spec }], key: None, sweep: None },
         ] {
             world.happen(Time(1), change).expect("taken");
         }
@@ -437,7 +439,7 @@ mod tests {
         let Some(generation) = world.jobs[&JOB].run().map(|run| run.generation) else {
             panic!("it starts")
         };
-        let told = Transfer { result: TransferResult::Brought, bytes: 7, took: oef_sched::Span(5) };
+        let told = Transfer { result: TransferResult::Brought, bytes: 7, took: Span(5) };
         let seen = |generation| Event::Lease {
             job: JOB,
             generation,

@@ -143,7 +143,7 @@ fn noticed(world: &World, job: &OtherJob, next_job: &mut u64) -> Change {
 
 /// What is journalled of a job that is over.
 fn ended(id: JobId, entry: &JobEntry, end: &OtherEnd) -> Vec<Change> {
-    let cancelled = |by: &str| Change::Cancelled { job: id, by: by.into() };
+    let cancelled = |by: &str| Change::Cancelled { job: id, by: by.into(), why: None };
     let Some(run) = entry.run() else {
         let by = match end {
             OtherEnd::Finished => "Slurm: it is over".to_string(),

@@ -2,11 +2,11 @@
 
 use super::budgets::Budgets;
 use super::command::{Command, Done};
-use super::{submission, tenancy};
+use super::{jobs, outage, submission, tenancy};
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::world::{Change, Rejection, World};
-use oef_api::types::{NodeHealth, Problem};
+use oef_api::types::Problem;
 use oef_sched::{JobId, Time};
 
 /// What a command comes to.
@@ -43,7 +43,13 @@ pub(super) fn prepare(
             let budgets = numbers.budgets;
             submission::prepare(world, now, caller, batch, key, (&budgets, &mut numbers.next_job))
         }
-        Command::Cancel { job } => cancel(world, caller, JobId(job)),
+        Command::Cancel { job } => jobs::cancel(world, caller, JobId(job)),
+        Command::PatchJob { job, patch } => jobs::patch(world, caller, JobId(job), patch),
+        Command::Resubmit { job } => {
+            let batch = jobs::again(world, caller, JobId(job))?;
+            let budgets = numbers.budgets;
+            submission::prepare(world, now, caller, batch, None, (&budgets, &mut numbers.next_job))
+        }
         Command::PutWorkload { tenant, name, workload } => {
             one(tenancy::workload(world, now, caller, tenant, name, workload)?)
         }
@@ -86,13 +92,19 @@ pub(super) fn prepare(
             world.patched(&patch).map_err(|rejection| problem_of(&rejection))?;
             one(Change::Settings(patch))
         }
+        Command::DropWindow { id } => {
+            operator(caller, "drop a time window")?;
+            match world.windows.contains_key(&id) {
+                true => one(Change::WindowDropped { id }),
+                false => Err(Kind::NotFound.problem(format!("no time window {id} is planned"))),
+            }
+        }
         Command::PatchNode { name, patch } => {
             operator(caller, "change a node")?;
             if world.sched.cluster().node_named(&name).is_none() {
                 return Err(problem_of(&Rejection::UnknownNode(name)));
             }
-            let drained = patch.health == NodeHealth::Down;
-            one(Change::NodeDrained { node: name, drained })
+            outage::node(world, now, caller, name, patch)
         }
     }
 }
@@ -100,8 +112,11 @@ pub(super) fn prepare(
 /// What cannot be done where a cluster is only observed.
 fn observed(command: &Command) -> Result<(), Problem> {
     let (what, instead) = match command {
-        Command::Submit { .. } => ("take no jobs", "submit it with sbatch"),
+        Command::Submit { .. } | Command::Resubmit { .. } => {
+            ("take no jobs", "submit it with sbatch")
+        }
         Command::Cancel { .. } => ("end no jobs", "end it with scancel"),
+        Command::PatchJob { .. } => ("change no jobs", "use scontrol hold, release or update"),
         Command::PatchNode { .. } => {
             ("change no nodes", "use scontrol update NodeName=... State=DRAIN Reason=...")
         }
@@ -114,29 +129,6 @@ fn observed(command: &Command) -> Result<(), Problem> {
     let why = format!("this daemon observes Slurm and touches nothing: it can {what}");
     let hint = format!("{instead}; or let OEF decide, with [slurm] depth = \"drive\"");
     Err(Kind::Conflict.problem(why).hint(hint))
-}
-
-fn cancel(world: &World, caller: &Caller, id: JobId) -> Result<Prepared, Problem> {
-    let unknown = || problem_of(&Rejection::UnknownJob(id));
-    let job = world.jobs.get(&id).filter(|job| caller.may_see(job.tenant()));
-    let job = job.ok_or_else(unknown)?;
-    if !caller.may_change(job.tenant()) {
-        return Err(forbidden(caller, "cancel a job"));
-    }
-    if job.state.is_final() {
-        let why = format!("job {id} is {} already", job.state.name());
-        return Err(Kind::Conflict.problem(why));
-    }
-    if job.cancelled_by.is_some() {
-        return Ok(Prepared::Already(Done::Nothing));
-    }
-    let by = match (&caller.tenant, caller.token) {
-        (Some(_), _) => "its owner".into(),
-        (None, 0) => "the operator".into(),
-        (None, token) if caller.is_admin() => format!("an admin (token {token})"),
-        (None, token) => format!("an operator (token {token})"),
-    };
-    Ok(Prepared::Changes(vec![Change::Cancelled { job: id, by }], Done::Nothing))
 }
 
 /// Only those who run the cluster may do that.

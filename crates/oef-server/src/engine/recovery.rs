@@ -101,6 +101,7 @@ pub(crate) fn assemble(parts: Parts) -> Result<(Engine, Vec<(Cursor, Event)>), S
         snapshot: (parts.covered, false),
         stopping: None,
         pause: Time(0),
+        turned: Time(0),
         tried: Instant::now(),
         first,
     };

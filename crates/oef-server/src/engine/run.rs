@@ -63,6 +63,8 @@ pub(crate) struct Engine {
     pub stopping: Option<Stopping>,
     /// The journal could not be written: not before then again.
     pub pause: Time,
+    /// When the last turn began.
+    pub turned: Time,
     /// When it was last seen whether it can be.
     pub tried: Instant,
     /// What is journalled first.
@@ -114,6 +116,7 @@ impl Engine {
     fn turn(&mut self, first: Option<Message>) {
         self.shared.health.turned();
         let now = self.clock.now();
+        self.turned = now;
         let mut batch = Batch::default();
         let mut next = first;
         let mut taken = 0;
@@ -126,9 +129,12 @@ impl Engine {
         if with_seen {
             self.site.nodes.name(&self.world);
             self.observations.fill(now, &self.world, &self.site, &mut batch);
-            // Failed jobs whose time has come wait again.
-            for job in self.world.index.due_retries(now).take(BATCH_MAX) {
+            // Jobs whose time has come wait for GPUs.
+            for job in self.world.index.due_wakeups(now).take(BATCH_MAX) {
                 batch.push(now, Change::Released { job });
+            }
+            for change in self.world.drains_due(now) {
+                batch.push(now, change);
             }
             let seen = self.site.others.changes(&self.world, &mut self.numbers.next_job);
             seen.into_iter().for_each(|change| batch.push(now, change));
@@ -233,7 +239,10 @@ impl Engine {
             Some(stopping) => stopping.deadline,
             None => self.round_wake(),
         };
-        if let Some((due, _)) = self.world.index.next_retry() {
+        if let Some((due, _)) = self.world.index.next_wakeup() {
+            wake = wake.min(due);
+        }
+        if let Some(due) = self.world.next_drain(self.turned) {
             wake = wake.min(due);
         }
         wake.max(self.pause)

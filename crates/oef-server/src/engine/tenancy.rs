@@ -3,6 +3,7 @@
 use super::budgets::Budgets;
 use super::checks;
 use super::command::Done;
+use super::gang_figures;
 use super::prepare::{Prepared, forbidden, problem_of};
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
@@ -156,6 +157,8 @@ pub(super) fn workload(
         let why = "only an admin may say that a profile was measured or estimated";
         return Err(Kind::Forbidden.problem(why).field("provenance"));
     }
+    let throughput = put.throughput.as_ref();
+    let gangs = gang_figures::told(world, now, throughput, &put.gangs, provenance)?;
     let profile = match put.throughput {
         None => None,
         Some(throughput) => {
@@ -164,7 +167,8 @@ pub(super) fn workload(
                 Some(tenant) => format!("told by {tenant}"),
                 None => "told by the operator".into(),
             };
-            Some(ProfileEntry::plain(throughput, provenance, now.0, source))
+            let plain = ProfileEntry::plain(throughput, provenance, now.0, source);
+            Some(ProfileEntry { gang_figures: gangs, ..plain })
         }
     };
     Ok(Change::WorkloadPut { tenant, name, weight: put.weight, profile })

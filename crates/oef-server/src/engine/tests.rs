@@ -47,7 +47,7 @@ fn ask(world: &World, caller: &Caller, command: Command) -> Result<Prepared, Pro
 }
 
 fn submit(caller: &Caller, job: JobSubmit) -> Result<Prepared, Problem> {
-    let batch = JobBatch { name: None, jobs: vec![job] };
+    let batch = JobBatch::of(vec![job]);
     ask(&world(), caller, Command::Submit { batch, key: None })
 }
 
@@ -174,19 +174,19 @@ fn what_is_left_out_is_filled_in_and_said() {
 fn a_batch_is_taken_whole_or_not_at_all() {
     let mut bad = job();
     bad.workers = 0;
-    let batch = JobBatch { name: None, jobs: vec![job(), bad] };
+    let batch = JobBatch::of(vec![job(), bad]);
     let Err(problem) = ask(&world(), &Caller::admin(), Command::Submit { batch, key: None }) else {
         panic!("refused");
     };
     assert_eq!(problem.field.as_deref(), Some("jobs[1].workers"));
     assert!(problem.detail.starts_with("job 2 of the batch: "), "{problem}");
-    let batch = JobBatch { name: None, jobs: vec![job(); 4] };
+    let batch = JobBatch::of(vec![job(); 4]);
     let Err(problem) = ask(&world(), &Caller::admin(), Command::Submit { batch, key: None }) else {
         panic!("refused");
     };
     assert_eq!(problem.kind, "limit_reached", "ada may have three");
     for count in [0, 1001] {
-        let batch = JobBatch { name: None, jobs: vec![job(); count] };
+        let batch = JobBatch::of(vec![job(); count]);
         assert!(ask(&world(), &Caller::admin(), Command::Submit { batch, key: None }).is_err());
     }
 }
@@ -218,7 +218,7 @@ fn what_belongs_to_all_is_for_admins() {
         || Command::RemoveGroup { name: "g".into() },
         || Command::RevokeToken { id: 1 },
         || Command::PatchSettings(SettingsPatch::default()),
-        || Command::PatchNode { name: "n1".into(), patch: NodePatch { health: NodeHealth::Down } },
+        || Command::PatchNode { name: "n1".into(), patch: NodePatch::health(NodeHealth::Down) },
     ];
     for caller in [tenant("ada"), viewer()] {
         let others = [Command::CreateTenant(create()), Command::CreateToken(token())];
@@ -236,7 +236,7 @@ fn what_belongs_to_all_is_for_admins() {
 fn a_tenant_declares_its_own_profiles_only() {
     let put = |caller: &Caller, provenance| {
         let throughput = Some(BTreeMap::from([("slow".to_string(), 1.0)]));
-        let workload = WorkloadPut { weight: None, throughput, provenance };
+        let workload = WorkloadPut { throughput, provenance, ..WorkloadPut::default() };
         let (tenant, name) = ("ada".to_string(), "w".to_string());
         ask(&world(), caller, Command::PutWorkload { tenant, name, workload })
             .err()
@@ -254,7 +254,7 @@ fn a_profile_that_cannot_be_used_is_refused_with_the_reason() {
     let put = |slow: f64, fast: f64| {
         let on = [("slow", slow), ("fast", fast)].map(|(gpu, on)| (gpu.to_string(), on));
         let throughput = Some(BTreeMap::from(on));
-        let workload = WorkloadPut { weight: None, throughput, provenance: None };
+        let workload = WorkloadPut { throughput, ..WorkloadPut::default() };
         let (tenant, name) = ("ada".to_string(), "w".to_string());
         ask(&world(), &Caller::admin(), Command::PutWorkload { tenant, name, workload })
             .err()

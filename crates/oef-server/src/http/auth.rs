@@ -3,6 +3,7 @@
 use super::App;
 use super::failure::Failure;
 use super::login;
+use super::rate::of_address;
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::socket::Peer;
@@ -12,9 +13,10 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
 use oef_api::types::{Limits, Role, TenantCreate};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// The bucket of everybody without a valid token, together: guessing gets nobody far.
+/// The token of a user of this machine whom the system could not name: there is none.
 const NOBODY: u64 = u64::MAX;
 
 /// Longer ones are none of ours.
@@ -23,7 +25,8 @@ const SECRET_CHARS_MAX: usize = 512;
 /// The caller of a request, with a valid token and within its rate.
 pub(super) struct Asks(pub Caller);
 
-/// Somebody who may look at figures: with a valid token, or anybody where the daemon is open for that.
+/// Somebody who may look at the figures of everybody: with a token that is not a tenant's, or anybody where the daemon is
+/// open for that.
 pub(super) struct Looks;
 
 /// Why a request goes no further.
@@ -64,7 +67,8 @@ impl FromRequestParts<App> for Asks {
             }
             _ => caller(&parts.method, &parts.headers, app),
         };
-        let bucket = caller.as_ref().map_or(NOBODY, |caller| caller.token);
+        // Who guesses tokens is limited by where they are, and keeps nobody else from anything.
+        let bucket = caller.as_ref().map_or_else(|_| origin(parts), |caller| caller.token);
         within_rate(app, bucket)?;
         caller.map(Asks).map_err(Refusal::Token)
     }
@@ -76,10 +80,19 @@ impl FromRequestParts<App> for Looks {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
         let is_peer = parts.extensions.get::<ConnectInfo<Peer>>().is_some();
         if app.inner.is_open && !is_peer && is_direct(&parts.headers) {
-            within_rate(app, NOBODY)?;
+            within_rate(app, origin(parts))?;
             return Ok(Looks);
         }
-        Asks::from_request_parts(parts, app).await.map(|_| Looks)
+        let Asks(caller) = Asks::from_request_parts(parts, app).await?;
+        match caller.role {
+            // The figures name every tenant, with what it holds and is owed.
+            Role::Tenant => {
+                let problem =
+                    Kind::Forbidden.problem("the figures of all tenants are not for one of them");
+                Err(Refusal::Token(Failure(problem.hint("`oef fairness` shows your own"))))
+            }
+            Role::Admin | Role::Operator | Role::Viewer => Ok(Looks),
+        }
     }
 }
 
@@ -114,6 +127,12 @@ async fn peer_caller(peer: Peer, app: &App) -> Caller {
         }
     }
     caller
+}
+
+/// The bucket of whoever is at the other end of a connection and has no token.
+fn origin(parts: &Parts) -> u64 {
+    let info = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+    of_address(info.map(|ConnectInfo(address)| address.ip()))
 }
 
 fn within_rate(app: &App, bucket: u64) -> Result<(), Refusal> {

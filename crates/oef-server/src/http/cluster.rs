@@ -3,15 +3,16 @@
 use super::App;
 use super::auth::Asks;
 use super::extract::{Body, Nothing, Params, Part};
-use super::failure::{Answer, refused};
+use super::failure::{Answer, Failure, refused};
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use oef_api::types::{Cluster, Node, NodePatch};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(show)).routes(routes!(patch))
+    OpenApiRouter::new().routes(routes!(show)).routes(routes!(patch)).routes(routes!(drop_window))
 }
 
 /// Shows the machines, and who is on them
@@ -37,4 +38,18 @@ async fn patch(
     Body(patch): Body<NodePatch>,
 ) -> Answer<Node> {
     Ok(Json(app.daemon().patch_node(&caller, &name, patch).await.map_err(refused)?))
+}
+
+/// Drops a time window in which a node was to be taken out
+#[utoipa::path(delete, path = "/cluster/windows/{id}", tag = "cluster", operation_id = "dropWindow",
+    params(("id" = u64, Path, description = "The window's number")),
+    responses((status = 204, description = "It will not happen")))]
+async fn drop_window(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part(id): Part<u64>,
+) -> Result<StatusCode, Failure> {
+    app.daemon().drop_window(&caller, id).await.map_err(refused)?;
+    Ok(StatusCode::NO_CONTENT)
 }

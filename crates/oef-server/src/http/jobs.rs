@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use oef_api::limits::{BATCH_MAX, KEY_MAX, LOG_BYTES_MAX, LOG_TAIL_MAX, PAGE_MAX};
 use oef_api::types::{
-    Job, JobBatch, JobSubmit, Jobs, JobsQuery, LogChunk, LogQuery, Submitted, Why,
+    Job, JobBatch, JobPatch, JobSubmit, Jobs, JobsQuery, LogChunk, LogQuery, Submitted, Why,
 };
 use std::time::Instant;
 use utoipa_axum::router::OpenApiRouter;
@@ -22,7 +22,8 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(list, submit))
         .routes(routes!(submit_batch))
-        .routes(routes!(show))
+        .routes(routes!(show, change))
+        .routes(routes!(resubmit))
         .routes(routes!(cancel))
         .routes(routes!(why))
         .routes(routes!(logs))
@@ -57,7 +58,7 @@ async fn submit(
     headers: HeaderMap,
     Body(job): Body<JobSubmit>,
 ) -> Response {
-    take(&app, &caller, JobBatch { name: None, jobs: vec![job] }, &headers).await
+    take(&app, &caller, JobBatch::of(vec![job]), &headers).await
 }
 
 /// Submits several jobs, all or none
@@ -118,6 +119,44 @@ async fn show(
     Part(id): Part<u64>,
 ) -> Answer<Job> {
     Ok(Json(app.daemon().job(&caller, id)?))
+}
+
+/// Changes a job that has not ended: holds it, releases it, or edits it
+///
+/// A held job does not start. One that runs saves its work, stops, and waits until it is released.
+#[utoipa::path(patch, path = "/jobs/{id}", tag = "jobs", operation_id = "changeJob", request_body = JobPatch,
+    params(("id" = u64, Path, description = "The job's number")),
+    responses((status = 200, description = "The job as it stands now", body = Job)))]
+async fn change(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part(id): Part<u64>,
+    Body(patch): Body<JobPatch>,
+) -> Answer<Job> {
+    app.daemon().patch_job(&caller, id, patch).await.map(Json).map_err(refused)
+}
+
+/// Submits a job once more, as a new one
+///
+/// It starts from the beginning, and waits for nothing that the first one waited for.
+#[utoipa::path(post, path = "/jobs/{id}/resubmit", tag = "jobs", operation_id = "resubmitJob",
+    params(("id" = u64, Path, description = "The job's number")),
+    responses((status = 201, description = "It is durable", body = Submitted)))]
+async fn resubmit(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part(id): Part<u64>,
+) -> Response {
+    if let Err(wait) = app.inner.submissions.take(caller.token, 1, Instant::now()) {
+        app.inner.exporter.refused();
+        return too_many(wait, "submissions");
+    }
+    match app.daemon().resubmit(&caller, id).await {
+        Ok(submitted) => (StatusCode::CREATED, Json(submitted)).into_response(),
+        Err(problem) => refused(problem).into_response(),
+    }
 }
 
 /// Ends a job

@@ -3,7 +3,7 @@
 use super::failure::PROBLEM_JSON;
 use super::{
     App, cluster, events, fairness, groups, info, jobs, live, login, rounds, settings, tenants,
-    tokens, workloads,
+    tokens, usage, workloads,
 };
 use axum::Json;
 use oef_api::types::{Event, Problem};
@@ -49,6 +49,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .merge(cluster::routes())
         .merge(rounds::routes())
         .merge(fairness::routes())
+        .merge(usage::routes())
         .merge(settings::routes())
         .merge(tokens::routes())
         .merge(events::routes())

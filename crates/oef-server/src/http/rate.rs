@@ -1,11 +1,16 @@
 //! How often somebody may ask: a bucket for each token that fills again with time.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Beyond so many, buckets that are full again are forgotten: they are as good as new.
+/// Beyond so many, buckets that are full again are forgotten: they are as good as new. Where that makes no room, those who
+/// are new share one.
 const BUCKETS_MAX: usize = 10_000;
+/// The one that they share.
+const SHARED: u64 = u64::MAX;
 
 /// Buckets by token.
 pub(super) struct Buckets {
@@ -32,6 +37,8 @@ impl Buckets {
         if levels.len() >= BUCKETS_MAX {
             levels.retain(|_, level| self.filled(*level, now) < self.burst);
         }
+        let is_known = levels.contains_key(&token) || levels.len() < BUCKETS_MAX;
+        let token = if is_known { token } else { SHARED };
         let level = levels.entry(token).or_insert(Level { left: self.burst, at: now });
         let left = self.filled(*level, now);
         let needed = f64::from(count).min(self.burst);
@@ -49,9 +56,42 @@ impl Buckets {
     }
 }
 
+/// The bucket of somebody who is known by nothing but an address. Whoever has an IPv6 address has 2^64 of them, the
+/// network that they are in. Numbers of tokens are small, and no bucket is both.
+pub(super) fn of_address(address: Option<IpAddr>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    match address.map(|address| address.to_canonical()) {
+        None => 0.hash(&mut hasher),
+        Some(IpAddr::V4(address)) => address.octets().hash(&mut hasher),
+        Some(IpAddr::V6(address)) => address.octets()[..8].hash(&mut hasher),
+    }
+    hasher.finish() | 1 << 63
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn neighbours_on_the_internet_have_buckets_of_their_own() {
+        let of = |text: &str| of_address(text.parse().ok());
+        assert_ne!(of("10.0.0.1"), of("10.0.0.2"));
+        assert_eq!(of("10.0.0.1"), of("::ffff:10.0.0.1"), "the same address on another socket");
+        assert_eq!(of("2001:db8::1"), of("2001:db8::dead:beef"), "one network is one caller");
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        assert!(of_address(None) >= 1 << 63, "no token has such a number");
+    }
+
+    #[test]
+    fn there_is_an_end_to_buckets() {
+        let buckets = Buckets::new(1.0, 1);
+        let start = Instant::now();
+        for token in 0..2 * BUCKETS_MAX as u64 {
+            let _ = buckets.take(token, 1, start);
+        }
+        assert_eq!(buckets.levels.lock().expect("not poisoned").len(), BUCKETS_MAX + 1);
+        assert!(buckets.take(1, 1, start).is_err(), "who was there has their own");
+    }
 
     #[test]
     fn a_bucket_empties_and_fills() {

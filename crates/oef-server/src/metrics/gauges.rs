@@ -1,10 +1,11 @@
 //! How things stand: read from the world when somebody asks.
 
 use super::labels::{
-    EndLabels, GpuLabels, GpuUse, LiveState, StateName, TenantLabels, TenantStateLabels,
-    TenantTypeLabels,
+    EndLabels, GpuLabels, GpuUse, InvariantLabels, InvariantName, LiveState, StateName,
+    TenantLabels, TenantStateLabels, TenantTypeLabels,
 };
 use crate::daemon::{Gauges, TenantGauges};
+use crate::invariants::Invariant;
 use oef_api::types::JobState;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
@@ -36,6 +37,7 @@ pub(super) struct GaugeFamilies {
     worst_envy: Number,
     left_out: Gauge,
     shares_failed: Gauge,
+    broken: Family<InvariantLabels, Gauge>,
 }
 
 impl GaugeFamilies {
@@ -73,6 +75,11 @@ impl GaugeFamilies {
                 "shares_failed",
                 "1 while the shares are not those of the mechanism, because they could not be computed",
             ),
+            broken: family(
+                r,
+                "invariant_broken",
+                "1 where something does not hold that must hold in every state of the daemon, by its name",
+            ),
         }
     }
 
@@ -100,6 +107,11 @@ impl GaugeFamilies {
         self.worst_envy.set(now.worst_envy.unwrap_or(f64::NAN));
         self.left_out.set(i64::try_from(now.left_out).unwrap_or(i64::MAX));
         self.shares_failed.set(i64::from(now.shares_failed));
+        for invariant in Invariant::IN_PRODUCTION {
+            let labels = InvariantLabels { name: InvariantName(invariant) };
+            let is_broken = now.broken.contains(&invariant);
+            self.broken.get_or_create(&labels).set(i64::from(is_broken));
+        }
     }
 
     fn set_tenants(&self, tenants: &[TenantGauges]) {

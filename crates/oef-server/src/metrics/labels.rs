@@ -1,5 +1,6 @@
 //! Labels as types, so that no two places spell one in two ways.
 
+use crate::invariants::Invariant;
 use oef_api::types::JobState;
 use oef_executor::checkpoints::TransferResult;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
@@ -13,6 +14,21 @@ impl EncodeLabelValue for StateName {
     fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
         encoder.write_str(self.0.name())
     }
+}
+
+/// An invariant by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct InvariantName(pub Invariant);
+
+impl EncodeLabelValue for InvariantName {
+    fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
+        encoder.write_str(self.0.name())
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct InvariantLabels {
+    pub name: InvariantName,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

@@ -3,6 +3,7 @@
 use super::gauges::{OTHERS, TENANTS_MAX};
 use super::*;
 use crate::daemon::{GpuGauges, TenantGauges};
+use crate::invariants::Invariant;
 use oef_executor::checkpoints::{Transfer, TransferResult};
 use oef_sched::Span;
 use std::collections::BTreeMap;
@@ -104,6 +105,7 @@ fn gauges_are_those_of_now() {
         sharing_incentive: Some(1.25),
         worst_envy: None,
         journal_seq: 42,
+        broken: vec![Invariant::AccountsAddUp],
     };
     let text = metrics.render(&gauges);
     for (series, count) in [
@@ -121,6 +123,8 @@ fn gauges_are_those_of_now() {
         ("oef_sharing_incentive_ratio", 1.25),
         ("oef_workloads_left_out", 2.0),
         ("oef_shares_failed", 1.0),
+        ("oef_invariant_broken{name=\"accounts-add-up\"}", 1.0),
+        ("oef_invariant_broken{name=\"one-lease-per-gpu\"}", 0.0),
     ] {
         assert_eq!(value(&text, series), Some(count), "{series}\n{text}");
     }

@@ -1,5 +1,6 @@
 //! The checksums that chain the records: each covers its record and the checksum before.
 
+use super::record::StoredRecord;
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::str::FromStr;
@@ -9,13 +10,15 @@ const SUM_BYTES: usize = 16;
 
 /// A checksum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sum(pub [u8; SUM_BYTES]);
+pub struct Sum(pub(super) [u8; SUM_BYTES]);
 
 /// A place in the chain: a record's number, and the checksum of everything up to it. The default is where
 /// every chain begins: before the first record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Link {
+pub struct Link {
+    /// The record's number.
     pub seq: u64,
+    /// The checksum.
     pub sum: Sum,
 }
 
@@ -25,6 +28,45 @@ impl Link {
         let seq = self.seq.saturating_add(1);
         Link { seq, sum: self.sum.over(seq, at_ms, kind, body) }
     }
+
+    /// The place after a record that was read with this checksum; an error: at which record something is wrong, and what.
+    pub fn check(self, record: &StoredRecord, sum: Option<Sum>) -> Result<Link, (u64, String)> {
+        let expected = self.next(record.at_ms, &record.kind, &record.body);
+        if record.seq != expected.seq {
+            return Err(gap(expected.seq, record.seq));
+        }
+        match sum == Some(expected.sum) {
+            true => Ok(expected),
+            false => Err((expected.seq, WRONG_SUM.into())),
+        }
+    }
+}
+
+/// What is said of a record whose checksum is not that of its contents.
+pub(super) const WRONG_SUM: &str = "its checksum does not fit";
+
+/// Where records are missing, and how that is said.
+pub(super) fn gap(expected: u64, found: u64) -> (u64, String) {
+    (expected, format!("it is missing, the next one is {found}"))
+}
+
+/// Compares the end of a chain with the end that was last acknowledged: at which record something is wrong, and what.
+/// `sum_of` has the checksum of an earlier record; none: it was compacted.
+pub fn compare_ends(
+    known: Link,
+    head: Link,
+    sum_of: impl FnOnce(u64) -> Option<Sum>,
+) -> Option<(u64, String)> {
+    if known.seq > head.seq {
+        let (from, to) = (head.seq + 1, known.seq);
+        return Some((from, format!("records {from} to {to} were acknowledged and are missing")));
+    }
+    let is_same = match known.seq == head.seq {
+        true => known == head,
+        false => sum_of(known.seq).is_none_or(|sum| sum == known.sum),
+    };
+    let what = "it is not the record that was acknowledged under this number".to_string();
+    (!is_same).then_some((known.seq, what))
 }
 
 impl Sum {

@@ -4,7 +4,7 @@
 //! It is written and synced after every transaction, before anybody is told that it is durable. So the database is never
 //! behind it; where it is, records are missing that somebody relies on.
 
-use super::chain::Link;
+use super::chain::{Link, Sum, compare_ends};
 use super::error::StoreError;
 use super::schema::{self, DATABASE};
 use rusqlite::{Connection, OptionalExtension as _};
@@ -83,7 +83,7 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
 }
 
 /// What the file says; `None`: there is none.
-fn read(dir: &Path) -> Result<Option<Link>, StoreError> {
+pub(super) fn read(dir: &Path) -> Result<Option<Link>, StoreError> {
     let path = dir.join(HEAD_FILE);
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
@@ -127,7 +127,7 @@ fn compare(dir: &Path, connection: &Connection, head: Link) -> Result<(), StoreE
         );
         return Ok(());
     }
-    match found(dir, connection, &file, head)? {
+    match found(connection, &file, read(dir)?, head)? {
         None => Ok(()),
         Some((seq, what)) => {
             let what = format!("{what}; {WAY_OUT}");
@@ -136,17 +136,18 @@ fn compare(dir: &Path, connection: &Connection, head: Link) -> Result<(), StoreE
     }
 }
 
-/// What is wrong with the end of the chain, at which record.
+/// What is wrong with the end of the chain, at which record, given what the file said before the database was read: while
+/// a daemon writes, the file may already be ahead of what was read.
 pub(super) fn found(
-    dir: &Path,
     connection: &Connection,
     file: &Path,
+    known: Option<Link>,
     head: Link,
 ) -> Result<Option<(u64, String)>, StoreError> {
     if has_mark(connection, file, IS_BACKUP)? {
         return Ok(None);
     }
-    let Some(known) = read(dir)? else {
+    let Some(known) = known else {
         let is_copy = has_mark(connection, file, HAS_FILE)?;
         let what = format!(
             "`{HEAD_FILE}` is missing beside it: a database that is copied by itself lacks its last records (only `oef \
@@ -154,21 +155,10 @@ pub(super) fn found(
         );
         return Ok(is_copy.then_some((head.seq, what)));
     };
-    if known.seq > head.seq {
-        let (from, to) = (head.seq + 1, known.seq);
-        return Ok(Some((
-            from,
-            format!("records {from} to {to} were acknowledged and are missing"),
-        )));
-    }
     let base = schema::link(connection, file, "base")?;
-    let is_same = match known.seq {
-        seq if seq == head.seq => known == head,
-        seq if seq <= base.seq => true,
-        seq => sum_of(connection, file, seq)?.is_none_or(|sum| sum == known.sum.0),
-    };
-    let what = "it is not the record that was acknowledged under this number".to_string();
-    Ok((!is_same).then_some((known.seq, what)))
+    let is_kept = known.seq > base.seq && known.seq < head.seq;
+    let sum = if is_kept { sum_of(connection, file, known.seq)? } else { None };
+    Ok(compare_ends(known, head, |_| sum))
 }
 
 /// Takes a folder as it is: what was acknowledged beyond it is given up.
@@ -192,10 +182,12 @@ pub(super) fn mark_backup(file: &Path) -> rusqlite::Result<()> {
     mark(&connection, HAS_FILE, false)
 }
 
-fn sum_of(connection: &Connection, file: &Path, seq: u64) -> Result<Option<Vec<u8>>, StoreError> {
+fn sum_of(connection: &Connection, file: &Path, seq: u64) -> Result<Option<Sum>, StoreError> {
     let sql = "SELECT sum FROM journal WHERE seq = ?1";
-    let row = connection.query_row(sql, [seq], |row| row.get(0)).optional();
-    row.map_err(|source| StoreError::database(file, "reading the journal", source))
+    let row = connection.query_row(sql, [seq], |row| row.get::<_, Vec<u8>>(0)).optional();
+    let bytes = row.map_err(|source| StoreError::database(file, "reading the journal", source))?;
+    // One of a wrong length is none that was acknowledged.
+    Ok(bytes.map(|bytes| Sum::read(&bytes).unwrap_or_default()))
 }
 
 fn has_mark(connection: &Connection, file: &Path, key: &str) -> Result<bool, StoreError> {

@@ -1,10 +1,10 @@
 //! Tools for a state folder from outside. All but [`compact`] also work while a daemon is running there.
 
-use super::chain::Link;
+use super::chain::{Link, WRONG_SUM, gap};
 use super::compaction::{self, Compacted, Keep};
 use super::error::StoreError;
 use super::head;
-use super::load::{self, Row, Rows, WRONG_SUM};
+use super::load::{self, Row, Rows};
 use super::lock::Lock;
 use super::record::{Snapshot, StoredRecord};
 use super::schema::{self, DATABASE, OpenMode};
@@ -89,6 +89,8 @@ pub fn check(
     dir: &Path,
     replay: &mut dyn FnMut(Step<'_>) -> Result<(), String>,
 ) -> Result<Report, StoreError> {
+    // First, because a daemon that writes meanwhile moves it ahead of the state that is looked at.
+    let known = head::read(dir);
     let (connection, file) = look(dir)?;
     let mut report = Report::default();
     let parts = [check_structure, check_chain, check_snapshots, check_rounds];
@@ -96,6 +98,9 @@ pub fn check(
         if let Err(error) = part(&connection, &file, &mut report) {
             report.take(error)?;
         }
+    }
+    if let Err(error) = known.and_then(|known| check_end(&connection, &file, known, &mut report)) {
+        report.take(error)?;
     }
     if let Err(error) = check_replay(&connection, &file, &mut report, replay) {
         report.take(error)?;
@@ -146,7 +151,7 @@ fn check_chain(
         let Row { record, sum } = row?;
         let seq = record.seq;
         if ends[0].seq + 1 != seq {
-            let (seq, what) = load::gap(ends[0].seq + 1, seq);
+            let (seq, what) = gap(ends[0].seq + 1, seq);
             report.add(Some(seq), what);
         }
         let expected = ends.map(|end| end.next(record.at_ms, &record.kind, &record.body).sum);
@@ -171,8 +176,18 @@ fn check_chain(
         let (seq, what) = load::missing_end(ends[0], head);
         report.add(Some(seq), what);
     }
-    let dir = file.parent().unwrap_or(Path::new("."));
-    if let Some((seq, what)) = head::found(dir, connection, file, head)? {
+    Ok(())
+}
+
+/// Whether the database has all that was acknowledged.
+fn check_end(
+    connection: &Connection,
+    file: &Path,
+    known: Option<Link>,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    let head = schema::link(connection, file, "head")?;
+    if let Some((seq, what)) = head::found(connection, file, known, head)? {
         report.add(Some(seq), what);
     }
     Ok(())

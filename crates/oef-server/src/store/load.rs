@@ -88,14 +88,7 @@ impl Iterator for Records<'_> {
 impl Records<'_> {
     fn check(&mut self, row: Row) -> Result<StoredRecord, StoreError> {
         let Row { record, sum } = row;
-        let expected = self.link.next(record.at_ms, &record.kind, &record.body);
-        if record.seq != expected.seq {
-            return Err(self.damaged(gap(expected.seq, record.seq)));
-        }
-        if sum != Some(expected.sum) {
-            return Err(self.damaged((expected.seq, WRONG_SUM.into())));
-        }
-        self.link = expected;
+        self.link = self.link.check(&record, sum).map_err(|wrong| self.damaged(wrong))?;
         Ok(record)
     }
 
@@ -104,15 +97,7 @@ impl Records<'_> {
     }
 }
 
-/// What is said of a record whose checksum is not that of its contents.
-pub(super) const WRONG_SUM: &str = "its checksum does not fit";
-
-/// Where records are missing, and how that is said.
-pub(super) fn gap(expected: u64, found: u64) -> (u64, String) {
-    (expected, format!("it is missing, the next one is {found}"))
-}
-
-/// The same for the end of the journal.
+/// Where the end of the journal is missing, and how that is said.
 pub(super) fn missing_end(end: Link, head: Link) -> (u64, String) {
     (end.seq + 1, format!("the journal ends at {} and should end at {}", end.seq, head.seq))
 }

@@ -29,6 +29,7 @@ mod tests;
 mod writer;
 
 pub use archive::Archive;
+pub use chain::{Link, Sum, compare_ends};
 pub use compaction::{Compacted, Keep};
 pub use error::StoreError;
 pub use head::HEAD_FILE;

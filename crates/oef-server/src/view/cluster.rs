@@ -1,8 +1,10 @@
 //! The machines with who is on them, and the settings.
 
 use crate::caller::Caller;
-use crate::world::World;
-use oef_api::types::{Cluster, GpuTypeStatus, JobState, Node, NodeHealth, Problem, Settings};
+use crate::world::{World, timestamp};
+use oef_api::types::{
+    Cluster, GpuTypeStatus, JobState, Node, NodeHealth, NodeWindow, Problem, Settings,
+};
 use oef_sched::Health;
 use std::collections::BTreeMap;
 
@@ -14,19 +16,44 @@ pub fn cluster(world: &World, caller: &Caller) -> Result<Cluster, Problem> {
     let cluster = world.sched.cluster();
     let types = types(world);
     let holders = holders(world, caller);
+    let drain = |node: &oef_sched::Node| world.drains.get(node.name());
     let nodes = cluster.nodes().iter().map(|node| Node {
         name: node.name().into(),
         gpu_type: cluster.types().get(node.gpu_type().0).cloned().unwrap_or_default(),
-        health: match node.health() {
-            Health::Up => NodeHealth::Up,
-            Health::Down => NodeHealth::Down,
-        },
-        reason: world.node_reasons.get(node.name()).cloned().or_else(|| {
-            world.drained.contains(node.name()).then(|| "taken out by an operator".into())
-        }),
+        health: health(world, node),
+        reason: (drain(node).and_then(|drain| drain.reason.clone()))
+            .or_else(|| world.node_reasons.get(node.name()).cloned()),
+        until: drain(node).and_then(|drain| drain.until).map(timestamp),
+        windows: windows(world, node.name()),
         jobs: (0..node.gpus() as u32).map(|at| holders.get(&(node.name(), at)).copied()).collect(),
     });
     Ok(Cluster { types, nodes: nodes.collect(), reference: world.reference() })
+}
+
+/// A node that closes is down when the last job has left it.
+fn health(world: &World, node: &oef_sched::Node) -> NodeHealth {
+    let is_empty = || world.sched.cluster().is_unused(node);
+    match node.health() {
+        Health::Up => NodeHealth::Up,
+        Health::Closing if !is_empty() => NodeHealth::Draining,
+        Health::Closing | Health::Down => NodeHealth::Down,
+    }
+}
+
+fn windows(world: &World, node: &str) -> Vec<NodeWindow> {
+    let own = world.windows.iter().filter(|(_, window)| window.node == node);
+    let mut windows: Vec<NodeWindow> = own
+        .map(|(&id, window)| NodeWindow {
+            id,
+            from: timestamp(window.from),
+            closes: timestamp(window.closes()),
+            until: window.drain.until.map(timestamp),
+            reason: window.drain.reason.clone(),
+            by: window.drain.by.clone(),
+        })
+        .collect();
+    windows.sort_by_key(|window| window.from);
+    windows
 }
 
 /// How each gpu type is used.

@@ -1,14 +1,14 @@
 //! Jobs: one of them whole, or a page of many.
 
 use super::text::{gpu_ref, timestamp};
-use super::{access, why};
+use super::{access, restarts, why};
 use crate::caller::Caller;
 use crate::problem::{Kind, More as _};
 use crate::world::{JobEntry, RunEnding, RunEntry, World};
 use oef_api::types::{
-    Change, Ending, GpuRef, Job, JobState, Jobs, JobsQuery, Problem, Progress, Run,
+    Blocked, Change, Ending, GpuRef, Job, JobState, Jobs, JobsQuery, Problem, Progress, Run,
 };
-use oef_sched::JobId;
+use oef_sched::{JobId, Obstacle};
 
 /// While no more jobs wait than this, a list says of each what it waits for at the moment. Finding that
 /// out takes a walk through the queue; beyond, a list says why the job came to wait, and `why` the rest.
@@ -25,6 +25,7 @@ pub fn job(world: &World, caller: &Caller, id: u64) -> Result<Job, Problem> {
     let mut job = listed(world, JobId(id), entry, true);
     job.spec = inside.then(|| entry.spec.clone());
     job.history = Some(entry.history.iter().map(change).collect());
+    job.restart_budget = restarts::budget(world, JobId(id)).filter(|_| entry.spec.probe.is_none());
     job.runs = Some(entry.runs.iter().map(|r| run(r, inside)).collect());
     if !inside {
         job.reason = access::without_output(&job.reason).into();
@@ -45,7 +46,8 @@ pub fn jobs(world: &World, caller: &Caller, query: &JobsQuery) -> Result<Jobs, P
     let mut page = Jobs::default();
     for id in world.index.newest(tenant, &states, before) {
         let Some(entry) = world.jobs.get(&id) else { continue };
-        if !has_label(entry, query.label.as_deref()) {
+        let in_sweep = query.sweep.is_none() || entry.sweep_id() == query.sweep;
+        if !in_sweep || !has_label(entry, query.label.as_deref()) {
             continue;
         }
         if page.jobs.len() == limit {
@@ -121,6 +123,8 @@ fn listed(world: &World, id: JobId, entry: &JobEntry, live_reason: bool) -> Job 
             true => why::waits(world, id, entry).unwrap_or_else(|| entry.reason.clone()),
             false => entry.reason.clone(),
         },
+        blocked: world.sched.obstacle_of(id).map(blocked),
+        sweep: entry.sweep_id(),
         workers: entry.spec.workers,
         gpus: held(world, id),
         priority: entry.spec.priority,
@@ -139,9 +143,22 @@ fn listed(world: &World, id: JobId, entry: &JobEntry, live_reason: bool) -> Job 
         ran_s: ran_s(world, entry),
         labels: entry.spec.labels.clone(),
         probe: entry.spec.probe.clone(),
+        restart_budget: None,
         spec: None,
         history: None,
         runs: None,
+    }
+}
+
+/// What keeps a job from starting.
+pub(super) fn blocked(obstacle: Obstacle) -> Blocked {
+    match obstacle {
+        Obstacle::Suspended => Blocked::Suspended,
+        Obstacle::Held => Blocked::Held,
+        Obstacle::Dependency { .. } => Blocked::Dependency,
+        Obstacle::NotBefore { .. } => Blocked::NotBefore,
+        Obstacle::BackingOff => Blocked::BackingOff,
+        Obstacle::SweepLimit { .. } => Blocked::SweepLimit,
     }
 }
 

@@ -13,15 +13,18 @@ mod certificate;
 mod cluster;
 mod day;
 mod fairness;
+mod gangs;
 mod guard;
 mod jobs;
 mod live;
+mod restarts;
 mod round;
 mod tenants;
 #[cfg(test)]
 mod testing;
 mod text;
 mod tokens;
+mod usage;
 mod whatif;
 mod whatif_changes;
 mod why;
@@ -40,6 +43,7 @@ pub use round::{
 };
 pub use tenants::{group, groups, tenant, tenants};
 pub use tokens::tokens;
+pub use usage::usage;
 pub use whatif::WhatIfDraft;
 pub use why::{tenant_why, why};
 pub use workloads::{workload, workloads};

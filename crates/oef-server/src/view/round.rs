@@ -75,6 +75,7 @@ impl RoundDraft {
             },
             audit: None,
             plan_s: facts.plan.as_secs_f64(),
+            wasted_gpu_s: world.totals.wasted_ms as f64 / 1000.0,
         };
         let problem = answer.map(|(problem, _)| written(problem));
         let document = RoundDocument { summary: summary(world, &round), round, problem };

@@ -1,6 +1,7 @@
 //! Workloads and their profiles.
 
 use super::access;
+use super::gangs;
 use super::guard;
 use super::text::timestamp;
 use crate::caller::Caller;
@@ -84,6 +85,7 @@ fn shown(
         observed: guard::observed(world, key, entry),
         guard: guard::note(world, key),
         jobs,
+        gangs: gangs::standings(world, key),
     }
 }
 
@@ -94,7 +96,8 @@ fn profile(entry: &ProfileEntry, inside: bool) -> Profile {
         since: timestamp(Time(entry.since_ms)),
         source: entry.source.clone(),
         marks: entry.marks.iter().map(|(gpu, on)| (gpu.clone(), mark(on, inside))).collect(),
-        scaling: entry.scaling.clone(),
+        scaling: gangs::scaling(entry),
+        gangs: gangs::figures(entry),
     }
 }
 

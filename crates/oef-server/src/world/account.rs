@@ -6,8 +6,8 @@
 use super::{Account, Delivered, Hour, TenantEntry, World};
 use oef_api::types::{GpuRef, JobState};
 use oef_core::{TenantId, WorkloadId, equal_split};
-use oef_sched::{TenantKey, Time, WorkloadKey};
-use std::collections::{BTreeMap, VecDeque};
+use oef_sched::{GangRule, TenantKey, Time, WorkloadKey};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Rounds of one tenant that are remembered: a day of five-minute rounds.
@@ -100,10 +100,12 @@ impl World {
         let (round, began) = (self.sched.round().0, self.sched.plan().began);
         let ms = at.since(began).0 as f64;
         let mut standings = self.standings();
-        for tenant in self.tenants.values_mut() {
+        let mut used = BTreeMap::new();
+        for (name, tenant) in &mut self.tenants {
             let account = &mut tenant.account;
             account.settle(at);
             let held = std::mem::take(&mut account.round_held);
+            used.insert(name.clone(), held.clone());
             let promised = account.promised_total - account.round_promised;
             let delivered = account.delivered_total - account.round_delivered;
             account.round_promised = account.promised_total;
@@ -121,6 +123,7 @@ impl World {
             let (promised, delivered) = (promised / ms, delivered / ms);
             tenant.delivered.push_back(Delivered { round, at_ms: at.0, promised, delivered });
         }
+        self.use_round(at, &used);
     }
 
     /// Counts all rates anew: shares, profiles or the reference may have changed.
@@ -203,16 +206,26 @@ impl World {
 
     /// Normalised throughput of a gang on some GPUs: all run at the pace of the slowest.
     pub(super) fn gang_rate(&self, workload: WorkloadKey, gpus: &[GpuRef]) -> f64 {
-        let speeds = gpus.iter().map(|gpu| self.speedup(workload, &gpu.gpu_type));
+        let hosts = gpus.iter().map(|gpu| &gpu.node).collect::<BTreeSet<_>>().len() as u32;
+        let as_gang = self.meaning >= super::GANG_FIGURES_COUNT
+            && self.sched.settings().gangs == GangRule::Rows;
+        let workers = if as_gang { gpus.len() as u32 } else { 1 };
+        let speeds =
+            gpus.iter().map(|gpu| self.gang_speedup(workload, &gpu.gpu_type, workers, hosts));
         speeds.reduce(f64::min).unwrap_or(0.0) * gpus.len() as f64
     }
 
     /// How fast a workload runs on a type, where the reference type counts 1.
     pub fn speedup(&self, workload: WorkloadKey, gpu_type: &str) -> f64 {
+        self.gang_speedup(workload, gpu_type, 1, 1)
+    }
+
+    /// The same per GPU of a gang that stands on so many hosts.
+    fn gang_speedup(&self, workload: WorkloadKey, gpu_type: &str, workers: u32, hosts: u32) -> f64 {
         let Some(known) = self.sched.workloads().get(workload.0) else { return 0.0 };
         let Some(gpu) = self.sched.cluster().type_named(gpu_type) else { return 0.0 };
         let unit = self.unit(workload);
-        if unit > 0.0 { known.profile.on(gpu.0) / unit } else { 0.0 }
+        if unit > 0.0 { known.profile.of_gang(gpu.0, workers, hosts) / unit } else { 0.0 }
     }
 
     /// The throughput of a workload that counts 1: as in the shares of the round where it is in them,

@@ -23,6 +23,9 @@ impl World {
             settings,
             drained: BTreeSet::new(),
             node_reasons: BTreeMap::new(),
+            drains: BTreeMap::new(),
+            windows: BTreeMap::new(),
+            next_window: 1,
             halted: false,
             keys: BTreeMap::new(),
             key_order: VecDeque::new(),
@@ -31,6 +34,7 @@ impl World {
             guard: Default::default(),
             round: Default::default(),
             totals: Default::default(),
+            usage: Default::default(),
             index: Default::default(),
             due: Due::default(),
             observes: false,
@@ -71,12 +75,17 @@ impl World {
             Change::WorkloadPut { tenant, name, weight, profile } => {
                 self.workload_put(at, tenant, name, *weight, profile.as_ref(), &mut out)?;
             }
-            Change::Submitted { jobs, key } => {
-                self.submitted(at, jobs, key.as_ref(), &mut out)?;
+            Change::Submitted { jobs, key, sweep } => {
+                self.submitted(at, jobs, key.as_ref(), *sweep, &mut out)?;
+            }
+            Change::JobChanged { job, by, patch } => {
+                self.job_changed(at, *job, by, patch, &mut out)?;
+            }
+            Change::Cancelled { job, by, why } => {
+                self.cancelled(at, *job, by, why.as_deref(), &mut out)?;
             }
             Change::Noticed { job, origin } => self.noticed_job(at, job, origin, &mut out)?,
             Change::NodeReason { node, reason } => self.node_reason(at, node, reason.as_deref()),
-            Change::Cancelled { job, by } => self.cancelled(at, *job, by, &mut out)?,
             Change::TokenCreated { id, token } => self.token_created(at, *id, token)?,
             Change::TokenRevoked { id } => self.token_revoked(at, *id)?,
             Change::Settings(patch) => self.change_settings(at, patch)?,
@@ -88,9 +97,11 @@ impl World {
             }
             Change::NodeUp(spec) => self.node_up(at, spec, &mut out)?,
             Change::NodeDown { node } => self.node_down(at, node, &mut out)?,
-            Change::NodeDrained { node, drained } => {
-                self.node_drained(at, node, *drained, &mut out)?;
+            Change::NodeDrained { node, drained, drain } => {
+                self.node_drained(at, node, *drained, drain.as_ref(), &mut out)?;
             }
+            Change::WindowPlanned { id, window } => self.window_planned(at, *id, window)?,
+            Change::WindowDropped { id } => self.window_dropped(at, *id)?,
             Change::Preparing { job, generation, detail } => {
                 self.preparing(at, *job, *generation, detail, &mut out)?;
             }

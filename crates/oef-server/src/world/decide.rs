@@ -9,12 +9,15 @@ use oef_sched::{
     Event, EventKind, GpuId, JobId, Origin, Plan, PlannedStart, Scope, Span, StartReason, Time,
     plan,
 };
+use std::collections::BTreeSet;
 
 /// What is to be decided.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Due {
     plan: Option<Scope>,
     judgements: bool,
+    /// Jobs that wait for one that ended otherwise.
+    never: BTreeSet<JobId>,
 }
 
 impl Due {
@@ -23,6 +26,11 @@ impl Due {
         if self.plan != Some(Scope::Round) {
             self.plan = scope.or(self.plan);
         }
+    }
+
+    /// A job can never start: it is to be cancelled.
+    pub fn never_starts(&mut self, job: JobId) {
+        self.never.insert(job);
     }
 
     /// What jobs showed is to be looked at.
@@ -34,6 +42,12 @@ impl Due {
 impl World {
     /// The next decision that is to be made, as a change to be written down and applied; `None`: there is none.
     pub fn decide(&mut self) -> Option<Change> {
+        while let Some(job) = self.due.never.pop_first() {
+            if let Some(why) = self.unmet_dependency(job) {
+                let by = "what it depends on".into();
+                return Some(Change::Cancelled { job, by, why: Some(why) });
+            }
+        }
         if let Some(scope) = self.due.plan.take() {
             let plan = match self.observes {
                 true => self.as_it_is(scope),

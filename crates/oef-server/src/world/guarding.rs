@@ -1,9 +1,11 @@
 //! What jobs show, compared with the profiles of their workloads.
 
-use super::{Action, Mark, ProfileEntry, Rejection, World};
-use oef_api::types::{EventTopic, JobState, Provenance};
-use oef_sched::guard::{Corrected, Judgement, News, Notice, Place, Policy, Verdict, Word};
-use oef_sched::{JobId, Time, WorkloadKey};
+use super::{Action, GangEntry, Mark, ProfileEntry, Rejection, World};
+use oef_api::types::{EventTopic, FigureSource, JobState, Provenance};
+use oef_sched::guard::{
+    Corrected, Judgement, News, Notice, Place, Policy, SeenGang, Verdict, Word,
+};
+use oef_sched::{JobId, Stands, Time, WorkloadKey};
 
 /// The source of a profile that the guard wrote.
 const SEEN: &str = "seen while its jobs ran";
@@ -129,6 +131,7 @@ impl World {
             if let Some(seen) = &judgement.profile {
                 self.write_seen(at, key, seen, out)?;
             }
+            self.gangs_seen(at, key, &judgement.gangs, out)?;
             let message = match judgement.news {
                 None => continue,
                 Some(News::Found(verdict)) => {
@@ -161,7 +164,13 @@ impl World {
         profile: &ProfileEntry,
         out: &mut Vec<Action>,
     ) -> Result<(), Rejection> {
-        self.set_profile(at, key, profile.clone(), out)?;
+        let mut told = profile.clone();
+        if let Some(entry) = self.workloads.get(&key)
+            && profile.provenance == Provenance::Declared
+        {
+            told.keep_seen_gangs(&entry.profile);
+        }
+        self.set_profile(at, key, told, out)?;
         if profile.provenance != Provenance::Declared {
             self.guard.trusted(key);
             return Ok(());
@@ -237,6 +246,41 @@ impl World {
         self.set_profile(at, key, profile, out)
     }
 
+    /// What was seen of gangs counts in the profile of a workload.
+    fn gangs_seen(
+        &mut self,
+        at: Time,
+        key: WorkloadKey,
+        gangs: &[SeenGang],
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        let Some(entry) = self.workloads.get(&key) else { return Ok(()) };
+        let (tenant, name) = (entry.tenant.clone(), format!("{}/{}", entry.tenant, entry.name));
+        let mut profile = entry.profile.clone();
+        for gang in gangs {
+            let types = self.sched.cluster().types();
+            let Some(gpu_type) = types.get(gang.gpu).cloned() else { continue };
+            let what = seen_gang(&name, &gpu_type, gang);
+            if gang.counts {
+                profile.set_gang(GangEntry {
+                    gpu_type,
+                    workers: gang.workers,
+                    stands: gang.stands,
+                    kept: Some(gang.kept),
+                    steps: None,
+                    source: FigureSource::Seen,
+                    since_ms: at.0,
+                    detail: Some(format!("{} windows of {} runs", gang.windows, gang.runs)),
+                });
+            }
+            self.note(at, EventTopic::Tenant, Some(&tenant), what);
+        }
+        match gangs.iter().any(|gang| gang.counts) {
+            true => self.replace_profile(at, key, profile, false, out),
+            false => Ok(()),
+        }
+    }
+
     /// What does not fit, in a sentence.
     pub(crate) fn sentence(&self, name: &str, who: &str, verdict: &Verdict) -> String {
         let types = self.sched.cluster().types();
@@ -256,6 +300,25 @@ impl World {
             gpu(slow)
         )
     }
+}
+
+/// What was seen of a gang, in a sentence.
+fn seen_gang(name: &str, gpu_type: &str, gang: &SeenGang) -> String {
+    let place = match gang.stands {
+        Stands::Together => "on one host",
+        Stands::Spread => "over several hosts",
+    };
+    let percent = |kept: f64| format!("{:.0} %", 100.0 * kept);
+    let said = gang.said.map(|said| format!(", not {}", percent(said))).unwrap_or_default();
+    let counts = if gang.counts { "; that counts now" } else { "" };
+    format!(
+        "gangs of {} of {name} keep {} of a single worker's throughput {place} on {gpu_type}{said} (seen in {} windows \
+         of {} runs){counts}",
+        gang.workers,
+        percent(gang.kept),
+        gang.windows,
+        gang.runs
+    )
 }
 
 /// A number that is the same for jobs whose steps are alike: the same program with the same arguments (FNV-1a,

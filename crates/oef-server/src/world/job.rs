@@ -2,7 +2,7 @@
 
 use super::LastCheckpoints;
 use oef_api::types::{Exit, GpuRef, JobState, JobSubmit, Measured};
-use oef_sched::{Generation, Time, WorkloadKey};
+use oef_sched::{Generation, JobId, Time, WorkloadKey};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -54,6 +54,9 @@ pub struct JobEntry {
     /// It is a job that the cluster's own scheduler looks after, and this tells it from every other there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
+    /// The sweep that it was submitted with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<SweepEntry>,
 }
 
 impl JobEntry {
@@ -80,6 +83,16 @@ impl JobEntry {
     pub(super) fn run_mut(&mut self) -> Option<&mut RunEntry> {
         self.runs.last_mut().filter(|run| run.ended.is_none())
     }
+}
+
+/// A sweep as each of its jobs knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SweepEntry {
+    /// Its first job: its number.
+    pub first: JobId,
+    /// How many of its jobs may run or wait for GPUs at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<u32>,
 }
 
 /// One change of state.
@@ -110,6 +123,12 @@ pub struct RunEntry {
     pub began: Time,
     /// When its processes were seen to run.
     pub started: Option<Time>,
+    /// When its first step was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stepped: Option<Time>,
+    /// When it was told to stop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_at: Option<Time>,
     /// Why it was told to stop.
     pub stop: Option<String>,
     /// When it ended.

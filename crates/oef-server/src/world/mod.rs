@@ -7,10 +7,13 @@
 mod account;
 mod action;
 mod apply;
+pub(crate) mod changes;
 mod checkpoint_location;
 mod decide;
+mod drains;
 pub(crate) mod endings;
 mod estimate;
+mod gang_figures;
 mod guarding;
 mod history;
 mod index;
@@ -20,6 +23,7 @@ mod nodes;
 mod probes;
 mod record;
 mod rejection;
+mod restart_cost;
 mod rounds;
 mod settings;
 mod snapshot;
@@ -29,24 +33,29 @@ mod tenant;
 mod testing;
 mod texts;
 mod tokens;
+mod usage;
 
 pub use action::Action;
 pub use checkpoint_location::LastCheckpoints;
 pub(crate) use decide::Due;
+pub use drains::{Drain, RunningJobs, Window};
 pub use endings::RunOutcome;
+pub use gang_figures::GangEntry;
 pub(crate) use history::timestamp;
 pub use index::Index;
-pub use job::{JobEntry, RunEnding, RunEntry, StateChange, Telemetry};
+pub use job::{JobEntry, RunEnding, RunEntry, StateChange, SweepEntry, Telemetry};
 pub(crate) use lifecycle::for_scheduler;
-pub use record::{Change, GroupChange, NewJob, Record, SubmitKey};
+pub use record::{Change, GroupChange, NewJob, NewSweep, Record, SubmitKey};
 pub use rejection::Rejection;
+pub use restart_cost::RestartTimes;
 pub use settings::SettingsEntry;
 pub use snapshot::SnapshotError;
 pub use tenant::{
     Account, Delivered, GroupEntry, Hour, Mark, ProfileEntry, TenantEntry, WorkloadEntry,
 };
-pub(crate) use texts::text_bytes;
+pub(crate) use texts::{text_bytes, was_shortened};
 pub use tokens::{KeyEntry, TokenEntry};
+pub use usage::{TenantUsage, Usage};
 
 use oef_api::types::Event;
 use oef_sched::guard::Guard;
@@ -86,6 +95,15 @@ pub struct World {
     pub settings: SettingsEntry,
     /// Nodes that an operator took out: they stay out when their machine comes back.
     pub drained: BTreeSet<String>,
+    /// Why and how, of those that were taken out with more than a word.
+    #[serde(default)]
+    pub drains: BTreeMap<String, Drain>,
+    /// Times in which nodes are to be out, by number.
+    #[serde(default)]
+    pub windows: BTreeMap<u64, Window>,
+    /// The number of the next of them.
+    #[serde(default)]
+    pub next_window: u64,
     /// Why nodes cannot be used, or not all of them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub node_reasons: BTreeMap<String, String>,
@@ -106,6 +124,9 @@ pub struct World {
     pub round: RoundEntry,
     /// What happened so far, in numbers.
     pub totals: Totals,
+    /// Who used how much of what.
+    #[serde(default)]
+    pub usage: Usage,
     /// Jobs by tenant and state, and who is tried again when. Follows from the rest.
     #[serde(skip)]
     pub index: Index,
@@ -119,7 +140,11 @@ pub struct World {
 
 /// What the records of this version mean. From 2 on, every decision is a record of its own, and applying a record
 /// decides nothing; a record that cannot be applied is never written. Before, whoever read a record decided again.
-pub const MEANING: u32 = 2;
+/// From 3 on, figures of gangs and restart costs of workloads count.
+pub const MEANING: u32 = 3;
+
+/// What records mean since figures of gangs and restart costs count.
+const GANG_FIGURES_COUNT: u32 = 3;
 
 /// What records meant before they said so.
 fn first_meaning() -> u32 {
@@ -146,6 +171,9 @@ pub struct Totals {
     pub finished: u64,
     /// Jobs that failed for good.
     pub failed: u64,
+    /// Jobs that reached their time limit.
+    #[serde(default)]
+    pub timed_out: u64,
     /// Jobs that were cancelled.
     pub cancelled: u64,
     /// Starts of jobs that had run before.

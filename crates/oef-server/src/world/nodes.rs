@@ -49,31 +49,6 @@ impl World {
         }
     }
 
-    pub(super) fn node_drained(
-        &mut self,
-        at: Time,
-        node: &str,
-        drained: bool,
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
-        let cluster = self.sched.cluster();
-        let known = cluster.node_named(node).and_then(|id| cluster.nodes().get(id.0));
-        let Some(known) = known else { return Err(Rejection::UnknownNode(node.into())) };
-        let gpu_type = cluster.types().get(known.gpu_type().0).cloned().unwrap_or_default();
-        let gpus = u32::try_from(known.gpus()).unwrap_or(u32::MAX);
-        if drained {
-            self.node_down(at, node, out)?;
-            self.drained.insert(node.into());
-            return Ok(());
-        }
-        let was = self.drained.remove(node);
-        let up = self.node_up(at, &NodeSpec { name: node.into(), gpu_type, gpus }, out);
-        if up.is_err() && was {
-            self.drained.insert(node.into());
-        }
-        up
-    }
-
     /// A gpu type appeared: profiles may have a figure for it, and estimates are made for it.
     fn follow_types(&mut self, at: Time, out: &mut Vec<Action>) -> Result<(), Rejection> {
         let keys: Vec<WorkloadKey> = self.workloads.keys().copied().collect();

@@ -5,11 +5,11 @@
 //! the same unit, steps per second of one worker.
 
 use super::endings::{End, LAST_LINE};
-use super::{Action, Mark, ProfileEntry, Rejection, RunEnding, World};
-use oef_api::types::{EventTopic, JobState, Measured, Provenance};
+use super::{Action, GangEntry, Mark, ProfileEntry, Rejection, RunEnding, World};
+use oef_api::types::{EventTopic, FigureSource, JobState, Measured, Provenance};
 use oef_report::format::number as figure;
-use oef_sched::{JobId, Time, WorkloadKey};
-use std::collections::BTreeMap;
+use oef_sched::{JobId, Stands, Time, WorkloadKey};
+use std::collections::BTreeSet;
 
 /// Of a failed run's output, so much is kept with the profile: the rest is in its log.
 const LAST_LINES_KEPT: usize = 1000;
@@ -20,6 +20,8 @@ struct Run {
     workload: WorkloadKey,
     gpu: String,
     workers: u32,
+    /// On how many hosts it stood.
+    hosts: u32,
     /// GPU-seconds over all its starts.
     cost_s: f64,
 }
@@ -43,7 +45,9 @@ impl World {
             return Ok(());
         }
         let cost_s = job.ran_ms as f64 / 1000.0 * f64::from(workers);
-        let run = Run { job: id, workload, gpu, workers, cost_s };
+        let nodes = job.runs.last().into_iter().flat_map(|run| &run.gpus).map(|gpu| &gpu.node);
+        let hosts = nodes.collect::<BTreeSet<_>>().len().max(1) as u32;
+        let run = Run { job: id, workload, gpu, workers, hosts, cost_s };
         match (job.state, job.telemetry.measured) {
             (JobState::Finished, Some(measured)) => self.take_figure(at, &run, &measured, out),
             (JobState::Failed, _) => self.take_failure(at, &run, end, out),
@@ -73,7 +77,16 @@ impl World {
         let rate = 1.0 / measured.batch_seconds;
         let mut completes = true;
         if run.workers > 1 {
-            profile.gangs.entry(run.gpu.clone()).or_default().insert(run.workers, rate);
+            profile.set_gang(GangEntry {
+                gpu_type: run.gpu.clone(),
+                workers: run.workers,
+                stands: Stands::on(run.hosts),
+                kept: None,
+                steps: Some(rate),
+                source: FigureSource::Measured,
+                since_ms: at.0,
+                detail: Some(format!("job {}, over {}", run.job, hosts(run.hosts))),
+            });
         } else {
             completes = profile.has_measured() && !profile.is_measured(&run.gpu);
             let before = profile.clone();
@@ -83,13 +96,13 @@ impl World {
             profile.source = format!("profile runs, the last one job {}", run.job);
             self.estimate_rest(at, run.workload, &mut profile, &before, &run.gpu);
         }
-        profile.scaling = scaling(&profile);
+        profile.count_gangs();
         // A profile that is measured type by type is one profile.
         self.replace_profile(at, run.workload, profile, !completes, out)?;
         self.guard.trusted(run.workload);
         let gang = match run.workers {
             1 => String::new(),
-            workers => format!(" with {workers} workers"),
+            workers => format!(" with {workers} workers over {}", hosts(run.hosts)),
         };
         let message = format!(
             "workload {name} was measured on {}{gang}: {} steps/s, spread {:.1} %",
@@ -236,19 +249,11 @@ fn mark(at: Time, run: &Run, measured: &Measured) -> Mark {
     }
 }
 
-/// The throughput of gangs over that of as many single workers, where both are measured. Every worker of a gang does
-/// a step of its own at a time, so that the steps per second of the gang are those of each worker.
-fn scaling(profile: &ProfileEntry) -> BTreeMap<String, BTreeMap<u32, f64>> {
-    let mut scaling: BTreeMap<String, BTreeMap<u32, f64>> = BTreeMap::new();
-    for (gpu, gangs) in profile.gangs.iter().filter(|(gpu, _)| profile.is_measured(gpu)) {
-        let alone = profile.throughput.get(gpu).copied().filter(|alone| *alone > 0.0);
-        for (&workers, rate) in gangs {
-            if let Some(alone) = alone {
-                scaling.entry(gpu.clone()).or_default().insert(workers, rate / alone);
-            }
-        }
+fn hosts(count: u32) -> String {
+    match count {
+        1 => "one host".into(),
+        n => format!("{n} hosts"),
     }
-    scaling
 }
 
 /// The end of an output, within the limit.

@@ -1,10 +1,11 @@
 //! One line of the journal: a command that was taken, or something that was observed.
 
+use super::drains::{Drain, Window};
 use super::endings::RunOutcome;
 use super::settings::SettingsEntry;
 use super::tenant::ProfileEntry;
 use super::tokens::TokenEntry;
-use oef_api::types::{Exit, JobSubmit, Limits, SettingsPatch};
+use oef_api::types::{Exit, JobPatch, JobSubmit, Limits, SettingsPatch};
 use oef_sched::guard::Judgement;
 use oef_sched::{Answer, Generation, JobId, NodeSpec, Plan, Time};
 use serde::{Deserialize, Serialize};
@@ -139,13 +140,28 @@ pub enum Change {
         /// With which key, by which token.
         #[serde(default)]
         key: Option<SubmitKey>,
+        /// They are a sweep, whose number is that of the first.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sweep: Option<NewSweep>,
     },
-    /// A job's owner no longer wants it.
+    /// Something about a job was changed: it is held or released, has another priority, waits for other jobs.
+    JobChanged {
+        /// The job.
+        job: JobId,
+        /// Who said so, in words.
+        by: String,
+        /// What is new.
+        patch: JobPatch,
+    },
+    /// A job's owner no longer wants it, or it can never start.
     Cancelled {
         /// The job.
         job: JobId,
         /// Who said so, in words.
         by: String,
+        /// Why, where that is not somebody's wish.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
     },
     /// A token was created.
     TokenCreated {
@@ -181,6 +197,21 @@ pub enum Change {
         node: String,
         /// Whether it is out from now on.
         drained: bool,
+        /// Why and how.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        drain: Option<Drain>,
+    },
+    /// An operator plans to take a node out for a time.
+    WindowPlanned {
+        /// The number of this window.
+        id: u64,
+        /// Which node, when, and why.
+        window: Window,
+    },
+    /// A window that had not begun will not.
+    WindowDropped {
+        /// Its number.
+        id: u64,
     },
     /// A gang waits for something before its processes can run.
     Preparing {
@@ -245,7 +276,7 @@ pub enum Change {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         outcome: Option<RunOutcome>,
     },
-    /// A failed job's back-off is over.
+    /// A failed job's back-off is over, or a job's start time has come.
     Released {
         /// The job.
         job: JobId,
@@ -285,6 +316,7 @@ impl Change {
             Change::GroupRemoved { .. } => "group_removed",
             Change::WorkloadPut { .. } => "workload_put",
             Change::Submitted { .. } => "submitted",
+            Change::JobChanged { .. } => "job_changed",
             Change::Cancelled { .. } => "cancelled",
             Change::TokenCreated { .. } => "token_created",
             Change::TokenRevoked { .. } => "token_revoked",
@@ -295,6 +327,8 @@ impl Change {
             Change::NodeUp(_) => "node_up",
             Change::NodeDown { .. } => "node_down",
             Change::NodeDrained { .. } => "node_drained",
+            Change::WindowPlanned { .. } => "window_planned",
+            Change::WindowDropped { .. } => "window_dropped",
             Change::Preparing { .. } => "preparing",
             Change::Started { .. } => "started",
             Change::Progress { .. } => "progress",
@@ -334,6 +368,14 @@ impl SubmitKey {
     pub fn text(&self) -> String {
         format!("{}/{}", self.token, self.key)
     }
+}
+
+/// Jobs that belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewSweep {
+    /// How many of them may run or wait for GPUs at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<u32>,
 }
 
 /// A job with its number, as it was taken: nothing is left to a default.

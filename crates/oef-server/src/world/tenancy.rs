@@ -159,7 +159,7 @@ impl World {
             JobState::ALL.iter().copied().filter(|state| !state.is_final()).collect();
         let jobs: Vec<JobId> = self.index.newest(Some(name), &live, None).collect();
         for job in jobs {
-            match self.cancelled(at, job, "the removal of its tenant", out) {
+            match self.cancelled(at, job, "the removal of its tenant", None, out) {
                 Ok(()) | Err(Rejection::CancelledAlready(_)) => {}
                 Err(other) => return Err(other),
             }
@@ -296,6 +296,7 @@ impl World {
             profile,
             history: VecDeque::new(),
             observed: BTreeMap::new(),
+            restarts: Default::default(),
         };
         self.workloads.insert(key, entry);
         if let Some(owner) = self.tenants.get_mut(tenant) {
@@ -355,7 +356,7 @@ impl World {
                 Provenance::Measured => oef_sched::Provenance::Measured,
                 Provenance::Estimated => oef_sched::Provenance::Estimated,
             },
-            gangs: Vec::new(),
+            gangs: self.gangs_for_scheduler(profile),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Tenants, groups and workloads as the daemon remembers them.
 
+use super::{GangEntry, RestartTimes};
 use oef_api::types::{Limits, Provenance};
 use oef_sched::{GroupKey, TenantKey, Time, WorkloadKey};
 use serde::{Deserialize, Serialize};
@@ -122,6 +123,9 @@ pub struct WorkloadEntry {
     /// The mean of the throughput that its jobs told of late, per worker, by type: what is shown until the guard
     /// has seen enough.
     pub observed: BTreeMap<String, f64>,
+    /// How long its jobs took to start and to stop.
+    #[serde(default, skip_serializing_if = "RestartTimes::is_empty")]
+    pub restarts: RestartTimes,
 }
 
 /// A profile with its provenance.
@@ -138,12 +142,13 @@ pub struct ProfileEntry {
     /// What is particular about single types.
     #[serde(default)]
     pub marks: BTreeMap<String, Mark>,
-    /// By type and number of workers: throughput of the gang over that of as many single workers.
+    /// As older versions kept them, by type and number of workers: throughput of the gang over that of as many single
+    /// workers.
     #[serde(default)]
     pub scaling: BTreeMap<String, BTreeMap<u32, f64>>,
-    /// What that comes from: steps per second of gangs, by type and number of workers, as profile runs measured them.
-    #[serde(default)]
-    pub gangs: BTreeMap<String, BTreeMap<u32, f64>>,
+    /// What is known of gangs, by type and size.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gang_figures: Vec<GangEntry>,
 }
 
 /// What is known about a profile's figure on one gpu type.
@@ -193,8 +198,8 @@ impl ProfileEntry {
         since_ms: u64,
         source: String,
     ) -> ProfileEntry {
-        let (marks, scaling, gangs) = Default::default();
-        ProfileEntry { throughput, provenance, since_ms, source, marks, scaling, gangs }
+        let (marks, scaling, gang_figures) = Default::default();
+        ProfileEntry { throughput, provenance, since_ms, source, marks, scaling, gang_figures }
     }
 
     /// Whether a profile run has measured it on a type.

@@ -19,6 +19,12 @@ pub(crate) fn text_bytes(spec: &JobSubmit) -> usize {
     words.chain(env).chain(labels).sum()
 }
 
+/// Whether a job's texts were shortened after its end.
+pub(crate) fn was_shortened(spec: &JobSubmit) -> bool {
+    let texts = spec.command.iter().chain(&spec.script).chain(spec.env.values());
+    texts.into_iter().any(|text| text.ends_with(CUT))
+}
+
 /// Shortens the texts of a job that has ended.
 pub(super) fn shorten(spec: &mut JobSubmit) {
     if text_bytes(spec) <= ENDED_TEXT_MAX {

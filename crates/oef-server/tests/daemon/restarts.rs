@@ -100,7 +100,7 @@ fn what_was_set_stays_set() {
         let suspend =
             TenantPatch { suspended: Some(true), weight: Some(2.5), ..Default::default() };
         daemon.patch_tenant(&admin, "alice", suspend).await.expect("taken");
-        let down = NodePatch { health: NodeHealth::Down };
+        let down = NodePatch::health(NodeHealth::Down);
         daemon.patch_node(&admin, "g-0", down).await.expect("taken");
         let nash = SettingsPatch { mechanism: Some("nash".into()), ..Default::default() };
         daemon.patch_settings(&admin, nash).await.expect("taken");
@@ -189,7 +189,7 @@ fn a_journal_that_cannot_be_written() {
     let file = cluster.path("state/oef.db");
     let holder = rusqlite::Connection::open(file).expect("opened");
     holder.execute_batch("BEGIN IMMEDIATE").expect("held");
-    let batch = JobBatch { name: None, jobs: vec![shell("alice", "true")] };
+    let batch = JobBatch::of(vec![shell("alice", "true")]);
     let problem = block_on(cluster.daemon.submit(&Caller::admin(), batch, None));
     let problem = problem.expect_err("not durable, so not taken");
     assert_eq!((problem.kind.as_str(), problem.status), ("unavailable", 503));

@@ -134,7 +134,7 @@ fn access_a_job_a_stop_and_on_again() {
 }
 
 fn submit(client: &Client, job: JobSubmit) -> u64 {
-    let batch = oef_api::types::JobBatch { name: None, jobs: vec![job] };
+    let batch = oef_api::types::JobBatch::of(vec![job]);
     client.submit(&batch, None).expect("submitted").ids[0]
 }
 

@@ -6,6 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 pub const TESTS: &[(&str, fn())] = &[
+    ("trust: who sees whom", who_sees_whom),
     ("trust: names that are not seen as they are", names),
     ("trust: variables of OEF's own", variables),
     ("trust: tokens of tenants whose jobs are the daemon's", tokens),
@@ -16,6 +17,78 @@ pub const TESTS: &[(&str, fn())] = &[
     ("trust: silent connections", silent),
     ("trust: a job does not find the daemon's secrets", secrets),
 ];
+
+/// A tenant never reads another's name, whatever it asks for; whoever looks after all of them does.
+fn who_sees_whom() {
+    let server = Server::start();
+    let create = |name: &str, weight: f64| {
+        let body = json!({"name": name, "weight": weight});
+        assert_eq!(server.admin("POST", "/tenants", Some(body)).status, 201);
+    };
+    create("hermine", 1.0);
+    create("bystander", 7.25);
+    let job = |tenant: &str| json!({"tenant": tenant, "workload": format!("{tenant}-kind"), "command": ["sleep", "60"]});
+    let id = server.submit(OWNER, job("bystander"));
+    let own = server.submit(OWNER, job("hermine"));
+    server.wait_for(id, &["running"]);
+    server.wait_for(own, &["running"]);
+    wait_until(|| (server.admin("GET", "/rounds/2", None).status == 200).then_some(()));
+    let looks = [
+        "/cluster",
+        "/fairness",
+        "/fairness/envy",
+        "/fairness/series",
+        "/groups",
+        "/info",
+        "/jobs",
+        "/overview",
+        "/rounds",
+        "/rounds/current",
+        "/rounds/recent",
+        "/rounds/2",
+        "/rounds/2/problem",
+        "/settings",
+        "/tenants",
+        "/tokens",
+        "/timeline",
+        "/workloads",
+        "/tenants/bystander",
+        "/tenants/bystander/why",
+        "/tenants/hermine/why",
+        "/workloads/bystander/bystander-kind",
+        "/tokens",
+    ];
+    let job_looks = ["", "/why", "/curve", "/logs"];
+    let ask = |token: &str, path: &str| server.ask("GET", path, Some(token), None);
+    let tenant = server.token("tenant", Some("hermine"));
+    let of_jobs = [id, own].map(|id| job_looks.map(|look| format!("/jobs/{id}{look}")));
+    let paths = looks.iter().map(|look| look.to_string()).chain(of_jobs.into_iter().flatten());
+    for path in paths {
+        let reply = ask(&tenant, &path);
+        // What was asked for is named in the refusal.
+        let body = reply.body.replace(&path, "").replace("no tenant `bystander`", "");
+        let body = body.replace("bystander/bystander-kind", "").replace("`bystander`", "");
+        let refused = reply.status >= 400;
+        assert!(refused || !body.contains("bystander"), "{path} names another tenant: {body}");
+        assert!(!body.contains("7.25"), "{path} shows another's weight: {body}");
+    }
+    for role in ["viewer", "operator"] {
+        let token = server.token(role, None);
+        for path in ["/tenants", "/rounds/2", "/fairness", "/jobs"] {
+            let reply = ask(&token, path);
+            assert!(reply.body.contains("bystander"), "{role} {path}: {reply:?}");
+        }
+        let inside = ask(&token, &format!("/jobs/{id}"));
+        assert!(inside.status == 200 && !inside.body.contains("sleep"), "{role}: {inside:?}");
+    }
+    let metrics = |token: &str| {
+        let request =
+            Request::new("GET", "/metrics").header("Authorization", &format!("Bearer {token}"));
+        request.send(server.address)
+    };
+    assert_eq!(metrics(&tenant).status, 403, "figures name every tenant");
+    assert!(metrics(&server.token("viewer", None)).body.contains("bystander"));
+}
 
 fn names() {
     let server = Server::with("");

@@ -4,12 +4,12 @@ use super::pages;
 use super::watch::{Watching, anything, watch};
 use crate::args::tenants::WatchArgs;
 use oef_api::client::Client;
-use oef_api::types::{Cluster, Job, NodeHealth};
+use oef_api::types::{Cluster, Job, Node, NodeHealth};
 use oef_terminal::bars::bar;
 use oef_terminal::names::{safe, short};
 use oef_terminal::numbers::fixed;
 use oef_terminal::table::{Cell, Table};
-use oef_terminal::{Exit, Failure, Printer, width};
+use oef_terminal::{Exit, Failure, Printer, times, width};
 use owo_colors::{OwoColorize as _, Style};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ const BAR_WIDTH: usize = 12;
 /// Runs the command.
 pub fn run(args: &WatchArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let draw = || -> Result<String, Failure> {
-        let (cluster, jobs) = (client.cluster()?, pages::live_jobs(client, None)?);
+        let (cluster, jobs) = (client.cluster()?, pages::live_jobs(client)?);
         Ok(render(&cluster, &jobs, width::columns()))
     };
     if args.watch {
@@ -74,6 +74,7 @@ fn nodes(cluster: &Cluster, jobs: &[Job]) -> Table {
         let gpus: Vec<String> = node.jobs.iter().map(on).collect();
         let health = match node.health {
             NodeHealth::Up => Cell::text("up"),
+            NodeHealth::Draining => Cell::text("draining").style(Style::new().yellow()),
             NodeHealth::Down => Cell::text("down").style(Style::new().red()),
         };
         let name = Cell::text(short(&node.name));
@@ -82,8 +83,16 @@ fn nodes(cluster: &Cluster, jobs: &[Job]) -> Table {
             Cell::text(short(&node.gpu_type)),
             health,
             Cell::text(gpus.join("  ")),
-            Cell::text(node.reason.as_deref().map_or_else(String::new, safe)),
+            Cell::text(why_out(node)),
         ]);
     }
     table
+}
+
+/// Why a node is out and until when, or when it will be.
+fn why_out(node: &Node) -> String {
+    let reason = node.reason.as_deref().map(|reason| safe(reason).to_string());
+    let until = node.until.map(|until| format!("until {}", times::at(until)));
+    let next = node.windows.first().map(|window| format!("out from {}", times::at(window.from)));
+    [reason, until, next].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -2,11 +2,11 @@
 
 use super::watch::{Watching, watch};
 use crate::args::jobs::JobArgs;
-use crate::output::jobs::{by_type, one_by_one, state, state_style};
+use crate::output::jobs::{by_type, one_by_one, state, state_style, state_word};
 use jiff::Timestamp;
 use oef_api::client::Client;
 use oef_api::types::{Ending, Job, JobState, JobSubmit, Run};
-use oef_report::format::{number, si, span};
+use oef_report::format::{number, percent, si, span};
 use oef_terminal::names::{safe, safe_lines};
 use oef_terminal::table::{Cell, Table};
 use oef_terminal::times::{at, between, clock};
@@ -40,7 +40,7 @@ pub fn run(args: &JobArgs, client: &Client, printer: &Printer) -> Result<Exit, F
 
 /// A job that failed is what was asked about, and does not hold.
 fn exit(state: Option<JobState>) -> Exit {
-    if state == Some(JobState::Failed) { Exit::DoesNotHold } else { Exit::Done }
+    if state.is_some_and(JobState::is_failure) { Exit::DoesNotHold } else { Exit::Done }
 }
 
 fn render(job: &Job, now: Timestamp, columns: Option<usize>) -> String {
@@ -52,7 +52,7 @@ fn render(job: &Job, now: Timestamp, columns: Option<usize>) -> String {
         safe(&job.name).bold(),
         safe(&job.tenant),
         safe(&job.workload),
-        state_style(job.state).style(job.state.name()),
+        state_style(job.state).style(state_word(job)),
     );
     let _ = writeln!(out, "  {}\n", safe_lines(&job.reason));
     facts(&mut out, job, now);
@@ -111,10 +111,27 @@ fn facts(out: &mut String, job: &Job, now: Timestamp) {
         fact(out, "profile run", &how);
     }
     fact(out, "progress", &progress(job));
-    if job.restarts + job.failures > 0 {
-        fact(out, "restarts", &format!("{}, failures {}", job.restarts, job.failures));
-    }
+    fact(out, "restarts", &restarts(job));
     fact(out, "labels", &pairs(&job.labels));
+}
+
+/// How often it had to start again, what that cost, and what it may cost.
+fn restarts(job: &Job) -> String {
+    let mut text = match job.restarts + job.failures {
+        0 => return String::new(),
+        _ => format!("{}, failures {}", job.restarts, job.failures),
+    };
+    if let Some(budget) = &job.restart_budget {
+        let _ = write!(
+            text,
+            "; lost {} ({} of its time; beyond {} restarts at most {})",
+            span(budget.lost_s),
+            percent(budget.lost_part),
+            budget.free,
+            percent(budget.bound)
+        );
+    }
+    text
 }
 
 fn progress(job: &Job) -> String {

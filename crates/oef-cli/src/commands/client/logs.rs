@@ -33,7 +33,7 @@ pub fn run(args: &LogsArgs, client: &Client, printer: &Printer) -> Result<Exit, 
     let reader = Reader { client, id: args.id, printer };
     if args.follow {
         let job = reader.follow(query)?;
-        return Ok(if job.state == JobState::Failed { Exit::DoesNotHold } else { Exit::Done });
+        return Ok(if job.state.is_failure() { Exit::DoesNotHold } else { Exit::Done });
     }
     reader.to_end(query)?;
     Ok(Exit::Done)

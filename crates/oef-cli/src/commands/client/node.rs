@@ -1,26 +1,96 @@
-//! `oef node`.
+//! `oef node` and `oef reserve`.
 
-use crate::args::cluster::NodeCommand;
+use crate::args::cluster::{DrainArgs, NodeArgs, NodeCommand, ReserveArgs};
+use jiff::Timestamp;
 use oef_api::client::Client;
-use oef_api::types::{NodeHealth, NodePatch};
+use oef_api::types::{Node, NodeHealth, NodePatch};
 use oef_terminal::names::safe;
-use oef_terminal::{Exit, Failure, Printer};
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::{Complaint, Exit, Failure, Printer, times, width};
 
-/// Runs the command.
+/// Runs `oef node`.
 pub fn run(command: &NodeCommand, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
-    let (args, health) = match command {
-        NodeCommand::Up(args) => (args, NodeHealth::Up),
-        NodeCommand::Down(args) => (args, NodeHealth::Down),
+    let (NodeArgs { name, json }, patch) = match command {
+        NodeCommand::Up(args) => (args.clone(), NodePatch::health(NodeHealth::Up)),
+        NodeCommand::Down(args) => (args.clone(), NodePatch::health(NodeHealth::Down)),
+        NodeCommand::Drain(args) => drain(args),
     };
-    let node = client.patch_node(&args.name, &NodePatch { health })?;
-    if args.json {
+    let node = client.patch_node(&name, &patch)?;
+    if json {
         printer.json(&node)?;
         return Ok(Exit::Done);
     }
+    printer.result(&format!("node {} {}\n", safe(&node.name), standing(&node)))?;
+    Ok(Exit::Done)
+}
+
+fn drain(args: &DrainArgs) -> (NodeArgs, NodePatch) {
+    let DrainArgs { name, reason, let_finish, until, json } = args.clone();
+    let patch = NodePatch { reason, let_finish, until, ..NodePatch::health(NodeHealth::Down) };
+    (NodeArgs { name, json }, patch)
+}
+
+fn standing(node: &Node) -> String {
+    let until = node.until.map(|until| format!("; it is back at {}", times::at(until)));
     let what = match node.health {
         NodeHealth::Up => "is up: jobs may run on it",
+        NodeHealth::Draining => "takes no more jobs; those that run there may end",
         NodeHealth::Down => "is down: its jobs stop and wait for other GPUs",
     };
-    printer.result(&format!("node {} {what}\n", safe(&node.name)))?;
+    format!("{what}{}", until.unwrap_or_default())
+}
+
+/// Runs `oef reserve`.
+pub fn reserve(args: &ReserveArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
+    if let Some(id) = args.drop {
+        client.drop_window(id)?;
+    }
+    let until = |from: Timestamp| {
+        let end = args.length.map(|length| from.checked_add(length));
+        end.transpose().map_err(|_| Failure::from(Complaint::new("`--for` is too long")))
+    };
+    for node in &args.nodes {
+        let Some(from) = args.from else { continue };
+        let patch = NodePatch {
+            reason: args.reason.clone(),
+            let_finish: args.let_finish,
+            from: Some(from),
+            until: until(from)?,
+            ..NodePatch::health(NodeHealth::Down)
+        };
+        client.patch_node(node, &patch)?;
+    }
+    let nodes = client.cluster()?.nodes;
+    if args.json {
+        let planned: Vec<&Node> = nodes.iter().filter(|node| !node.windows.is_empty()).collect();
+        printer.json(&serde_json::json!({ "nodes": planned }))?;
+        return Ok(Exit::Done);
+    }
+    let is_any = nodes.iter().any(|node| !node.windows.is_empty());
+    let text = match is_any {
+        true => planned(&nodes).render_within(width::columns()),
+        false => "nothing is planned\n".into(),
+    };
+    printer.result(&text)?;
     Ok(Exit::Done)
+}
+
+fn planned(nodes: &[Node]) -> Table {
+    let mut table = Table::headed(["id", "node", "from", "until", "no starts from", "reason"]);
+    let mut rows: Vec<_> =
+        nodes.iter().flat_map(|node| node.windows.iter().map(move |w| (w, node))).collect();
+    rows.sort_by_key(|(window, _)| (window.from, window.id));
+    for (window, node) in rows {
+        let until = window.until.map_or_else(|| "`oef node up`".into(), times::at);
+        let cells = [
+            window.id.to_string(),
+            safe(&node.name).to_string(),
+            times::at(window.from),
+            until,
+            times::at(window.closes),
+            safe(window.reason.as_deref().unwrap_or("")).to_string(),
+        ];
+        table.row(cells.into_iter().map(Cell::text).collect());
+    }
+    table
 }

@@ -1,9 +1,9 @@
 //! `oef workloads` and `oef workload`.
 
 use super::{pages, profile};
-use crate::args::tenants::{WorkloadCommand, WorkloadSetArgs, WorkloadsArgs};
+use crate::args::tenants::{GangSpeeds, WorkloadCommand, WorkloadSetArgs, WorkloadsArgs};
 use oef_api::client::Client;
-use oef_api::types::{Provenance, Workload, WorkloadPut, Workloads};
+use oef_api::types::{GangPut, Provenance, Workload, WorkloadPut, Workloads};
 use oef_report::format::figure;
 use oef_terminal::names::short;
 use oef_terminal::table::{Cell, Table};
@@ -45,9 +45,21 @@ fn set(args: &WorkloadSetArgs, client: &Client) -> Result<Workload, Failure> {
         weight: args.weight,
         throughput: (!args.throughput.is_empty())
             .then(|| args.throughput.iter().cloned().collect()),
+        gangs: args.gang.iter().flat_map(figures).collect(),
         provenance: args.measured.then_some(Provenance::Measured),
     };
     Ok(client.put_workload(&args.workload.tenant, &args.workload.name, &put)?)
+}
+
+/// The figures of gangs of one size.
+fn figures(gang: &GangSpeeds) -> Vec<GangPut> {
+    let figure = |(gpu_type, throughput): &(String, f64)| GangPut {
+        gpu_type: gpu_type.clone(),
+        workers: gang.workers,
+        spread: gang.spread,
+        throughput: *throughput,
+    };
+    gang.speeds.iter().map(figure).collect()
 }
 
 fn table(workloads: &[Workload]) -> Table {

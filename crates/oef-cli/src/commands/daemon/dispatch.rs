@@ -11,6 +11,7 @@ pub fn daemon(command: &DaemonCommand, printer: &Printer) -> Result<Exit, Failur
         DaemonCommand::Serve(args) => serve::serve(args),
         DaemonCommand::Config(command) => config::run(command, printer),
         DaemonCommand::Journal(command) => journal::run(command, printer),
+        DaemonCommand::Service(command) => crate::commands::service::run(command, printer),
         DaemonCommand::Backup(args) => journal::backup(args, printer),
     }
 }

@@ -92,7 +92,7 @@ pub fn batch(number: u32, jobs: u32) -> JobBatch {
         workers: 1 + number % 3 / 2,
         ..JobSubmit::default()
     };
-    JobBatch { name: None, jobs: vec![job; jobs as usize] }
+    JobBatch::of(vec![job; jobs as usize])
 }
 
 /// Looks at pages and jobs, twenty a second.

@@ -37,26 +37,29 @@ impl State {
         self.line.pending.push((due, self.line.next, event));
     }
 
-    /// When something becomes of a running job by itself.
-    pub(super) fn due(&self, lease: &Lease) -> u64 {
+    /// When a running job is over: by itself, or because it was told to stop.
+    fn ends(&self, lease: &Lease) -> u64 {
         let Phase::Running { since } = lease.phase else { return u64::MAX };
         let Some(launch) = &lease.launch else { return u64::MAX };
         let (kind, ms) = lease.words();
         let left = ms.saturating_sub(self.saved.get(&launch.job).copied().unwrap_or(0));
         let ends = since + left.max(500);
-        let ends = if ends > since + TELLS_AFTER_MS && self.now() < since + TELLS_AFTER_MS {
-            since + TELLS_AFTER_MS
-        } else {
-            ends
-        };
         match &lease.stop {
             None => ends,
-            Some((told, _)) if kind == Kind::Stubborn => match self.plant {
-                Some(Plant::StopOnlyOnce) => u64::MAX,
-                _ => told + launch.grace.0,
-            },
+            Some(_) if kind == Kind::Stubborn && self.plant == Some(Plant::StopOnlyOnce) => {
+                u64::MAX
+            }
+            Some((told, _)) if kind == Kind::Stubborn => told + launch.grace.0,
             Some((told, _)) => ends.min(told + SAVES_IN_MS),
         }
+    }
+
+    /// When something becomes of a running job: it ends, or tells how far it is.
+    pub(super) fn due(&self, lease: &Lease) -> u64 {
+        let Phase::Running { since } = lease.phase else { return u64::MAX };
+        let tells = since + TELLS_AFTER_MS;
+        let ends = self.ends(lease);
+        if self.now() < tells { ends.min(tells) } else { ends }
     }
 
     pub(super) fn tick(&mut self) {
@@ -190,8 +193,7 @@ impl State {
                 None => self.try_begin(key, now),
             },
             Phase::Running { since } => {
-                let (since, due) = (*since, self.due(lease));
-                let is_over = now >= due && due != since + TELLS_AFTER_MS;
+                let (since, is_over) = (*since, now >= self.ends(lease));
                 if is_over {
                     self.finish(key, since, now);
                 }

@@ -1,5 +1,6 @@
 //! The guard among honest tenants, liars and bad luck.
 
+mod gangs;
 mod honest;
 mod lab;
 mod liars;

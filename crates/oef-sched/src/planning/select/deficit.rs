@@ -162,15 +162,19 @@ impl<'a> Selection<'a> {
                 held.push(Held::new(state, slot, job, gpu.unwrap_or(types)));
                 continue;
             }
-            // Beyond its tenant's limit nobody is protected.
+            // Beyond its tenant's limit nobody is protected, except where an operator let jobs end.
             let room = &mut self.room[job.spec.tenant.0];
-            let Some(left) = room.checked_sub(job.spec.workers) else { continue };
-            *room = left;
+            match room.checked_sub(job.spec.workers) {
+                Some(left) => *room = left,
+                None if state.is_finishing(slot) => *room = 0,
+                None => continue,
+            }
             let kinds = gpu.map_or_else(|| Types::Many(count_types(state, slot)), Types::One);
-            kinds.each(job.spec.workers, |j, count| {
-                self.free[j] = self.free[j].saturating_sub(count);
-                stays[j] += count;
-            });
+            for &gpu in &lease.gpus {
+                let j = state.cluster().type_of(gpu).0;
+                self.free[j] -= u32::from(state.cluster().counts(gpu)).min(self.free[j]);
+                stays[j] += 1;
+            }
             let why = state.start_reason(slot).unwrap_or(StartReason::Extra);
             self.picks.push(Pick { slot, types: kinds, stays: true, why });
         }
@@ -239,8 +243,7 @@ impl<'a> Selection<'a> {
     /// who run is next, and among those who have, the longest-starved. Without this end a small gang, which saves
     /// up sooner, would go before a big one for ever where many are owed.
     fn saturate(&self, owed: f64, candidate: Candidate) -> f64 {
-        let workers = self.state.at(candidate.slot()).spec.workers;
-        owed.min(1.0 + self.state.settings().stickiness_of(workers))
+        owed.min(1.0 + self.state.stickiness_of(candidate.slot()))
     }
 
     fn waits_since(&self, candidate: Candidate) -> Time {
@@ -288,9 +291,7 @@ impl<'a> Selection<'a> {
 
     fn weigh(&self, candidate: Candidate) -> (f64, f64) {
         let (workers, bonus) = match candidate {
-            Candidate::Stay(held) => {
-                (held.workers, self.state.settings().stickiness_of(held.workers))
-            }
+            Candidate::Stay(held) => (held.workers, self.state.stickiness_of(held.slot)),
             Candidate::Start(slot) => self.weigh_start(slot),
             Candidate::Move(held) => (held.workers, 0.0),
         };
@@ -303,7 +304,11 @@ impl<'a> Selection<'a> {
         let spec = &self.state.at(slot).spec;
         let settings = self.state.settings();
         let first = !self.has_some[spec.tenant.0];
-        let bonus = if first { settings.stickiness_of(1) - settings.stickiness } else { 0.0 };
+        let bonus = if first {
+            settings.stickiness_for(settings.turn_of(1)) - settings.stickiness
+        } else {
+            0.0
+        };
         (spec.workers, bonus)
     }
 

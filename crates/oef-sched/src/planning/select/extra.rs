@@ -45,9 +45,9 @@ impl Selection<'_> {
         let workload = &self.state.workloads()[q.workload.0];
         let weight = self.state.counted_weight(workload.tenant);
         let mut held = self.queues.all_held(queue).take(q.held as usize);
-        let sticks = held.next().map_or(0.0, |h| f64::from(h.workers));
+        let sticks =
+            held.next().map_or(0.0, |h| f64::from(h.workers) * self.state.stickiness_of(h.slot));
         let debts: f64 = workload.deficit.iter().map(|d| d.min(0.0)).sum();
-        let sticks = sticks * self.state.settings().stickiness_of(sticks as u32);
         let had = workload.extra - debts + q.extra - sticks;
         Some(Claim { urgency: -had / weight, since: Time(0), queue, gpu: 0, speed: 0.0 })
     }

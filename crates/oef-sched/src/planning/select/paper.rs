@@ -51,6 +51,16 @@ pub(crate) fn select(state: &State, grants: &[PaperGrant]) -> Vec<Pick> {
         let mut gpus: Vec<u32> = grant.gpus.iter().zip(&free).map(|(&g, &f)| g.min(f)).collect();
         for slot in in_order(state, grant.workload) {
             let (held, spec) = (held_types(state, slot), &state.at(slot).spec);
+            if let Some(types) = held.as_ref().filter(|_| state.is_finishing(slot)) {
+                let why = StartReason::Owed { deficit: 0.0 };
+                picks.push(Pick { slot, types: types.clone(), stays: true, why });
+                for &gpu in state.target(slot).map_or(&[][..], |lease| &lease.gpus) {
+                    let j = state.cluster().type_of(gpu).0;
+                    free[j] -= u32::from(state.cluster().counts(gpu)).min(free[j]);
+                    gpus[j] = gpus[j].min(free[j]);
+                }
+                continue;
+            }
             if spec.workers > room[spec.tenant.0] {
                 continue;
             }

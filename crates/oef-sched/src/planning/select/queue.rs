@@ -34,7 +34,7 @@ impl Held {
             workers: job.spec.workers,
             priority: job.spec.priority,
             ran,
-            had_its_turn: ran >= state.settings().own_turn_of(job.spec.workers),
+            had_its_turn: ran >= state.own_turn_of(job),
             id: job.spec.id,
             gone: false,
         }

@@ -12,7 +12,7 @@ use super::App;
 use super::auth::{Asks, too_many};
 use super::extract::{Body, Nothing, Params};
 use super::failure::{Answer, Failure};
-use super::rate::Buckets;
+use super::rate::{Buckets, of_address};
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::socket::People;
@@ -25,7 +25,6 @@ use axum::{Json, Router};
 use oef_api::types::{LoginCode, Role};
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -163,9 +162,7 @@ async fn enter(
     headers: HeaderMap,
     Body(enter): Body<Enter>,
 ) -> Result<Response, Failure> {
-    let mut hasher = DefaultHasher::new();
-    origin.hash(&mut hasher);
-    if let Err(wait) = app.inner.login.tries.take(hasher.finish(), 1, Instant::now()) {
+    if let Err(wait) = app.inner.login.tries.take(of_address(origin), 1, Instant::now()) {
         app.inner.exporter.refused();
         return Ok(too_many(wait, "tries to log in"));
     }

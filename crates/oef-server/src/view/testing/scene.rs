@@ -69,7 +69,7 @@ impl Scene {
 
     pub fn submit_as(&mut self, spec: JobSubmit) -> u64 {
         let id = self.world.next_job;
-        self.apply(Change::Submitted { jobs: vec![NewJob { id, spec }], key: None });
+        self.apply(Change::Submitted { jobs: vec![NewJob { id, spec }], key: None, sweep: None });
         id
     }
 

@@ -103,7 +103,7 @@ fn submit(id: u64) -> Change {
         workers: 1,
         ..JobSubmit::default()
     };
-    Change::Submitted { jobs: vec![NewJob { id, spec }], key: None }
+    Change::Submitted { jobs: vec![NewJob { id, spec }], key: None, sweep: None }
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! Tests of the world: random lives, what must hold in each, and the journal of the first version.
 
+mod changes;
 mod check;
 mod dice;
+mod drains;
 mod examples;
+mod gangs;
 mod guarding;
 mod life;
 mod lives;

@@ -7,8 +7,7 @@ use crate::world::{
 };
 use oef_api::types::Provenance::{self, Declared, Estimated};
 use oef_api::types::{JobState, JobSubmit, Limits, Measured, Probe};
-use oef_sched::{JobId, NodeSpec, Time};
-use std::collections::BTreeMap;
+use oef_sched::{JobId, NodeSpec, Stands, Time};
 
 /// A cluster with two GPUs of each of three types, and two tenants.
 struct Story {
@@ -63,7 +62,7 @@ impl Story {
                 ..job()
             },
         });
-        let change = Change::Submitted { jobs: jobs.collect(), key: None };
+        let change = Change::Submitted { jobs: jobs.collect(), key: None, sweep: None };
         self.then(change);
         first
     }
@@ -256,13 +255,13 @@ fn a_cancelled_profile_run_ends_cancelled_unless_it_was_measured() {
     {
         let mut story = Story::new();
         let id = story.submit_with_retries(&[("slow", 1)], 3);
-        story.then(Change::Cancelled { job: JobId(id), by: "ada".into() });
+        story.then(Change::Cancelled { job: JobId(id), by: "ada".into(), why: None });
         story.end(id, ending, batch_seconds);
         let is_measured = ending == RunEnding::Finished && batch_seconds.is_some();
         let expected = if is_measured { JobState::Finished } else { JobState::Cancelled };
         let job = &story.world.jobs[&JobId(id)];
         assert_eq!(job.state, expected, "{ending:?}: {}", job.reason);
-        assert!(story.world.index.next_retry().is_none(), "{ending:?}");
+        assert!(story.world.index.next_wakeup().is_none(), "{ending:?}");
         assert!(story.world.sched.job(JobId(id)).is_none(), "{ending:?}");
     }
 }
@@ -271,10 +270,22 @@ fn a_cancelled_profile_run_ends_cancelled_unless_it_was_measured() {
 fn gangs_tell_how_it_scales_whichever_is_measured_first() {
     let mut story = Story::new();
     story.measure("fast", 2, 0.125);
-    assert!(story.entry().profile.scaling.is_empty(), "nothing to compare with yet");
+    let kept = |story: &Story| {
+        let gangs = story.entry().profile.gangs();
+        gangs.iter().map(|g| (g.gpu_type.clone(), g.workers, g.stands, g.kept)).collect::<Vec<_>>()
+    };
+    let fast = |kept| vec![("fast".to_string(), 2, Stands::Together, kept)];
+    assert_eq!(kept(&story), fast(None), "nothing to compare with yet");
     assert_eq!(story.entry().profile.provenance, Estimated);
     story.measure("fast", 1, 0.1);
-    assert_eq!(story.entry().profile.scaling["fast"], BTreeMap::from([(2, 0.8)]));
+    assert_eq!(kept(&story), fast(Some(0.8)));
+    // It counts for the scheduler, in the unit of the profile,.
+    let key = story.world.tenants["ada"].workloads["w"];
+    let per_gpu = |story: &Story| {
+        let fast = story.world.sched.cluster().type_named("fast").expect("a type").0;
+        story.world.sched.workloads()[key.0].profile.of_gang(fast, 2, 1)
+    };
+    assert_eq!(per_gpu(&story), 8.0);
     let id = story.submit(&[("fast", 2)]);
     story.end(id, RunEnding::Failed, None);
     assert_eq!(story.entry().profile.throughput["fast"], 10.0, "a gang that crashed says no more");
@@ -295,7 +306,7 @@ fn a_type_without_a_free_gpu_waits_and_is_estimated_until_then() {
     };
     let next = story.world.next_job;
     let jobs = vec![long(next), long(next + 1)];
-    story.then(Change::Submitted { jobs, key: None });
+    story.then(Change::Submitted { jobs, key: None, sweep: None });
     let first = story.submit(&[("slow", 1), ("fast", 1)]);
     story.end(first + 1, RunEnding::Finished, Some(0.1));
     assert_eq!(story.world.jobs[&JobId(first)].state, JobState::Queued);
@@ -327,7 +338,7 @@ fn a_profile_run_names_one_type() {
     for types in [vec![], vec!["slow".to_string(), "fast".into()], vec!["none".into()]] {
         let spec = JobSubmit { types, probe: Some(Probe::default()), ..job() };
         let jobs = vec![NewJob { id: story.world.next_job, spec }];
-        let change = Change::Submitted { jobs, key: None };
+        let change = Change::Submitted { jobs, key: None, sweep: None };
         let refused = story.world.apply(&Record { at: Time(story.at), change });
         assert!(refused.is_err_and(|why| why.to_string().contains("one gpu type")));
     }

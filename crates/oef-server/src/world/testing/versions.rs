@@ -99,39 +99,49 @@ fn a_journal_of_version_2_under_other_settings_gives_the_same_leases() {
     assert_eq!(leases(&world), leases(&life.world));
 }
 
+#[test]
+fn the_journal_of_version_2_gives_the_leases_and_the_world_that_it_gave() {
+    gives_what_it_gave("life-v2");
+}
+
 /// `OEF_WRITE_SAMPLE=1 cargo test -p oef-server versions` writes the sample of this version anew: only until it is
 /// released.
 #[test]
-fn the_journal_of_version_2_gives_the_leases_and_the_world_that_it_gave() {
+fn the_journal_of_version_3_gives_the_leases_and_the_world_that_it_gave() {
     if std::env::var_os("OEF_WRITE_SAMPLE").is_some() {
-        write_sample();
+        write_sample("life-v3");
     }
-    let mut replay = Replay::default();
-    for (n, line) in read_journal("life-v2").lines().enumerate() {
-        replay.record(&stored(n as u64 + 1, line)).expect("what is written can be applied");
-    }
-    let expected = std::fs::read_to_string(data("life-v2.world.json")).expect("the sample");
-    let expected: Value = serde_json::from_str(&expected).expect("JSON");
-    contains(&known(replay.world()), &expected, "the world");
-    assert_eq!(vec![json!({"leases": leases(replay.world())})], read_leases("life-v2"));
+    gives_what_it_gave("life-v3");
 }
 
-fn write_sample() {
+fn gives_what_it_gave(name: &str) {
+    let mut replay = Replay::default();
+    for (n, line) in read_journal(name).lines().enumerate() {
+        replay.record(&stored(n as u64 + 1, line)).expect("what is written can be applied");
+    }
+    let expected = std::fs::read_to_string(data(&format!("{name}.world.json")));
+    let expected: Value = serde_json::from_str(&expected.expect("the sample")).expect("JSON");
+    contains(&known(replay.world()), &expected, "the world");
+    assert_eq!(vec![json!({"leases": leases(replay.world())})], read_leases(name));
+}
+
+fn write_sample(name: &str) {
     let mut life = Life::new(21);
     life.live_on(LENGTH);
     let lines: Vec<String> =
         life.journal.iter().map(|r| serde_json::to_string(r).expect("text")).collect();
-    std::fs::write(data("life-v2.journal.jsonl"), lines.join("\n") + "\n").expect("written");
+    std::fs::write(data(&format!("{name}.journal.jsonl")), lines.join("\n") + "\n")
+        .expect("written");
     let leases = json!({"leases": leases(&life.world)}).to_string();
-    std::fs::write(data("life-v2.leases.jsonl"), leases + "\n").expect("written");
+    std::fs::write(data(&format!("{name}.leases.jsonl")), leases + "\n").expect("written");
     let known = serde_json::to_string(&known(&life.world)).expect("text");
-    std::fs::write(data("life-v2.world.json"), known + "\n").expect("written");
+    std::fs::write(data(&format!("{name}.world.json")), known + "\n").expect("written");
 }
 
 #[test]
 fn records_that_a_newer_version_wrote_are_an_error_with_the_way_out() {
     let lines = [
-        r#"{"at":1,"change":{"began":{"meaning":3,"sched":{},"settings":{"grace_ms":1,"ended_jobs_max":1,"events_max":1}}}}"#,
+        r#"{"at":1,"change":{"began":{"meaning":4,"sched":{},"settings":{"grace_ms":1,"ended_jobs_max":1,"events_max":1}}}}"#,
         r#"{"at":1,"change":{"something_new":{}}}"#,
     ];
     for line in lines {

@@ -28,9 +28,16 @@ pub fn run(args: &ProfileRunArgs, client: &Client, printer: &Printer) -> Result<
     let job = representative(args, client, printer)?;
     let (tenant, name) = owner(&job, client)?;
     let cluster = client.cluster()?;
+    // A gang is promised what it can do as a gang: that is measured, too.
+    let workers = match args.workers.as_slice() {
+        [] if job.workers > 1 => vec![1, job.workers],
+        [] => vec![1],
+        given => given.to_vec(),
+    };
     let wanted = Wanted {
         types: types(args, &cluster)?,
-        workers: &args.workers,
+        nodes: &cluster.nodes,
+        workers: &workers,
         again: args.again,
         fresh_s: args.fresh.unwrap_or(FRESH_S),
         now_s: Timestamp::now().as_millisecond() as f64 / 1000.0,
@@ -70,12 +77,6 @@ fn representative(
     submit::fill_tenant(&mut batch, client, printer)?;
     let job = batch.jobs.pop();
     let job = job.ok_or_else(|| Complaint::new("the file has no job"))?;
-    if job.workers > 1 && args.workers == [1] {
-        printer.note(&format!(
-            "measured with one worker; `--workers 1,{}` also tells how the gang scales",
-            job.workers
-        ));
-    }
     Ok(job)
 }
 
@@ -142,13 +143,18 @@ fn measure(
         probe: Some(probe.clone()),
         ..job.clone()
     };
-    let batch = JobBatch { name: None, jobs: points.iter().map(run).collect() };
+    let batch = JobBatch::of(points.iter().map(run).collect());
     let submitted = client.submit(&batch, Some(&submit::new_key()))?;
     for note in &submitted.notes {
         printer.note(note);
     }
     let runs = counted(points.len(), "profile run");
-    printer.note(&format!("{runs}, each at most {} once it runs", span(probe.limit_s)));
+    let what: Vec<String> = points.iter().map(Point::words).collect();
+    printer.note(&format!(
+        "{runs}, each at most {} once it runs: {}",
+        span(probe.limit_s),
+        what.join(", ")
+    ));
     let by_id: BTreeMap<u64, Point> = submitted.ids.iter().copied().zip(points.to_vec()).collect();
     if args.no_wait {
         report.ran = by_id.into_iter().map(|(id, point)| Ran::waiting(id, point)).collect();
@@ -169,13 +175,9 @@ fn measure(
 /// Says how one of them goes.
 fn say(job: &Job, by_id: &BTreeMap<u64, Point>, printer: &Printer) {
     let Some(point) = by_id.get(&job.id) else { return };
-    let gang = match point.workers {
-        1 => String::new(),
-        workers => format!(" with {workers} workers"),
-    };
-    let text = format!("{}{gang} (job {}): {}", point.gpu_type, job.id, job.reason);
+    let text = format!("{} (job {}): {}", point.words(), job.id, job.reason);
     match job.state {
-        JobState::Failed => printer.warn(&text),
+        JobState::Failed | JobState::TimedOut => printer.warn(&text),
         JobState::Starting | JobState::Stopping => {}
         _ => printer.note(&text),
     }
@@ -187,13 +189,10 @@ pub fn skipped_words(skipped: &[Skipped]) -> Vec<String> {
     skipped
         .iter()
         .map(|skipped| {
-            let Point { gpu_type, workers } = &skipped.point;
-            let workers = counted(*workers as usize, "worker");
+            let what = skipped.point.words();
             match skipped.why {
-                Why::Fresh => format!(
-                    "{gpu_type} with {workers}: measured lately (--again measures it again)"
-                ),
-                Why::TooFewGpus => format!("{gpu_type} with {workers}: there are not so many GPUs"),
+                Why::Fresh => format!("{what}: measured lately (--again measures it again)"),
+                Why::TooFewGpus => format!("{what}: there are not so many GPUs"),
             }
         })
         .collect()

@@ -1,5 +1,6 @@
 //! `oef profile`: how fast a workload runs, and how that is known.
 
+mod gangs;
 mod measure;
 mod plan;
 mod report;
@@ -62,10 +63,7 @@ pub fn render(workload: &Workload, columns: Option<usize>) -> String {
         safe(&profile.source)
     );
     out.push_str(&types(workload).render_within(columns));
-    if !profile.scaling.is_empty() {
-        let title = "Scaling (each worker's part of its speed alone)".bold();
-        let _ = write!(out, "\n{title}\n{}", scaling(&profile.scaling));
-    }
+    out.push_str(&gangs::render(workload, columns));
     for sentence in workload.guard.iter().flat_map(|guard| &guard.sentences) {
         let _ = writeln!(out, "\n  {}", safe(sentence));
     }
@@ -126,17 +124,6 @@ fn known_word(known: Provenance, batches: Option<u32>, throughput: f64) -> &'sta
         (Provenance::Measured, None, false) => "failed",
         (known, ..) => provenance(known),
     }
-}
-
-/// How it scales, a line for each type: `fast: 2 workers 0.97, 4 workers 0.91`.
-pub fn scaling(scaling: &BTreeMap<String, BTreeMap<u32, f64>>) -> String {
-    let mut out = String::new();
-    for (gpu, gangs) in scaling {
-        let gangs: Vec<String> =
-            gangs.iter().map(|(n, x)| format!("{n} workers {}", figure(*x))).collect();
-        let _ = writeln!(out, "  {}: {}", safe(gpu), gangs.join(", "));
-    }
-    out
 }
 
 fn history(profiles: &[Profile]) -> Table {

@@ -1,6 +1,7 @@
 //! What is to be measured, and what need not be.
 
-use oef_api::types::{GpuTypeStatus, Profile, Provenance};
+use jiff::Timestamp;
+use oef_api::types::{FigureSource, GpuTypeStatus, Node, NodeHealth, Profile, Provenance};
 use serde::Serialize;
 
 /// One measurement: a gpu type and a number of workers.
@@ -11,6 +12,20 @@ pub struct Point {
     pub gpu_type: String,
     /// The workers.
     pub workers: u32,
+    /// The fewest hosts of the type on which they can stand.
+    pub hosts: u32,
+}
+
+impl Point {
+    /// In words: `a100 with 8 workers over 2 hosts`.
+    pub fn words(&self) -> String {
+        let gpu = &self.gpu_type;
+        match (self.workers, self.hosts) {
+            (1, _) => format!("{gpu} with one worker"),
+            (workers, 0 | 1) => format!("{gpu} with {workers} workers on one host"),
+            (workers, hosts) => format!("{gpu} with {workers} workers over {hosts} hosts"),
+        }
+    }
 }
 
 /// A measurement that is not made.
@@ -37,6 +52,8 @@ pub enum Why {
 pub struct Wanted<'a> {
     /// The gpu types.
     pub types: Vec<&'a GpuTypeStatus>,
+    /// The nodes: a gang that is larger than a host is measured over several.
+    pub nodes: &'a [Node],
     /// The numbers of workers.
     pub workers: &'a [u32],
     /// Whether what is fresh is measured all the same.
@@ -58,7 +75,8 @@ pub fn plan(wanted: &Wanted<'_>, known: Option<&Profile>) -> (Vec<Point>, Vec<Sk
     for gpu in &wanted.types {
         for &workers in &workers {
             let is_asked = wanted.workers.contains(&workers);
-            let point = Point { gpu_type: gpu.gpu_type.clone(), workers };
+            let hosts = hosts_needed(wanted.nodes, &gpu.gpu_type, workers);
+            let point = Point { gpu_type: gpu.gpu_type.clone(), workers, hosts };
             let is_fresh = known.is_some_and(|known| is_fresh(known, &point, wanted));
             if workers > gpu.capacity.max(1) {
                 skipped.push(Skipped { point, why: Why::TooFewGpus });
@@ -74,21 +92,38 @@ pub fn plan(wanted: &Wanted<'_>, known: Option<&Profile>) -> (Vec<Point>, Vec<Sk
     (points, skipped)
 }
 
+/// The fewest hosts of a type on which so many workers can stand: the largest first.
+fn hosts_needed(nodes: &[Node], gpu_type: &str, workers: u32) -> u32 {
+    let up = nodes.iter().filter(|n| n.gpu_type == gpu_type && n.health == NodeHealth::Up);
+    let mut sizes: Vec<u32> = up.map(|node| node.jobs.len() as u32).collect();
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    let mut room = 0;
+    let needed = sizes.iter().take_while(|size| {
+        let more = room < workers;
+        room += **size;
+        more
+    });
+    (needed.count() as u32).max(1)
+}
+
 fn is_fresh(profile: &Profile, point: &Point, wanted: &Wanted<'_>) -> bool {
-    let Some(mark) = profile.marks.get(&point.gpu_type) else { return false };
-    let gang = profile.scaling.get(&point.gpu_type).is_some_and(|s| s.contains_key(&point.workers));
-    let age_s = wanted.now_s - mark.since.as_millisecond() as f64 / 1000.0;
-    mark.provenance == Provenance::Measured
-        && mark.batches.is_some()
-        && age_s < wanted.fresh_s
-        && (point.workers == 1 || gang)
+    let young =
+        |since: Timestamp| wanted.now_s - since.as_millisecond() as f64 / 1000.0 < wanted.fresh_s;
+    if point.workers > 1 {
+        let key = (&point.gpu_type, point.workers, point.hosts > 1);
+        let mut known = profile.gangs.iter().filter(|g| (&g.gpu_type, g.workers, g.spread) == key);
+        return known
+            .any(|g| g.source == FigureSource::Measured && g.kept.is_some() && young(g.since));
+    }
+    profile.marks.get(&point.gpu_type).is_some_and(|mark| {
+        mark.provenance == Provenance::Measured && mark.batches.is_some() && young(mark.since)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jiff::Timestamp;
-    use oef_api::types::TypeMark;
+    use oef_api::types::{GangFigure, TypeMark};
     use std::collections::BTreeMap;
 
     const DAY: f64 = 86_400.0;
@@ -115,7 +150,17 @@ mod tests {
             since: Timestamp::UNIX_EPOCH,
             source: String::new(),
             marks: marks.into_iter().map(|(gpu, mark)| (gpu.to_string(), mark)).collect(),
-            scaling: BTreeMap::from([("new".into(), BTreeMap::from([(2, 0.9)]))]),
+            scaling: BTreeMap::new(),
+            gangs: vec![GangFigure {
+                gpu_type: "new".into(),
+                workers: 2,
+                spread: false,
+                throughput: None,
+                kept: Some(0.9),
+                source: FigureSource::Measured,
+                since: Timestamp::from_second(99 * 86_400).expect("a time"),
+                detail: None,
+            }],
         }
     }
 
@@ -128,10 +173,36 @@ mod tests {
                 price: None,
             })
             .into();
+        let nodes: Vec<Node> = types
+            .iter()
+            .flat_map(|gpu| {
+                // Hosts of two GPUs on one type, of four on the others.
+                let size = if gpu.gpu_type == "none" { 2 } else { 4 }.min(gpu.capacity);
+                (0..gpu.capacity / size).map(move |n| Node {
+                    name: format!("{}-{n}", gpu.gpu_type),
+                    gpu_type: gpu.gpu_type.clone(),
+                    health: NodeHealth::Up,
+                    reason: None,
+                    until: None,
+                    windows: Vec::new(),
+                    jobs: vec![None; size as usize],
+                })
+            })
+            .collect();
         let types = types.iter().collect();
-        let wanted = Wanted { types, workers, again, fresh_s: 30.0 * DAY, now_s: 100.0 * DAY };
+        let wanted = Wanted {
+            types,
+            nodes: &nodes,
+            workers,
+            again,
+            fresh_s: 30.0 * DAY,
+            now_s: 100.0 * DAY,
+        };
         let (points, skipped) = plan(&wanted, Some(&profile()));
-        let shown = |p: &Point| format!("{}*{}", p.gpu_type, p.workers);
+        let shown = |p: &Point| match p.hosts {
+            1 => format!("{}*{}", p.gpu_type, p.workers),
+            hosts => format!("{}*{} over {hosts}", p.gpu_type, p.workers),
+        };
         let skipped = skipped.iter().map(|s| format!("{} {:?}", shown(&s.point), s.why));
         (points.iter().map(shown).collect(), skipped.collect())
     }
@@ -159,7 +230,7 @@ mod tests {
             "guessed*4",
             "none*1",
             "none*2",
-            "none*4",
+            "none*4 over 2",
         ];
         assert_eq!(points, expected);
         assert_eq!(skipped, ["new*2 Fresh", "old*2 TooFewGpus", "old*4 TooFewGpus"]);

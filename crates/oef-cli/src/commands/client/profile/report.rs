@@ -2,11 +2,11 @@
 
 use super::measure::skipped_words;
 use super::plan::{Point, Skipped};
-use super::{known_word, scaling};
-use oef_api::types::{Cluster, Job, JobState, Measured, Provenance, Workload};
+use super::{gangs, known_word};
+use oef_api::types::{Cluster, GangFigure, Job, JobState, Measured, Provenance, Workload};
 use oef_report::format::{figure, percent};
 use oef_terminal::names::{safe, short};
-use oef_terminal::numbers::{counted, fixed};
+use oef_terminal::numbers::fixed;
 use oef_terminal::table::{Cell, Table};
 use owo_colors::OwoColorize as _;
 use serde::Serialize;
@@ -21,6 +21,8 @@ pub struct Report {
     /// The profile as it is now, a row for each gpu type of the cluster.
     types: Vec<Row>,
     scaling: BTreeMap<String, BTreeMap<u32, f64>>,
+    /// What is known of gangs, on one host and over several.
+    gangs: Vec<GangFigure>,
     /// The profile runs of this call.
     pub ran: Vec<Ran>,
     skipped: Vec<Skipped>,
@@ -85,7 +87,7 @@ impl Ran {
     }
 
     fn has_failed(&self) -> bool {
-        matches!(self.state, JobState::Failed | JobState::Cancelled)
+        self.state.is_failure() || self.state == JobState::Cancelled
     }
 }
 
@@ -97,6 +99,7 @@ impl Report {
             workload: workload.into(),
             types: Vec::new(),
             scaling: BTreeMap::new(),
+            gangs: Vec::new(),
             ran: Vec::new(),
             skipped,
             cost_s: 0.0,
@@ -108,6 +111,7 @@ impl Report {
         self.cost_s = self.ran.iter().map(|ran| ran.cost_s).sum();
         let Some(profile) = known.map(|known| &known.profile) else { return };
         self.scaling.clone_from(&profile.scaling);
+        self.gangs.clone_from(&profile.gangs);
         let on = |gpu: &str| profile.throughput.get(gpu).copied().unwrap_or(0.0);
         let figures = cluster.types.iter().map(|gpu| on(&gpu.gpu_type)).filter(|x| *x > 0.0);
         let slowest = figures.reduce(f64::min);
@@ -143,14 +147,8 @@ impl Report {
         let name = format!("{}/{}", safe(&self.tenant), safe(&self.workload));
         let _ = writeln!(out, "{}\n", name.bold());
         out.push_str(&self.table().render_within(columns));
-        if !self.scaling.is_empty() {
-            let title = "Scaling (each worker's part of its speed alone)".bold();
-            let _ = writeln!(out, "\n{title}\n{}", scaling(&self.scaling).trim_end());
-        }
-        let words = |ran: &Ran| {
-            let workers = counted(ran.point.workers as usize, "worker");
-            format!("{} with {workers} (job {})", ran.point.gpu_type, ran.id)
-        };
+        out.push_str(&gangs::titled(&self.gangs, columns));
+        let words = |ran: &Ran| format!("{} (job {})", ran.point.words(), ran.id);
         let waiting = self.ran.iter().filter(|ran| !ran.state.is_final());
         let waiting = waiting.map(|ran| format!("waiting: {}", words(ran)));
         let failed = self.ran.iter().filter(|ran| ran.has_failed());

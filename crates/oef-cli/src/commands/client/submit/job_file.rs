@@ -17,7 +17,7 @@ const SWEEP: &str = "sweep";
 /// A job file with every field.
 pub const EXAMPLE: &str = r#"# A job for `oef submit --file`. Everything but the command may be left out.
 
-name = "vgg16-cifar"                # for people; by default the program's name
+name = "vgg16-cifar"                # for people; by default the script's or the program's
 tenant = "vision-lab"               # who owns it; a tenant's token need not say
 workload = "vgg16"                  # jobs of one workload share a profile
 command = ["python", "train.py", "--lr", "{lr}"]
@@ -37,6 +37,9 @@ min_run_s = 600                     # once started, not preempted for so many se
 retries = 2                         # started again after so many failures
 stop_signal = "term"                # what tells it to write a checkpoint and stop: term, int, usr1, usr2
 grace_s = 30                        # how long it may take to stop
+# held = true                       # it does not start until `oef release`
+# not_before = "2026-12-24T08:00:00Z"            # it starts at this time or later
+# after = [{ job = 17, when = "finished" }]     # it starts after that job: finished, ended (in any way), or failed
 
 [env]
 OMP_NUM_THREADS = "8"
@@ -250,5 +253,24 @@ mod tests {
             .expect("a file");
         let values: Vec<String> = file.axes.iter().map(|axis| axis.values.join("|")).collect();
         assert_eq!(values, ["1e-3|0.10|5", "true|x y"]);
+    }
+
+    /// What is nearly a job file is read or refused with a complaint.
+    #[cfg(feature = "lab")]
+    #[test]
+    fn no_text_makes_the_reader_panic() {
+        use oef_lab::fuzz::{Mutator, corpus};
+        let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|text| text.parse().ok());
+        let corpus = corpus("jobs");
+        let mut mutator = Mutator::new(seed.unwrap_or(1));
+        let changed: Vec<Vec<u8>> = (0..2_000).map(|_| mutator.next(&corpus)).collect();
+        for input in &corpus {
+            let text = String::from_utf8_lossy(input).into_owned();
+            assert!(parsed(&text).is_ok(), "{:?}", parsed(&text));
+        }
+        for input in &changed {
+            let refused = parsed(&String::from_utf8_lossy(input)).err();
+            assert!(refused.is_none_or(|why| !why.is_empty()), "refused without a word");
+        }
     }
 }

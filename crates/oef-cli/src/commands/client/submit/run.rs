@@ -4,7 +4,7 @@ use super::{EXAMPLE, Here, build};
 use crate::args::jobs::SubmitArgs;
 use crate::commands::client::{logs, wait};
 use oef_api::client::Client;
-use oef_api::types::{Job, JobBatch, JobState, Role, Submitted};
+use oef_api::types::{Info, Job, JobBatch, JobState, Role, Submitted};
 use oef_terminal::numbers::counted;
 use oef_terminal::{Complaint, Exit, Failure, Printer};
 use serde::Serialize;
@@ -60,13 +60,18 @@ pub fn fill_tenant(
     if batch.jobs.iter().all(|job| job.tenant.is_some()) || client.info()?.role != Role::Admin {
         return Ok(());
     }
-    let named = std::env::var(TENANT_VARIABLE).ok().filter(|name| !name.is_empty());
-    let tenant = named.unwrap_or_else(|| DEFAULT_TENANT.into());
+    let tenant = own_tenant(&client.info()?);
     printer.note(&format!("for tenant `{tenant}`; name another with --tenant"));
     for job in &mut batch.jobs {
         job.tenant.get_or_insert_with(|| tenant.clone());
     }
     Ok(())
+}
+
+/// The tenant of whoever asks: their token's, or what the environment says, or the default.
+pub fn own_tenant(info: &Info) -> String {
+    let named = || std::env::var(TENANT_VARIABLE).ok().filter(|name| !name.is_empty());
+    info.tenant.clone().or_else(named).unwrap_or_else(|| DEFAULT_TENANT.into())
 }
 
 /// Sent again with the same key, a submission is taken once. Only this invocation may know it, so it is drawn
@@ -93,7 +98,7 @@ fn told(
     if let ([first, .., last], Some(name)) = (submitted.ids.as_slice(), &batch.name) {
         let jobs = counted(submitted.ids.len(), "job");
         printer.note(&format!(
-            "{jobs}, {first} to {last}; `oef jobs --label array={name}` lists them"
+            "sweep {first} `{name}`: {jobs}, {first} to {last}; `oef jobs --sweep {first}` lists them"
         ));
     } else if let ([id], true) = (submitted.ids.as_slice(), printer.is_watched()) {
         printer.note(&format!("job {id} is queued; `oef why {id}`, `oef logs {id} --follow`"));

@@ -195,7 +195,7 @@ fn state_style(state: JobState) -> Style {
     match state {
         JobState::Running => Style::new().fg(Color::Green),
         JobState::Queued => Style::new().fg(Color::Yellow),
-        JobState::Failed => Style::new().fg(Color::Red),
+        JobState::Failed | JobState::TimedOut => Style::new().fg(Color::Red),
         _ => Style::new().fg(Color::Cyan),
     }
 }

@@ -1,0 +1,78 @@
+//! An operator takes a node out, now or later, or brings it back.
+
+use super::checks::refused;
+use super::command::Done;
+use super::prepare::Prepared;
+use crate::caller::Caller;
+use crate::problem::{Kind, More};
+use crate::world::{Change, Drain, RunningJobs, Window, World};
+use jiff::Timestamp;
+use oef_api::check;
+use oef_api::limits::REASON_MAX;
+use oef_api::types::{NodeHealth, NodePatch, Problem};
+use oef_sched::Time;
+
+/// The records that a change of a node takes.
+pub(super) fn node(
+    world: &World,
+    now: Time,
+    caller: &Caller,
+    node: String,
+    patch: NodePatch,
+) -> Result<Prepared, Problem> {
+    if let Some(reason) = &patch.reason {
+        check::line("the reason", "reason", reason, REASON_MAX).map_err(refused)?;
+    }
+    let change = match patch.health {
+        NodeHealth::Up => {
+            if patch != NodePatch::health(NodeHealth::Up) {
+                let why = "a node that comes back takes no other fields";
+                return Err(Kind::BadRequest.problem(why).field("health"));
+            }
+            Change::NodeDrained { node, drained: false, drain: None }
+        }
+        NodeHealth::Draining | NodeHealth::Down => taken_out(world, now, caller, node, patch)?,
+    };
+    Ok(Prepared::Changes(vec![change], Done::Nothing))
+}
+
+fn taken_out(
+    world: &World,
+    now: Time,
+    caller: &Caller,
+    node: String,
+    patch: NodePatch,
+) -> Result<Change, Problem> {
+    let from = patch.from.map(|from| time("from", from)).transpose()?.filter(|from| *from > now);
+    let until = patch.until.map(|until| time("until", until)).transpose()?;
+    if until.is_some_and(|until| until <= from.unwrap_or(now)) {
+        let why = "the node would be back before it is taken out";
+        return Err(Kind::BadRequest.problem(why).field("until"));
+    }
+    let lets_finish = patch.let_finish || patch.health == NodeHealth::Draining;
+    let running = if lets_finish { RunningJobs::Finish } else { RunningJobs::Stop };
+    let drain = Drain { reason: patch.reason, by: named(caller), running, until };
+    Ok(match from {
+        None => Change::NodeDrained { node, drained: true, drain: Some(drain) },
+        Some(from) => {
+            let lead = world.longest_turn();
+            Change::WindowPlanned {
+                id: world.next_window.max(1),
+                window: Window { node, from, lead, drain },
+            }
+        }
+    })
+}
+
+fn named(caller: &Caller) -> String {
+    match caller.token {
+        0 => "the operator".into(),
+        token if caller.is_admin() => format!("an admin (token {token})"),
+        token => format!("an operator (token {token})"),
+    }
+}
+
+fn time(field: &str, at: Timestamp) -> Result<Time, Problem> {
+    let ms = u64::try_from(at.as_millisecond());
+    ms.map(Time).map_err(|_| Kind::BadRequest.problem(format!("{at} is too long ago")).field(field))
+}
