@@ -9,7 +9,8 @@ use responder::{Reply, Responder};
 const PROBLEM: &str = r#"{"type":"not_found","status":404,"title":"Not found","detail":"there is no job 7","hint":"`oef jobs --all` lists them"}"#;
 
 fn client(server: &Responder) -> Client {
-    let access = Access { server: server.address.clone(), token: "t0ken".into(), ca: None };
+    let access =
+        Access { server: server.address.clone(), token: "t0ken".into(), ca: None, state: None };
     Client::new(access).expect("a client")
 }
 
@@ -96,11 +97,13 @@ fn what_is_no_daemon_is_told_apart() {
 
 #[test]
 fn nobody_there() {
-    let access = Access { server: "http://127.0.0.1:1".into(), token: "t".into(), ca: None };
+    let access =
+        Access { server: "http://127.0.0.1:1".into(), token: "t".into(), ca: None, state: None };
     let error = Client::new(access).expect("a client").info().expect_err("nobody");
     assert!(matches!(error, ClientError::Unreachable { reach: Reach::Nobody, .. }), "{error:?}");
     assert!(error.hint().expect("a hint").contains("oef up"));
-    let access = Access { server: "http://not an address".into(), token: "t".into(), ca: None };
+    let access =
+        Access { server: "http://not an address".into(), token: "t".into(), ca: None, state: None };
     assert!(matches!(
         Client::new(access).expect("a client").info(),
         Err(ClientError::Protocol { .. })
@@ -110,7 +113,12 @@ fn nobody_there() {
 #[test]
 fn certificates_that_are_none_are_told() {
     for ca in ["/nowhere/ca.pem", "-----BEGIN NOTHING-----"] {
-        let access = Access { server: "https://h".into(), token: "t".into(), ca: Some(ca.into()) };
+        let access = Access {
+            server: "https://h".into(),
+            token: "t".into(),
+            ca: Some(ca.into()),
+            state: None,
+        };
         assert!(matches!(Client::new(access), Err(ClientError::Protocol { .. })), "{ca}");
     }
 }

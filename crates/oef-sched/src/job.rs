@@ -222,6 +222,14 @@ impl Job {
         }
     }
 
+    /// Why it was given the GPUs that it runs on.
+    pub fn started_because(&self) -> Option<StartReason> {
+        match self.phase {
+            Phase::Running { why, .. } => Some(why),
+            _ => None,
+        }
+    }
+
     /// Whether it failed and is not yet tried again.
     pub fn is_backing_off(&self) -> bool {
         self.backing_off

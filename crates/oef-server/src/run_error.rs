@@ -16,6 +16,9 @@ use thiserror::Error;
 /// Why a daemon does not start.
 #[derive(Debug, Error)]
 pub enum RunError {
+    /// Settings with which a daemon does not start, all of them.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; and "))]
+    Refused(Vec<RunError>),
     /// Others could read the tokens.
     #[error(
         "{0} can be reached from other machines, and tokens would cross the network in the clear; give \

@@ -102,7 +102,7 @@ pub struct DrainArgs {
     #[arg(long)]
     pub let_finish: bool,
     /// Bring it back by itself then: `2h` from now, `18:00`, `2026-12-01 08:00`
-    #[arg(long, value_name = "TIME", value_parser = values::moment)]
+    #[arg(long, value_name = "TIME", value_parser = values::instant)]
     pub until: Option<Timestamp>,
     /// Print one JSON document instead of text
     #[arg(long)]
@@ -125,7 +125,7 @@ pub struct ReserveArgs {
     #[arg(requires = "from")]
     pub nodes: Vec<String>,
     /// When it begins: `2h` from now, `18:00`, `2026-12-01 08:00`
-    #[arg(long, value_name = "TIME", value_parser = values::moment, requires = "nodes")]
+    #[arg(long, value_name = "TIME", value_parser = values::instant, requires = "nodes")]
     pub from: Option<Timestamp>,
     /// How long it takes [default: until `oef node up`]
     #[arg(long = "for", value_name = "TIME", value_parser = values::duration, requires = "nodes")]

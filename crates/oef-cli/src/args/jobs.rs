@@ -1,7 +1,7 @@
 //! The arguments of the commands about jobs.
 
 use super::select::{AfterArgs, EditArgs, ResubmitArgs, SelectArgs};
-use super::values::{moment, seconds};
+use super::values::{instant, seconds};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
@@ -14,6 +14,12 @@ pub enum JobCommand {
     /// Submit a job, or a sweep of jobs; prints its number when it is durable
     #[command(after_help = SUBMIT_EXAMPLES)]
     Submit(Box<SubmitArgs>),
+    /// Run a command in this terminal on a GPU, as a job: waits for its turn, then passes keys, signals and size on
+    #[command(after_help = super::interactive::RUN_EXAMPLES)]
+    Run(super::interactive::RunArgs),
+    /// Open a shell beside a running job, in its environment and on its GPUs
+    #[command(after_help = super::interactive::SHELL_EXAMPLES)]
+    Shell(super::interactive::ShellArgs),
     /// List jobs with what they do and why
     #[command(after_help = JOBS_EXAMPLES)]
     Jobs(JobsArgs),
@@ -161,7 +167,7 @@ pub struct SubmitArgs {
     #[arg(long)]
     pub hold: bool,
     /// Start it at this time or later (`30m`, `18:30`, `2026-12-24 08:00`)
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = instant)]
     pub at: Option<Timestamp>,
     /// What it waits for
     #[command(flatten)]

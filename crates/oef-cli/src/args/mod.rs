@@ -4,6 +4,7 @@ mod cli;
 pub mod cluster;
 pub mod daemon;
 pub mod generate;
+pub mod interactive;
 pub mod jobs;
 pub mod problem;
 pub mod select;

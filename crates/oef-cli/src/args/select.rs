@@ -1,6 +1,6 @@
 //! Which jobs a command is about, and what is changed about one.
 
-use super::values::{moment, seconds};
+use super::values::{instant, seconds};
 use clap::Args;
 use jiff::Timestamp;
 
@@ -107,5 +107,5 @@ fn limit(text: &str) -> Result<Limit, String> {
 pub struct Start(pub Option<Timestamp>);
 
 fn start(text: &str) -> Result<Start, String> {
-    if text == "now" { Ok(Start(None)) } else { moment(text).map(|at| Start(Some(at))) }
+    if text == "now" { Ok(Start(None)) } else { instant(text).map(|at| Start(Some(at))) }
 }

@@ -119,10 +119,13 @@ fn listed(world: &World, id: JobId, entry: &JobEntry, live_reason: bool) -> Job 
         tenant: entry.tenant().into(),
         workload: entry.workload_name().into(),
         state: entry.state,
-        reason: match live_reason && entry.state == JobState::Queued {
-            true => why::waits(world, id, entry).unwrap_or_else(|| entry.reason.clone()),
-            false => entry.reason.clone(),
-        },
+        reason: match entry.state {
+            JobState::Queued if live_reason => why::waits(world, id, entry),
+            // Where it runs is told by its GPUs.
+            JobState::Running => why::runs(world, id),
+            _ => None,
+        }
+        .unwrap_or_else(|| entry.reason.clone()),
         blocked: world.sched.obstacle_of(id).map(blocked),
         sweep: entry.sweep_id(),
         workers: entry.spec.workers,

@@ -73,6 +73,11 @@ pub(super) fn waits(world: &World, id: JobId, entry: &JobEntry) -> Option<String
     Some(waiting(entry, &waits, &forecast.sentence))
 }
 
+/// Why a job has the GPUs that it runs on.
+pub(super) fn runs(world: &World, id: JobId) -> Option<String> {
+    world.sched.job(id)?.started_because().map(|why| why.to_string())
+}
+
 /// The scheduler's sentence, with what only the daemon knows.
 fn waiting(entry: &JobEntry, waits: &WaitReason, sentence: &str) -> String {
     match (waits, entry.spec.not_before) {

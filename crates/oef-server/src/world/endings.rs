@@ -212,7 +212,7 @@ fn reason(next: NextState, job: &JobEntry, end: &End<'_>, stop: Option<&str>) ->
         }
         NextState::TimedOut => match job.spec.max_run_s {
             Some(limit) => {
-                format!("ran for the {} that it was allowed", shown(Span::from_seconds(limit)))
+                format!("reached its time limit of {}", shown(Span::from_seconds(limit)))
             }
             None => detail.into(),
         },

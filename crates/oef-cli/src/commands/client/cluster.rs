@@ -66,6 +66,8 @@ fn nodes(cluster: &Cluster, jobs: &[Job]) -> Table {
     for node in &cluster.nodes {
         let on = |job: &Option<u64>| match job {
             None => "·".to_string(),
+            // Whose it is is not for us to know.
+            Some(0) => "other".to_string(),
             Some(id) => match tenants.get(id) {
                 Some(tenant) => format!("{id}:{}", short(tenant)),
                 None => id.to_string(),

@@ -8,6 +8,7 @@ use super::{
 use crate::args::cluster::ClusterCommand;
 use crate::args::jobs::JobCommand;
 use crate::args::tenants::TenantsCommand;
+use crate::commands::interactive;
 use oef_api::client::Client;
 use oef_terminal::{Exit, Failure, Printer};
 
@@ -15,6 +16,8 @@ use oef_terminal::{Exit, Failure, Printer};
 pub fn job(command: &JobCommand, printer: &Printer) -> Result<Exit, Failure> {
     match command {
         JobCommand::Submit(args) => submit::run(args, printer),
+        JobCommand::Run(args) => interactive::run::run(args, printer),
+        JobCommand::Shell(args) => interactive::shell::run(args),
         JobCommand::Jobs(args) => jobs::run(args, &Client::find()?, printer),
         JobCommand::Job(args) => job::run(args, &Client::find()?, printer),
         JobCommand::Why(args) => why::run(args, &Client::find()?, printer),

@@ -217,6 +217,6 @@ fn a_time_limit_is_told_with_the_whole_time_that_was_allowed() {
     let mut story = Story::new();
     let job = story.submit(JobSubmit { max_run_s: Some(20.0), ..plain() });
     story.end(job, RunEnding::TimedOut);
-    assert_eq!(story.told(job), (JobState::TimedOut, "ran for the 20 s that it was allowed"));
+    assert_eq!(story.told(job), (JobState::TimedOut, "reached its time limit of 20 s"));
     assert_eq!(story.world.totals.timed_out, 1);
 }

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use oef_api::client::Client;
 use oef_api::types::{Cluster, GpuTypeStatus, Job, JobBatch, JobState, JobSubmit, Probe, Workload};
 use oef_report::format::span;
+use oef_terminal::names::safe;
 use oef_terminal::numbers::counted;
 use oef_terminal::{Complaint, Exit, Failure, Printer, width};
 use std::collections::BTreeMap;
@@ -63,16 +64,11 @@ fn representative(
     let (file, tenant) = (args.file.clone(), args.tenant.clone());
     let submitted = SubmitArgs { file, tenant, ..SubmitArgs::default() };
     let mut batch = submit::build(&submitted, &submit::here()?)?;
-    if batch.jobs.len() > 1 {
-        let count = batch.jobs.len();
-        let complaint = Complaint::new(format!(
-            "this is a sweep of {count} jobs, and one stands for a workload"
-        ));
-        return Err(complaint
-            .hint(
-                "copy the file without [sweep], with one value written out for each name in braces",
-            )
-            .into());
+    let count = batch.jobs.len();
+    batch.jobs.truncate(1);
+    if let Some(first) = batch.jobs.first().filter(|_| count > 1) {
+        let name = safe(first.name.as_deref().unwrap_or("the first"));
+        printer.note(&format!("the first of the sweep's {count} jobs stands for all: {name}"));
     }
     submit::fill_tenant(&mut batch, client, printer)?;
     let job = batch.jobs.pop();
