@@ -53,7 +53,7 @@ impl Outputs {
             loop {
                 match pipe.read(&mut buffer) {
                     Ok(0) => break,
-                    // What a full disk does not take is lost; the job goes on.
+                    // What a full disk does not take is lost; the job keeps running.
                     Ok(count) => drop(log.append(&buffer[..count])),
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(_) => break,

@@ -87,7 +87,7 @@ fn set(args: &TenantSetArgs, client: &Client) -> Result<Tenant, Failure> {
     let user = args.user.clone().map(|user| (user != NONE).then_some(user));
     let patch = TenantPatch { weight: args.weight, group, limits, suspended: None, user };
     if patch == TenantPatch::default() {
-        let complaint = Complaint::new("nothing is to be changed");
+        let complaint = Complaint::new("nothing to change");
         return Err(complaint
             .hint("use --weight, --group, --max-gpus, --max-jobs or --user")
             .into());
