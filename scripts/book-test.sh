@@ -22,6 +22,18 @@ if [ "$(cat "$venv/versions" 2>/dev/null)" != "$version" ]; then
     echo "$version" >"$venv/versions"
 fi
 
+# The pages use jq and man.
+packages=()
+for pair in jq:jq man:man-db; do
+    command -v "${pair%%:*}" >/dev/null || packages+=("${pair#*:}")
+done
+if [ ${#packages[@]} -gt 0 ] && command -v apt-get >/dev/null; then
+    echo "== install ${packages[*]}" >&2
+    as_root=$([ "$(id -u)" = 0 ] || echo sudo)
+    $as_root apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends "${packages[@]}"
+fi
+
 only=${1:-}
 if [ "$only" != --commands ]; then
     if command -v mdbook >/dev/null; then

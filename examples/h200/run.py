@@ -96,7 +96,7 @@ def _mechanisms(text: str) -> List[str]:
     names = text.split(",")
     for name in names:
         if name not in MECHANISMS:
-            raise argparse.ArgumentTypeError(f"`{name}` is no mechanism; there are {', '.join(MECHANISMS)}")
+            raise argparse.ArgumentTypeError(f"`{name}` is not a mechanism; there are {', '.join(MECHANISMS)}")
     return names
 
 

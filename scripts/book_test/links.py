@@ -24,7 +24,7 @@ def faults(document: Document, known: dict) -> list[str]:
         where = f"{document.name}:{line}: {address}"
         if parts.scheme in ("http", "https"):
             if "." not in parts.netloc or " " in address:
-                found.append(f"{where}: is no address")
+                found.append(f"{where}: is not an address")
             continue
         if parts.scheme or parts.netloc:
             found.append(f"{where}: write a path, or https://")

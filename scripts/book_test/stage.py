@@ -77,7 +77,7 @@ class Stage:
             (self.folder / script).write_text("#!/bin/sh\necho done\n")
             (self.folder / script).chmod(0o755)
         self.must("oef generate cluster --like paper -o c.toml")
-        self.must("oef generate profiles --cluster c.toml -o p.csv")
+        self.must("oef generate profiles -o p.csv")
         self.must("oef generate trace --profiles p.csv --jobs 40 --days 1 --gpus 24 --load 0.8 -o t.csv")
         self.must("oef submit --example-file > job.toml")
 

@@ -98,7 +98,7 @@ fn whatif_refuses_what_it_does_not_know() {
     whatif(&["--set", "speech.default.g9=2"]).fails(2, &["no gpu type `g9`"]);
     whatif(&["--set", "speech.vgg.g1=2"]).fails(2, &["no workload `vgg`"]);
     whatif(&["--set", "nobody.weight=2"]).fails(2, &["no tenant `nobody`", "vision-lab"]);
-    whatif(&["--set", "speech.weight=heavy"]).fails(2, &["`heavy` is no number"]);
+    whatif(&["--set", "speech.weight=heavy"]).fails(2, &["`heavy` is not a number"]);
     whatif(&["--set", "speech.weight=-1"]).fails(2, &["weight -1"]);
     whatif(&["--set", "speech"]).fails(2, &["no `=`"]);
     whatif(&["--add-gpu", "g1"]).fails(2, &["--add-gpu", "no `=`"]);

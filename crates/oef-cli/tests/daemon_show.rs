@@ -133,6 +133,21 @@ fn every_command_shows_its_figures_and_fits_the_screen() {
 }
 
 #[test]
+fn narrow_screens_and_plain_locales_get_what_they_can_show() {
+    let server = server();
+    for command in ["jobs", "tenants", "cluster", "workloads", "fairness", "round", "top"] {
+        let args: &[&str] = if command == "top" { &["top", "--once"] } else { &[command] };
+        // A round has sentences, which a terminal breaks by itself.
+        for line in oef_at_width(&server, args, "60").out.lines().filter(|_| command != "round") {
+            assert!(line.width() <= 60, "{command}: {} columns: {line}", line.width());
+        }
+        let vars = [("OEF_SERVER", &*server.address), ("OEF_TOKEN", "t0ken"), ("LC_ALL", "C")];
+        let ran = daemon::run(args, "", &vars);
+        assert!(ran.code == 0 && ran.out.is_ascii(), "{command}:\n{}{}", ran.out, ran.err);
+    }
+}
+
+#[test]
 fn json_is_what_the_daemon_said() {
     let server = server();
     for (args, name) in [

@@ -34,6 +34,17 @@ fn a_cluster_profiles_for_it_and_a_trace_for_those() {
 }
 
 #[test]
+fn the_defaults_go_together() {
+    let dir = Dir::new();
+    let file = |kind: &str| dir.file(kind, &oef(&["generate", kind]).out);
+    let (cluster, profiles, trace) = (file("cluster"), file("profiles"), file("trace"));
+    let files = ["--cluster", &cluster, "--profiles", &profiles, "--trace", &trace];
+    let run = [&["simulate", "-m", "max-min", "--until", "6h", "--json"][..], &files].concat();
+    let json = oef(&run).json();
+    assert!(json["runs"][0]["jobs"]["finished"].as_u64() > Some(0), "{json}");
+}
+
+#[test]
 fn the_measured_table_can_be_shared_at_once() {
     let dir = Dir::new();
     let table = oef(&["generate", "profiles", "--measured"]);

@@ -289,3 +289,26 @@ fn a_false_profile_is_found_while_jobs_run_and_gives_way() {
         assert!(ran.out.contains("its jobs showed"), "{args:?}: {} {}", ran.out, ran.err);
     }
 }
+
+#[test]
+fn a_log_in_json_has_no_other_lines() {
+    let home = common::Dir::new();
+    let settings = format!(
+        "listen = \"127.0.0.1:0\"\nstate_dir = {:?}\n[gpus]\nemulated = \"a=1\"\n[log]\nformat = \"json\"\n",
+        home.join("state")
+    );
+    let file = home.file("oef.toml", settings);
+    let mut child = up::spawn(&home, ["serve", "--config", &file]);
+    let id = child.id().to_string();
+    std::process::Command::new("kill").args(["-TERM", &id]).status().expect("a signal");
+    let status = child.wait().expect("an end");
+    assert!(status.success(), "{status}");
+    let log = std::fs::read_to_string(home.join("log")).expect("a log");
+    for line in log.lines() {
+        let entry: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("plain: {line}"));
+        assert!(entry["message"].is_string(), "{line}");
+    }
+    for said in ["OEF is up at", "stopping", "stopped"] {
+        assert!(log.contains(said), "`{said}` is not in:\n{log}");
+    }
+}

@@ -40,7 +40,7 @@ impl Files {
 }
 
 fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn the_report_is_one_whole_file_that_fetches_nothing() {
         "Throughput by tenant",
         "GPUs promised and held",
         "Deficits",
-        "Who would rather have whose share",
+        "Who would prefer whose share",
         "What the figures mean",
         "<details>",
     ] {

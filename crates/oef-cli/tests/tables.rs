@@ -66,7 +66,7 @@ fn rows_must_be_whole() {
     ran.fails(2, &["<stdin>:5", "the row has 3 fields, the header has 7", "<stdin>:6", "8 fields"]);
     let wrong = TABLE.replace("2.0,4.0,4.0", "2.0,fast,nan");
     let ran = oef_with(&["share", "-", "--counts", "p100=1,v100=1"], wrong);
-    ran.fails(2, &["<stdin>:3", "thr_p100", "`fast` is no number", "thr_v100", "NaN"]);
+    ran.fails(2, &["<stdin>:3", "thr_p100", "`fast` is not a number", "thr_v100", "NaN"]);
     oef_with(&["share", "-", "--counts", "a=1"], "model,thr_a\n").fails(2, &["no tenants"]);
     let dir = Dir::new();
     let file = dir.file("t.csv", "model,speed\nx,1\n");

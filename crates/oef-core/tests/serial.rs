@@ -54,6 +54,6 @@ fn what_is_no_problem_is_not_read_as_one() {
         *bad.pointer_mut(place).unwrap() = serde_json::from_str(value).unwrap();
         let read = serde_json::from_value::<Problem>(bad);
         let message = read.expect_err(place).to_string();
-        assert!(message.contains("this is no valid problem"), "{place}: {message}");
+        assert!(message.contains("this is not a valid problem"), "{place}: {message}");
     }
 }

@@ -410,7 +410,7 @@ impl Executor for SimExecutor {
         state.leases.retain(|key, _| held.contains(key) || known.jobs.contains(&key.0));
         for (_, lease) in state.leases.iter_mut().filter(|(key, _)| !held.contains(*key)) {
             if !matches!(lease.phase, Phase::Ended(..)) {
-                let detail = "nobody held its lease any more; it was killed".to_string();
+                let detail = "its lease had ended; it was killed".to_string();
                 lease.phase = Phase::Ended(Ending::Stopped { detail }, Vec::new());
             }
         }

@@ -20,7 +20,7 @@ pub const TOUR: &str = "\
 pub enum LabCommand {
     /// Let the daemon's core live through what breaks disks, clocks, networks and nodes, from a seed
     Torture(TortureArgs),
-    /// Run the paper's evaluation and set its figures beside ours
+    /// Run the paper's evaluation and compare its figures with ours
     #[command(after_help = reproduce::EXAMPLES)]
     Reproduce(ReproduceArgs),
     /// Measure how fast this machine solves, simulates and plans, and what a daemon on it takes
@@ -31,7 +31,7 @@ pub enum LabCommand {
 /// What can be measured.
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
-    /// Measure the mechanisms on generated instances, with a reference beside them
+    /// Measure the mechanisms on generated instances, compared with a reference
     Shares(BenchSharesArgs),
     /// Measure the simulator and the scheduler on clusters of four sizes
     Sim(BenchSimArgs),

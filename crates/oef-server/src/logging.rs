@@ -1,7 +1,9 @@
 //! Logs go to stderr: lines for people, or JSON for programs.
 
 use crate::config::{Log, LogFormat};
+use crate::serve::Talk;
 use std::io::IsTerminal as _;
+use std::sync::Arc;
 use tracing_subscriber::EnvFilter;
 
 /// Begins to log. A second start in one process, as in tests, goes on with the first one's settings.
@@ -15,4 +17,12 @@ pub(crate) fn start(log: &Log) {
         LogFormat::Text => to_stderr.with_target(false).try_init(),
         LogFormat::Json => to_stderr.json().flatten_event(true).try_init(),
     };
+}
+
+/// Where sentences for people go: on their own, or into the log where programs read all that comes.
+pub(crate) fn talk(log: &Log, people: Talk) -> Talk {
+    match log.format {
+        LogFormat::Text => people,
+        LogFormat::Json => Arc::new(|text| text.lines().for_each(|line| tracing::info!("{line}"))),
+    }
 }

@@ -35,6 +35,7 @@ const EXIT_INTERRUPTED: i32 = 130;
 /// Runs a daemon until it is told to stop. `program` is the binary that knows `runner` and `demo-job`.
 pub fn run(config: Config, mode: Mode, program: PathBuf, talk: Talk) -> Result<(), RunError> {
     logging::start(&config.log);
+    let talk = logging::talk(&config.log, talk);
     watchful::begin();
     // A job of the same user shall not read what the daemon holds.
     oef_executor::close_to_others();

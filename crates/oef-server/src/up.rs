@@ -59,7 +59,7 @@ pub(crate) fn access_paths(state_dir: &Path, server: &str, talk: &Talk) -> Vec<P
     let usual = access_file().filter(|path| match other_daemon(path, server) {
         Some(other) => {
             talk(&format!(
-                "commands here go on talking to the daemon at {other}; for this one: export OEF_ACCESS={}",
+                "commands here still talk to the daemon at {other}; for this one: export OEF_ACCESS={}",
                 own.display()
             ));
             false
@@ -216,15 +216,15 @@ pub(crate) fn farewell(
 ) -> String {
     let jobs = match (running(daemon), policy) {
         (0, _) => "no job runs".to_string(),
-        (1, StopPolicy::Leave) => "1 job goes on under its runner".into(),
-        (n, StopPolicy::Leave) => format!("{n} jobs go on under their runners"),
+        (1, StopPolicy::Leave) => "1 job keeps running".into(),
+        (n, StopPolicy::Leave) => format!("{n} jobs keep running"),
         (n, StopPolicy::Checkpoint) => format!("{n} jobs did not stop within their grace time"),
     };
     let again = match mode {
         Mode::Up { .. } => format!("oef up --state {}", state_dir.display()),
         Mode::Serve { file } => format!("oef serve --config {}", file.display()),
     };
-    format!("stopped; {jobs}. Nothing is lost: `{again}` goes on")
+    format!("stopped; {jobs}. Nothing is lost: `{again}` continues")
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! it leads to. For the binary and for whatever adds commands to it.
 #![forbid(unsafe_code)]
 
+mod ascii;
 pub mod bars;
 pub mod document;
 mod exit;

@@ -1,5 +1,6 @@
 //! The one place that writes: results to stdout, talk to stderr.
 
+use crate::ascii::shown;
 use crate::names::{safe, safe_lines};
 use crate::{Complaint, Failure};
 use owo_colors::OwoColorize as _;
@@ -9,7 +10,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 /// After so many complaints the rest is only counted: they tend to have one cause.
 const COMPLAINTS_SHOWN_MAX: usize = 20;
 
-/// Owns both streams. Colours reach a terminal only, and not where `NO_COLOR` is set.
+/// Owns both streams. Colours reach a terminal only, and not where `NO_COLOR` is set; with `LANG=C` text is ASCII.
 #[derive(Debug, Default)]
 pub struct Printer {
     _private: (),
@@ -24,7 +25,7 @@ impl Printer {
     /// Writes a result for people. Names in it are already safe.
     pub fn result(&self, text: &str) -> Result<(), Failure> {
         let mut out = anstream::AutoStream::auto(io::stdout().lock());
-        out.write_all(text.as_bytes())?;
+        out.write_all(shown(text).as_bytes())?;
         Ok(out.flush()?)
     }
 
@@ -95,6 +96,6 @@ impl Printer {
     /// Stderr that cannot be written to leaves nobody to tell.
     fn talk(&self, line: &str) {
         let mut err = anstream::AutoStream::auto(io::stderr().lock());
-        let _ = writeln!(err, "{line}");
+        let _ = writeln!(err, "{}", shown(line));
     }
 }

@@ -7,6 +7,10 @@ use unicode_width::UnicodeWidthStr;
 
 /// No column of words is made narrower than this, whatever the screen: a name is still told from others.
 const COLUMN_WIDTH_MIN: usize = 8;
+/// Unless the table would be wider than the screen all the same: then down to this.
+const COLUMN_WIDTH_LEAST: usize = 4;
+/// Blanks between two columns.
+const GAP: usize = 2;
 /// The last column holds sentences: it gives way first, down to this.
 const LAST_COLUMN_WIDTH_MIN: usize = 20;
 
@@ -73,8 +77,19 @@ impl Table {
         self.render_within(None)
     }
 
-    /// The same, cut so that its lines fit into so many columns where words can be cut.
+    /// The same, cut so that its lines fit into so many columns where words can be cut. Where that is not enough,
+    /// columns without content go, the others stand closer together, and words are cut further.
     pub fn render_within(&self, columns: Option<usize>) -> String {
+        let widths = self.widths(columns, GAP, COLUMN_WIDTH_MIN);
+        if columns.is_some_and(|columns| total(&widths, GAP) > columns) {
+            let tight = self.without_empty_columns();
+            return tight.drawn(&tight.widths(columns, 1, COLUMN_WIDTH_LEAST), 1);
+        }
+        self.drawn(&widths, GAP)
+    }
+
+    /// The width of every column, cut to fit where words can be cut.
+    fn widths(&self, columns: Option<usize>, gap: usize, least: usize) -> Vec<usize> {
         let mut widths: Vec<usize> = self.header.iter().map(|c| c.text.width()).collect();
         for row in self.rows.iter().filter(|row| row.len() == self.header.len()) {
             for (width, cell) in widths.iter_mut().zip(row) {
@@ -82,25 +97,41 @@ impl Table {
             }
         }
         if let Some(columns) = columns {
-            self.narrow(&mut widths, columns);
+            let excess = total(&widths, gap).saturating_sub(columns);
+            self.narrow(&mut widths, excess, least);
         }
+        widths
+    }
+
+    fn without_empty_columns(&self) -> Table {
+        let whole = |row: &&Vec<Cell>| row.len() == self.header.len();
+        let is_full = |i: usize| self.rows.iter().filter(whole).any(|row| !row[i].text.is_empty());
+        let kept: Vec<bool> = (0..self.header.len()).map(is_full).collect();
+        let only = |cells: &Vec<Cell>| match cells.len() == kept.len() {
+            true => {
+                cells.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(c, _)| c.clone()).collect()
+            }
+            false => cells.clone(),
+        };
+        Table { header: only(&self.header), rows: self.rows.iter().map(only).collect() }
+    }
+
+    fn drawn(&self, widths: &[usize], gap: usize) -> String {
         let mut out = String::new();
         let bold =
             self.header.iter().cloned().map(|c| c.style(Style::new().bold())).collect::<Vec<_>>();
-        line(&mut out, &bold, &widths);
-        let rule: usize = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
-        let _ = writeln!(out, "{}", Style::new().dimmed().style("─".repeat(rule)));
+        line(&mut out, &bold, widths, gap);
+        let rule = "─".repeat(total(widths, gap));
+        let _ = writeln!(out, "{}", Style::new().dimmed().style(rule));
         for row in &self.rows {
-            line(&mut out, row, &widths);
+            line(&mut out, row, widths, gap);
         }
         out
     }
 
-    /// Takes from columns of words until it fits: from the last column first.
-    fn narrow(&self, widths: &mut [usize], columns: usize) {
+    /// Takes the excess from columns of words: from the last column first.
+    fn narrow(&self, widths: &mut [usize], mut excess: usize, least: usize) {
         let is_words = |column: usize| self.header.get(column).is_some_and(|cell| !cell.right);
-        let gaps = 2 * widths.len().saturating_sub(1);
-        let mut excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(columns);
         let Some(last) = widths.len().checked_sub(1) else { return };
         if is_words(last) {
             let given = excess.min(widths[last].saturating_sub(LAST_COLUMN_WIDTH_MIN));
@@ -110,7 +141,7 @@ impl Table {
         // Then from the widest of the others, and only then from the last again.
         for columns in [0..last, last..last + 1] {
             while excess > 0 {
-                let wide = |c: &usize| is_words(*c) && widths[*c] > COLUMN_WIDTH_MIN;
+                let wide = |c: &usize| is_words(*c) && widths[*c] > least;
                 let widest = columns.clone().filter(wide).max_by_key(|&c| widths[c]);
                 let Some(widest) = widest else { break };
                 widths[widest] -= 1;
@@ -120,7 +151,11 @@ impl Table {
     }
 }
 
-fn line(out: &mut String, cells: &[Cell], widths: &[usize]) {
+fn total(widths: &[usize], gap: usize) -> usize {
+    widths.iter().sum::<usize>() + gap * widths.len().saturating_sub(1)
+}
+
+fn line(out: &mut String, cells: &[Cell], widths: &[usize], gap: usize) {
     // Nothing is written behind the last text, so that copied lines carry no blanks.
     let last = cells.iter().rposition(|c| !c.text.trim_end().is_empty()).unwrap_or(0);
     for (i, cell) in cells.iter().enumerate().take(last + 1) {
@@ -129,7 +164,7 @@ fn line(out: &mut String, cells: &[Cell], widths: &[usize]) {
         let is_row = cells.len() == widths.len();
         let pad = " ".repeat(if is_row { width.saturating_sub(text.width()) } else { 0 });
         let styled = cell.style.style(text);
-        let gap = if i == last { "" } else { "  " };
+        let gap = " ".repeat(if i == last { 0 } else { gap });
         let _ = match (cell.right, i == last) {
             (true, _) => write!(out, "{pad}{styled}{gap}"),
             (false, true) => write!(out, "{styled}"),
@@ -166,6 +201,19 @@ mod tests {
     fn figures_are_never_cut() {
         let mut table = Table::new(vec![Cell::number("a figure"), Cell::number("another")]);
         table.row(vec![Cell::number("1234567890123"), Cell::number("1234567890123")]);
-        assert!(table.render_within(Some(10)).contains("1234567890123  1234567890123"));
+        assert!(table.render_within(Some(10)).contains("1234567890123 1234567890123"));
+    }
+
+    #[test]
+    fn what_is_empty_goes_first_where_there_is_no_room() {
+        let mut table = Table::headed(["tenant", "weight>", "holds", "group", "share"]);
+        table.row(["vision-lab", "1", "2×rtx3090", "", "1.33×rtx3090"].map(Cell::text).to_vec());
+        assert!(table.render_within(Some(80)).contains("group"));
+        let narrow = table.render_within(Some(30));
+        assert!(!narrow.contains("group"), "{narrow}");
+        for line in narrow.lines() {
+            let plain = anstream::adapter::strip_str(line).to_string();
+            assert!(plain.width() <= 30, "{plain}");
+        }
     }
 }

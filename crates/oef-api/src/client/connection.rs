@@ -174,7 +174,7 @@ impl Client {
                 matches!(io.kind(), ConnectionRefused | HostUnreachable | NetworkUnreachable)
             }
             ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
-                return self.protocol(format!("{server} is no address: {error}"));
+                return self.protocol(format!("{server} is not an address: {error}"));
             }
             ureq::Error::BodyExceedsLimit(limit) => {
                 return self.protocol(format!("it is longer than {limit} bytes"));

@@ -61,7 +61,7 @@ A problem file (TOML; JSON has the same fields):
   throughput = { rtx3070 = 1.0, rtx3090 = 1.39 }   # any unit; missing or 0: cannot run there
 ";
 
-/// Fair shares of unlike GPUs: as much training throughput as the cluster can give, with fairness
+/// Fair shares of mixed GPUs: as much training throughput as the cluster can give, with fairness
 /// that is computed, checked and shown
 #[derive(Debug, Parser)]
 #[command(name = "oef", version, styles = STYLES, max_term_width = 110)]

@@ -26,7 +26,7 @@ pub enum ClusterCommand {
         after_help = "Examples:\n  oef round\n  oef round 123\n  oef round --list\n  oef round 123 --problem > round.toml"
     )]
     Round(RoundArgs),
-    /// Show who was promised what, who got it, and who would rather be another
+    /// Show who gets its share, and who would prefer another's
     #[command(after_help = "Examples:\n  oef fairness\n  oef fairness --history --watch")]
     Fairness(FairnessArgs),
     /// Show who used how many GPU-hours of what, against its share

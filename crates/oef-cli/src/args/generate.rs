@@ -25,6 +25,9 @@ Examples:
   oef generate trace --like gavel --jobs 300 --profiles profiles.csv -o gavel.csv";
 
 const PROFILES_EXAMPLES: &str = "\
+Without any of these options it writes the profiles of the demonstration, which fit the
+cluster and the trace that `oef generate cluster` and `oef generate trace` make.
+
 Examples:
   oef generate profiles --types t4,v100,a100 --models 12 -o profiles.csv
   oef generate profiles --cluster cluster.toml --scale-factors 2,4,8 -o profiles.csv
@@ -100,21 +103,21 @@ pub struct GenerateProfilesArgs {
     /// The gpu types of this cluster, in the order of the file
     #[arg(long, value_name = "FILE", conflicts_with = "measured")]
     pub cluster: Option<PathBuf>,
-    /// How many models
-    #[arg(long, default_value_t = 12, value_name = "N")]
-    pub models: u32,
+    /// How many models [default: 12]
+    #[arg(long, value_name = "N")]
+    pub models: Option<u32>,
     /// Also rows for gangs of these sizes, on one host and over several
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     pub scale_factors: Vec<u32>,
-    /// About which part of the cells is empty: the model does not fit there
-    #[arg(long, default_value_t = 0.05, value_name = "PART")]
-    pub empty: f64,
+    /// About which part of the cells is empty: the model does not fit there [default: 0.05]
+    #[arg(long, value_name = "PART")]
+    pub empty: Option<f64>,
     /// The table that we measured on slices of an H200, instead of a generated one
     #[arg(long, conflicts_with_all = ["scale_factors", "seed", "empty", "models"])]
     pub measured: bool,
-    /// The same seed gives the same bytes
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    pub seed: u64,
+    /// The same seed gives the same bytes [default: 1]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -40,7 +40,7 @@ pub struct RunArgs {
     /// Jobs of a higher class go first within their tenant [default: 0]
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub priority: Option<i32>,
-    /// Stop it for good after so much running (`2h`)
+    /// End it for good after this much running time (`2h`)
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub max_run: Option<f64>,
     /// An environment variable; without `=VALUE` it is taken from here. PATH, TERM, LANG, LC_ALL, PYTHONPATH and

@@ -43,7 +43,7 @@ pub enum JobCommand {
     /// Change a job that has not ended: priority, gpu types, name, labels, time limit, what it waits for
     #[command(after_help = EDIT_EXAMPLES)]
     Edit(Box<EditArgs>),
-    /// Submit jobs once more, each as a new one that starts from the beginning; prints the new numbers
+    /// Submit jobs again, each as a new one that starts from the beginning; prints the new numbers
     #[command(
         after_help = "Examples:\n  oef resubmit 12\n  oef edit $(oef resubmit 12) --priority 5"
     )]
@@ -111,13 +111,13 @@ pub struct SubmitArgs {
     /// What kind of job it is: jobs of one workload share a profile
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
-    /// How many workers, each on a GPU of its own; all run or none [default: 1]
+    /// How many workers, each on its own GPU; all run, or none [default: 1]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub workers: Option<u32>,
     /// The gpu types that it may use [default: all that its workload runs on]
     #[arg(long, value_name = "TYPE,...", value_delimiter = ',')]
     pub types: Vec<String>,
-    /// All workers on GPUs of one type, whichever, even where several types together would start it sooner
+    /// All workers on GPUs of one type, even if several types together would start it sooner
     #[arg(long)]
     pub one_type: bool,
     /// A name for people [default: the script's or the program's]
@@ -135,10 +135,10 @@ pub struct SubmitArgs {
     /// Where its checkpoints live [default: a folder of the daemon's for this job]
     #[arg(long, value_name = "DIR")]
     pub checkpoint_dir: Option<PathBuf>,
-    /// Stop it for good after so much running (`2h`)
+    /// End it for good after this much running time (`2h`)
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub max_run: Option<f64>,
-    /// Once started, do not preempt it for so long (`10m`)
+    /// After a start, do not preempt it for this long (`10m`)
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub min_run: Option<f64>,
     /// How many steps it has in all: for tenants whose shortest jobs go first
@@ -153,7 +153,7 @@ pub struct SubmitArgs {
     /// Python modules to import before it starts, so that restarts are quick (`torch`)
     #[arg(long, value_name = "MODULE,...", value_delimiter = ',')]
     pub warm: Vec<String>,
-    /// What tells it to write a checkpoint and stop [default: term]
+    /// The signal that tells it to write a checkpoint and stop [default: term]
     #[arg(long, value_enum, value_name = "SIGNAL")]
     pub signal: Option<SignalName>,
     /// How long it may take to stop (`30s`) [default: the daemon's setting]
@@ -162,7 +162,7 @@ pub struct SubmitArgs {
     /// A shell script instead of a command; `-` reads stdin
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
     pub script: Option<PathBuf>,
-    /// A job file in TOML; what is given here goes before what stands there
+    /// A job file in TOML; options override it
     #[arg(long, short, value_name = "JOB.toml")]
     pub file: Option<PathBuf>,
     /// One job for each value, and for each combination with other sweeps; `{KEY}` stands for the value

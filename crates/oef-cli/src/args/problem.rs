@@ -159,7 +159,7 @@ pub struct WhatifArgs {
     /// Submit this job to the live cluster: when would it start?
     #[arg(long, value_name = "JOB.toml", conflicts_with = "problem")]
     pub submit: Option<PathBuf>,
-    /// The same for a job of so many workers, without a file
+    /// The same for a job with this many workers, without a file
     #[arg(long, value_name = "N", conflicts_with = "problem", value_parser = clap::value_parser!(u32).range(1..))]
     pub submit_workers: Option<u32>,
     /// Whose job it is

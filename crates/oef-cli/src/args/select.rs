@@ -26,7 +26,7 @@ pub struct SelectArgs {
     /// Those of this sweep, by the number of its first job
     #[arg(long, value_name = "ID")]
     pub sweep: Option<u64>,
-    /// Those of this tenant; a tenant's token need not say
+    /// Those of this tenant; not needed with a tenant's token
     #[arg(long, short, value_name = "TENANT")]
     pub tenant: Option<String>,
     /// Print one JSON document instead of sentences
@@ -52,7 +52,7 @@ pub struct EditArgs {
     /// A label to set; `KEY=` removes it
     #[arg(long, short, value_name = "KEY=VALUE")]
     pub label: Vec<String>,
-    /// Stop it for good after so much running (`2h`); `none`: no limit
+    /// End it for good after this much running time (`2h`); `none`: no limit
     #[arg(long, value_name = "TIME", value_parser = limit)]
     pub max_run: Option<Limit>,
     /// Start it at this time or later (`30m`, `18:30`, `2026-12-24 08:00`); `now`: at any time

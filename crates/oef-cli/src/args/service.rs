@@ -30,7 +30,7 @@ pub struct ServiceArgs {
     /// For the whole machine (needs root) [default: as root]
     #[arg(long, conflicts_with = "user")]
     pub system: bool,
-    /// For yourself alone [default: as anybody else]
+    /// For yourself alone [default unless you are root]
     #[arg(long)]
     pub user: bool,
     /// Work below this folder instead of `/`, for packages: files are written, nothing is started or stopped

@@ -66,7 +66,7 @@ pub struct SimulateInput {
     /// Make the jobs longer or shorter, so that they offer this part of the cluster's GPU time
     #[arg(long, value_name = "X", value_parser = positive)]
     pub load: Option<f64>,
-    /// Leave out rows that are wrong, and say how many
+    /// Leave out bad rows, and say how many
     #[arg(long)]
     pub skip_bad_rows: bool,
     /// The column of the trace with the work [default: duration_s, else total_steps]
@@ -75,7 +75,7 @@ pub struct SimulateInput {
     /// The column of the trace that names the tenant [default: tenant; of accounting data: the account]
     #[arg(long, value_name = "NAME")]
     pub tenant_column: Option<String>,
-    /// Spread the jobs of a trace without tenants over so many [default: each job is a tenant]
+    /// Assign the jobs of a trace without tenants to this many [default: each job is a tenant]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub tenants: Option<u32>,
 }
@@ -115,10 +115,10 @@ pub struct SchedulerArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "World")]
 pub struct WorldArgs {
-    /// The scheduler is told profiles that are off by up to this part (0.1: 10 %) in either direction
+    /// The scheduler gets profiles that are off by up to this part (0.1: 10 %) in either direction
     #[arg(long, value_name = "PART", default_value_t = 0.0, value_parser = part)]
     pub profile_error: f64,
-    /// A tenant that reports its throughput on these types so many times as high as it is
+    /// A tenant that reports its throughput on these types multiplied by a factor
     #[arg(long, value_name = "TENANT=TYPE:FACTOR,...")]
     pub lie: Vec<String>,
     /// What is done about profiles that are not what jobs show
@@ -135,7 +135,7 @@ pub struct WorldArgs {
 /// Rounding by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RoundingName {
-    /// By deficits: never more than there is, nothing idle that somebody could use
+    /// By deficits: never more GPUs than there are, and none idle that a job could use
     Deficit,
     /// The paper's plain rule, for comparison
     Paper,
@@ -148,7 +148,7 @@ pub enum GuardName {
     Off,
     /// Whoever is found is named
     Report,
-    /// What was seen counts instead of what was told
+    /// Use what was observed instead of what was declared
     Replace,
 }
 
@@ -165,7 +165,7 @@ impl From<GuardName> for Policy {
 /// What shares know of gangs, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum GangsName {
-    /// How fast gangs of each size are on each type, as they can stand there
+    /// How fast gangs of each size are on each type, on as few hosts as possible
     Rows,
     /// Nothing: every worker counts as if it were alone; for comparison
     Blind,
@@ -183,9 +183,9 @@ impl From<GangsName> for GangRule {
 /// Placement by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PlacementName {
-    /// Gangs on as few hosts as they need: small jobs make room, and gangs wait for it where that pays
+    /// Gangs on as few hosts as they need: small jobs make room, and gangs wait for it if that pays
     Room,
-    /// Big gangs first, on one host where they fit; nobody makes room; for comparison
+    /// Large gangs first, on one host if they fit; no job makes room; for comparison
     Packed,
     /// The first free GPUs, whatever the host; for comparison
     FirstFree,

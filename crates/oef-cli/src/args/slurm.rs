@@ -78,10 +78,10 @@ pub struct AdviseArgs {
     /// How to share
     #[arg(long, short, default_value = "nash", value_name = "NAME", value_parser = mechanism())]
     pub mechanism: Mechanism,
-    /// Do it again after so long, until Ctrl-C, which brings the old limits back [default: once]
+    /// Repeat at this interval until Ctrl-C, which restores the old limits [default: once]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub every: Option<Duration>,
-    /// Only say what would be set
+    /// Only print what would be set
     #[arg(long)]
     pub dry_run: bool,
     /// Set fair-share weights instead of GPU limits
@@ -103,7 +103,7 @@ pub struct AdviseArgs {
 pub struct ReportArgs {
     #[command(flatten)]
     pub import: ImportArgs,
-    /// How fast each model runs on each gpu type [default: made up, and said so]
+    /// How fast each model runs on each gpu type [default: made up, with a note]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub profiles: Option<PathBuf>,
     /// How to share, one run each [default: nash,cooperative,max-min]

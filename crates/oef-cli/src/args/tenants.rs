@@ -124,7 +124,7 @@ pub struct TenantSetArgs {
     /// What it is entitled to, relative to the others
     #[arg(long, value_name = "W", value_parser = positive)]
     pub weight: Option<f64>,
-    /// The group in which it stands; `none` takes it out
+    /// The group that it belongs to; `none` takes it out
     #[arg(long, value_name = "GROUP")]
     pub group: Option<String>,
     /// GPUs at once, at most; `none` for no limit
@@ -203,7 +203,7 @@ pub struct GroupSetArgs {
     /// Its weight, divided among its active members [default: as it was, or 1]
     #[arg(long, value_name = "W", value_parser = positive)]
     pub weight: Option<f64>,
-    /// The group in which it stands itself; `none` takes it out [default: as it was]
+    /// The group that it belongs to; `none` takes it out [default: unchanged]
     #[arg(long, value_name = "GROUP")]
     pub parent: Option<String>,
     /// Print one JSON document instead of text
@@ -268,7 +268,7 @@ pub struct ProfileArgs {
 /// What is to be measured.
 #[derive(Debug, Args)]
 pub struct ProfileRunArgs {
-    /// A job that stands for its workload: a file as for `oef submit --file`
+    /// A typical job of its workload: a file as for `oef submit --file`
     #[arg(value_name = "JOBFILE", required = true)]
     pub file: Option<PathBuf>,
     /// Who owns it; goes before the file
@@ -280,7 +280,7 @@ pub struct ProfileRunArgs {
     /// On these gpu types, or on `all`
     #[arg(long, value_name = "TYPES", value_delimiter = ',', default_value = "all")]
     pub types: Vec<String>,
-    /// With so many workers: more than 1 tell how gangs scale [default: 1 and the workers of the job]
+    /// With these numbers of workers: more than 1 measures how gangs scale [default: 1 and the workers of the job]
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     pub workers: Vec<u32>,
     /// Batches of which the median counts [default: 20]
@@ -289,7 +289,7 @@ pub struct ProfileRunArgs {
     /// Batches before, which do not count [default: 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub warmup: Option<u32>,
-    /// Measure more batches where those take less time than this [default: 5s]
+    /// Measure for at least this long [default: 5s]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub least: Option<f64>,
     /// Measure it within this time, once it runs [default: 2m]
@@ -406,7 +406,7 @@ pub struct TokenCreateArgs {
     /// Whose it is, what it is for
     #[arg(long, value_name = "TEXT")]
     pub note: Option<String>,
-    /// Void after so long (`90d`) [default: never]
+    /// Valid for this long (`90d`) [default: without end]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub expires: Option<f64>,
     /// Print one JSON document instead of the secret

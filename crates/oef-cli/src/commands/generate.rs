@@ -12,6 +12,10 @@ use oef_terminal::{Exit, Failure, Printer, Source, file};
 use serde_json::{Value, json};
 use std::path::Path;
 
+const MODELS: u32 = 12;
+const EMPTY: f64 = 0.05;
+const SEED: u64 = 1;
+
 /// Runs the command.
 pub fn run(command: &GenerateCommand, printer: &Printer) -> Result<Exit, Failure> {
     match command {
@@ -61,18 +65,26 @@ fn make_cluster(args: &GenerateClusterArgs, printer: &Printer) -> Result<Exit, F
 fn make_profiles(args: &GenerateProfilesArgs, printer: &Printer) -> Result<Exit, Failure> {
     let made = if args.measured {
         measured_profiles()
+    } else if nothing_is_asked(args) {
+        demo().profiles
     } else {
         let spec = ProfileSpec {
             types: types(args, printer)?,
-            models: args.models,
+            models: args.models.unwrap_or(MODELS),
             scale_factors: args.scale_factors.clone(),
-            empty: args.empty,
-            seed: args.seed,
+            empty: args.empty.unwrap_or(EMPTY),
+            seed: args.seed.unwrap_or(SEED),
         };
         profiles(&spec)?
     };
     let about = json!({"rows": made.rows.len(), "types": made.types});
     write(&write_profiles(&made), about, &args.output, printer)
+}
+
+/// Then the table is that of the demonstration: the defaults of all three commands go together.
+fn nothing_is_asked(args: &GenerateProfilesArgs) -> bool {
+    let none = args.models.is_none() && args.empty.is_none() && args.seed.is_none();
+    none && args.types.is_empty() && args.cluster.is_none() && args.scale_factors.is_empty()
 }
 
 /// The types that were asked for, or those of the demonstration.

@@ -35,7 +35,7 @@ fn parse_pair(pair: &str) -> Result<Count, String> {
         return Err(format!("`{pair}` names no gpu type"));
     }
     let count = number.trim().parse();
-    let count = count.map_err(|_| format!("`{}` in `{pair}` is no number", number.trim()))?;
+    let count = count.map_err(|_| format!("`{}` in `{pair}` is not a number", number.trim()))?;
     Ok(Count { gpu: gpu.into(), count })
 }
 

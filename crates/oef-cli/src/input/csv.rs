@@ -145,7 +145,7 @@ impl Rows<'_> {
 
 const PREFIX: &str = "thr_";
 
-/// An empty cell is no number and no mistake.
+/// An empty cell is not a number and no mistake.
 fn number(cell: &str, at: usize, column: &str, built: &mut Built) -> Option<f64> {
     if cell.is_empty() {
         return None;
@@ -153,7 +153,7 @@ fn number(cell: &str, at: usize, column: &str, built: &mut Built) -> Option<f64>
     match cell.parse() {
         Ok(x) => Some(x),
         Err(_) => {
-            let finding = Finding::new(at, column, format!("`{cell}` is no number"));
+            let finding = Finding::new(at, column, format!("`{cell}` is not a number"));
             built
                 .findings
                 .push(finding.hint("write a number, or leave the cell empty: cannot run there"));
@@ -200,7 +200,7 @@ fn match_types<'t>(
             (Some(found), _) => matched.push(*found),
             (None, [found]) => matched.push(**found),
             (None, []) => {
-                let message = format!("gpu type `{gpu}` is no column of {label}");
+                let message = format!("gpu type `{gpu}` is not a column of {label}");
                 let hint = nearest::hint("types", gpu, types.iter().copied());
                 complaints.push(Complaint::new(message).at("--counts").hint(hint));
             }

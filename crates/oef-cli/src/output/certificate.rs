@@ -59,7 +59,7 @@ pub fn judge(
         Property::EnvyFree => {
             let text = match &c.envy_free.witness {
                 Some(witness) => envy(problem, shares, witness),
-                None => "nobody would rather have another's bundle".into(),
+                None => "nobody would prefer another's bundle".into(),
             };
             (Mark::of(c.envy_free.holds), text)
         }

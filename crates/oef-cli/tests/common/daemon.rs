@@ -30,7 +30,11 @@ pub fn run(args: &[&str], stdin: &str, vars: &[(&str, &str)]) -> Ran {
     for name in ["OEF_SERVER", "OEF_TOKEN", "OEF_CA", "OEF_TENANT", "XDG_STATE_HOME"] {
         command.env_remove(name);
     }
-    command.env("TZ", "UTC").env("COLUMNS", "80").envs(vars.iter().copied());
+    command
+        .env("TZ", "UTC")
+        .env("LC_ALL", "C.UTF-8")
+        .env("COLUMNS", "80")
+        .envs(vars.iter().copied());
     let output = command.args(args).write_stdin(stdin).output().expect("the binary runs");
     Ran {
         code: output.status.code().expect("not killed"),

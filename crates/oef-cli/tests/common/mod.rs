@@ -53,6 +53,7 @@ impl Ran {
 /// Runs `oef` with these arguments and this on stdin.
 pub fn oef_with(args: &[&str], stdin: impl Into<Vec<u8>>) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_oef"));
+    command.env("LC_ALL", "C.UTF-8");
     let output = command.args(args).write_stdin(stdin).output().expect("the binary runs");
     Ran {
         code: output.status.code().expect("not killed"),
@@ -93,6 +94,6 @@ impl Dir {
 /// Equal to within what the interface promises.
 #[track_caller]
 pub fn near(value: &Value, expected: f64) {
-    let x = value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
+    let x = value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"));
     assert!((x - expected).abs() <= 1e-6 * expected.abs().max(1e-3), "{x} is not {expected}");
 }

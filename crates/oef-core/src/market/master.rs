@@ -371,7 +371,7 @@ pub(super) fn least_price(cost: &[f64], price: &[f64]) -> f64 {
     let tail = c_pairs.remainder().iter().zip(p_pairs.remainder());
     let mut strands = [f64::INFINITY; 2];
     for (c, p) in c_pairs.zip(p_pairs) {
-        // Infinitely dear times free is no number, and no number is less than another: it is skipped.
+        // Infinitely dear times free is not a number, and no number is less than another: it is skipped.
         strands = [less(c[0] * p[0], strands[0]), less(c[1] * p[1], strands[1])];
     }
     tail.fold(less(strands[0], strands[1]), |least, (c, p)| less(c * p, least))

@@ -97,7 +97,7 @@ impl fmt::Display for Mechanism {
 
 /// A name that no mechanism has.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{0}` is no mechanism")]
+#[error("`{0}` is not a mechanism")]
 pub struct UnknownMechanism(pub String);
 
 impl FromStr for Mechanism {

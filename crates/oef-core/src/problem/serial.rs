@@ -18,7 +18,7 @@ pub(super) struct Unchecked {
 
 /// What was read is no problem.
 #[derive(Debug, Error)]
-#[error("this is no valid problem: {0}")]
+#[error("this is not a valid problem: {0}")]
 pub(super) struct NotAProblem(&'static str);
 
 impl TryFrom<Unchecked> for Problem {

@@ -239,8 +239,9 @@ impl Checker<'_> {
             match by_name.get(name.as_str()) {
                 Some(&j) => throughput[j] = *value,
                 None => {
-                    let message =
-                        format!("{who} has a throughput for `{name}`, which is no gpu type here");
+                    let message = format!(
+                        "{who} has a throughput for `{name}`, which is not a gpu type here"
+                    );
                     let hint = format!("{}or add that gpu type", known_types(name, by_name));
                     self.wrong(field, message, &hint);
                 }
@@ -283,7 +284,7 @@ impl Checker<'_> {
         for (name, value) in entries {
             let Some(&j) = by_name.get(name.as_str()) else {
                 let message =
-                    format!("`single` of {who} names `{name}`, which is no gpu type here");
+                    format!("`single` of {who} names `{name}`, which is not a gpu type here");
                 let hint = format!("{}or add that gpu type", known_types(name, by_name));
                 self.wrong(field, message, &hint);
                 return Vec::new();

@@ -188,7 +188,7 @@ impl Inner {
             warn!(?left, "cannot be killed");
         }
         for run in &unheld {
-            warn!(job = %run.job(), generation = %run.generation(), "nobody held it: killed");
+            warn!(job = %run.job(), generation = %run.generation(), "no lease holds it: killed");
             self.end_killed(run);
         }
     }
@@ -199,7 +199,7 @@ impl Inner {
         if let Ok(status) = Status::read(run) {
             let status = status.unwrap_or_else(|| Status::new(run));
             if !status.is_ended() {
-                let detail = "nobody held its lease any more; it was killed".to_string();
+                let detail = "its lease had ended; it was killed".to_string();
                 let _ = status.ended(Ending::Stopped { detail }, now_ms()).write(run);
             }
         }

@@ -26,7 +26,7 @@ pub(super) fn prepare(launch: &RunSpec, run: &RunFolder) -> Result<(), FailReaso
         |detail: String| FailReason::WorkdirMissing { path: launch.workdir.clone(), detail };
     match fs::metadata(&launch.workdir) {
         Ok(metadata) if metadata.is_dir() => {}
-        Ok(_) => return Err(workdir("it is no folder".to_string())),
+        Ok(_) => return Err(workdir("it is not a folder".to_string())),
         Err(error) if is_exhausted(&error) => return Err(system(&launch.workdir, &error)),
         Err(error) => return Err(workdir(error.to_string())),
     }

@@ -20,7 +20,7 @@ export function envyMap(matrix) {
   };
   return h(
     "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": "Who would rather have whose share" },
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": "Who would prefer whose share" },
     h(
       "table",
       { class: "heatmap" },

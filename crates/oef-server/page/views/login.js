@@ -43,7 +43,7 @@ export async function show(main, enter) {
       h(
         "div",
         { class: "card" },
-        h("div", {}, h("h1", { text: "OEF" }), h("p", { class: "muted", text: "Fair shares of unlike GPUs" })),
+        h("div", {}, h("h1", { text: "OEF" }), h("p", { class: "muted", text: "Fair shares of mixed GPUs" })),
         h(
           "form",
           {

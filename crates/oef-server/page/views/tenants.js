@@ -38,7 +38,7 @@ export async function show(main) {
     },
   });
   const envy = withTable({
-    title: "Who would rather have whose share",
+    title: "Who would prefer whose share",
     name: "envy",
     chart: envyPlace,
     note: "Each row values the shares of others, scaled by weight, against its own. Blue, below 1: its own is worth more. Orange, above 1: envy.",

@@ -30,7 +30,7 @@ impl FromStr for Bandwidth {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong =
-            || format!("`{text}` is no bandwidth; write it as in \"100MiB/s\" or \"10MB/s\"");
+            || format!("`{text}` is not a bandwidth; write it as in \"100MiB/s\" or \"10MB/s\"");
         let size = text.trim().strip_suffix("/s").ok_or_else(wrong)?.trim_end();
         let unit = UNITS.iter().find_map(|(name, bytes)| Some((size.strip_suffix(name)?, bytes)));
         let (number, unit) = unit.ok_or_else(wrong)?;

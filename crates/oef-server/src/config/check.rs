@@ -168,7 +168,7 @@ impl Checks<'_> {
             let text = &c.log.level;
             self.wrong(
                 "log.level",
-                format!("`{text}` is no level: {why}; one of error, warn, info, debug, trace"),
+                format!("`{text}` is not a level: {why}; one of error, warn, info, debug, trace"),
             );
         }
         self.must(

@@ -20,7 +20,7 @@ impl std::str::FromStr for Length {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let parsed = humantime::parse_duration(text);
-        parsed.map(Length).map_err(|why| format!("`{text}` is no length of time: {why}"))
+        parsed.map(Length).map_err(|why| format!("`{text}` is not a duration: {why}"))
     }
 }
 

@@ -103,7 +103,7 @@ pub(super) fn patch(
 
 /// The same job once more, from its beginning: nothing that it waited for counts again.
 pub(super) fn again(world: &World, caller: &Caller, id: JobId) -> Result<JobBatch, Problem> {
-    let job = owned(world, caller, id, "submit a job once more")?;
+    let job = owned(world, caller, id, "submit a job again")?;
     if was_shortened(&job.spec) {
         let why = format!("the command of job {id} is long, and was not kept whole after its end");
         return Err(Kind::Conflict.problem(why).hint("submit it as you did the first time"));

@@ -12,7 +12,7 @@ use oef_sched::{JobId, Time};
 
 /// What a command comes to.
 pub(super) enum Prepared {
-    /// It was done before: nothing is to be changed.
+    /// It was done before: nothing to change.
     Already(Done),
     /// These records, of which the last one decides, and what its caller is told then.
     Changes(Vec<Change>, Done),

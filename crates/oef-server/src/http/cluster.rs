@@ -29,7 +29,7 @@ async fn show(
 /// Takes a node out, or brings it back
 #[utoipa::path(patch, path = "/cluster/nodes/{name}", tag = "cluster", operation_id = "changeNode",
     params(("name" = String, Path, description = "The node's name")), request_body = NodePatch,
-    responses((status = 200, description = "The node as it stands now", body = Node)))]
+    responses((status = 200, description = "The node as it is now", body = Node)))]
 async fn patch(
     State(app): State<App>,
     Asks(caller): Asks,

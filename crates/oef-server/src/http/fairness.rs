@@ -16,7 +16,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 
 /// Shows envy, sharing incentive, and promised and delivered shares
 #[utoipa::path(get, path = "/fairness", tag = "rounds", operation_id = "getFairness",
-    responses((status = 200, description = "Fairness as it stands and as it went", body = Fairness)))]
+    responses((status = 200, description = "Fairness now and in the last rounds", body = Fairness)))]
 async fn show(
     State(app): State<App>,
     Asks(caller): Asks,

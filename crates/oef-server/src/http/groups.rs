@@ -30,7 +30,7 @@ async fn list(
 /// Creates or changes a group
 #[utoipa::path(put, path = "/groups/{name}", tag = "tenants", operation_id = "putGroup",
     params(("name" = String, Path, description = "The group's name")), request_body = GroupPut,
-    responses((status = 200, description = "The group as it stands now", body = Group)))]
+    responses((status = 200, description = "The group as it is now", body = Group)))]
 async fn put(
     State(app): State<App>,
     Asks(caller): Asks,

@@ -133,7 +133,7 @@ async fn show(
 /// A held job does not start. One that runs saves its work, stops, and waits until it is released.
 #[utoipa::path(patch, path = "/jobs/{id}", tag = "jobs", operation_id = "changeJob", request_body = JobPatch,
     params(("id" = u64, Path, description = "The job's number")),
-    responses((status = 200, description = "The job as it stands now", body = Job)))]
+    responses((status = 200, description = "The job as it is now", body = Job)))]
 async fn change(
     State(app): State<App>,
     Asks(caller): Asks,
@@ -171,7 +171,7 @@ async fn resubmit(
 /// One that runs is stopped first: it is told, and has its grace time. One that has ended stays as it is.
 #[utoipa::path(post, path = "/jobs/{id}/cancel", tag = "jobs", operation_id = "cancelJob",
     params(("id" = u64, Path, description = "The job's number")),
-    responses((status = 200, description = "The job as it stands now", body = Job)))]
+    responses((status = 200, description = "The job as it is now", body = Job)))]
 async fn cancel(
     State(app): State<App>,
     Asks(caller): Asks,

@@ -20,7 +20,7 @@ use utoipa_axum::routes;
 #[openapi(
     info(
         title = "OEF",
-        description = "Shares clusters of unlike GPUs among tenants. Lists come in pages: ask again with `after` set to `next`. \
+        description = "Shares clusters of mixed GPUs among tenants. Lists come in pages: ask again with `after` set to `next`. \
                        Errors are problem details (RFC 9457) with a stable `type`, what is wrong in `detail` and the way out in `hint`."
     ),
     servers((url = "/api/v1")),

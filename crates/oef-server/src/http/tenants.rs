@@ -63,7 +63,7 @@ async fn show(
 /// Changes a tenant
 #[utoipa::path(patch, path = "/tenants/{name}", tag = "tenants", operation_id = "changeTenant",
     params(("name" = String, Path, description = "The tenant's name")), request_body = TenantPatch,
-    responses((status = 200, description = "The tenant as it stands now", body = Tenant)))]
+    responses((status = 200, description = "The tenant as it is now", body = Tenant)))]
 async fn patch(
     State(app): State<App>,
     Asks(caller): Asks,

@@ -47,7 +47,7 @@ async fn show(
 #[utoipa::path(put, path = "/workloads/{tenant}/{name}", tag = "workloads", operation_id = "putWorkload",
     params(("tenant" = String, Path, description = "Whose it is"),
            ("name" = String, Path, description = "Its name")), request_body = WorkloadPut,
-    responses((status = 200, description = "The workload as it stands now", body = Workload)))]
+    responses((status = 200, description = "The workload as it is now", body = Workload)))]
 async fn put(
     State(app): State<App>,
     Asks(caller): Asks,

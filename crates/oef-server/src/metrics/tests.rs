@@ -129,7 +129,7 @@ fn gauges_are_those_of_now() {
         assert_eq!(value(&text, series), Some(count), "{series}\n{text}");
     }
     let unknown = value(&text, "oef_worst_envy_ratio");
-    assert!(unknown.is_some_and(f64::is_nan), "what is not known is no number: {unknown:?}");
+    assert!(unknown.is_some_and(f64::is_nan), "what is not known is not a number: {unknown:?}");
     gauges.tenants.clear();
     gauges.gpus.clear();
     gauges.sharing_incentive = None;

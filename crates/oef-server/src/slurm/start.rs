@@ -65,7 +65,7 @@ fn look(settings: &SlurmSettings, talk: &Talk) -> Result<String, RunError> {
             let nodes: Vec<&GpuNode> = nodes.values().collect();
             if nodes.iter().any(|node| node.slurm_type.is_none()) {
                 talk(
-                    "some nodes have GPUs without a type, which count as type `gpu`; write Gres=gpu:TYPE:COUNT into slurm.conf to have them told apart",
+                    "some nodes have GPUs without a type, which count as type `gpu`; write Gres=gpu:TYPE:COUNT into slurm.conf to tell them apart",
                 );
             }
             Ok(in_words(&nodes))

@@ -49,7 +49,7 @@ pub enum StoreError {
     },
     /// There is no journal although there was one.
     #[error(
-        "the journal of `{dir}` is gone: {what}; put it back (a backup as `oef.db`), or empty the folder to begin anew"
+        "the journal of `{dir}` is gone: {what}; put it back (a backup as `oef.db`), or empty the folder to start again"
     )]
     Lost {
         /// The folder.

@@ -91,7 +91,7 @@ fn states(query: &JobsQuery) -> Result<Vec<JobState>, Problem> {
         let Some(state) = JobState::ALL.into_iter().find(|state| state.name() == name) else {
             let known: Vec<&str> = JobState::ALL.iter().map(|state| state.name()).collect();
             return Err(Kind::BadRequest
-                .problem(format!("`{name}` is no state of a job"))
+                .problem(format!("`{name}` is not a state of a job"))
                 .hint(format!("the states are {}", known.join(", ")))
                 .field("state"));
         };

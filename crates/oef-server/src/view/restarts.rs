@@ -1,5 +1,6 @@
 //! The restarts of a job and what it may have, for callers.
 
+use super::text::count;
 use crate::world::turns::fruitless_stops;
 use crate::world::{JobEntry, World};
 use oef_api::types::RestartBudget;
@@ -55,9 +56,9 @@ pub(super) fn sentence(world: &World, id: JobId) -> Option<String> {
         "; it is not stopped again until it has run for longer"
     };
     Some(format!(
-        "{} restarts so far{lost}; beyond {} they may cost {:.0} %{closed}. A restart costs {} ({cost}), so that it runs \
+        "{} so far{lost}; beyond {} they may cost {:.0} %{closed}. A restart costs {} ({cost}), so that it runs \
          for at least {} once it was started",
-        budget.restarts,
+        count(budget.restarts as usize, "restart", "restarts"),
         budget.free,
         100.0 * budget.bound,
         shown(budget.cost),

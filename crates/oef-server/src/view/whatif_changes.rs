@@ -82,7 +82,7 @@ pub(super) fn prepare(
             WhatIfChange::Mechanism { mechanism } => {
                 let known: Vec<&str> = Mechanism::ALL.iter().map(|m| m.name()).collect();
                 Prepared::Mechanism(mechanism.parse().map_err(|_| {
-                    bad(format!("`{mechanism}` is no mechanism"), "mechanism")
+                    bad(format!("`{mechanism}` is not a mechanism"), "mechanism")
                         .hint(format!("there are {}", known.join(", ")))
                 })?)
             }

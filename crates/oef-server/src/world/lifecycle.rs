@@ -318,7 +318,7 @@ impl World {
         telemetry: &Telemetry,
     ) -> Result<(), Rejection> {
         if !telemetry.is_sound() {
-            return Err(Rejection::Bad("a figure of the progress is no number".into()));
+            return Err(Rejection::Bad("a figure of the progress is not a number".into()));
         }
         self.live_run(id, generation)?;
         self.step(at, EventKind::Progress { job: id, generation, steps: telemetry.steps })?;

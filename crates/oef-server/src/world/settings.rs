@@ -63,14 +63,14 @@ impl World {
             sched.mechanism = name.parse().map_err(|_| {
                 let known: Vec<&str> = Mechanism::ALL.iter().map(|m| m.name()).collect();
                 let known = known.join(", ");
-                Rejection::Bad(format!("`{name}` is no mechanism; there are {known}"))
+                Rejection::Bad(format!("`{name}` is not a mechanism; there are {known}"))
             })?;
         }
         if let Some(reference) = &patch.reference {
             let known = self.sched.cluster().types();
             if !reference.is_empty() && !known.contains(reference) {
                 let known = known.join(", ");
-                let why = format!("`{reference}` is no gpu type here; there are {known}");
+                let why = format!("`{reference}` is not a gpu type here; there are {known}");
                 return Err(Rejection::Bad(why));
             }
             sched.reference = Some(reference.clone()).filter(|r| !r.is_empty());

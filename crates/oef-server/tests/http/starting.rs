@@ -114,7 +114,7 @@ fn access_a_job_a_stop_and_on_again() {
     wait_until(|| (first.job(id).ok()?.state == JobState::Running).then_some(()));
     let (code, said) = process.end(Some(Signal::TERM));
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("1 job goes on under its runner"), "{said}");
+    assert!(said.contains("1 job keeps running"), "{said}");
     assert!(said.contains("oef serve --config"), "{said}");
     assert!(
         !home.path().join("oef/access.json").exists()

@@ -16,7 +16,7 @@ const ANY: &str = "any";
 pub fn run(args: &EditArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let patch = patch(args)?;
     if patch == JobPatch::default() {
-        let complaint = Complaint::new("nothing is to be changed");
+        let complaint = Complaint::new("nothing to change");
         return Err(complaint.hint("name what is, as in `oef edit 12 --priority 5`").into());
     }
     let job = client.patch_job(args.id, &patch)?;

@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 const BAR_WIDTH: usize = 8;
+/// On a narrower screen figures go before bars.
+const BARS_FROM: usize = 80;
 /// A wider matrix is read by nobody; then the worst pairs are listed.
 const MATRIX_TENANTS_MAX: usize = 12;
 const PAIRS_SHOWN: usize = 12;
@@ -45,7 +47,9 @@ fn render(fairness: &Fairness, history: bool, columns: Option<usize>) -> String 
     }
     out.push_str(&verdicts(fairness));
     out.push('\n');
-    out.push_str(&tenants(&fairness.tenants).render_within(columns));
+    out.push_str(
+        &tenants(&fairness.tenants, columns.is_none_or(|c| c >= BARS_FROM)).render_within(columns),
+    );
     for legend in [
         "throughput of an equal split, of its share (promised),",
         "and of the GPUs that it holds now; got: delivered of",
@@ -87,7 +91,7 @@ fn mark(holds: bool) -> String {
     if holds { "✓".green().to_string() } else { "✗".red().to_string() }
 }
 
-fn tenants(tenants: &[TenantFairness]) -> Table {
+fn tenants(tenants: &[TenantFairness], bars: bool) -> Table {
     let mut table = Table::headed([
         "tenant",
         "weight>",
@@ -101,6 +105,7 @@ fn tenants(tenants: &[TenantFairness]) -> Table {
     ]);
     let largest = |t: &TenantFairness| t.promised.max(t.delivered);
     let full = tenants.iter().map(largest).fold(0.0, f64::max);
+    let drawn = |x: f64| if bars { bar(x, full, BAR_WIDTH) } else { String::new() };
     for tenant in tenants {
         let got = ratio(tenant.delivered_total, tenant.promised_total);
         table.row(vec![
@@ -108,9 +113,9 @@ fn tenants(tenants: &[TenantFairness]) -> Table {
             Cell::number(figure(tenant.weight)),
             Cell::number(fixed(tenant.equal_split)),
             Cell::number(fixed(tenant.promised)),
-            Cell::text(bar(tenant.promised, full, BAR_WIDTH)).style(Style::new().dimmed()),
+            Cell::text(drawn(tenant.promised)).style(Style::new().dimmed()),
             Cell::number(fixed(tenant.delivered)),
-            Cell::text(bar(tenant.delivered, full, BAR_WIDTH)).style(Style::new().green()),
+            Cell::text(drawn(tenant.delivered)).style(Style::new().green()),
             Cell::number(percent(got)),
             day_cell(tenant),
         ]);

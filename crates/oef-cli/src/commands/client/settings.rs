@@ -51,7 +51,7 @@ fn assign(patch: &mut SettingsPatch, text: &str) -> Result<(), Complaint> {
         "grace" => patch.grace_s = Some(time(value)?),
         "stickiness" => {
             let wrong = |_| {
-                Complaint::new(format!("`{value}` is no number")).hint("write 0.5, for example")
+                Complaint::new(format!("`{value}` is not a number")).hint("write 0.5, for example")
             };
             patch.stickiness = Some(value.parse().map_err(wrong)?);
         }
@@ -64,7 +64,7 @@ fn assign(patch: &mut SettingsPatch, text: &str) -> Result<(), Complaint> {
 }
 
 fn time(text: &str) -> Result<f64, Complaint> {
-    let wrong = |hint| Complaint::new(format!("`{text}` is no time")).hint(hint);
+    let wrong = |hint| Complaint::new(format!("`{text}` is not a time")).hint(hint);
     duration(text).map(|time| time.as_secs_f64()).map_err(wrong)
 }
 

@@ -88,7 +88,7 @@ fn set(args: &TenantSetArgs, client: &Client) -> Result<Tenant, Failure> {
     let order = args.order;
     let patch = TenantPatch { weight: args.weight, group, limits, suspended: None, user, order };
     if patch == TenantPatch::default() {
-        let complaint = Complaint::new("nothing is to be changed");
+        let complaint = Complaint::new("nothing to change");
         return Err(complaint
             .hint("use --weight, --group, --max-gpus, --max-jobs, --user or --order")
             .into());

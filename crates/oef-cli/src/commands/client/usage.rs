@@ -7,7 +7,6 @@ use oef_terminal::names::{safe, short};
 use oef_terminal::numbers::fixed;
 use oef_terminal::table::{Cell, Table};
 use oef_terminal::{Complaint, Exit, Failure, Printer, times, width};
-use std::fmt::Write as _;
 
 /// Runs the command.
 pub fn run(args: &UsageArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
@@ -39,11 +38,8 @@ fn render(usage: &Usage, columns: Option<usize>) -> String {
     }
     let mut out = format!("from {} to {}\n", times::at(usage.from), times::at(usage.to));
     out.push_str(&table.render_within(columns));
-    let _ = writeln!(
-        out,
-        "share: its fair share; borrowed: used beyond it; lent: of its share, not used by it; wasted: work lost \
-         before it was saved"
-    );
+    out.push_str("borrowed: used beyond its share; lent: share not used by it;\n");
+    out.push_str("wasted: work lost because it was not saved\n");
     out
 }
 

@@ -67,7 +67,7 @@ pub fn say(job: &Job, printer: &Printer) {
 
 /// Ctrl-C ends the waiting and not the job, and says so.
 pub fn say_on_interrupt(ids: &[u64]) {
-    let what = if ids.len() == 1 { "the job goes on" } else { "the jobs go on" };
+    let what = if ids.len() == 1 { "the job keeps running" } else { "the jobs keep running" };
     let some: Vec<String> = ids.iter().take(10).map(u64::to_string).collect();
     interrupted(format!("{what}; `oef cancel {}` would stop it", some.join(" ")));
 }

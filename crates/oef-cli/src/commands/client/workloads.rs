@@ -32,7 +32,7 @@ pub fn run(command: &WorkloadCommand, client: &Client, printer: &Printer) -> Res
 
 fn set(args: &WorkloadSetArgs, client: &Client) -> Result<Workload, Failure> {
     if args.throughput.is_empty() && args.weight.is_none() {
-        let complaint = Complaint::new("nothing is to be changed");
+        let complaint = Complaint::new("nothing to change");
         return Err(complaint.hint("use --throughput or --weight").into());
     }
     for (i, (gpu, _)) in args.throughput.iter().enumerate() {

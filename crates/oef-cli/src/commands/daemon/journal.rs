@@ -109,14 +109,14 @@ fn check(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
 
 fn shown(report: &Report) -> String {
     let mut out = String::new();
-    let records = counted(usize::try_from(report.records).unwrap_or(usize::MAX), "record");
     let _ = writeln!(
         out,
-        "{records} ({} to {}), {} snapshots, {} rounds, {}",
+        "{} ({} to {}), {}, {}, {}",
+        many(report.records, "record"),
         report.first,
         report.last,
-        report.snapshots,
-        report.rounds,
+        many(report.snapshots, "snapshot"),
+        many(report.rounds, "round"),
         format::bytes(report.bytes)
     );
     for problem in &report.problems {
@@ -129,6 +129,10 @@ fn shown(report: &Report) -> String {
         out.push_str("damaged: keep a copy, and restore a backup (`oef backup` makes them)\n");
     }
     out
+}
+
+fn many(n: u64, noun: &str) -> String {
+    counted(usize::try_from(n).unwrap_or(usize::MAX), noun)
 }
 
 #[derive(Serialize)]
@@ -148,7 +152,7 @@ fn export(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
     let lines = journal::export(&dir, &mut out).map_err(failure)?;
     std::io::Write::flush(&mut out)?;
     drop(out);
-    printer.note(&format!("{lines} records"));
+    printer.note(&many(lines, "record"));
     Ok(Exit::Done)
 }
 
@@ -169,7 +173,10 @@ fn compact(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
     } else {
         let size = format::bytes(bytes);
         printer.result(&format!(
-            "removed {records} records, {snapshots} snapshots and {rounds} rounds: {size}\n"
+            "removed {}, {} and {}: {size}\n",
+            many(records, "record"),
+            many(snapshots, "snapshot"),
+            many(rounds, "round")
         ))?;
     }
     Ok(Exit::Done)

@@ -204,7 +204,7 @@ impl Csv {
     }
 }
 
-/// All digits; empty where there is no number.
+/// All digits; empty where there is not a number.
 fn real(x: f64) -> String {
     // Adding 0 turns -0 into 0.
     if x.is_finite() { (x + 0.0).to_string() } else { String::new() }

@@ -49,7 +49,7 @@ fn one(argument: &str, gathered: &Gathered) -> Result<Lie, Complaint> {
         match factor.trim().parse::<f64>() {
             Ok(x) if x.is_finite() && x > 0.0 => lie.factors[column] = x,
             _ => {
-                let message = format!("`{}` is no factor above 0", safe(factor));
+                let message = format!("`{}` is not a factor above 0", safe(factor));
                 return Err(Complaint::new(message).hint(FORM));
             }
         }

@@ -325,7 +325,7 @@ impl Program {
             let before = self.residual(point).primal;
             let moved =
                 (next.x.iter().zip(&point.x)).fold(0.0, |m, (a, b)| worse(m, (a - b).abs()));
-            // Also false for a residual that is no number.
+            // Also false for a residual that is not a number.
             if residual.primal < before && moved < POLISH_REACH {
                 *point = next;
             } else {

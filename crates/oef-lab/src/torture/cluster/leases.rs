@@ -389,7 +389,7 @@ impl State {
             self.leases.keys().filter(|key| !held.contains(key)).copied().collect();
         for key in unheld {
             if !matches!(self.leases[&key].phase, Phase::Ended { .. }) {
-                let detail = "nobody held its lease any more; it was killed".to_string();
+                let detail = "its lease had ended; it was killed".to_string();
                 self.end(key, Ending::Stopped { detail }, None);
             }
             if !known.jobs.contains(&key.0) && key.0 < known.next {

@@ -45,7 +45,7 @@ impl ScenarioDraft {
             None => mechanism,
             Some(name) => name.parse().map_err(|_| {
                 let known: Vec<&str> = Mechanism::ALL.iter().map(|m| m.name()).collect();
-                bad(format!("`{name}` is no mechanism"), "mechanism")
+                bad(format!("`{name}` is not a mechanism"), "mechanism")
                     .hint(format!("there are {}", known.join(", ")))
             })?,
         };

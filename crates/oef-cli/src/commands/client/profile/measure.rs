@@ -162,7 +162,7 @@ fn measure(
     let some: Vec<String> = submitted.ids.iter().take(10).map(u64::to_string).collect();
     let some = some.join(" ");
     wait::interrupted(format!(
-        "the profile runs go on in the queue; `oef cancel {some}` would stop them"
+        "the profile runs stay in the queue; `oef cancel {some}` would stop them"
     ));
     let say = |job: &Job| say(job, &by_id, printer);
     let ended = wait::until_ended_saying(client, &submitted.ids, &say)?;
@@ -191,7 +191,7 @@ pub fn skipped_words(skipped: &[Skipped]) -> Vec<String> {
             let what = skipped.point.words();
             match skipped.why {
                 Why::Fresh => format!("{what}: measured lately (--again measures it again)"),
-                Why::TooFewGpus => format!("{what}: there are not so many GPUs"),
+                Why::TooFewGpus => format!("{what}: there are not that many GPUs"),
             }
         })
         .collect()

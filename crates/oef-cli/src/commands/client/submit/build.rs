@@ -144,7 +144,7 @@ fn labels(given: &[String]) -> Result<BTreeMap<String, String>, Failure> {
         match text.split_once('=') {
             Some((key, value)) if !key.is_empty() => found.insert(key.into(), value.into()),
             _ => {
-                let complaint = Complaint::new(format!("`{text}` is no label")).at("--label");
+                let complaint = Complaint::new(format!("`{text}` is not a label")).at("--label");
                 return Err(complaint.hint("write --label KEY=VALUE").into());
             }
         };

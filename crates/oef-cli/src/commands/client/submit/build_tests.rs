@@ -103,7 +103,7 @@ fn bad_submissions_are_told() {
         (&["--", ""], "no name"),
         (&["--env", "NOT_HERE", "--", "true"], "there is no variable `NOT_HERE`"),
         (&["--env", "=1", "--", "true"], "has no name"),
-        (&["--label", "k", "--", "true"], "is no label"),
+        (&["--label", "k", "--", "true"], "is not a label"),
         (&["--workers", "0", "--", "true"], "invalid value '0'"),
         (&["--retries", "1001", "--", "true"], "invalid value '1001'"),
         (&["--max-run", "soon", "--", "true"], "write a time"),

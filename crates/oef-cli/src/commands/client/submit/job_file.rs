@@ -145,7 +145,7 @@ fn axes(
     let hint = "write a table of lists: [sweep] and below it lr = [0.1, 0.01]";
     let at = place(sweep.span().start);
     let DeValue::Table(table) = sweep.into_inner() else {
-        return Err(vec![Complaint::new("`sweep` is no table").at(at).hint(hint)]);
+        return Err(vec![Complaint::new("`sweep` is not a table").at(at).hint(hint)]);
     };
     // The parser sorts by key; the jobs follow the file.
     let mut entries: Vec<_> = table.into_iter().collect();
@@ -160,7 +160,8 @@ fn axes(
         let axis = match values {
             Some(values) => Axis { name, values }.checked(&at),
             None => {
-                let complaint = Complaint::new(format!("`{name}` is no list of numbers or texts"));
+                let complaint =
+                    Complaint::new(format!("`{name}` is not a list of numbers or texts"));
                 Err(complaint.at(at).hint(hint))
             }
         };
@@ -242,7 +243,7 @@ mod tests {
             ("command = [\"a\"]\n[sweep]\nlr = 0.1\n", "job.toml:3:6: `lr` is no list"),
             ("command = [\"a\"]\n[sweep]\nlr = [[1]]\n", "job.toml:3:6: `lr` is no list"),
             ("command = [\"a\"]\n[sweep]\nlr = []\n", "job.toml:3:6: `lr` has no values"),
-            ("sweep = 3\n", "job.toml:1:9: `sweep` is no table"),
+            ("sweep = 3\n", "job.toml:1:9: `sweep` is not a table"),
         ];
         for (text, expected) in cases {
             let said = parsed(text).expect_err(text);

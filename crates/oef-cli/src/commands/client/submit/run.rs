@@ -46,7 +46,7 @@ pub fn run(args: &SubmitArgs, printer: &Printer) -> Result<Exit, Failure> {
 /// Where the command runs.
 pub fn here() -> Result<Here<'static>, Failure> {
     let folder = std::env::current_dir().map_err(|error| {
-        let complaint = Complaint::new(format!("the current folder cannot be told: {error}"));
+        let complaint = Complaint::new(format!("the current folder is unknown: {error}"));
         complaint.hint("go to a folder that exists, or name one with --workdir")
     })?;
     Ok(Here { folder, env: &|name| std::env::var(name).ok() })

@@ -55,7 +55,7 @@ impl Screen {
         let is_ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
         if let Some(job) = self.confirm.take() {
             let agreed = matches!(key.code, KeyCode::Char('y' | 'Y'));
-            self.message = (!agreed).then(|| format!("job {job} goes on"));
+            self.message = (!agreed).then(|| format!("job {job} keeps running"));
             return agreed.then_some(Deed::Cancel(job));
         }
         self.message = None;

@@ -163,6 +163,6 @@ impl World<'_> {
 
 fn number(text: &str) -> Result<f64, Complaint> {
     let wrong =
-        || Complaint::new(format!("`{text}` is no number")).hint("write a number such as 2");
+        || Complaint::new(format!("`{text}` is not a number")).hint("write a number such as 2");
     text.parse().map_err(|_| wrong())
 }

@@ -72,14 +72,14 @@ fn assignment(text: &str) -> Result<WhatIfChange, Complaint> {
         Ok(weight) if weight.is_finite() && weight > 0.0 => {
             Ok(WhatIfChange::Weight { tenant: tenant.into(), weight })
         }
-        _ => Err(wrong(format!("`{value}` is no weight above 0"))),
+        _ => Err(wrong(format!("`{value}` is not a weight above 0"))),
     }
 }
 
 fn whole(count: f64, flag: &str) -> Result<u32, Failure> {
     let rounded = count.round();
     if rounded != count || !(1.0..=1e6).contains(&count) {
-        let complaint = Complaint::new(format!("{count} is no whole number of GPUs")).at(flag);
+        let complaint = Complaint::new(format!("{count} is not a whole number of GPUs")).at(flag);
         return Err(complaint.hint("write TYPE=8, for example").into());
     }
     // Between 1 and a million, and whole.
@@ -160,6 +160,6 @@ fn expected(start: &ExpectedStart, now: Timestamp) -> String {
         }
         (Some(at), None) => format!("the job would start {}: {reason}", relative(at, now)),
         (None, Some(round)) => format!("the job would start in round {round}: {reason}"),
-        (None, None) => format!("when the job would start cannot be told: {reason}"),
+        (None, None) => format!("when the job would start is unknown: {reason}"),
     }
 }

@@ -39,7 +39,7 @@ fn matrix(problem: &Problem, outcome: &Outcome) -> HeatMap {
     let all = envy_matrix(problem, &outcome.shares);
     let name = |t: &TenantId| problem.tenants()[t.0].name.clone();
     let row = |a: &TenantId| shown.iter().map(|b| all.ratio(*a, *b).min(RATIO_MAX)).collect();
-    HeatMap::new("Who would rather have whose share", "A square of ratios around one")
+    HeatMap::new("Who would prefer whose share", "A square of ratios around one")
         .rows(shown.iter().map(name), "tenant")
         .columns(shown.iter().map(name), "with the share of")
         .values(shown.iter().map(row).collect())

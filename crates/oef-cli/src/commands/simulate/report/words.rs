@@ -36,7 +36,7 @@ pub fn meaning(simulated: &Simulated<'_>) -> Section {
             "Straggler workers",
             "workers of gangs that stand on different gpu types, where all wait for the slowest; summed over rounds.".into(),
         ),
-        entry("Moved, preempted", "jobs that were stopped to go on elsewhere, and jobs that were stopped for others.".into()),
+        entry("Moved, preempted", "jobs that were stopped to continue elsewhere, and jobs that were stopped for others.".into()),
         entry("GPU time held", "the part of the healthy GPUs' time in which a job held them, while there were jobs.".into()),
     ])
 }
@@ -61,7 +61,7 @@ pub fn making(simulated: &Simulated<'_>) -> Section {
     ];
     if scenario.profile_error > 0.0 {
         world.push(format!(
-            "The scheduler is told speeds that are off by up to {} in either direction.",
+            "The scheduler gets speeds that are off by up to {} in either direction.",
             percent(scenario.profile_error)
         ));
     }
@@ -85,7 +85,7 @@ pub fn making(simulated: &Simulated<'_>) -> Section {
     }
     if let Some(failures) = scenario.failures {
         world.push(format!(
-            "Nodes fail about every {} each and are back after about {}; what ran there goes on elsewhere.",
+            "Nodes fail about every {} each and are back after about {}; what ran there continues elsewhere.",
             clock(failures.between_s),
             clock(failures.repair_s)
         ));
