@@ -27,7 +27,7 @@ fn planted_mistakes_are_found() {
         Plant::EndedBeforeGone,
         Plant::KeysForgotten,
         Plant::NodeTooLarge,
-        Plant::ChainNotChecked,
+        Plant::EndNotCompared,
     ];
     for plant in checked {
         let found = (1..=SEEDS).find_map(|seed| try_seed(seed, HOURS, Some(plant)).1);

@@ -43,6 +43,7 @@ fn again(script: &str) -> Command {
 }
 
 /// In a file system of a few megabytes, which only a namespace of one's own lets one mount.
+#[expect(clippy::print_stderr, reason = "whoever runs the tests is told what is left out")]
 fn full_disk() {
     if std::env::var_os("OEF_TEST_WITHOUT_NAMESPACES").is_some() {
         eprintln!("left out, a full disk needs namespaces");
