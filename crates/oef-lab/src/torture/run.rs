@@ -148,6 +148,6 @@ fn in_words(document: &Document) -> String {
     for (number, line) in (1..).zip(&found.story) {
         let _ = writeln!(text, "  {number:>3}. {line}");
     }
-    let _ = write!(text, "replay: {}\n", found.replay);
+    let _ = writeln!(text, "replay: {}", found.replay);
     text
 }

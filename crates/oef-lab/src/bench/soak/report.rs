@@ -70,7 +70,7 @@ pub(super) fn render(soak: &Soak) -> String {
     line("not ready first", told(&soak.first_problem));
     text.push_str("  second   running   queued    records    journal     memory\n");
     for s in &soak.samples {
-        let memory = s.memory_bytes.map_or("-".into(), |bytes| format::bytes(bytes));
+        let memory = s.memory_bytes.map_or("-".into(), format::bytes);
         let journal = format::bytes(s.journal_bytes);
         let _ = writeln!(
             text,
