@@ -194,7 +194,7 @@ pub(crate) fn live_on(world: &mut World, dice: &mut Dice, turmoil: Turmoil) {
             let nodes = world.state.cluster().nodes();
             let node = nodes[dice.below(nodes.len())].name().to_string();
             // By the clock and not by the dice, so that lives that are kept by their seed stay what they were.
-            let lets_finish = world.now.0 % 3 == 0;
+            let lets_finish = world.now.0.is_multiple_of(3);
             world.happen(match lets_finish {
                 true => EventKind::NodeClosing { node },
                 false => EventKind::NodeDown { node },

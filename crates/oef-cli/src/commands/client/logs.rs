@@ -40,7 +40,7 @@ pub fn run(args: &LogsArgs, client: &Client, printer: &Printer) -> Result<Exit, 
         return Ok(if job.state.is_failure() { Exit::DoesNotHold } else { Exit::Done });
     }
     match args.run.is_some() || args.tail.is_some() {
-        true => reader.to_end(query)?,
+        true => reader.read_out(query)?,
         false => reader.all_runs(query)?,
     }
     Ok(Exit::Done)
@@ -96,21 +96,21 @@ impl<'a> Reader<'a> {
     fn all_runs(&mut self, query: LogQuery) -> Result<(), Failure> {
         let runs = runs(&self.client.job(self.id)?);
         if runs.len() < 2 {
-            return self.to_end(query);
+            return self.read_out(query);
         }
         for run in runs {
             self.printer.note(&format!("run {run}"));
             let query = LogQuery { generation: Some(run), ..query.clone() };
             // The output of old runs is removed.
             if let Part::Text(_) = self.part(&query, false)? {
-                self.to_end(query)?;
+                self.read_out(query)?;
             }
         }
         Ok(())
     }
 
     /// All of one run that is there now.
-    fn to_end(&mut self, mut query: LogQuery) -> Result<(), Failure> {
+    fn read_out(&mut self, mut query: LogQuery) -> Result<(), Failure> {
         loop {
             let chunk = self.client.logs(self.id, &query)?;
             self.show(&chunk)?;

@@ -352,7 +352,7 @@ impl Life {
                 node: name.into(),
                 drained: self.dice.once_in(2),
                 // By the clock: the lives that are kept by their seed stay what they were.
-                drain: (self.at % 2 == 0).then(|| Drain {
+                drain: self.at.is_multiple_of(2).then(|| Drain {
                     reason: Some("a fan".into()),
                     by: "the operator".into(),
                     running: match self.at % 3 {
@@ -360,7 +360,7 @@ impl Life {
                         1 => RunningJobs::StopAt(Time(self.at + 60_000)),
                         _ => RunningJobs::Finish,
                     },
-                    until: (self.at % 5 == 0).then(|| Time(self.at + 120_000)),
+                    until: self.at.is_multiple_of(5).then(|| Time(self.at + 120_000)),
                 }),
             },
             2 => Change::NodeUp(node(name, gpu_type, gpus + 1)),
