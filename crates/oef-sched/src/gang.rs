@@ -3,7 +3,8 @@
 //! The throughput per GPU of a gang of `g` workers on gpu type `j`:
 //!
 //! * *On one host*: the figure for that number of workers; without one, the nearest figure below, scaled: every doubling
-//!   of the workers keeps [`SCALING_PER_DOUBLING`] of the throughput per GPU.
+//!   of the workers keeps [`SCALING_PER_DOUBLING`] of the throughput per GPU; but no less than the same gang was measured
+//!   to do over several hosts.
 //! * *Over `h` hosts*: that, times the ratio of spread to together at the nearest number of workers for which spread was
 //!   measured; without one, `1 / (1 + a log2(g) 2(h - 1)/h)` with `a` = [`SPREAD_LOSS_PER_DOUBLING`]: 0.87 for 2
 //!   workers on 2 hosts, 0.69 for 8 on 2, 0.60 for 8 on 4. On the 167 rows of a public table of K80, P100 and V100 the
@@ -81,7 +82,10 @@ impl Profile {
         let nearest = self.nearest_together(gpu, workers);
         let (from, figure) = nearest.unwrap_or((1, self.on(gpu)));
         let doublings = f64::from(workers.max(1)).log2() - f64::from(from.max(1)).log2();
-        figure * SCALING_PER_DOUBLING.powf(doublings)
+        let scaled = figure * SCALING_PER_DOUBLING.powf(doublings);
+        // An estimate is no less than what the same gang was measured to do over several hosts.
+        let spread = self.gang_figure(gpu, workers, Stands::Spread).filter(|_| doublings > 0.0);
+        spread.map_or(scaled, |spread| scaled.max(spread))
     }
 
     /// The nearest figure on one host for as many workers or fewer.
@@ -154,6 +158,11 @@ mod tests {
         // Two workers: scaled from one. Eight: from four, and they lose what four lose.
         assert!((known.of_gang(0, 2, 1) - 0.9).abs() < 1e-12);
         assert!((known.of_gang(1, 8, 2) - 0.875 * 0.9).abs() < 1e-12);
+        // A figure over several hosts alone counts as it is, and on one host a gang is no slower.
+        let spread = profile([1.0, 2.0], &[(8, Spread, [0.95, 0.5])]);
+        assert_eq!((spread.of_gang(0, 8, 2), spread.of_gang(0, 8, 1)), (0.95, 0.95));
+        assert_eq!(spread.of_gang(1, 8, 2), 0.5);
+        assert!((spread.of_gang(1, 8, 1) - 2.0 * 0.729).abs() < 1e-12);
     }
 
     #[test]
