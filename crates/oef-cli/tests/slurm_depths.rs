@@ -127,8 +127,11 @@ fn advised(world: &World, old: &str) {
     let lab = &world.lab;
     world.settings("depth = \"advise\"", "2s");
     let daemon = world.serve();
-    world.until("limits", || account(lab, "speech", "grptres").contains("gres/gpu:rtx3090="));
-    assert_ne!(account(lab, "vision", "grptres"), old);
+    // One account after the other.
+    world.until("limits", || {
+        account(lab, "speech", "grptres").contains("gres/gpu:rtx3090=")
+            && account(lab, "vision", "grptres") != old
+    });
     daemon.kill();
     assert_ne!(account(lab, "vision", "grptres"), old, "nobody was there to bring them back");
     let state = world.path("state").display().to_string();

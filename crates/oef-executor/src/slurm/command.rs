@@ -269,6 +269,10 @@ impl Slurm {
         if let Some(conf) = conf.or_else(|| std::env::var_os("SLURM_CONF")) {
             command.env("SLURM_CONF", conf);
         }
+        if program == "squeue" {
+            // Seconds since 1970, as in the other form: the same job has the same time in both.
+            command.env("SLURM_TIME_FORMAT", "%s");
+        }
         // Ctrl-C at the daemon's terminal is not for them.
         command.process_group(0);
         command

@@ -348,8 +348,8 @@ mod tests {
 
     #[test]
     fn rows_of_everybody() {
-        let text = "2_1@2026-11-16T09:50:45@RUNNING@speech@root@cpu=1,mem=500M,gres/gpu=3,gres/gpu:a=3@n[1-2]@None@a\nb@\n\
-                    3@2026-11-16T09:50:46@PENDING@vision@ada@cpu=1@@Resources@x@\n";
+        let text = "2_1@1794822645@RUNNING@speech@root@cpu=1,mem=500M,gres/gpu=3,gres/gpu:a=3@n[1-2]@None@a\nb@\n\
+                    3@1794822646@PENDING@vision@ada@cpu=1@@Resources@x@\n";
         let rows = others(text, "@").expect("rows");
         assert_eq!((rows[0].shown.as_str(), rows[0].name.as_str()), ("2_1", "a\nb"));
         assert_eq!(rows[0].gpus, [("".to_string(), 3), ("a".to_string(), 3)]);

@@ -2,7 +2,7 @@
 
 use crate::common::write_program;
 use crate::world::World;
-use oef_executor::slurm::Submit;
+use oef_executor::slurm::{Form, Slurm, Submit, gpu_nodes};
 use oef_executor::{Ending, Executor as _, Launch, LogQuery, Program, Stream};
 use std::fs;
 
@@ -59,6 +59,33 @@ fn settings_of_a_workload_reach_its_jobs_and_no_others() {
     assert_eq!(output(&mut world, &special), "load:cuda/12 all+vgg torch.sif\n");
     let plain = job(&world, 2, "lstm");
     assert_eq!(output(&mut world, &plain), "none all none\n");
+}
+
+#[test]
+fn a_real_slurm_says_the_same_in_both_forms() {
+    let mut slurms = Vec::new();
+    let mut world = World::with(|config, _| {
+        slurms.push(config.slurm.clone());
+        config.slurm.form = Form::Json;
+        slurms.push(config.slurm.clone());
+    });
+    let nodes = |slurm: &Slurm| gpu_nodes(slurm, Some("gpu"), None).expect("nodes");
+    let (text, json) = (&slurms[0], &slurms[1]);
+    // Jobs of the test before may still be leaving.
+    world.until("the same nodes", |_| (nodes(text) == nodes(json)).then_some(()));
+    assert_eq!(nodes(json).len(), 6);
+    let job = world.job(1, &["n1:0", "n2:0"]);
+    world.start(&job);
+    world.runs(&job, 1);
+    let id = world.slurm_id(&job);
+    world.lab.call("scancel", &[&id]);
+    assert_eq!(world.ending(&job), Ending::Checkpointed);
+    let kept = fs::read_dir(world.folder.join("state")).expect("there").flatten();
+    let unread: Vec<_> = kept
+        .map(|entry| entry.file_name())
+        .filter(|name| name.to_string_lossy().starts_with("unreadable"))
+        .collect();
+    assert!(unread.is_empty(), "{unread:?}");
 }
 
 #[test]

@@ -148,7 +148,9 @@ impl Nodes {
     /// Reasons that are others than those that the world knows, under every name that a node has.
     fn reasons(&self, world: &World) -> Vec<Change> {
         let known = world.sched.cluster().nodes().iter().map(|node| node.name());
-        let names: BTreeSet<&str> = known.chain(self.named.keys().map(String::as_str)).collect();
+        let told = self.told.keys().map(|(node, _)| node.as_str());
+        let named = self.named.keys().map(String::as_str);
+        let names: BTreeSet<&str> = known.chain(told).chain(named).collect();
         let mut changes = Vec::new();
         for name in names {
             let told = self.told_of(name).or_else(|| self.told_of(name.rsplit_once(':')?.0));

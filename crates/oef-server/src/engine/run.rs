@@ -251,6 +251,8 @@ impl Engine {
     fn stop(&mut self, now: Time, jobs: StopJobs, done: SyncSender<()>, batch: &mut Batch) {
         self.shared.ready.store(false, Ordering::Relaxed);
         let deadline = match jobs {
+            // Its jobs are others', and end when those say so.
+            _ if self.world.observes => now,
             StopJobs::LeaveRunning => now,
             StopJobs::Checkpoint => {
                 batch.push(now, Change::Halted { halted: true });
