@@ -156,6 +156,10 @@ impl JobSubmit {
             let why = format!("a job is tried again {RETRIES_MAX} times at most, not {tries}");
             return Err(BadValue::new("retries", why));
         }
+        if let Some(steps) = self.steps.filter(|steps| !(steps.is_finite() && *steps > 0.0)) {
+            let why = format!("a job has a number of steps above 0, not {steps}");
+            return Err(BadValue::new("steps", why));
+        }
         if self.after.len() > AFTER_MAX {
             let why = format!("a job waits for {AFTER_MAX} jobs at most, not {}", self.after.len());
             return Err(BadValue::new("after", why));

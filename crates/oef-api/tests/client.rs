@@ -3,7 +3,7 @@
 mod responder;
 
 use oef_api::client::{Client, ClientError, Incoming, Reach};
-use oef_api::types::{Access, JobBatch, JobSubmit};
+use oef_api::types::{Access, JobBatch, JobSubmit, SubmitQuery};
 use responder::{Reply, Responder};
 
 const PROBLEM: &str = r#"{"type":"not_found","status":404,"title":"Not found","detail":"there is no job 7","hint":"`oef jobs --all` lists them"}"#;
@@ -30,7 +30,9 @@ fn event(id: u64, message: &str) -> String {
 fn the_token_and_the_key_go_with_the_request() {
     let server = Responder::start();
     server.json("POST", "/jobs", r#"{"ids":[3],"notes":[]}"#);
-    let submitted = client(&server).submit(&batch(1), Some("key-1")).expect("submitted");
+    let submitted = client(&server)
+        .submit(&batch(1), Some("key-1"), SubmitQuery::default())
+        .expect("submitted");
     assert_eq!(submitted.ids, [3]);
     let asked = &server.asked_of("POST", "/jobs")[0];
     assert_eq!(asked.headers["authorization"], "Bearer t0ken");
@@ -42,7 +44,10 @@ fn the_token_and_the_key_go_with_the_request() {
 fn several_jobs_are_one_batch() {
     let server = Responder::start();
     server.json("POST", "/jobs/batch", r#"{"ids":[3,4],"notes":[]}"#);
-    assert_eq!(client(&server).submit(&batch(2), None).expect("submitted").ids, [3, 4]);
+    assert_eq!(
+        client(&server).submit(&batch(2), None, SubmitQuery::default()).expect("submitted").ids,
+        [3, 4]
+    );
 }
 
 #[test]
@@ -50,7 +55,13 @@ fn a_submission_whose_answer_is_lost_is_sent_again_with_its_key() {
     let server = Responder::start();
     server.on("POST", "/jobs", Reply::HangUp).on("POST", "/jobs", Reply::HangUp);
     server.json("POST", "/jobs", r#"{"ids":[3],"notes":[]}"#);
-    assert_eq!(client(&server).submit(&batch(1), Some("k")).expect("submitted").ids, [3]);
+    assert_eq!(
+        client(&server)
+            .submit(&batch(1), Some("k"), SubmitQuery::default())
+            .expect("submitted")
+            .ids,
+        [3]
+    );
     let asked = server.asked_of("POST", "/jobs");
     assert_eq!(asked.len(), 3);
     assert!(asked.iter().all(|a| a.headers["idempotency-key"] == "k"));
@@ -60,7 +71,7 @@ fn a_submission_whose_answer_is_lost_is_sent_again_with_its_key() {
 fn without_a_key_nothing_is_sent_twice() {
     let server = Responder::start();
     server.on("POST", "/jobs", Reply::HangUp);
-    let error = client(&server).submit(&batch(1), None).expect_err("lost");
+    let error = client(&server).submit(&batch(1), None, SubmitQuery::default()).expect_err("lost");
     assert!(matches!(error, ClientError::Unreachable { reach: Reach::Unknown, .. }), "{error}");
     assert_eq!(server.asked_of("POST", "/jobs").len(), 1);
 }

@@ -70,10 +70,18 @@ fn an_admin_without_a_tenant_gets_one_and_is_told() {
     // The first answer is used up.
     oef_at(&server, &["submit", "--", "true"]);
     let ran = oef_at(&server, &["submit", "--", "true"]);
-    assert!(ran.err.contains("for tenant `default`"), "{}", ran.err);
-    assert_eq!(sent(&server, "POST", "/jobs")["tenant"], "default");
+    let user = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
+    let own = user.filter(|name| !name.is_empty()).unwrap_or_else(|| "default".into());
+    assert!(ran.err.contains(&format!("for tenant `{own}`")), "{}", ran.err);
+    assert_eq!(sent(&server, "POST", "/jobs")["tenant"], own.as_str());
+    assert!(server.asked_of("POST", "/jobs")[1].line.contains("create_tenant=true"));
     oef_at(&server, &["submit", "--tenant", "mine", "--", "true"]);
     assert_eq!(sent(&server, "POST", "/jobs")["tenant"], "mine");
+    let last = server.asked_of("POST", "/jobs").len() - 1;
+    assert!(
+        !server.asked_of("POST", "/jobs")[last].line.contains("create_tenant"),
+        "a typo is no tenant"
+    );
 }
 
 #[test]
@@ -82,7 +90,7 @@ fn a_sweep_is_one_batch() {
     let args = ["submit", "--sweep", "lr=0.1,0.01", "--sweep", "bs=1,2", "--", "t", "{lr}", "{bs}"];
     let ran = oef_at(&server, &args);
     assert_eq!((ran.code, ran.out.as_str()), (0, "1\n2\n3\n4\n"), "{}", ran.err);
-    assert!(ran.err.contains("oef jobs --label array=t"), "{}", ran.err);
+    assert!(ran.err.contains("oef jobs --sweep 1"), "{}", ran.err);
     let batch = sent(&server, "POST", "/jobs/batch");
     assert_eq!(batch["name"], "t");
     assert_eq!(batch["jobs"][3]["command"], json!(["t", "0.01", "2"]));

@@ -43,16 +43,19 @@ impl Drop for Up {
 fn a_command_runs_here_with_its_streams_and_its_exit_code() {
     let up = Up::start();
     let script = "read line; echo \"$line on $OEF_GPU_TYPE\"; echo oops >&2; exit 7";
-    let ran = up.run(&["run", "--tenant", "me", "--", "sh", "-c", script], "hello\n");
+    let ran =
+        up.run(&["run", "--create-tenant", "--tenant", "me", "--", "sh", "-c", script], "hello\n");
     assert_eq!(ran.out, "hello on fast\n", "{}", ran.err);
     assert!(ran.err.contains("oops\n"), "{}", ran.err);
     assert_eq!(ran.code, 7, "{}", ran.err);
-    let ran = up.run(&["run", "--tenant", "me", "--", "cat"], "to the end");
+    let ran = up.run(&["run", "--create-tenant", "--tenant", "me", "--", "cat"], "to the end");
     assert_eq!((ran.code, &*ran.out), (0, "to the end"), "{}", ran.err);
-    let ran = up.run(&["run", "--tenant", "me", "--", "no-such-program-here"], "");
+    let ran =
+        up.run(&["run", "--create-tenant", "--tenant", "me", "--", "no-such-program-here"], "");
     assert_eq!(ran.code, 127, "{}", ran.err);
     assert!(ran.err.contains("no-such-program-here"), "{}", ran.err);
-    let ran = up.run(&["run", "--tenant", "me", "--types", "slow", "--", "true"], "");
+    let ran =
+        up.run(&["run", "--create-tenant", "--tenant", "me", "--types", "slow", "--", "true"], "");
     assert_eq!(ran.code, 3, "a type that is not there is refused: {}", ran.err);
 }
 
@@ -101,8 +104,20 @@ fn a_command_has_a_terminal_where_this_is_one() {
 #[test]
 fn a_shell_is_in_the_environment_of_the_job() {
     let up = Up::start();
-    let ran =
-        up.run(&["submit", "--tenant", "me", "--env", "SECRET=sauce", "--", "sleep", "300"], "");
+    let ran = up.run(
+        &[
+            "submit",
+            "--create-tenant",
+            "--tenant",
+            "me",
+            "--env",
+            "SECRET=sauce",
+            "--",
+            "sleep",
+            "300",
+        ],
+        "",
+    );
     assert_eq!(ran.code, 0, "{}", ran.err);
     let id = ran.out.trim().to_string();
     let began = std::time::Instant::now();

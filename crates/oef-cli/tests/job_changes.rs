@@ -104,10 +104,12 @@ fn jobs_wait_for_others_over_a_restart() {
     let told = up.until(&never, "cancelled")["reason"].to_string();
     assert!(told.contains(&format!("after job {bad} finished, and that job failed")), "{told}");
     up.until(&then, "cancelled");
-    let refused = up.oef(&["submit", "--tenant", "me", "--after", &bad, "--", "true"]);
+    let refused =
+        up.oef(&["submit", "--create-tenant", "--tenant", "me", "--after", &bad, "--", "true"]);
     assert_eq!(refused.code, 2, "{}", refused.err);
     assert!(refused.err.contains("would never start"), "{}", refused.err);
-    let unknown = up.oef(&["submit", "--tenant", "me", "--after", "999", "--", "true"]);
+    let unknown =
+        up.oef(&["submit", "--create-tenant", "--tenant", "me", "--after", "999", "--", "true"]);
     assert!(unknown.err.contains("no job 999"), "{}", unknown.err);
 }
 
@@ -132,6 +134,7 @@ fn a_sweep_runs_so_many_at_once_over_a_restart() {
     let mut up = Up::start();
     let ran = up.oef(&[
         "submit",
+        "--create-tenant",
         "--tenant",
         "me",
         "--sweep",
@@ -155,4 +158,57 @@ fn a_sweep_runs_so_many_at_once_over_a_restart() {
     assert!(ran.err.contains("2 jobs cancelled"), "{}", ran.err);
     let listed = up.json(&["jobs", "--all", "--sweep", &ids[0], "--json"]);
     assert_eq!(listed["jobs"].as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn logs_have_both_streams_of_all_workers_and_of_all_runs() {
+    let up = Up::start();
+    let talk = "echo one $OEF_RESTART; sleep 0.3; echo two >&2; sleep 0.3; echo three";
+    let id = up.submit(&[], &format!("{talk}; trap 'exit 75' TERM; sleep 1000 & wait $!"));
+    let shown = |wanted: &str| {
+        let began = std::time::Instant::now();
+        loop {
+            let ran = up.oef(&["logs", &id]);
+            if ran.out == wanted {
+                return;
+            }
+            assert!(began.elapsed() < up::PATIENCE, "{} {}", ran.out, ran.err);
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    };
+    shown("one 0\ntwo\nthree\n");
+    assert_eq!(up.oef(&["hold", &id]).code, 0);
+    up.until(&id, "queued");
+    assert_eq!(up.oef(&["release", &id]).code, 0);
+    shown("one 0\ntwo\nthree\none 1\ntwo\nthree\n");
+    assert_eq!(up.oef(&["logs", &id, "--run", "1"]).out, "one 0\ntwo\nthree\n");
+    assert_eq!(up.oef(&["logs", &id, "--stderr", "--run", "1"]).out, "two\n");
+    assert_eq!(up.oef(&["logs", &id, "--rank", "0", "--run", "1"]).out, "one 0\nthree\n");
+    up.oef(&["logs", &id, "--run", "9"]).fails(3, &["no run 9", "runs 1 to 2"]);
+    let gang = up.submit(&["--workers", "2"], "echo out $RANK; sleep 0.3; echo err $RANK >&2");
+    up.until(&gang, "finished");
+    let text = up.oef(&["logs", &gang]).out;
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["[0 err] err 0", "[0] out 0", "[1 err] err 1", "[1] out 1"]);
+}
+
+#[test]
+fn a_tenant_that_is_misspelt_is_not_created() {
+    let up = Up::start();
+    up.submit(&[], "true");
+    let ran = up.oef(&["submit", "--tenant", "mee", "--", "true"]);
+    ran.fails(2, &["no tenant `mee`", "did you mean `me`?", "--create-tenant"]);
+    assert!(!up.oef(&["tenants"]).out.contains("mee"));
+}
+
+#[test]
+fn the_order_of_a_tenants_jobs_is_kept_over_a_restart() {
+    let mut up = Up::start();
+    let id = up.submit(&["--hold", "--steps", "10"], "true");
+    assert_eq!(up.json(&["job", &id, "--json"])["spec"]["steps"], 10.0);
+    assert_eq!(up.oef(&["tenant", "set", "me", "--order", "shortest"]).code, 0);
+    up.kill_and_restart();
+    assert_eq!(up.json(&["tenant", "show", "me", "--json"])["order"], "shortest");
+    up.oef(&["tenant", "set", "me", "--order", "longest"]).fails(2, &["fair", "fifo"]);
 }

@@ -18,6 +18,7 @@ fn a_new_users_first_minute() {
     let up = Up::start();
     let ran = up.oef(&[
         "submit",
+        "--create-tenant",
         "--tenant",
         "me",
         "--wait",
@@ -34,8 +35,17 @@ fn a_new_users_first_minute() {
     let log = up.oef(&["logs", &first]);
     assert!(log.out.starts_with("hello from "), "{} {}", log.out, log.err);
 
-    let followed =
-        ["submit", "--tenant", "me", "--follow", "--", "sh", "-c", "echo one; sleep 0.5; echo two"];
+    let followed = [
+        "submit",
+        "--create-tenant",
+        "--tenant",
+        "me",
+        "--follow",
+        "--",
+        "sh",
+        "-c",
+        "echo one; sleep 0.5; echo two",
+    ];
     let ran = up.oef(&followed);
     assert_eq!((ran.code, ran.out.as_str()), (0, "one\ntwo\n"), "{}", ran.err);
 
@@ -90,6 +100,7 @@ fn the_problem_of_a_round_gives_its_shares() {
         for _ in 0..jobs {
             let ran = up.oef(&[
                 "submit",
+                "--create-tenant",
                 "--tenant",
                 tenant,
                 "--workload",
@@ -158,6 +169,7 @@ fn failures_are_told_with_their_exit_codes() {
     let up = Up::start();
     let ran = up.oef(&[
         "submit",
+        "--create-tenant",
         "--tenant",
         "me",
         "--wait",
@@ -172,11 +184,20 @@ fn failures_are_told_with_their_exit_codes() {
     assert_eq!(shown.code, 1);
     assert!(shown.out.contains("exit code 3") && shown.out.contains("broken"), "{}", shown.out);
     assert_eq!(up.oef(&["logs", &id, "--stderr"]).out, "broken\n");
-    let ran = up.oef(&["submit", "--tenant", "me", "--wait", "--", "/no/such/program"]);
+    let ran = up.oef(&[
+        "submit",
+        "--create-tenant",
+        "--tenant",
+        "me",
+        "--wait",
+        "--",
+        "/no/such/program",
+    ]);
     assert!(ran.code == 2 && ran.err.contains("/no/such/program"), "{} {}", ran.code, ran.err);
-    up.oef(&["submit", "--tenant", "me", "--types", "fsat", "--", "true"])
+    up.oef(&["submit", "--create-tenant", "--tenant", "me", "--types", "fsat", "--", "true"])
         .fails(2, &["fsat", "fast"]);
-    up.oef(&["submit", "--tenant", "me", "--workers", "100", "--", "true"]).fails(2, &["100"]);
+    up.oef(&["submit", "--create-tenant", "--tenant", "me", "--workers", "100", "--", "true"])
+        .fails(2, &["100"]);
     up.oef(&["job", "999"]).fails(3, &["999"]);
     up.oef(&["why", "nobody"]).fails(2, &["nobody"]);
     up.oef(&["settings", "--set", "mechanism=luck"]).fails(2, &["luck"]);

@@ -55,6 +55,34 @@ pub struct Launch {
     pub probe: Option<Probe>,
 }
 
+impl Launch {
+    /// The first start of a job without wishes of its own; the rest by struct update.
+    pub fn first(job: JobId, program: Program, devices: Vec<DeviceId>) -> Launch {
+        Launch {
+            job,
+            generation: Generation(1),
+            tenant: String::new(),
+            workload: String::new(),
+            name: format!("job {job}"),
+            program,
+            run_as: RunAs::Daemon,
+            env: BTreeMap::new(),
+            workdir: None,
+            checkpoints: Checkpoints::default(),
+            devices,
+            restart: 0,
+            finished: BTreeSet::new(),
+            stop_signal: StopSignal::Term,
+            grace: Span(20_000),
+            max_run: None,
+            until: Time(0),
+            log_limit_bytes: 1 << 20,
+            warm: Vec::new(),
+            probe: None,
+        }
+    }
+}
+
 /// What a worker runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Program {

@@ -4,6 +4,7 @@ use crate::answer::Answer;
 use crate::cluster::NodeSpec;
 use crate::ids::{Generation, GroupKey, JobId, TenantKey, WorkloadKey};
 use crate::job::{JobChange, JobSpec};
+use crate::order::Order;
 use crate::plan::Plan;
 use crate::profile::Profile;
 use crate::settings::Settings;
@@ -107,6 +108,13 @@ pub enum EventKind {
         tenant: TenantKey,
         /// The limit.
         gpus: Option<u32>,
+    },
+    /// A tenant's waiting jobs start in another order.
+    Order {
+        /// The tenant.
+        tenant: TenantKey,
+        /// The order.
+        order: Order,
     },
     /// A workload's part in its tenant's weight changed.
     WorkloadWeight {

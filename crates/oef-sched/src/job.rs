@@ -28,6 +28,9 @@ pub struct JobSpec {
     /// It runs at least so long once it was started; `None`: as long as the settings say.
     #[cfg_attr(feature = "serde", serde(default))]
     pub min_run: Option<Span>,
+    /// The steps that it has in all, where its owner says.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub steps: Option<f64>,
     /// What has to be over before it starts.
     #[cfg_attr(feature = "serde", serde(default))]
     pub gate: Gate,
@@ -48,6 +51,7 @@ impl JobSpec {
             types: None,
             one_type: false,
             min_run: None,
+            steps: None,
             gate: Gate::OPEN,
             sweep: None,
         }
@@ -64,6 +68,9 @@ pub struct JobChange {
     pub types: Option<Option<Vec<String>>>,
     /// What has to be over before it starts.
     pub gate: Option<Gate>,
+    /// It runs at least so long from now on, once it was started on its own share.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub min_run: Option<Span>,
 }
 
 /// The right to some GPUs until an instant.
@@ -145,6 +152,9 @@ pub struct Job {
     pub(crate) submitted: Time,
     /// The start of the current wait.
     pub(crate) waiting_since: Time,
+    /// What it is ordered by in its queue, where that is not the start of its wait.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub(crate) rank: Option<Time>,
     pub(crate) generation: Generation,
     pub(crate) ran: Span,
     pub(crate) restarts: u32,
@@ -171,6 +181,7 @@ impl Job {
             place: None,
             submitted: at,
             waiting_since: at,
+            rank: None,
             generation: Generation(0),
             ran: Span(0),
             restarts: 0,

@@ -29,6 +29,7 @@ pub mod guard;
 mod hosts;
 mod ids;
 mod job;
+mod order;
 mod plan;
 mod planning;
 mod probe;
@@ -56,6 +57,7 @@ pub use gang::{GangFigures, SCALING_PER_DOUBLING, SPREAD_LOSS_PER_DOUBLING, Stan
 pub use gate::{Gate, Obstacle, SweepLimit};
 pub use ids::{Generation, GpuId, GroupKey, JobId, NodeId, RoundId, TenantKey, WorkloadKey};
 pub use job::{Job, JobChange, JobSpec, JobState, Lease};
+pub use order::Order;
 pub use plan::{
     Grant, Origin, Placement, Plan, PlannedRound, PlannedStart, PlannedStop, PlannedWait, Scope,
 };

@@ -27,6 +27,8 @@ pub enum StartReason {
     AcrossTypes,
     /// Idle GPUs of a better type or on one host pay for the restart.
     Better,
+    /// The cluster's own scheduler started it there, and nobody here was asked.
+    Observed,
 }
 
 impl StartReason {
@@ -52,6 +54,7 @@ impl fmt::Display for StartReason {
             StartReason::Borrowed => f.write_str("it borrows GPUs that a bigger job waits for"),
             StartReason::AcrossTypes => f.write_str("no single gpu type had room for the gang"),
             StartReason::Better => f.write_str("a better place pays for the restart"),
+            StartReason::Observed => f.write_str("the cluster's own scheduler started it"),
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::event::{Event, EventKind};
 use crate::gate::{Obstacle, Sweep};
 use crate::ids::{GpuId, GroupKey, JobId, RoundId, Slot, TenantKey, WorkloadKey};
 use crate::job::{Job, Lease, NOBODY, Next, Phase};
+use crate::order::Order;
 use crate::plan::{Grant, Placement, PlannedRound};
 use crate::profile::Profile;
 use crate::reason::StartReason;
@@ -128,6 +129,11 @@ impl State {
     /// Changes the settings from the next round on.
     pub fn set_settings(&mut self, settings: Settings) {
         self.happen(EventKind::Settings(Box::new(settings)));
+    }
+
+    /// Changes the order in which a tenant's waiting jobs start.
+    pub fn set_order(&mut self, tenant: TenantKey, order: Order) {
+        self.happen(EventKind::Order { tenant, order });
     }
 
     /// An event of this very instant. What is known already is refused, and found by its name.
@@ -357,7 +363,9 @@ impl State {
     /// A job waits from now on.
     fn enqueue(&mut self, slot: Slot) {
         let now = self.now;
-        self.at_mut(slot).waiting_since = now;
+        let rank = self.rank(slot);
+        let job = self.at_mut(slot);
+        (job.waiting_since, job.rank) = (now, rank);
         self.requeue(slot);
     }
 
@@ -388,5 +396,5 @@ impl State {
 }
 
 fn waiting_key(job: &Job, slot: Slot) -> WaitingKey {
-    (Reverse(job.spec.priority), job.waiting_since, job.spec.id, slot)
+    (Reverse(job.spec.priority), job.rank.unwrap_or(job.waiting_since), job.spec.id, slot)
 }

@@ -2,7 +2,6 @@
 
 use crate::daemon::StartError;
 use crate::http::TlsError;
-use crate::slurm::Depth;
 use oef_api::types::Problem;
 use oef_executor::ExecutorError;
 use oef_executor::checkpoints::ToolsMissing;
@@ -72,11 +71,6 @@ pub enum RunError {
         .0.as_ref().map(|name| format!(" in partition `{name}`, or has no such partition")).unwrap_or_default()
     )]
     SlurmWithoutGpus(Option<String>),
-    /// The daemon is for driving.
-    #[error(
-        "depth {0:?} starts no jobs and needs no daemon: use `oef slurm report` (observe) or `oef slurm advise`; a daemon needs [slurm] depth = \"drive\""
-    )]
-    SlurmDepth(Depth),
     /// Checkpoints could not be moved.
     #[error(transparent)]
     Checkpoints(#[from] ToolsMissing),

@@ -168,6 +168,10 @@ async fn serve(
     let files = AccessFiles::write(&access, files)
         .map_err(|(path, why)| RunError::AccessFile { path, why })?;
     talk(&up::welcome(&server, &started.gpus, state_dir, files.first(), mode, link.as_deref()));
+    let following = match config.executor.kind {
+        ExecutorKind::Slurm => slurm::follow(&config.slurm, state_dir, daemon, talk)?,
+        ExecutorKind::Local => None,
+    };
     let demo =
         mode.is_demo().then(|| tokio::spawn(demo::run(daemon.clone(), started.program.clone())));
     signals.next().await;
@@ -181,6 +185,8 @@ async fn serve(
     }
     drop(socket);
     talk("stopping; press Ctrl-C again to stop immediately");
+    // It may have to wait for Slurm.
+    let _ = tokio::task::spawn_blocking(move || drop(following)).await;
     stop(daemon.clone(), serving, config.jobs.on_stop).await;
     drop(files);
     talk(&up::farewell(daemon, state_dir, config.jobs.on_stop, mode));

@@ -6,9 +6,9 @@ use super::path::{query, segment};
 use crate::types::{
     Cluster, Fairness, Group, GroupPut, Groups, Info, Job, JobBatch, JobPatch, Jobs, JobsQuery,
     LogChunk, LogQuery, LoginCode, NewToken, Node, NodePatch, Round, RoundProblem, Rounds,
-    Settings, SettingsPatch, Submitted, Tenant, TenantCreate, TenantPatch, TenantWhy, Tenants,
-    TokenCreate, Tokens, Usage, UsageQuery, WhatIf, WhatIfAnswer, Why, Workload, WorkloadPut,
-    Workloads,
+    Settings, SettingsPatch, SubmitQuery, Submitted, Tenant, TenantCreate, TenantPatch, TenantWhy,
+    Tenants, TokenCreate, Tokens, Usage, UsageQuery, WhatIf, WhatIfAnswer, Why, Workload,
+    WorkloadPut, Workloads,
 };
 use serde::Serialize;
 use std::thread;
@@ -58,12 +58,20 @@ impl Client {
 
     /// Submits jobs, all or none. They are durable when this returns. With a key it may be sent again: where
     /// the answer is lost, this does so itself.
-    pub fn submit(&self, batch: &JobBatch, key: Option<&str>) -> Result<Submitted, ClientError> {
+    pub fn submit(
+        &self,
+        batch: &JobBatch,
+        key: Option<&str>,
+        how: SubmitQuery,
+    ) -> Result<Submitted, ClientError> {
+        let how = query(&how);
         let headers: Vec<(&str, &str)> =
             key.map(|key| ("idempotency-key", key)).into_iter().collect();
         let send = || match (batch.jobs.as_slice(), &batch.name, batch.at_once) {
-            ([job], None, None) => self.send_json(Method::POST, "/jobs", job, &headers),
-            _ => self.send_json(Method::POST, "/jobs/batch", batch, &headers),
+            ([job], None, None) => {
+                self.send_json(Method::POST, &format!("/jobs{how}"), job, &headers)
+            }
+            _ => self.send_json(Method::POST, &format!("/jobs/batch{how}"), batch, &headers),
         };
         let mut pause = SUBMIT_PAUSE;
         for _ in 1..SUBMIT_TRIES_MAX {

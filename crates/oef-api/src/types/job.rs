@@ -66,6 +66,10 @@ pub struct JobSubmit {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0)]
     pub min_run_s: Option<f64>,
+    /// The steps that it has in all, as it counts them itself: for tenants whose shortest jobs go first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(exclusive_minimum = 0.0)]
+    pub steps: Option<f64>,
     /// How often it is started again after a failure.
     #[serde(default, skip_serializing_if = "is_default")]
     #[schema(maximum = 1000)]

@@ -37,6 +37,16 @@ pub struct JobsQuery {
     pub after: Option<String>,
 }
 
+/// How jobs are submitted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct SubmitQuery {
+    /// A tenant that is not there is created with weight 1; only with an admin's token.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub create_tenant: bool,
+}
+
 /// Which part of a log.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -74,6 +84,9 @@ pub enum LogStream {
     Out,
     /// Standard error.
     Err,
+    /// Both of all workers, line by line in the order of writing. Before each line stands whose it is: `[0] ` for the
+    /// output of worker 0, `[0 err] ` for its error stream.
+    All,
 }
 
 /// A part of a log.

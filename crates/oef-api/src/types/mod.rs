@@ -29,7 +29,7 @@ pub use job::{
     RestartBudget, Run, StopSignal, Submitted, Why,
 };
 pub use job_change::{Blocked, Dependency, DependencyCondition, JobPatch};
-pub use job_query::{JobsQuery, LogChunk, LogQuery, LogStream};
+pub use job_query::{JobsQuery, LogChunk, LogQuery, LogStream, SubmitQuery};
 pub use live::{
     Curve, EnvyMatrix, EnvyQuery, JobCurve, LoginCode, Overview, RecentQuery, RecentRounds,
     RoundTick, Series, SeriesQuery, Span, TenantCurve, TenantLine, Timeline, TimelineNode,
@@ -45,7 +45,7 @@ pub use scenario::{
     Scenario, ScenarioAnswer, ScenarioEffect, ScenarioFigures, ScenarioTenant, ScenarioType,
 };
 pub use settings::{Info, Settings, SettingsPatch};
-pub use tenant::{Group, GroupPut, Limits, Tenant, TenantCreate, TenantPatch, TenantWhy};
+pub use tenant::{Group, GroupPut, JobOrder, Limits, Tenant, TenantCreate, TenantPatch, TenantWhy};
 pub use token::{NewToken, Role, Token, TokenCreate};
 pub use usage::{Usage, UsageBy, UsageQuery, UsageRow};
 pub use whatif::{ExpectedStart, TenantEffect, WhatIf, WhatIfAnswer, WhatIfChange};

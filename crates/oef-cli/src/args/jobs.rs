@@ -1,7 +1,7 @@
 //! The arguments of the commands about jobs.
 
 use super::select::{AfterArgs, EditArgs, ResubmitArgs, SelectArgs};
-use super::values::{instant, seconds};
+use super::values::{instant, positive, seconds};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
@@ -48,7 +48,7 @@ pub enum JobCommand {
         after_help = "Examples:\n  oef resubmit 12\n  oef edit $(oef resubmit 12) --priority 5"
     )]
     Resubmit(ResubmitArgs),
-    /// Show what a job wrote
+    /// Show what a job wrote: both streams of all workers in the order of writing, of all its runs
     #[command(after_help = LOGS_EXAMPLES)]
     Logs(LogsArgs),
 }
@@ -95,14 +95,19 @@ const LOGS_EXAMPLES: &str = "\
 Examples:
   oef logs 12 --follow
   oef logs 12 --rank 3 --stderr --tail 50
-  oef logs 12 --run 2 > second-run.txt";
+  oef logs 12 --run 2 > second-run.txt
+
+With several workers each line begins with its worker, `[3]`, or `[3 err]` for the error stream.";
 
 /// `oef submit`
 #[derive(Debug, Default, Args)]
 pub struct SubmitArgs {
-    /// Who owns it; not needed with a tenant's token [default with an admin's token: `default`]
+    /// Who owns it; not needed with a tenant's token [default with an admin's token: $OEF_TENANT, or your user name]
     #[arg(long, short, value_name = "TENANT")]
     pub tenant: Option<String>,
+    /// Create the tenant with weight 1 if it does not exist; with an admin's token
+    #[arg(long)]
+    pub create_tenant: bool,
     /// What kind of job it is: jobs of one workload share a profile
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
@@ -136,6 +141,9 @@ pub struct SubmitArgs {
     /// After a start, do not preempt it for this long (`10m`)
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub min_run: Option<f64>,
+    /// How many steps it has in all: for tenants whose shortest jobs go first
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub steps: Option<f64>,
     /// How often to start it again after a failure [default: 0]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=1000))]
     pub retries: Option<u32>,
@@ -253,19 +261,22 @@ pub struct WhyArgs {
 pub struct LogsArgs {
     /// The job's number
     pub id: u64,
-    /// Of which worker
-    #[arg(long, short, value_name = "N", default_value_t = 0)]
-    pub rank: u32,
-    /// What it wrote to stderr instead of stdout
+    /// Only of this worker
+    #[arg(long, short, value_name = "N")]
+    pub rank: Option<u32>,
+    /// Only what was written to stdout
+    #[arg(long, conflicts_with = "stderr")]
+    pub stdout: bool,
+    /// Only what was written to stderr
     #[arg(long, short)]
     pub stderr: bool,
     /// Stay, and show what comes, over restarts, until the job has ended
     #[arg(long, short, conflicts_with = "json")]
     pub follow: bool,
-    /// Only this many lines at the end
+    /// Only this many lines at the end of the last run
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(..=100_000))]
     pub tail: Option<u32>,
-    /// Of which run, by its generation (see `oef job`) [default: the last]
+    /// Only of this run, by its number in `oef job` [default: all]
     #[arg(long, value_name = "G")]
     pub run: Option<u64>,
     /// Print one JSON document instead of the text

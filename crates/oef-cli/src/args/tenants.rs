@@ -1,8 +1,9 @@
 //! The arguments of the commands about tenants, groups, workloads and tokens.
 
 use super::values::{positive, seconds};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
-use oef_api::types::Role;
+use oef_api::types::{JobOrder, Role};
 use std::path::PathBuf;
 
 /// Who shares, with what weight, and who may do what.
@@ -135,9 +136,19 @@ pub struct TenantSetArgs {
     /// The Unix user that its jobs run as; `none` for the daemon's
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
+    /// In which order its waiting jobs of equal priority start
+    #[arg(long, value_name = "ORDER", value_parser = order())]
+    pub order: Option<JobOrder>,
     /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// Orders by the names of the interface.
+fn order() -> impl TypedValueParser<Value = JobOrder> {
+    let known = |name: String| JobOrder::ALL.into_iter().find(|order| order.name() == name);
+    PossibleValuesParser::new(JobOrder::ALL.map(JobOrder::name))
+        .try_map(move |name| known(name).ok_or("there is no such order"))
 }
 
 /// A limit to be set.
@@ -263,6 +274,9 @@ pub struct ProfileRunArgs {
     /// Who owns it; goes before the file
     #[arg(long, short, value_name = "TENANT")]
     pub tenant: Option<String>,
+    /// Create the tenant with weight 1 if it does not exist; with an admin's token
+    #[arg(long)]
+    pub create_tenant: bool,
     /// On these gpu types, or on `all`
     #[arg(long, value_name = "TYPES", value_delimiter = ',', default_value = "all")]
     pub types: Vec<String>,

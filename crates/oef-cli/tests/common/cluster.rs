@@ -30,7 +30,7 @@ impl Up {
     /// Submits this shell script and gives its number.
     #[track_caller]
     pub fn submit(&self, options: &[&str], script: &str) -> String {
-        let args: Vec<&str> = ["submit", "--tenant", "me"]
+        let args: Vec<&str> = ["submit", "--tenant", "me", "--create-tenant"]
             .iter()
             .chain(options)
             .copied()

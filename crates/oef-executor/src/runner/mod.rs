@@ -8,6 +8,7 @@ mod environment;
 mod fetching;
 mod gang;
 mod measure;
+mod merged;
 mod output;
 mod prepare;
 mod probe;

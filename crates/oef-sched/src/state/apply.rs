@@ -64,6 +64,7 @@ pub fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
         EventKind::GroupWeight { group, weight } => parties::group_weight(state, at, group, weight),
         EventKind::GroupParent { group, parent } => parties::group_parent(state, at, group, parent),
         EventKind::TenantGroup { tenant, group } => parties::tenant_group(state, at, tenant, group),
+        EventKind::Order { tenant, order } => commands::order(state, at, tenant, order),
         EventKind::Limit { tenant, gpus } => commands::limit(state, at, tenant, gpus),
         EventKind::WorkloadWeight { workload, weight } => {
             parties::workload_weight(state, at, workload, weight)
@@ -118,6 +119,7 @@ impl EventKind {
             | EventKind::GroupWeight { .. }
             | EventKind::GroupParent { .. }
             | EventKind::TenantGroup { .. }
+            | EventKind::Order { .. }
             | EventKind::WorkloadWeight { .. } => None,
         }
     }

@@ -7,6 +7,7 @@ use super::parties::known;
 use crate::action::{Action, Refusal, wrong};
 use crate::ids::{JobId, Slot, TenantKey};
 use crate::job::{JobChange, Next, Phase};
+use crate::order::Order;
 use crate::reason::StopReason;
 use crate::time::Time;
 
@@ -30,9 +31,10 @@ pub(super) fn changed(
     if waits {
         state.dequeue(slot);
     }
-    let JobChange { priority, types, gate } = change;
+    let JobChange { priority, types, gate, min_run } = change;
     let spec = &mut state.at_mut(slot).spec;
     spec.priority = priority.unwrap_or(spec.priority);
+    spec.min_run = min_run.max(spec.min_run);
     spec.gate = gate.unwrap_or_else(|| std::mem::take(&mut spec.gate));
     let retyped = types.is_some();
     if let Some(types) = types {
@@ -76,6 +78,29 @@ pub(super) fn suspend(
         }
     }
     Ok(actions)
+}
+
+/// Waiting jobs find their new places; what runs is looked at when the next round begins.
+pub(super) fn order(
+    state: &mut State,
+    at: Time,
+    tenant: TenantKey,
+    order: Order,
+) -> Result<Vec<Action>, Refusal> {
+    known(state, tenant)?;
+    advance(state, at);
+    state.tenants[tenant.0].order = order;
+    let waits = |slot: &Slot| {
+        let job = state.at(*slot);
+        job.spec.tenant == tenant && job.phase == Phase::Queued
+    };
+    let slots: Vec<Slot> = state.by_id.values().copied().filter(waits).collect();
+    for slot in slots {
+        state.dequeue(slot);
+        state.at_mut(slot).rank = state.rank(slot);
+        state.requeue(slot);
+    }
+    Ok(Vec::new())
 }
 
 /// A lower limit stops what is beyond it when the next round begins.

@@ -1,4 +1,4 @@
-//! Jobs that are held, tried again, lost, or suspended with their tenant.
+//! Jobs that are held, tried again, lost, or suspended with their tenant; and the order of those that wait.
 
 use super::world::{Answers, World};
 use crate::*;
@@ -225,9 +225,45 @@ fn other_types_for_the_only_job_of_a_workload_leave_its_balance_as_it_was() {
     let since = world.state.job(job).map(|job| job.waiting_since);
     let balance = world.state.workloads()[a.0].deficit.clone();
     let types = Some(Some(vec!["v100".to_string()]));
-    world.change(job, JobChange { types, priority: Some(3), gate: None });
+    world.change(job, JobChange { types, priority: Some(3), ..JobChange::default() });
     let job = world.state.job(job).expect("it is live");
     assert_eq!((job.spec().priority, job.spec().types.as_deref()), (3, Some(&["v100".into()][..])));
     assert_eq!(Some(job.waiting_since), since, "its place in the queue is by its first wait");
     assert_eq!(world.state.workloads()[a.0].deficit, balance);
+}
+
+/// The jobs of a tenant in the order in which they had the one GPU, of four: two with steps, one that was held for a while,
+/// and one without steps.
+fn order_of_starts(order: Order) -> Vec<usize> {
+    let settings = Settings { mechanism: Mechanism::MaxMin, ..Settings::default() };
+    let mut world = World::new(settings, &[("k80", 1, 1)]);
+    let a = world.tenant("a", 1.0, &[1.0]);
+    let first = world.submit(a, 1);
+    world.tick();
+    let jobs: Vec<JobId> = [Some(30.0), Some(20.0), Some(10.0), None]
+        .into_iter()
+        .map(|steps| {
+            let spec = JobSpec { steps, ..world.spec(a, 1) };
+            world.wait(Span(1_000));
+            world.submit_spec(spec)
+        })
+        .collect();
+    world.hold(jobs[0], true);
+    world.wait(Span(1_000));
+    world.hold(jobs[0], false);
+    world.happen(EventKind::Order { tenant: TenantKey(0), order });
+    world.finish(first);
+    let mut seen = Vec::new();
+    while let Some(runs) = jobs.iter().position(|&job| world.runs(job)) {
+        seen.push(runs);
+        world.finish(jobs[runs]);
+    }
+    seen
+}
+
+#[test]
+fn waiting_jobs_start_in_the_order_of_their_tenant() {
+    assert_eq!(order_of_starts(Order::Fair), [1, 2, 3, 0], "by the start of the wait");
+    assert_eq!(order_of_starts(Order::Fifo), [0, 1, 2, 3], "by the submission");
+    assert_eq!(order_of_starts(Order::Shortest), [2, 1, 0, 3], "by the steps that are left");
 }

@@ -23,6 +23,7 @@ fn any_event(dice: &mut Dice, world: &World) -> EventKind {
             types: dice.chance(0.2).then(|| vec![name]),
             min_run: dice.chance(0.2).then(|| Span(dice.next() % 1_000_000)),
             one_type: dice.chance(0.3),
+            steps: dice.chance(0.5).then_some(number),
             gate: Gate { held: dice.chance(0.1), ..Gate::OPEN },
             sweep: dice
                 .chance(0.2)
@@ -58,7 +59,10 @@ fn any_event(dice: &mut Dice, world: &World) -> EventKind {
         19 => {
             let types = dice.chance(0.5).then(|| dice.chance(0.5).then(|| vec!["k80".into()]));
             let priority = Some(dice.one_of(&[0, i32::MIN, i32::MAX]));
-            EventKind::Changed { job, change: JobChange { priority, types, gate: None } }
+            EventKind::Changed {
+                job,
+                change: JobChange { priority, types, ..JobChange::default() },
+            }
         }
         10 => EventKind::Lost { job, generation },
         11 => {

@@ -13,7 +13,7 @@ use std::path::Path;
 use tokio::sync::oneshot;
 
 impl Daemon {
-    /// Takes jobs, all or none. With a key that this token used before for the same jobs, those of then
+    /// Takes jobs, all or none; an admin's new tenants are created. With a key that this token used before for the same jobs, those of then
     /// come back.
     pub async fn submit(
         &self,
@@ -21,8 +21,19 @@ impl Daemon {
         batch: JobBatch,
         key: Option<String>,
     ) -> Result<Submitted, Problem> {
+        self.submit_as(caller, batch, key, true).await
+    }
+
+    /// The same; tenants that are not there are created only where that is wanted.
+    pub async fn submit_as(
+        &self,
+        caller: &Caller,
+        batch: JobBatch,
+        key: Option<String>,
+        create_tenants: bool,
+    ) -> Result<Submitted, Problem> {
         check_programs(caller, &batch)?;
-        match self.ask(caller, Command::Submit { batch, key }).await? {
+        match self.ask(caller, Command::Submit { batch, key, create_tenants }).await? {
             Done::Submitted(submitted) => Ok(submitted),
             _ => Err(mixed_up()),
         }

@@ -92,6 +92,7 @@ impl Daemon {
             stream: match query.stream {
                 LogStream::Out => Stream::Out,
                 LogStream::Err => Stream::Err,
+                LogStream::All => Stream::All,
             },
             from,
             limit_bytes: query.limit.unwrap_or(LOG_BYTES),

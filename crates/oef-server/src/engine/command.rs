@@ -8,7 +8,7 @@ use oef_api::types::{
 /// One thing that a caller wants changed.
 #[derive(Clone, Debug)]
 pub(crate) enum Command {
-    Submit { batch: JobBatch, key: Option<String> },
+    Submit { batch: JobBatch, key: Option<String>, create_tenants: bool },
     Cancel { job: u64 },
     PatchJob { job: u64, patch: JobPatch },
     Resubmit { job: u64 },

@@ -19,6 +19,7 @@ mod launch;
 mod message;
 mod nodes;
 mod observations;
+mod others;
 mod outage;
 mod prepare;
 mod recovery;

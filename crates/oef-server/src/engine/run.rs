@@ -136,6 +136,8 @@ impl Engine {
             for change in self.world.drains_due(now) {
                 batch.push(now, change);
             }
+            let seen = self.site.others.changes(&self.world, &mut self.numbers.next_job);
+            seen.into_iter().for_each(|change| batch.push(now, change));
             self.take_shares(now, &mut batch);
         }
         if self.commit(batch) {
@@ -147,6 +149,7 @@ impl Engine {
             }
         } else {
             self.observations.failed();
+            self.site.others.again();
             self.pause = now + PAUSE;
         }
         let now = self.clock.now();
@@ -193,6 +196,7 @@ impl Engine {
                 for (cursor, event) in events {
                     self.transferred(&event);
                     self.site.nodes.take(&event);
+                    self.site.others.take(&event);
                     self.observations.add(cursor, event);
                 }
             }

@@ -1,9 +1,8 @@
 //! Jobs that somebody wants to submit: what is wrong with them, and what is filled in.
 
-use super::budgets::Budgets;
-use super::checks::refused;
+use super::checks::{did_you_mean, refused};
 use super::command::Done;
-use super::prepare::{Prepared, forbidden};
+use super::prepare::{Numbers, Prepared, forbidden};
 use super::tenancy::{create_checked, known_type};
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
@@ -24,14 +23,21 @@ const TYPES_MAX: usize = 64;
 /// The workload of a job that names none.
 const DEFAULT_WORKLOAD: &str = "default";
 
+/// What somebody wants to submit.
+pub(super) struct Asked {
+    pub batch: JobBatch,
+    pub key: Option<String>,
+    /// Whether tenants that are not there are created.
+    pub create_tenants: bool,
+}
+
 /// Checks a batch and turns it into records.
 pub(super) fn prepare(
     world: &World,
     now: Time,
     caller: &Caller,
-    batch: JobBatch,
-    key: Option<String>,
-    (budgets, next): (&Budgets, &mut u64),
+    Asked { batch, key, create_tenants }: Asked,
+    Numbers { budgets, next_job: next, .. }: &mut Numbers,
 ) -> Result<Prepared, Problem> {
     if caller.role == Role::Viewer {
         return Err(forbidden(caller, "submit jobs"));
@@ -65,7 +71,7 @@ pub(super) fn prepare(
             false => problem,
         })?);
     }
-    let (mut changes, mut notes) = new_tenants(world, caller, &filled)?;
+    let (mut changes, mut notes) = new_tenants(world, caller, &filled, create_tenants)?;
     check_limits(world, &filled)?;
     budgets.check(world, now, &filled)?;
     notes.extend(estimates(world, &filled));
@@ -254,23 +260,34 @@ pub(super) fn check_gang(world: &World, job: &JobSubmit) -> Result<(), Problem> 
     Ok(())
 }
 
-/// Tenants that an admin names for the first time are created.
+/// Tenants that an admin names for the first time are created, where that was asked for: a typo is no tenant.
 fn new_tenants(
     world: &World,
     caller: &Caller,
     jobs: &[JobSubmit],
+    create: bool,
 ) -> Result<(Vec<Change>, Vec<String>), Problem> {
     let names: BTreeSet<&str> = jobs.iter().filter_map(|job| job.tenant.as_deref()).collect();
     let (mut changes, mut notes) = (Vec::new(), Vec::new());
     for name in names.into_iter().filter(|name| !world.tenants.contains_key(*name)) {
-        if !caller.is_admin() {
-            let why = format!("there is no tenant `{name}` any more");
-            return Err(Kind::UnknownTenant.problem(why).field("tenant"));
+        if !caller.is_admin() || !create {
+            return Err(no_such_tenant(world, caller, name));
         }
         changes.push(create_checked(world, name.into(), 1.0, None, Limits::default())?);
         notes.push(format!("tenant `{name}` is new: it was created with weight 1"));
     }
     Ok((changes, notes))
+}
+
+fn no_such_tenant(world: &World, caller: &Caller, name: &str) -> Problem {
+    let problem =
+        Kind::UnknownTenant.problem(format!("there is no tenant `{name}`")).field("tenant");
+    if !caller.is_admin() {
+        return problem;
+    }
+    let near = did_you_mean(name, world.tenants.keys().map(String::as_str));
+    let near = near.map_or_else(String::new, |near| format!("{near} "));
+    problem.hint(format!("{near}a new tenant needs --create-tenant (create_tenant=true)"))
 }
 
 fn check_limits(world: &World, jobs: &[JobSubmit]) -> Result<(), Problem> {

@@ -102,7 +102,7 @@ pub(super) fn patch(
     patch: TenantPatch,
 ) -> Result<Vec<Change>, Problem> {
     known_tenant(world, &name)?;
-    let TenantPatch { weight, group, limits, suspended, user } = patch;
+    let TenantPatch { weight, group, limits, suspended, user, order } = patch;
     if let Some(user) = &user {
         check_user(caller, Some(user.as_deref().unwrap_or("daemon")))?;
     }
@@ -116,7 +116,7 @@ pub(super) fn patch(
         }
     };
     let user = user.map(|user| Change::TenantUser { name: name.clone(), user });
-    let change = Change::TenantChanged { name, weight, group, limits, suspended };
+    let change = Change::TenantChanged { name, weight, group, limits, suspended, order };
     Ok([change].into_iter().chain(user).collect())
 }
 

@@ -48,7 +48,7 @@ fn ask(world: &World, caller: &Caller, command: Command) -> Result<Prepared, Pro
 
 fn submit(caller: &Caller, job: JobSubmit) -> Result<Prepared, Problem> {
     let batch = JobBatch::of(vec![job]);
-    ask(&world(), caller, Command::Submit { batch, key: None })
+    ask(&world(), caller, Command::Submit { batch, key: None, create_tenants: true })
 }
 
 fn job() -> JobSubmit {
@@ -175,19 +175,30 @@ fn a_batch_is_taken_whole_or_not_at_all() {
     let mut bad = job();
     bad.workers = 0;
     let batch = JobBatch::of(vec![job(), bad]);
-    let Err(problem) = ask(&world(), &Caller::admin(), Command::Submit { batch, key: None }) else {
+    let Err(problem) =
+        ask(&world(), &Caller::admin(), Command::Submit { batch, key: None, create_tenants: true })
+    else {
         panic!("refused");
     };
     assert_eq!(problem.field.as_deref(), Some("jobs[1].workers"));
     assert!(problem.detail.starts_with("job 2 of the batch: "), "{problem}");
     let batch = JobBatch::of(vec![job(); 4]);
-    let Err(problem) = ask(&world(), &Caller::admin(), Command::Submit { batch, key: None }) else {
+    let Err(problem) =
+        ask(&world(), &Caller::admin(), Command::Submit { batch, key: None, create_tenants: true })
+    else {
         panic!("refused");
     };
     assert_eq!(problem.kind, "limit_reached", "ada may have three");
     for count in [0, 1001] {
         let batch = JobBatch::of(vec![job(); count]);
-        assert!(ask(&world(), &Caller::admin(), Command::Submit { batch, key: None }).is_err());
+        assert!(
+            ask(
+                &world(),
+                &Caller::admin(),
+                Command::Submit { batch, key: None, create_tenants: true }
+            )
+            .is_err()
+        );
     }
 }
 

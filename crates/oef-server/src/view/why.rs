@@ -33,6 +33,8 @@ pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
     if obstacle == Some(Obstacle::BackingOff) {
         why.kind = Blocked::BackingOff.name().into();
         why.expected_start = entry.retry_at.map(timestamp);
+    } else if entry.origin.is_some() {
+        details.push("Slurm decides when and where it runs; this daemon observes".into());
     } else if let Some(forecast) = oef_sched::why(&world.sched, JobId(id)) {
         match &forecast.waits {
             Some(waits) => {
@@ -56,6 +58,7 @@ pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
         if entry.spec.probe.is_none() {
             details.extend(gangs::sentence(world, entry.workload, entry.spec.workers));
             details.extend(restarts::sentence(world, JobId(id)));
+            details.extend(restarts::never_saved(entry));
         }
         details.extend(guard::sentences(world, entry.workload));
         details.extend(world.tenants.get(entry.tenant()).map(|t| has(world, entry.tenant(), t)));
@@ -67,7 +70,7 @@ pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
 
 /// What a job waits for at the moment, in a sentence; `None`: there is nothing to add to its reason.
 pub(super) fn waits(world: &World, id: JobId, entry: &JobEntry) -> Option<String> {
-    let forecast = oef_sched::why(&world.sched, id)?;
+    let forecast = oef_sched::why(&world.sched, id).filter(|_| entry.origin.is_none())?;
     let waits = forecast.waits.filter(|w| *w != WaitReason::Blocked(Obstacle::BackingOff))?;
     Some(waiting(entry, &waits, &forecast.sentence))
 }

@@ -86,6 +86,7 @@ impl World {
             types: (before.types != spec.types)
                 .then(|| (!spec.types.is_empty()).then(|| spec.types.clone())),
             gate: (gates(&before) != gates(&spec)).then(|| self.gate(at, &spec)),
+            min_run: None,
         };
         let actions = self.change_in_scheduler(at, id, change)?;
         let what = describe(&before, &spec, by);
@@ -192,7 +193,7 @@ impl World {
     }
 
     /// Something about a live job that is no change of its state.
-    fn tell(&mut self, at: Time, id: JobId, message: String) {
+    pub(super) fn tell(&mut self, at: Time, id: JobId, message: String) {
         let Some(job) = self.jobs.get(&id) else { return };
         let (state, tenant) = (job.state, job.tenant().to_string());
         self.push_event(oef_api::types::Event {

@@ -5,7 +5,10 @@
 
 use super::endings::{self, End};
 use super::{Action, Change, MEANING, Record, Rejection, World};
-use oef_sched::{Event, EventKind, JobId, Plan, Scope, Time, plan};
+use oef_sched::{
+    Event, EventKind, GpuId, JobId, Origin, Plan, PlannedStart, Scope, Span, StartReason, Time,
+    plan,
+};
 use std::collections::BTreeSet;
 
 /// What is to be decided.
@@ -46,7 +49,10 @@ impl World {
             }
         }
         if let Some(scope) = self.due.plan.take() {
-            let plan = plan(&self.sched, scope);
+            let plan = match self.observes {
+                true => self.as_it_is(scope),
+                false => plan(&self.sched, scope),
+            };
             if !plan.is_empty() {
                 return Some(Change::Planned { plan: Box::new(plan) });
             }
@@ -58,6 +64,31 @@ impl World {
             }
         }
         None
+    }
+
+    /// The plan of a world in which somebody else decides: everything stays as it is.
+    fn as_it_is(&self, scope: Scope) -> Plan {
+        let round = self.sched.settings().round;
+        Plan {
+            round: self.sched.round(),
+            scope,
+            // Leases outlive their round by half of one.
+            until: self.sched.now() + round + Span(round.0 / 2),
+            stops: Vec::new(),
+            starts: Vec::new(),
+            waits: Vec::new(),
+            keeps: Vec::new(),
+            balances: Vec::new(),
+            overcommitted: 0,
+        }
+    }
+
+    /// Notes that the cluster's own scheduler has given a job these GPUs.
+    pub(crate) fn noticed_start(&self, job: JobId, gpus: Vec<GpuId>) -> Change {
+        let (why, from) = (StartReason::Observed, Origin::Queue);
+        let start = PlannedStart { job, gpus, why, from, serves: None };
+        let plan = Plan { starts: vec![start], ..self.as_it_is(Scope::Fill) };
+        Change::Planned { plan: Box::new(plan) }
     }
 
     /// A change as it is to be written down: with what follows from it, where that is a decision.

@@ -110,6 +110,7 @@ impl World {
             after.retry_at = Some(due);
             self.index.wakeups.insert((due, id));
         }
+        let longer = (next == NextState::Requeued).then(|| self.longer_turn(id, &after)).flatten();
         self.jobs.insert(id, Arc::new(after));
         self.deliver(at, &tenant, rate, &held, -1.0);
         let state = match next {
@@ -121,6 +122,9 @@ impl World {
         };
         self.set_state(at, id, state, reason, out);
         self.follow(at, actions, out);
+        if let Some(turn) = longer {
+            self.lengthen_turn(at, id, turn, out)?;
+        }
         self.probed(at, id, end, out)
     }
 }

@@ -54,6 +54,9 @@ pub struct JobEntry {
     /// The sweep that it was submitted with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<SweepEntry>,
+    /// It is a job that the cluster's own scheduler looks after, and this tells it from every other there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
 }
 
 impl JobEntry {

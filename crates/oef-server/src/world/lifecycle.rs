@@ -45,6 +45,21 @@ impl World {
         Ok(())
     }
 
+    /// A job that the cluster's own scheduler looks after: it counts as any other, and nothing is decided about it here.
+    pub(super) fn noticed_job(
+        &mut self,
+        at: Time,
+        job: &NewJob,
+        origin: &str,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        self.submitted(at, std::slice::from_ref(job), None, None, out)?;
+        if let Some(entry) = self.jobs.get_mut(&JobId(job.id)).map(Arc::make_mut) {
+            entry.origin = Some(origin.into());
+        }
+        Ok(())
+    }
+
     /// Everything that could be refused, before anything is changed.
     fn check_new(&self, jobs: &[NewJob]) -> Result<(), Rejection> {
         let mut next = self.next_job;
@@ -361,7 +376,7 @@ impl World {
             Some(_) => JobState::Stopping,
         };
         self.set_state(at, id, state, reason.clone(), out);
-        self.follow_because(at, actions, Some(&format!("told to stop: {reason}")), out);
+        self.follow_because(at, actions, Some(&reason), out);
         Ok(())
     }
 
@@ -420,6 +435,7 @@ pub(crate) fn for_scheduler(
         types: (!spec.types.is_empty()).then(|| spec.types.clone()),
         one_type: spec.one_type,
         min_run: spec.min_run_s.map(Span::from_seconds),
+        steps: spec.steps,
         ..JobSpec::new(id, tenant, workload, spec.workers)
     }
 }
@@ -447,6 +463,7 @@ pub(crate) fn new_entry(spec: JobSubmit, workload: WorkloadKey, at: Time) -> Job
         restarts: 0,
         cancelled_by: None,
         sweep: None,
+        origin: None,
     }
 }
 

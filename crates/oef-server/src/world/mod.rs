@@ -33,6 +33,7 @@ mod tenant;
 mod testing;
 mod texts;
 mod tokens;
+pub(crate) mod turns;
 mod usage;
 
 pub use action::Action;
@@ -104,6 +105,9 @@ pub struct World {
     /// The number of the next of them.
     #[serde(default)]
     pub next_window: u64,
+    /// Why nodes cannot be used, or not all of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub node_reasons: BTreeMap<String, String>,
     /// Whether nothing is to run: the daemon stops, or has stopped with its jobs.
     pub halted: bool,
     /// Submissions that may come again, by the token's number and the key.
@@ -130,6 +134,9 @@ pub struct World {
     /// What is to be decided before anything else happens. Nothing of this is left when a batch is durable.
     #[serde(skip)]
     pub(crate) due: Due,
+    /// The cluster decides by itself who runs where: it is followed, and nothing is planned. Of this start of the daemon.
+    #[serde(skip)]
+    pub(crate) observes: bool,
 }
 
 /// What the records of this version mean. From 2 on, every decision is a record of its own, and applying a record

@@ -5,7 +5,7 @@ use super::endings::RunOutcome;
 use super::settings::SettingsEntry;
 use super::tenant::ProfileEntry;
 use super::tokens::TokenEntry;
-use oef_api::types::{Exit, JobPatch, JobSubmit, Limits, SettingsPatch};
+use oef_api::types::{Exit, JobOrder, JobPatch, JobSubmit, Limits, SettingsPatch};
 use oef_sched::guard::Judgement;
 use oef_sched::{Answer, Generation, JobId, NodeSpec, Plan, Time};
 use serde::{Deserialize, Serialize};
@@ -84,6 +84,9 @@ pub enum Change {
         /// Whether its jobs may not run.
         #[serde(default)]
         suspended: Option<bool>,
+        /// In which order its waiting jobs start.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        order: Option<JobOrder>,
     },
     /// A tenant was removed, its jobs cancelled.
     TenantRemoved {
@@ -117,6 +120,21 @@ pub enum Change {
         /// Its profile.
         #[serde(default)]
         profile: Option<ProfileEntry>,
+    },
+    /// A job was noticed that the cluster's own scheduler looks after.
+    Noticed {
+        /// The job as it is shown here.
+        job: NewJob,
+        /// What tells it from every other job of the cluster.
+        origin: String,
+    },
+    /// Why a node cannot be used, or not all of it; none: nothing is wrong with it.
+    NodeReason {
+        /// Its name.
+        node: String,
+        /// Why.
+        #[serde(default)]
+        reason: Option<String>,
     },
     /// Jobs were submitted, all together.
     Submitted {
@@ -307,6 +325,8 @@ impl Change {
             Change::TokenRevoked { .. } => "token_revoked",
             Change::Settings(_) => "settings",
             Change::Memory { .. } => "memory",
+            Change::Noticed { .. } => "noticed",
+            Change::NodeReason { .. } => "node_reason",
             Change::NodeUp(_) => "node_up",
             Change::NodeDown { .. } => "node_down",
             Change::NodeDrained { .. } => "node_drained",

@@ -92,7 +92,7 @@ impl Server {
 
     /// Submits a job and returns its number.
     pub fn submit(&self, token: &str, job: Value) -> u64 {
-        let reply = self.ask("POST", "/jobs", Some(token), Some(job));
+        let reply = self.ask("POST", "/jobs?create_tenant=true", Some(token), Some(job));
         assert_eq!(reply.status, 201, "{reply:?}");
         reply.json()["ids"][0].as_u64().expect("a number")
     }

@@ -27,7 +27,7 @@ fn deleted() {
     assert_eq!(ready().status, 200);
     std::fs::remove_dir_all(server.dir.path()).expect("removed");
     let job = json!({"tenant": "t", "command": ["true"]});
-    let reply = server.admin("POST", "/jobs", Some(job));
+    let reply = server.admin("POST", "/jobs?create_tenant=true", Some(job));
     assert_eq!((reply.status, reply.kind().as_str()), (503, "unavailable"), "{reply:?}");
     assert!(reply.body.contains("removed or replaced"), "{reply:?}");
     let unready = wait_until(|| Some(ready()).filter(|reply| reply.status == 503));
@@ -73,6 +73,8 @@ pub fn full_disk_inside() -> ExitCode {
     assert!(unready.body.contains("the journal cannot be written"), "{unready:?}");
     let reply = server.admin("POST", "/jobs", Some(job()));
     assert_eq!((reply.status, reply.kind().as_str()), (503, "unavailable"), "{reply:?}");
+    // Its room is free when nobody has it open any more.
+    drop(file);
     std::fs::remove_file(&filler).expect("removed");
     ready(200);
     let id = wait_until(|| {

@@ -135,7 +135,8 @@ fn access_a_job_a_stop_and_on_again() {
 
 fn submit(client: &Client, job: JobSubmit) -> u64 {
     let batch = oef_api::types::JobBatch::of(vec![job]);
-    client.submit(&batch, None).expect("submitted").ids[0]
+    let how = oef_api::types::SubmitQuery { create_tenant: true };
+    client.submit(&batch, None, how).expect("submitted").ids[0]
 }
 
 fn what_cannot_start_says_why() {

@@ -85,11 +85,12 @@ fn set(args: &TenantSetArgs, client: &Client) -> Result<Tenant, Failure> {
     }
     let group = args.group.clone().map(|group| (group != NONE).then_some(group));
     let user = args.user.clone().map(|user| (user != NONE).then_some(user));
-    let patch = TenantPatch { weight: args.weight, group, limits, suspended: None, user };
+    let order = args.order;
+    let patch = TenantPatch { weight: args.weight, group, limits, suspended: None, user, order };
     if patch == TenantPatch::default() {
         let complaint = Complaint::new("nothing to change");
         return Err(complaint
-            .hint("use --weight, --group, --max-gpus, --max-jobs or --user")
+            .hint("use --weight, --group, --max-gpus, --max-jobs, --user or --order")
             .into());
     }
     Ok(client.patch_tenant(&args.name, &patch)?)

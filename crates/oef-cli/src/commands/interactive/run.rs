@@ -5,7 +5,7 @@ use crate::args::interactive::RunArgs;
 use crate::commands::client::submit::{fill_tenant, new_key};
 use crossterm::terminal;
 use oef_api::client::Client;
-use oef_api::types::{Job, JobBatch, JobState, JobSubmit};
+use oef_api::types::{Job, JobBatch, JobState, JobSubmit, SubmitQuery};
 use oef_terminal::names::safe;
 use oef_terminal::{Complaint, Exit, Failure, Printer};
 use std::collections::BTreeMap;
@@ -117,14 +117,11 @@ fn submit(
     let mut command = vec![text(&std::env::current_exe()?), "run-host".into(), text(socket)];
     command.push(how.into());
     command.extend(args.command.iter().cloned());
-    let program = args.command.first().map(|program| {
-        let name = Path::new(program).file_name();
-        name.map_or_else(|| program.clone(), |name| name.to_string_lossy().into_owned())
-    });
+    let named = JobSubmit { command: args.command.clone(), ..JobSubmit::default() };
     let job = JobSubmit {
         tenant: args.tenant.clone(),
         workload: Some(args.workload.clone()),
-        name: program,
+        name: Some(named.called()),
         command,
         workers: 1,
         types: args.types.clone(),
@@ -135,8 +132,9 @@ fn submit(
         ..JobSubmit::default()
     };
     let mut batch = JobBatch::of(vec![job]);
-    fill_tenant(&mut batch, client, printer)?;
-    let submitted = client.submit(&batch, Some(&new_key()))?;
+    let is_own = fill_tenant(&mut batch, client, printer)?;
+    let how = SubmitQuery { create_tenant: args.create_tenant || is_own };
+    let submitted = client.submit(&batch, Some(&new_key()), how)?;
     for note in &submitted.notes {
         printer.note(note);
     }

@@ -156,6 +156,7 @@ fn starts_and_stops_tell_what_a_restart_costs() {
         group: None,
         limits: None,
         suspended: Some(suspended),
+        order: None,
     };
     scene.then(suspended(true));
     scene.at += 4_000;

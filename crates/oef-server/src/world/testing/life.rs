@@ -7,8 +7,8 @@ use crate::world::{
 };
 use jiff::Timestamp;
 use oef_api::types::{
-    Dependency, DependencyCondition, FigureSource, JobPatch, JobState, JobSubmit, Limits, Measured,
-    Probe, Provenance, Role, SettingsPatch,
+    Dependency, DependencyCondition, FigureSource, JobOrder, JobPatch, JobState, JobSubmit, Limits,
+    Measured, Probe, Provenance, Role, SettingsPatch,
 };
 use oef_core::Options;
 use oef_sched::{Generation, JobId, NodeSpec, PlacementRule, Settings, Span, Stands, Time};
@@ -184,6 +184,7 @@ impl Life {
             retries: self.dice.below(3) as u32,
             min_run_s: self.dice.once_in(5).then_some(1.0),
             held: self.dice.once_in(6),
+            steps: self.dice.once_in(2).then(|| 1.0 + self.dice.below(90) as f64),
             not_before: self.dice.once_in(6).then(|| self.soon()),
             after: self.older(),
             ..JobSubmit::default()
@@ -298,6 +299,7 @@ impl Life {
                 group: self.dice.once_in(3).then_some(GroupChange::Into("north".into())),
                 limits: self.dice.once_in(3).then_some(Limits { gpus: Some(3), jobs: Some(9) }),
                 suspended: self.dice.once_in(3).then(|| self.dice.once_in(2)),
+                order: self.dice.once_in(3).then(|| JobOrder::ALL[self.dice.below(3) as usize]),
             },
         }
     }

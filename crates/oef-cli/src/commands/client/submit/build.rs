@@ -57,6 +57,7 @@ fn merge(mut job: JobSubmit, args: &SubmitArgs, here: &Here<'_>) -> Result<JobSu
     over(&mut job.grace_s, &args.grace);
     job.workers = args.workers.unwrap_or(job.workers);
     over(&mut job.not_before, &args.at);
+    over(&mut job.steps, &args.steps);
     job.one_type |= args.one_type;
     job.held |= args.hold;
     job.after.extend(after(&args.after));

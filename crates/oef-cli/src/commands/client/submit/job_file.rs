@@ -34,6 +34,7 @@ priority = 0                        # jobs of a higher class go first within the
 # checkpoint_dir = "/data/ada/vgg"  # by default a folder of the daemon for this job
 max_run_s = 7200                    # stopped for good after so many seconds of running
 min_run_s = 600                     # once started, not preempted for so many seconds
+steps = 20000                       # in all: for tenants whose shortest jobs go first
 retries = 2                         # started again after so many failures
 stop_signal = "term"                # what tells it to write a checkpoint and stop: term, int, usr1, usr2
 grace_s = 30                        # how long it may take to stop
