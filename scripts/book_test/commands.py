@@ -11,7 +11,7 @@ import sys
 from datetime import date, timedelta
 from pathlib import Path
 
-from documents import Document, documents
+from documents import BOOK, Document, documents
 from stage import Stage
 
 # Not for users, or no commands of theirs.
@@ -90,12 +90,23 @@ def main(oef: str, names: list[str]) -> int:
                     wrong.append(f"{where}: {command}\n    {fault}")
         finally:
             stage.close()
+    if not names:
+        wrong += unlisted(oef)
     print(f"{ran} commands run, {parsed} only parsed: {len(wrong)} wrong")
     print("\n".join(wrong))
     if ran == 0 and not names:
         print("no command was found: the documents have another form now")
         return 1
     return 1 if wrong else 0
+
+
+def unlisted(oef: str) -> list[str]:
+    """Commands of the binary that the page on the command line does not name."""
+    help_ = subprocess.run([oef, "help"], capture_output=True, text=True, check=True).stdout
+    known = re.findall(r"^  ([a-z]+)  ", help_.split("Commands:")[1].split("Options:")[0], re.MULTILINE)
+    text = (BOOK / "cli.md").read_text()
+    missing = [name for name in known if not re.search(rf"`(oef )?{name}\b", text) and name != "help"]
+    return [f"docs/src/cli.md: `oef {name}` is missing" for name in missing]
 
 
 def commands(document: Document) -> list[tuple[int, str]]:

@@ -49,7 +49,7 @@ pub struct TenantPatch {
     /// In which order its waiting jobs start. A tenant may change this itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<JobOrder>,
-    /// The Unix user as whom its jobs run from their next start on; `null`: that of the daemon.
+    /// The Unix user that its jobs run as from their next start on; `null`: that of the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schema(value_type = Option<String>)]
     pub user: Option<Option<String>>,
@@ -123,7 +123,7 @@ pub struct Tenant {
     /// In which order its waiting jobs start; left out where it is `fair`.
     #[serde(default, skip_serializing_if = "JobOrder::is_fair")]
     pub order: JobOrder,
-    /// The Unix user as whom its jobs run; none: that of the daemon.
+    /// The Unix user that its jobs run as; none: that of the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// When it was created.

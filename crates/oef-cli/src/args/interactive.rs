@@ -28,7 +28,7 @@ pub struct RunArgs {
     /// Who owns it [default: as with `oef submit`]
     #[arg(long, short, value_name = "TENANT")]
     pub tenant: Option<String>,
-    /// Create the tenant with weight 1 if there is none of that name; with an admin's token
+    /// Create the tenant with weight 1 if it does not exist; with an admin's token
     #[arg(long)]
     pub create_tenant: bool,
     /// What kind of job it is

@@ -102,10 +102,10 @@ With several workers each line begins with its worker, `[3]`, or `[3 err]` for t
 /// `oef submit`
 #[derive(Debug, Default, Args)]
 pub struct SubmitArgs {
-    /// Who owns it; a tenant's token need not say [default with an admin's token: $OEF_TENANT, or your user name]
+    /// Who owns it; not needed with a tenant's token [default with an admin's token: $OEF_TENANT, or your user name]
     #[arg(long, short, value_name = "TENANT")]
     pub tenant: Option<String>,
-    /// Create the tenant with weight 1 if there is none of that name; with an admin's token
+    /// Create the tenant with weight 1 if it does not exist; with an admin's token
     #[arg(long)]
     pub create_tenant: bool,
     /// What kind of job it is: jobs of one workload share a profile
@@ -273,7 +273,7 @@ pub struct LogsArgs {
     /// Stay, and show what comes, over restarts, until the job has ended
     #[arg(long, short, conflicts_with = "json")]
     pub follow: bool,
-    /// Only so many lines at the end of the last run
+    /// Only this many lines at the end of the last run
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(..=100_000))]
     pub tail: Option<u32>,
     /// Only of this run, by its number in `oef job` [default: all]

@@ -274,7 +274,7 @@ pub struct ProfileRunArgs {
     /// Who owns it; goes before the file
     #[arg(long, short, value_name = "TENANT")]
     pub tenant: Option<String>,
-    /// Create the tenant with weight 1 if there is none of that name; with an admin's token
+    /// Create the tenant with weight 1 if it does not exist; with an admin's token
     #[arg(long)]
     pub create_tenant: bool,
     /// On these gpu types, or on `all`

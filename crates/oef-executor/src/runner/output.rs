@@ -68,7 +68,7 @@ impl Outputs {
             loop {
                 match pipe.read(&mut buffer) {
                     Ok(0) => break,
-                    // What a full disk does not take is lost; the job goes on.
+                    // What a full disk does not take is lost; the job keeps running.
                     Ok(count) => {
                         let _ = log.append(&buffer[..count]);
                         lines.push(&buffer[..count]);

@@ -6,7 +6,7 @@ use super::settings::Rules;
 use crate::event::{OtherEnd, OtherJob, OtherState};
 use std::collections::BTreeMap;
 
-/// The jobs that ask for GPUs. One that runs elsewhere than on these nodes is none of them.
+/// The jobs that ask for GPUs. Jobs that run on other nodes are left out.
 pub(super) fn others_of(
     rows: Vec<OtherRow>,
     nodes: &BTreeMap<String, GpuNode>,

@@ -134,7 +134,7 @@ impl Rules {
         named.or_else(by_rule).unwrap_or_else(|| tenant.to_string())
     }
 
-    /// The user as whom a tenant's jobs run, if it is another than the daemon's.
+    /// The user that a tenant's jobs run as, if it is another than the daemon's.
     pub fn user_for(&self, tenant: &str) -> Option<String> {
         let named = self.users.get(tenant).cloned();
         named.or_else(|| Some(self.user_of.as_ref()?.replace(TENANT, tenant)))

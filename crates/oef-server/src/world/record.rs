@@ -124,7 +124,7 @@ pub enum Change {
     /// A job was noticed that the cluster's own scheduler looks after.
     Noticed {
         /// The job as it is shown here.
-        job: NewJob,
+        job: Box<NewJob>,
         /// What tells it from every other job of the cluster.
         origin: String,
     },
