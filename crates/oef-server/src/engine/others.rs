@@ -138,7 +138,7 @@ fn noticed(world: &World, job: &OtherJob, next_job: &mut u64) -> Change {
             .into(),
         ..JobSubmit::default()
     };
-    Change::Noticed { job: NewJob { id, spec }, origin: job.key.clone() }
+    Change::Noticed { job: Box::new(NewJob { id, spec }), origin: job.key.clone() }
 }
 
 /// What is journalled of a job that is over.

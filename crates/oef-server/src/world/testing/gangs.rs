@@ -8,6 +8,9 @@ use oef_sched::{JobId, NodeSpec, Stands, Time, WorkloadKey};
 use std::collections::BTreeMap;
 
 /// One node of six GPUs; two single jobs with ten steps a second, and a gang of four with eight.
+/// Workers, how they stand, the figure on a type, and where it comes from.
+type Figure = (u32, Stands, Option<f64>, FigureSource);
+
 struct Scene {
     world: World,
     journal: Vec<Record>,
@@ -95,7 +98,7 @@ impl Scene {
     }
 
     /// Figures of gangs, and what each GPU of a gang of four counts beside a single worker.
-    fn known(&self) -> (Vec<(u32, Stands, Option<f64>, FigureSource)>, f64) {
+    fn known(&self) -> (Vec<Figure>, f64) {
         let gangs = self.world.workloads[&self.key()].profile.gangs();
         let figures = gangs.iter().map(|g| (g.workers, g.stands, g.kept, g.source)).collect();
         let profile = &self.world.sched.workloads()[self.key().0].profile;
