@@ -140,12 +140,37 @@ await() { # WHAT COMMAND...
 
 # ---- files -------------------------------------------------------------------------------------------------------
 
-free_port() {
+# Several clusters may come up at the same time: a block of ports belongs to whoever made its folder here.
+claims=/tmp/oef-slurm-ports
+
+# A free block of ports, claimed for this cluster.
+claim_ports() {
     local base
+    mkdir -p -m 1777 "$claims"
     for base in $(seq 16800 $PORTS 32000); do
+        is_abandoned "$claims/$base" && rm -rf "${claims:?}/$base"
+        mkdir "$claims/$base" 2>/dev/null || continue
+        echo "$dir" >"$claims/$base/owner"
         listens "$base" || listens $((base + 1)) || listens $((base + 11)) || { echo "$base"; return; }
+        rm -rf "${claims:?}/$base"
     done
     fail "no free block of ports"
+}
+
+# The claim of a cluster whose folder is gone, and that is not just being made.
+is_abandoned() { # CLAIM
+    [ -d "$1" ] || return 1
+    local owner
+    owner=$(cat "$1/owner" 2>/dev/null) || { [ -n "$(find "$1" -maxdepth 0 -mmin +1 2>/dev/null)" ]; return; }
+    [ ! -d "$owner" ]
+}
+
+release_ports() {
+    local claim
+    for claim in "$claims"/*; do
+        [ "$(cat "$claim/owner" 2>/dev/null)" = "$dir" ] && rm -rf "$claim"
+    done
+    return 0
 }
 
 write_files() {
@@ -279,7 +304,7 @@ up() {
     done
     [ "${LAB_KEEP:-0}" = 1 ] || rm -rf "$dir"/{etc,run,log,state,spool,dev,munge,sql,pids}
     mkdir -p "$dir"
-    port=${LAB_PORT:-$(free_port)}
+    port=${LAB_PORT:-$(claim_ports)}
     write_files
     start_part munged
     if [ "$LAB_ACCOUNTING" = 1 ]; then
@@ -346,6 +371,7 @@ down() {
             case $(cat "/proc/$pid/comm" 2>/dev/null) in munged | mariadbd) kill -KILL "$pid" 2>/dev/null || true ;; esac
         fi
     done
+    release_ports
     echo "down"
 }
 

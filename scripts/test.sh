@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The one test command: style, lints, all tests (a minute of them kills a daemon again and again), the shipped
-# examples, the REST interface against its document, the page in a browser, the Python package, the example of examples/h200 without a GPU,
+# examples, the REST interface against its document, the book with its commands, the page in a browser, the Python package, the example of examples/h200 without a GPU,
 # and the prototype's own test.
 #
 #   scripts/test.sh              everything
@@ -134,6 +134,8 @@ echo "the demonstration of the simulator"
 if $with_python; then
     step "the REST interface against its document"
     scripts/api-test.sh
+    step "the book: links, and every command as printed"
+    scripts/book-test.sh
     step "the page in a browser"
     scripts/page-test.sh 2>&1 | tee -a "$log"
     step "the Python package"

@@ -24,6 +24,7 @@ def check(cluster: Cluster, form: Form, out: Path) -> None:
         document = cluster.ask(
             "submit",
             "--wait",
+            "--create-tenant",
             "--tenant",
             "check",
             "--workload",

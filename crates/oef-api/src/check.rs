@@ -1,8 +1,8 @@
 //! What can be said of a value by itself, without a cluster: the same words at the client and at the daemon.
 
 use crate::limits::{
-    JOB_NAME_MAX, LABEL_MAX, LABELS_MAX, NAME_MAX, RETRIES_MAX, SECONDS_MAX, VARIABLES_MAX,
-    WORKERS_MAX,
+    AFTER_MAX, JOB_NAME_MAX, LABEL_MAX, LABELS_MAX, NAME_MAX, RETRIES_MAX, SECONDS_MAX,
+    VARIABLES_MAX, WORKERS_MAX,
 };
 use crate::types::{JobSubmit, Probe};
 use std::path::Path;
@@ -155,6 +155,14 @@ impl JobSubmit {
             let tries = self.retries;
             let why = format!("a job is tried again {RETRIES_MAX} times at most, not {tries}");
             return Err(BadValue::new("retries", why));
+        }
+        if let Some(steps) = self.steps.filter(|steps| !(steps.is_finite() && *steps > 0.0)) {
+            let why = format!("a job has a number of steps above 0, not {steps}");
+            return Err(BadValue::new("steps", why));
+        }
+        if self.after.len() > AFTER_MAX {
+            let why = format!("a job waits for {AFTER_MAX} jobs at most, not {}", self.after.len());
+            return Err(BadValue::new("after", why));
         }
         seconds("the maximum run time", "max_run_s", self.max_run_s, false)?;
         seconds("the minimum run time", "min_run_s", self.min_run_s, true)?;

@@ -30,6 +30,8 @@ pub const JOB_NAME_MAX: usize = 200;
 pub const REASON_MAX: usize = 200;
 /// Variables of one job.
 pub const VARIABLES_MAX: usize = 1000;
+/// Jobs that one job waits for.
+pub const AFTER_MAX: usize = 100;
 /// Labels of one job.
 pub const LABELS_MAX: usize = 64;
 /// Characters of a label's value.

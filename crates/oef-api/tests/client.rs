@@ -3,19 +3,20 @@
 mod responder;
 
 use oef_api::client::{Client, ClientError, Incoming, Reach};
-use oef_api::types::{Access, JobBatch, JobSubmit};
+use oef_api::types::{Access, JobBatch, JobSubmit, SubmitQuery};
 use responder::{Reply, Responder};
 
 const PROBLEM: &str = r#"{"type":"not_found","status":404,"title":"Not found","detail":"there is no job 7","hint":"`oef jobs --all` lists them"}"#;
 
 fn client(server: &Responder) -> Client {
-    let access = Access { server: server.address.clone(), token: "t0ken".into(), ca: None };
+    let access =
+        Access { server: server.address.clone(), token: "t0ken".into(), ca: None, state: None };
     Client::new(access).expect("a client")
 }
 
 fn batch(jobs: usize) -> JobBatch {
     let job = JobSubmit { command: vec!["true".into()], workers: 1, ..JobSubmit::default() };
-    JobBatch { name: (jobs > 1).then(|| "many".into()), jobs: vec![job; jobs] }
+    JobBatch { name: (jobs > 1).then(|| "many".into()), ..JobBatch::of(vec![job; jobs]) }
 }
 
 fn event(id: u64, message: &str) -> String {
@@ -29,7 +30,9 @@ fn event(id: u64, message: &str) -> String {
 fn the_token_and_the_key_go_with_the_request() {
     let server = Responder::start();
     server.json("POST", "/jobs", r#"{"ids":[3],"notes":[]}"#);
-    let submitted = client(&server).submit(&batch(1), Some("key-1")).expect("submitted");
+    let submitted = client(&server)
+        .submit(&batch(1), Some("key-1"), SubmitQuery::default())
+        .expect("submitted");
     assert_eq!(submitted.ids, [3]);
     let asked = &server.asked_of("POST", "/jobs")[0];
     assert_eq!(asked.headers["authorization"], "Bearer t0ken");
@@ -41,7 +44,10 @@ fn the_token_and_the_key_go_with_the_request() {
 fn several_jobs_are_one_batch() {
     let server = Responder::start();
     server.json("POST", "/jobs/batch", r#"{"ids":[3,4],"notes":[]}"#);
-    assert_eq!(client(&server).submit(&batch(2), None).expect("submitted").ids, [3, 4]);
+    assert_eq!(
+        client(&server).submit(&batch(2), None, SubmitQuery::default()).expect("submitted").ids,
+        [3, 4]
+    );
 }
 
 #[test]
@@ -49,7 +55,13 @@ fn a_submission_whose_answer_is_lost_is_sent_again_with_its_key() {
     let server = Responder::start();
     server.on("POST", "/jobs", Reply::HangUp).on("POST", "/jobs", Reply::HangUp);
     server.json("POST", "/jobs", r#"{"ids":[3],"notes":[]}"#);
-    assert_eq!(client(&server).submit(&batch(1), Some("k")).expect("submitted").ids, [3]);
+    assert_eq!(
+        client(&server)
+            .submit(&batch(1), Some("k"), SubmitQuery::default())
+            .expect("submitted")
+            .ids,
+        [3]
+    );
     let asked = server.asked_of("POST", "/jobs");
     assert_eq!(asked.len(), 3);
     assert!(asked.iter().all(|a| a.headers["idempotency-key"] == "k"));
@@ -59,7 +71,7 @@ fn a_submission_whose_answer_is_lost_is_sent_again_with_its_key() {
 fn without_a_key_nothing_is_sent_twice() {
     let server = Responder::start();
     server.on("POST", "/jobs", Reply::HangUp);
-    let error = client(&server).submit(&batch(1), None).expect_err("lost");
+    let error = client(&server).submit(&batch(1), None, SubmitQuery::default()).expect_err("lost");
     assert!(matches!(error, ClientError::Unreachable { reach: Reach::Unknown, .. }), "{error}");
     assert_eq!(server.asked_of("POST", "/jobs").len(), 1);
 }
@@ -96,11 +108,13 @@ fn what_is_no_daemon_is_told_apart() {
 
 #[test]
 fn nobody_there() {
-    let access = Access { server: "http://127.0.0.1:1".into(), token: "t".into(), ca: None };
+    let access =
+        Access { server: "http://127.0.0.1:1".into(), token: "t".into(), ca: None, state: None };
     let error = Client::new(access).expect("a client").info().expect_err("nobody");
     assert!(matches!(error, ClientError::Unreachable { reach: Reach::Nobody, .. }), "{error:?}");
     assert!(error.hint().expect("a hint").contains("oef up"));
-    let access = Access { server: "http://not an address".into(), token: "t".into(), ca: None };
+    let access =
+        Access { server: "http://not an address".into(), token: "t".into(), ca: None, state: None };
     assert!(matches!(
         Client::new(access).expect("a client").info(),
         Err(ClientError::Protocol { .. })
@@ -110,7 +124,12 @@ fn nobody_there() {
 #[test]
 fn certificates_that_are_none_are_told() {
     for ca in ["/nowhere/ca.pem", "-----BEGIN NOTHING-----"] {
-        let access = Access { server: "https://h".into(), token: "t".into(), ca: Some(ca.into()) };
+        let access = Access {
+            server: "https://h".into(),
+            token: "t".into(),
+            ca: Some(ca.into()),
+            state: None,
+        };
         assert!(matches!(Client::new(access), Err(ClientError::Protocol { .. })), "{ca}");
     }
 }

@@ -76,6 +76,7 @@ impl Up {
         let program = env!("CARGO_BIN_EXE_oef");
         let ran = self.oef(&[
             "submit",
+            "--create-tenant",
             "--tenant",
             "me",
             "--retries",

@@ -70,10 +70,18 @@ fn an_admin_without_a_tenant_gets_one_and_is_told() {
     // The first answer is used up.
     oef_at(&server, &["submit", "--", "true"]);
     let ran = oef_at(&server, &["submit", "--", "true"]);
-    assert!(ran.err.contains("for tenant `default`"), "{}", ran.err);
-    assert_eq!(sent(&server, "POST", "/jobs")["tenant"], "default");
+    let user = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
+    let own = user.filter(|name| !name.is_empty()).unwrap_or_else(|| "default".into());
+    assert!(ran.err.contains(&format!("for tenant `{own}`")), "{}", ran.err);
+    assert_eq!(sent(&server, "POST", "/jobs")["tenant"], own.as_str());
+    assert!(server.asked_of("POST", "/jobs")[1].line.contains("create_tenant=true"));
     oef_at(&server, &["submit", "--tenant", "mine", "--", "true"]);
     assert_eq!(sent(&server, "POST", "/jobs")["tenant"], "mine");
+    let last = server.asked_of("POST", "/jobs").len() - 1;
+    assert!(
+        !server.asked_of("POST", "/jobs")[last].line.contains("create_tenant"),
+        "a typo is no tenant"
+    );
 }
 
 #[test]
@@ -82,7 +90,7 @@ fn a_sweep_is_one_batch() {
     let args = ["submit", "--sweep", "lr=0.1,0.01", "--sweep", "bs=1,2", "--", "t", "{lr}", "{bs}"];
     let ran = oef_at(&server, &args);
     assert_eq!((ran.code, ran.out.as_str()), (0, "1\n2\n3\n4\n"), "{}", ran.err);
-    assert!(ran.err.contains("oef jobs --label array=t"), "{}", ran.err);
+    assert!(ran.err.contains("oef jobs --sweep 1"), "{}", ran.err);
     let batch = sent(&server, "POST", "/jobs/batch");
     assert_eq!(batch["name"], "t");
     assert_eq!(batch["jobs"][3]["command"], json!(["t", "0.01", "2"]));
@@ -174,16 +182,16 @@ fn following_shows_the_log_to_its_end_over_runs() {
     };
     server.on(
         "GET",
-        "/jobs/9/logs?limit=1048576",
+        "/jobs/9/logs?limit=1048576&stream=all",
         problem("not_found", 404, "job 9 has no log yet", ""),
     );
     // The run is there before its log is.
-    let first = "/jobs/9/logs?generation=1&limit=1048576";
+    let first = "/jobs/9/logs?generation=1&limit=1048576&stream=all";
     server.on("GET", first, problem("not_found", 404, "job 9 has written nothing", ""));
     for (query, text) in [
-        ("generation=1&limit=1048576", part(1, "one\n", 4, false)),
-        ("generation=1&limit=1048576&offset=4", part(1, "two\n", 8, true)),
-        ("generation=3&limit=1048576", part(3, "three\n", 6, true)),
+        ("generation=1&limit=1048576&stream=all", part(1, "one\n", 4, false)),
+        ("generation=1&limit=1048576&offset=4&stream=all", part(1, "two\n", 8, true)),
+        ("generation=3&limit=1048576&stream=all", part(3, "three\n", 6, true)),
     ] {
         server.json("GET", &format!("/jobs/9/logs?{query}"), text);
     }
@@ -195,7 +203,10 @@ fn following_shows_the_log_to_its_end_over_runs() {
         job.to_string()
     };
     for (state, runs) in [
+        // Asked for the runs so far, for what it waits for, and for its workers.
         ("queued", &[][..]),
+        ("queued", &[]),
+        ("starting", &[1]),
         ("starting", &[1]),
         ("starting", &[1]),
         ("queued", &[1]),

@@ -14,7 +14,10 @@ fn the_settings_that_are_written_are_right() {
     let ran = oef(&["config", "init", &file]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert_eq!(std::fs::read_to_string(&file).expect("a file"), printed.out);
-    assert_eq!(oef(&["config", "check", &file, "--json"]).json()["ok"], true);
+    // A machine without GPUs needs emulated ones: the check says what a start would say.
+    let emulated = printed.out.replace("#emulated = ", "emulated = ");
+    let other = dir.file("emulated.toml", emulated);
+    assert_eq!(oef(&["config", "check", &other, "--json"]).json()["ok"], true);
     oef(&["config", "init", &file]).fails(2, &["is there already"]);
     oef(&["config", "init", &dir.join("no/oef.toml").display().to_string()])
         .fails(2, &["no directory"]);
@@ -28,6 +31,22 @@ fn wrong_settings_have_their_line() {
         oef(args).fails(2, &["oef.toml:3", "lisen", "listen"]);
     }
     oef(&["serve", "--config", "/nowhere/oef.toml"]).fails(2, &["no such file"]);
+}
+
+#[test]
+fn what_a_start_would_refuse_is_refused_by_the_check_all_at_once() {
+    let dir = Dir::new();
+    let text = "listen = \"0.0.0.0:0\"\n[gpus]\nemulated = \"a=many\"\n";
+    let file = dir.file("oef.toml", text);
+    for args in [&["config", "check", &file][..], &["serve", "--config", &file]] {
+        oef(args)
+            .fails(2, &["oef.toml:1: listen", "insecure", "oef.toml:3: gpus.emulated", "many"]);
+    }
+    // The file is right, and a start would fail all the same: with every reason.
+    let tls = "[tls]\ncertificate = \"/no/cert.pem\"\nkey = \"/no/key.pem\"\n";
+    let text = format!("{tls}[gpus]\nemulated = \"a=1\"\n");
+    let file = dir.file("tls.toml", text);
+    oef(&["config", "check", &file]).fails(2, &["tls.toml: tls", "/no/cert.pem"]);
 }
 
 #[test]
@@ -89,6 +108,10 @@ fn every_command_has_help_with_an_example() {
         "cluster",
         "why",
         "cancel",
+        "hold",
+        "release",
+        "edit",
+        "resubmit",
         "logs",
         "tenant",
         "group",

@@ -46,7 +46,8 @@ impl Up {
 
     /// Measures, and gives the document whatever the exit code is.
     fn profile(&self, args: &[&str]) -> (i32, Value) {
-        let args: Vec<&str> = ["profile"].iter().chain(args).chain(&["--json"]).copied().collect();
+        let args: Vec<&str> =
+            ["profile"].iter().chain(args).chain(&["--create-tenant", "--json"]).copied().collect();
         let ran = self.oef(&args);
         let document = serde_json::from_str(&ran.out);
         (ran.code, document.unwrap_or_else(|_| panic!("{} {}", ran.out, ran.err)))
@@ -98,7 +99,7 @@ fn has_ratio(
 fn the_demonstration_on_a_busy_cluster() {
     let up = Up::start("rtx3070=1,h200=1");
     for _ in 0..4 {
-        let args = ["submit", "--tenant", "hog", "--", "sleep", "1000"];
+        let args = ["submit", "--create-tenant", "--tenant", "hog", "--", "sleep", "1000"];
         assert_eq!(up.oef(&args).code, 0);
     }
     let demo = [
@@ -195,10 +196,11 @@ fn has_python(probe: &mut Command) -> Option<()> {
 fn what_cannot_be_measured_is_told() {
     let up = Up::start("slow=1,fast=1");
     let silent = up.file("silent.toml", &["sleep", "1000"], "");
-    let ran = up.oef(&["profile", &silent, "--types", "slow", "--limit", "1s"]);
+    let ran = up.oef(&["profile", &silent, "--create-tenant", "--types", "slow", "--limit", "1s"]);
     ran.fails(1, &["OEF_PROGRESS_FILE", "slow"]);
     let sweep = up.file("sweep.toml", &["echo", "{x}"], "[sweep]\nx = [1, 2]\n");
-    up.oef(&["profile", &sweep]).fails(2, &["sweep of 2 jobs", "without [sweep]"]);
+    let ran = up.oef(&["profile", &sweep, "--types", "slow", "--limit", "1s"]);
+    assert!(ran.err.contains("the first of the sweep's 2 jobs stands for all"), "{}", ran.err);
     up.oef(&["profile", &silent, "--types", "fsat"]).fails(2, &["fsat", "fast"]);
     up.oef(&["profile", "/no/such/file"]).fails(2, &["/no/such/file"]);
     up.oef(&["profile"]).fails(2, &["JOBFILE"]);

@@ -1,88 +1,24 @@
 //! The whole of it: a daemon, its jobs as real processes, and the commands that talk to it.
 
+#[path = "common/cluster.rs"]
+mod cluster;
 mod common;
 #[path = "common/daemon.rs"]
 mod daemon;
 #[path = "common/up.rs"]
 mod up;
 
-use common::{Dir, Ran};
+use cluster::Up;
 use serde_json::Value;
-use std::process::Child;
 use std::time::{Duration, Instant};
 use up::PATIENCE;
-
-/// `oef up` on emulated GPUs in a folder of its own, stopped when dropped.
-struct Up {
-    home: Dir,
-    child: Child,
-}
-
-impl Up {
-    fn start() -> Up {
-        let home = Dir::new();
-        let child = Up::spawn(&home);
-        Up { home, child }
-    }
-
-    fn spawn(home: &Dir) -> Child {
-        up::spawn(home, up::up(home, "slow=2,fast=2", &["--trust-tenants"]))
-    }
-
-    fn oef(&self, args: &[&str]) -> Ran {
-        up::ask(&self.home, args)
-    }
-
-    /// Submits this shell script and gives its number.
-    #[track_caller]
-    fn submit(&self, options: &[&str], script: &str) -> String {
-        let args: Vec<&str> = ["submit", "--tenant", "me"]
-            .iter()
-            .chain(options)
-            .copied()
-            .chain(["--", "sh", "-c", script])
-            .collect();
-        let ran = self.oef(&args);
-        assert_eq!(ran.code, 0, "{}", ran.err);
-        ran.out.trim().to_string()
-    }
-
-    /// Waits until the job is in this state.
-    #[track_caller]
-    fn until(&self, id: &str, state: &str) -> Value {
-        let began = Instant::now();
-        loop {
-            let ran = self.oef(&["job", id, "--json"]);
-            let job: Value =
-                serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
-            if job["state"] == state {
-                return job;
-            }
-            assert!(began.elapsed() < PATIENCE, "not {state}: {job}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-}
-
-impl Drop for Up {
-    fn drop(&mut self) {
-        // What still runs would outlive the test: that is what runners are for.
-        let _ = self.oef(&["cancel", "--all", "--tenant", "me"]);
-        let began = Instant::now();
-        while began.elapsed() < Duration::from_secs(20) && self.oef(&["jobs"]).out.contains(" me ")
-        {
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 #[test]
 fn a_new_users_first_minute() {
     let up = Up::start();
     let ran = up.oef(&[
         "submit",
+        "--create-tenant",
         "--tenant",
         "me",
         "--wait",
@@ -99,8 +35,17 @@ fn a_new_users_first_minute() {
     let log = up.oef(&["logs", &first]);
     assert!(log.out.starts_with("hello from "), "{} {}", log.out, log.err);
 
-    let followed =
-        ["submit", "--tenant", "me", "--follow", "--", "sh", "-c", "echo one; sleep 0.5; echo two"];
+    let followed = [
+        "submit",
+        "--create-tenant",
+        "--tenant",
+        "me",
+        "--follow",
+        "--",
+        "sh",
+        "-c",
+        "echo one; sleep 0.5; echo two",
+    ];
     let ran = up.oef(&followed);
     assert_eq!((ran.code, ran.out.as_str()), (0, "one\ntwo\n"), "{}", ran.err);
 
@@ -155,6 +100,7 @@ fn the_problem_of_a_round_gives_its_shares() {
         for _ in 0..jobs {
             let ran = up.oef(&[
                 "submit",
+                "--create-tenant",
                 "--tenant",
                 tenant,
                 "--workload",
@@ -223,6 +169,7 @@ fn failures_are_told_with_their_exit_codes() {
     let up = Up::start();
     let ran = up.oef(&[
         "submit",
+        "--create-tenant",
         "--tenant",
         "me",
         "--wait",
@@ -237,11 +184,20 @@ fn failures_are_told_with_their_exit_codes() {
     assert_eq!(shown.code, 1);
     assert!(shown.out.contains("exit code 3") && shown.out.contains("broken"), "{}", shown.out);
     assert_eq!(up.oef(&["logs", &id, "--stderr"]).out, "broken\n");
-    let ran = up.oef(&["submit", "--tenant", "me", "--wait", "--", "/no/such/program"]);
+    let ran = up.oef(&[
+        "submit",
+        "--create-tenant",
+        "--tenant",
+        "me",
+        "--wait",
+        "--",
+        "/no/such/program",
+    ]);
     assert!(ran.code == 2 && ran.err.contains("/no/such/program"), "{} {}", ran.code, ran.err);
-    up.oef(&["submit", "--tenant", "me", "--types", "fsat", "--", "true"])
+    up.oef(&["submit", "--create-tenant", "--tenant", "me", "--types", "fsat", "--", "true"])
         .fails(2, &["fsat", "fast"]);
-    up.oef(&["submit", "--tenant", "me", "--workers", "100", "--", "true"]).fails(2, &["100"]);
+    up.oef(&["submit", "--create-tenant", "--tenant", "me", "--workers", "100", "--", "true"])
+        .fails(2, &["100"]);
     up.oef(&["job", "999"]).fails(3, &["999"]);
     up.oef(&["why", "nobody"]).fails(2, &["nobody"]);
     up.oef(&["settings", "--set", "mechanism=luck"]).fails(2, &["luck"]);

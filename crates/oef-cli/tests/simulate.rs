@@ -85,7 +85,7 @@ fn without_files_the_demonstration_runs_under_five_mechanisms() {
 
 #[test]
 fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
-    let args = ["simulate", "--json", "--profile-error", "0.2", "--failures", "4h,20min", "--seed"];
+    let args = ["simulate", "--json", "--profile-error", "0.2", "--failures", "4h,20m", "--seed"];
     let run = |seed: &str| oef(&[&args[..], &[seed]].concat()).out;
     assert_eq!(run("3"), run("3"));
     assert_ne!(run("3"), run("4"));
@@ -185,7 +185,7 @@ fn jobs_that_never_run_are_counted_and_explained() {
         "{}",
         ran.err
     );
-    let ran = files(CLUSTER, PROFILES, TRACE).run(&["-m", "max-min", "--until", "10min"]);
+    let ran = files(CLUSTER, PROFILES, TRACE).run(&["-m", "max-min", "--until", "10m"]);
     assert!(ran.err.contains("had not finished at 10 min"), "{}", ran.err);
 }
 

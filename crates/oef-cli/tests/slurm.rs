@@ -4,17 +4,15 @@
 #[path = "../../oef-executor/tests/slurm_lab/mod.rs"]
 mod slurm_lab;
 
+mod slurm_daemon;
+
+use oef_server::world::{Change, Record};
 use serde_json::Value;
+use slurm_daemon::{OEF, World};
 use slurm_lab::Lab;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-
-const OEF: &str = env!("CARGO_BIN_EXE_oef");
-
-/// Generous: reached only when something hangs.
-const DEADLINE: Duration = Duration::from_secs(240);
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// Counts to thirty, a tenth of a second each, and begins where its checkpoint says. The first worker notes where it
 /// began and where it stopped, and that it is alone.
@@ -39,103 +37,6 @@ while [ "$n" -lt 30 ]; do sleep 0.1; n=$((n + 1)); done
 leave 0
 "#;
 
-struct Daemon {
-    child: Child,
-}
-
-struct World {
-    lab: Lab,
-    folder: PathBuf,
-}
-
-impl World {
-    fn new() -> World {
-        let lab = Lab::up(&[("LAB_ACCOUNTING", "0")]);
-        let folder = lab.folder("oef");
-        fs::write(folder.join("job.sh"), JOB).expect("written");
-        fs::create_dir_all(folder.join("notes")).expect("made");
-        let settings = format!(
-            "listen = \"127.0.0.1:0\"\nstate_dir = \"{0}/state\"\n[executor]\nkind = \"slurm\"\n\
-             [slurm]\nconf = \"{1}\"\npartition = \"gpu\"\npoll = \"300ms\"\n\
-             [socket]\npath = \"{0}/oef.sock\"\n[scheduling]\nround = \"3s\"\nmin_run = \"2s\"\n",
-            folder.display(),
-            lab.conf().display()
-        );
-        fs::write(folder.join("oef.toml"), settings).expect("written");
-        World { lab, folder }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
-    }
-
-    fn serve(&self) -> Daemon {
-        let log = fs::File::options().create(true).append(true).open(self.path("serve.log"));
-        let mut command = Command::new(OEF);
-        command.args(["serve", "--config"]).arg(self.path("oef.toml"));
-        command.env("XDG_STATE_HOME", self.path("xdg")).stdin(Stdio::null());
-        command.stdout(Stdio::null()).stderr(log.expect("a log"));
-        let daemon = Daemon { child: command.spawn().expect("oef") };
-        let began = Instant::now();
-        while !self.try_oef(&["jobs", "--json"]).0 {
-            assert!(began.elapsed() < DEADLINE, "the daemon does not answer: {}", self.log());
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        daemon
-    }
-
-    /// Through the local socket, without a token.
-    fn try_oef(&self, args: &[&str]) -> (bool, String) {
-        let mut command = Command::new(OEF);
-        let server = format!("unix://{}/oef.sock", self.folder.display());
-        command.args(args).env("OEF_SERVER", server).env("HOME", &self.folder).stdin(Stdio::null());
-        let output = command.output().expect("oef");
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        (output.status.success(), text)
-    }
-
-    fn oef(&self, args: &[&str]) -> Value {
-        let (ok, text) = self.try_oef(args);
-        assert!(ok, "{args:?}: {text}; {}", self.log());
-        serde_json::from_str(&text).expect("JSON")
-    }
-
-    fn log(&self) -> String {
-        let text = fs::read_to_string(self.path("serve.log")).unwrap_or_default();
-        text.lines().rev().take(30).collect::<Vec<_>>().join("\n")
-    }
-
-    fn jobs(&self) -> Vec<Value> {
-        let jobs = self.oef(&["jobs", "--all", "--json"]);
-        jobs["jobs"].as_array().expect("jobs").clone()
-    }
-
-    fn count(&self, state: &str) -> usize {
-        self.jobs().iter().filter(|job| job["state"] == state).count()
-    }
-
-    fn until(&self, what: &str, is_so: impl Fn() -> bool) {
-        let began = Instant::now();
-        while !is_so() {
-            assert!(began.elapsed() < DEADLINE, "no {what}; {:#?}; {}", self.jobs(), self.log());
-            std::thread::sleep(Duration::from_millis(250));
-        }
-    }
-}
-
-impl Daemon {
-    /// With `SIGKILL`.
-    fn kill(self) {}
-}
-
-impl Drop for Daemon {
-    /// Also where the test fails.
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// Every run begins where the one before it stopped; how many there were.
 fn check_story(path: &Path) -> usize {
     let text = fs::read_to_string(path).expect("a story");
@@ -150,15 +51,42 @@ fn check_story(path: &Path) -> usize {
     text.lines().filter(|line| line.starts_with("begin")).count()
 }
 
+/// What happened on the cluster, told to the scheduler in a simulated world: it decides the same again.
+fn same_plans(state: &Path) {
+    let mut text = Vec::new();
+    oef_server::store::journal::export(state, &mut text).expect("exported");
+    let mut simulated = oef_server::world::World::new(Default::default(), Default::default());
+    let mut plans = 0;
+    for line in String::from_utf8(text).expect("text").lines() {
+        let mut line: Value = serde_json::from_str(line).expect("JSON");
+        let at = oef_sched::Time(line["at_ms"].as_u64().expect("a time"));
+        let change: Change = serde_json::from_value(line["body"].take()).expect("a change");
+        if let Change::Planned { plan } = &change {
+            let decided = simulated.decide();
+            let Some(Change::Planned { plan: again }) = decided else {
+                panic!("no plan: {plan:?}")
+            };
+            assert_eq!(&again, plan, "another plan");
+            plans += 1;
+        }
+        simulated.apply(&Record { at, change }).expect("it happened");
+    }
+    assert!(plans >= 40, "only {plans} plans");
+}
+
 #[test]
 fn forty_jobs_of_four_tenants() {
-    let world = World::new();
+    let world = World::new(Lab::up(&[("LAB_ACCOUNTING", "0")]));
+    world.settings("", "3s");
+    fs::write(world.path("job.sh"), JOB).expect("written");
+    fs::create_dir_all(world.path("notes")).expect("made");
     let daemon = world.serve();
     let (script, notes) = (world.path("job.sh"), world.path("notes"));
     let (script, notes) = (script.display().to_string(), notes.display().to_string());
     for (number, workers) in ["1", "2", "4", "8"].iter().cycle().take(40).enumerate() {
         let tenant = ["vision", "speech", "language", "robots"][(number / 4) % 4];
-        let words = ["submit", "--tenant", tenant, "--workers", workers, "--json", "--"];
+        let words =
+            ["submit", "--create-tenant", "--tenant", tenant, "--workers", workers, "--json", "--"];
         world.oef(&[&words[..], &["sh", &script, &notes]].concat());
     }
     world.until("jobs that run", || world.count("finished") >= 3);
@@ -185,6 +113,7 @@ fn forty_jobs_of_four_tenants() {
     let log = fs::read_to_string(world.path("serve.log")).expect("a log");
     assert!(log.contains("a fan"), "the drained node is not named with its reason");
     daemon.kill();
+    same_plans(&world.path("state"));
     let mut check = Command::new(OEF);
     check.args(["journal", "check", "--state"]).arg(world.path("state")).stdout(Stdio::null());
     assert!(check.status().expect("oef").success(), "the journal is not whole");

@@ -5,6 +5,9 @@
 //! more than double precision resolves in every case: there the answer may be called feasible only,
 //! with its gap, in less than one of a hundred; it is within capacities and demands all the same. `OEF_STRESS=n` makes it `n` problems of each kind,
 //! from number `OEF_FIRST` on (else from `PROPTEST_RNG_SEED` on); `OEF_SEED=i` only the `i`th.
+//!
+//! The nasty kinds go through every mechanism, `cooperative` too. There the bar is another: an answer that was checked, or an
+//! honest status (not proven, with its gap; or an error), and never a wrong one.
 
 #![allow(clippy::print_stdout, reason = "a long run tells how many answers are proven")]
 
@@ -41,6 +44,18 @@ enum Kind {
     Huge,
     Demands,
     HugeDemands,
+    /// Rows that differ in the ninth digit or not at all.
+    NearlyEqual,
+    /// Speedups from 1e-9 to 1e9.
+    Wide,
+    /// Up to two thousand tenants with three profiles between them.
+    ThousandsOfTies,
+    /// Most types have no GPU.
+    ZeroCapacities,
+    /// Weights from 1e-9 to 1e9.
+    HugeWeights,
+    /// Demands that are what a tenant would have without them, to the last digit or next to it.
+    JustBinding,
 }
 
 impl Kind {
@@ -49,17 +64,54 @@ impl Kind {
     }
 }
 
+/// The speed of a workload on a type.
+fn speed(kind: Kind, j: usize, dice: &mut Dice) -> f64 {
+    let huge = kind.is_huge();
+    match kind {
+        Kind::Ties | Kind::ThousandsOfTies => 1.0 + dice.below(3) as f64,
+        Kind::Zeros if dice.below(3) == 0 => 0.0,
+        _ if huge && j == 0 => 1.0,
+        _ if huge => dice.log(1e-4, 1e5),
+        Kind::Demands if dice.below(8) == 0 => 0.0,
+        Kind::NearlyEqual => {
+            (1.0 + j as f64) * (1.0 + [0.0, 1e-12, 1e-9, 1e-6][dice.below(4)] * dice.real())
+        }
+        Kind::Wide => dice.log(1e-9, 1e9),
+        _ => 1.0 + 9.0 * dice.real(),
+    }
+}
+
+/// Demands of what a tenant would have in an equal split, a little more or a little less.
+fn bind(spec: &mut ProblemSpec, dice: &mut Dice) {
+    let all: f64 = spec.tenants.iter().map(|tenant| tenant.weight).sum();
+    let gpus: f64 = spec.gpus.iter().map(|gpu| gpu.count).sum();
+    for tenant in &mut spec.tenants {
+        let nudge = [0.0, 1e-12, -1e-12, 1e-9, -1e-9, 1e-6, -1e-6][dice.below(7)];
+        if dice.below(4) > 0 {
+            tenant.demand = Some(gpus * tenant.weight / all * (1.0 + nudge));
+        }
+    }
+}
+
 fn random(kind: Kind, seed: u64) -> ProblemSpec {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (kind as u64) << 7);
     for _ in 0..4 {
         dice.real();
     }
-    let (n, k) = (1 + dice.below(12), 1 + dice.below(6));
+    let (mut n, k) = (1 + dice.below(12), 1 + dice.below(6));
+    if kind == Kind::ThousandsOfTies {
+        n = match dice.below(40) {
+            0 => 2000,
+            1..=4 => 200,
+            _ => 20,
+        };
+    }
     let huge = kind.is_huge();
     let limited = matches!(kind, Kind::Demands | Kind::HugeDemands);
     let count = |dice: &mut Dice| match kind {
         Kind::Ties => 1.0 + dice.below(3) as f64,
         Kind::Zeros if dice.below(6) == 0 => 0.0,
+        Kind::ZeroCapacities if dice.below(4) > 0 => 0.0,
         _ if huge => dice.log(0.5, 1000.0),
         _ => 1.0 + dice.below(8) as f64,
     };
@@ -75,19 +127,8 @@ fn random(kind: Kind, seed: u64) -> ProblemSpec {
         let mut tenant = TenantSpec::simple(format!("t{t:02}"), Vec::new());
         tenant.workloads = (0..workloads)
             .map(|w| {
-                let mut throughput: Vec<(String, f64)> = (0..k)
-                    .map(|j| {
-                        let value = match kind {
-                            Kind::Ties => 1.0 + dice.below(3) as f64,
-                            Kind::Zeros if dice.below(3) == 0 => 0.0,
-                            _ if huge && j == 0 => 1.0,
-                            _ if huge => dice.log(1e-4, 1e5),
-                            Kind::Demands if dice.below(8) == 0 => 0.0,
-                            _ => 1.0 + 9.0 * dice.real(),
-                        };
-                        (format!("g{j}"), value)
-                    })
-                    .collect();
+                let mut throughput: Vec<(String, f64)> =
+                    (0..k).map(|j| (format!("g{j}"), speed(kind, j, &mut dice))).collect();
                 if throughput.iter().all(|t| t.1 == 0.0) {
                     throughput[0].1 = 1.0;
                 }
@@ -103,6 +144,7 @@ fn random(kind: Kind, seed: u64) -> ProblemSpec {
             .collect();
         tenant.weight = match kind {
             _ if huge => dice.log(1e-3, 1e3),
+            Kind::HugeWeights => dice.log(1e-9, 1e9),
             Kind::Ties => 1.0 + dice.below(2) as f64,
             _ => [1.0, 1.0, 2.0, 0.5 + dice.real()][dice.below(4)],
         };
@@ -114,7 +156,11 @@ fn random(kind: Kind, seed: u64) -> ProblemSpec {
         }
         tenants.push(tenant);
     }
-    ProblemSpec { reference: huge.then(|| "g0".into()), gpus, tenants }
+    let mut spec = ProblemSpec { reference: huge.then(|| "g0".into()), gpus, tenants };
+    if kind == Kind::JustBinding {
+        bind(&mut spec, &mut dice);
+    }
+    spec
 }
 
 /// What is wrong with an outcome; one that is excused need not be optimal.
@@ -246,4 +292,85 @@ fn demands() {
 #[test]
 fn huge_ranges_with_demands() {
     stress(Kind::HugeDemands);
+}
+
+/// What became of the problems of a nasty kind.
+#[derive(Debug, Default)]
+struct Tally {
+    answers: usize,
+    unproven: usize,
+    refused: usize,
+    errors: usize,
+}
+
+/// Solves a problem by every mechanism: a checked answer or an honest status.
+fn solve_all(kind: Kind, seed: u64, tally: &mut Tally, failed: &mut Vec<String>) {
+    let Ok(problem) = random(kind, seed).validate() else {
+        tally.refused += 1;
+        return;
+    };
+    for mechanism in Mechanism::ALL {
+        // The long way to thousands of tenants has its own bars of time.
+        if problem.tenants().len() > 300 && mechanism == Mechanism::Cooperative {
+            continue;
+        }
+        let Ok(outcome) = solve(&problem, mechanism, &Options::default()) else {
+            tally.errors += 1;
+            continue;
+        };
+        tally.answers += 1;
+        let is_unproven = outcome.solver.status != Status::Optimal;
+        tally.unproven += usize::from(is_unproven);
+        let faults = faults(&problem, &outcome, is_unproven);
+        if !faults.is_empty() {
+            failed.push(format!("seed {seed} {mechanism}: {}", faults.join("; ")));
+        }
+    }
+}
+
+fn nasty(kind: Kind, default: usize) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
+    let count = number("OEF_STRESS").map_or(default, |count| count as usize);
+    let only = number("OEF_SEED");
+    let first = only.or(number("OEF_FIRST")).unwrap_or_else(oef_oracle::families::first_seed);
+    let (mut tally, mut failed) = (Tally::default(), Vec::new());
+    for seed in (first..).take(if only.is_some() { 1 } else { count }) {
+        solve_all(kind, seed, &mut tally, &mut failed);
+    }
+    if number("OEF_STRESS").is_some() {
+        println!("{kind:?}: {count} problems, {tally:?}, {} wrong", failed.len());
+    }
+    let shown: Vec<&str> = failed.iter().take(20).map(String::as_str).collect();
+    assert!(failed.is_empty(), "{kind:?}: {} of {count}:\n{}", failed.len(), shown.join("\n"));
+    assert!(tally.answers > 0 || only.is_some(), "{kind:?}: no answer at all: {tally:?}");
+}
+
+#[test]
+fn nearly_equal_rows() {
+    nasty(Kind::NearlyEqual, 100);
+}
+
+#[test]
+fn ranges_of_eighteen_digits() {
+    nasty(Kind::Wide, 100);
+}
+
+#[test]
+fn thousands_of_ties() {
+    nasty(Kind::ThousandsOfTies, 40);
+}
+
+#[test]
+fn zero_capacities() {
+    nasty(Kind::ZeroCapacities, 100);
+}
+
+#[test]
+fn huge_weights() {
+    nasty(Kind::HugeWeights, 100);
+}
+
+#[test]
+fn demands_that_just_bind() {
+    nasty(Kind::JustBinding, 100);
 }

@@ -138,12 +138,10 @@ impl fmt::Display for Ending {
                 }
             }
             Ending::Failed { reason, .. } => write!(f, "{reason}"),
-            Ending::TimedOut { limit, checkpointed: true } => {
+            Ending::TimedOut { limit, checkpointed } => {
                 let limit = length(*limit);
-                write!(f, "it ran for the {limit} that it was allowed, and saved its work")
-            }
-            Ending::TimedOut { limit, checkpointed: false } => {
-                write!(f, "it ran for the {} that it was allowed", length(*limit))
+                write!(f, "it reached its time limit ({limit} were left for this run)")?;
+                f.write_str(if *checkpointed { ", and saved its work" } else { "" })
             }
             Ending::Vanished { detail } => write!(f, "it vanished: {detail}"),
             Ending::Refused { why } => write!(f, "it was not started: {why}"),
@@ -246,7 +244,7 @@ mod tests {
             ),
             (
                 Ending::TimedOut { limit: Span(90_000), checkpointed: true },
-                "it ran for the 1 min 30 s that it was allowed, and saved its work",
+                "it reached its time limit (1 min 30 s were left for this run), and saved its work",
             ),
         ];
         for (ending, sentence) in cases {

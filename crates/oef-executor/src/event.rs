@@ -19,6 +19,8 @@ pub enum Event {
     Node(NodeEvent),
     /// Every node that is there has been told since the executor was opened: others are gone.
     NodesListed,
+    /// To jobs that others run here: all that there are, now. Only an executor that observes tells them.
+    Others(Vec<OtherJob>),
     /// To a lease.
     Lease {
         /// The job.
@@ -28,6 +30,51 @@ pub enum Event {
         /// What.
         event: LeaseEvent,
     },
+}
+
+/// A job that was started without an order: by a cluster's own scheduler.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OtherJob {
+    /// What tells it from every other job of the cluster, past ones too.
+    pub key: String,
+    /// What the cluster calls it.
+    pub shown: String,
+    /// Whose it is.
+    pub tenant: String,
+    /// What the tenant weighs in the cluster's own books; 0: nobody says.
+    pub weight: f64,
+    /// Its user.
+    pub user: String,
+    /// Its name.
+    pub name: String,
+    /// GPUs that it has or asks for.
+    pub gpus: u32,
+    /// The gpu types that it has or asks for; none: any.
+    pub types: Vec<String>,
+    /// What it does.
+    pub state: OtherState,
+}
+
+/// What a job of others does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OtherState {
+    /// It waits, for this reason.
+    Waits(String),
+    /// It has so many GPUs on each of these nodes.
+    Runs(Vec<(String, u32)>),
+    /// It is over, and this is how.
+    Over(OtherEnd),
+}
+
+/// How a job of others ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OtherEnd {
+    /// It did its work.
+    Finished,
+    /// Somebody ended it.
+    Cancelled,
+    /// It failed; in the cluster's words.
+    Failed(String),
 }
 
 /// Something that happened to a node.
@@ -108,7 +155,7 @@ pub struct Progress {
     pub loss: Option<f64>,
     /// The steps that its last checkpoint holds.
     pub checkpoint: Option<f64>,
-    /// The part of the time of late that it waited for its data.
+    /// The part of the recent time that it waited for its data.
     #[serde(default)]
     pub wait: Option<f64>,
     /// Lines of its progress file that nobody could read, so far.

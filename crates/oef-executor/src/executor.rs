@@ -39,6 +39,11 @@ pub trait Executor: Send + Sync {
         None
     }
 
+    /// Whether it only tells what a cluster does by itself: it starts and stops nothing, so nothing is to be planned.
+    fn observes(&self) -> bool {
+        false
+    }
+
     /// A tenant was removed: what is kept running for it, besides its jobs, ends.
     fn tenant_removed(&self, _tenant: &str) {}
 

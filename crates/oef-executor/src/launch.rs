@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 
-/// A job as it is started: what, as whom, where, and how it is told to stop.
+/// A job as it is started: what, which user, where, and how it is told to stop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Launch {
     /// The job.
@@ -23,7 +23,7 @@ pub struct Launch {
     pub name: String,
     /// What every worker runs.
     pub program: Program,
-    /// As whom.
+    /// The user that it runs as.
     pub run_as: RunAs,
     /// Variables of its own. Those of the protocol (`RANK`, `OEF_*`, ...) win.
     pub env: BTreeMap<String, String>,
@@ -55,6 +55,34 @@ pub struct Launch {
     pub probe: Option<Probe>,
 }
 
+impl Launch {
+    /// The first start of a job without wishes of its own; the rest by struct update.
+    pub fn first(job: JobId, program: Program, devices: Vec<DeviceId>) -> Launch {
+        Launch {
+            job,
+            generation: Generation(1),
+            tenant: String::new(),
+            workload: String::new(),
+            name: format!("job {job}"),
+            program,
+            run_as: RunAs::Daemon,
+            env: BTreeMap::new(),
+            workdir: None,
+            checkpoints: Checkpoints::default(),
+            devices,
+            restart: 0,
+            finished: BTreeSet::new(),
+            stop_signal: StopSignal::Term,
+            grace: Span(20_000),
+            max_run: None,
+            until: Time(0),
+            log_limit_bytes: 1 << 20,
+            warm: Vec::new(),
+            probe: None,
+        }
+    }
+}
+
 /// What a worker runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Program {
@@ -64,7 +92,7 @@ pub enum Program {
     Script(Vec<u8>),
 }
 
-/// As whom a job runs.
+/// The user that a job runs as.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RunAs {
     /// The user of the daemon.

@@ -26,6 +26,8 @@ mod measured;
 mod order;
 mod process_setup;
 mod processes;
+#[doc(hidden)]
+pub mod reading;
 mod records;
 pub mod runner;
 pub mod sim;
@@ -41,7 +43,9 @@ pub use cgroup::JobLimits;
 pub use device::{Device, DeviceId, DeviceKind};
 pub use ending::{Ending, FailReason, signal_name};
 pub use error::{ExecutorError, sentence};
-pub use event::{Cursor, Event, LeaseEvent, NodeEvent, Progress, WorkerExit};
+pub use event::{
+    Cursor, Event, LeaseEvent, NodeEvent, OtherEnd, OtherJob, OtherState, Progress, WorkerExit,
+};
 pub use executor::Executor;
 pub use launch::{CheckpointLocation, Checkpoints, Launch, Probe, Program, RunAs, StopSignal};
 pub use logs::{LogChunk, LogFrom, LogQuery, Stream};

@@ -80,7 +80,7 @@ impl LogWriter {
         Ok(())
     }
 
-    /// For who looks at the files. The reader stops before this line.
+    /// For people who look at the files. The reader stops before this line.
     fn say_so(&self) -> io::Result<()> {
         let mut head = untrusted::open_for_appending(&self.path)?;
         let note = format!(

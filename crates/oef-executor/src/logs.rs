@@ -47,7 +47,7 @@ pub enum LogFrom {
     LastLines(u32),
 }
 
-/// One of the two streams of a process.
+/// One of the two streams of a process, or all of a job's together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
@@ -56,6 +56,9 @@ pub enum Stream {
     Out,
     /// Its error stream.
     Err,
+    /// Both streams of all workers, line by line in the order of writing; before each line stands whose it is: `[0] `
+    /// or `[0 err] `.
+    All,
 }
 
 impl Stream {
@@ -64,6 +67,7 @@ impl Stream {
         match self {
             Stream::Out => "out",
             Stream::Err => "err",
+            Stream::All => "all",
         }
     }
 }

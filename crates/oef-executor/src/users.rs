@@ -1,4 +1,4 @@
-//! Users of this machine: as whom a job runs.
+//! Users of this machine, which jobs run as.
 
 use rustix::process::{Gid, Uid};
 use serde::{Deserialize, Serialize};

@@ -4,6 +4,7 @@ use crate::bench::daemon::BenchDaemonArgs;
 use crate::bench::shares::BenchSharesArgs;
 use crate::bench::sim::BenchSimArgs;
 use crate::bench::slurm::BenchSlurmArgs;
+use crate::bench::soak::BenchSoakArgs;
 use crate::reproduce::{self, ReproduceArgs};
 use crate::torture::TortureArgs;
 use clap::Subcommand;
@@ -36,6 +37,8 @@ pub enum BenchCommand {
     Sim(BenchSimArgs),
     /// A daemon on this machine: submissions a second that are durable, a long queue, a power cut
     Daemon(BenchDaemonArgs),
+    /// A daemon under a steady load for an hour: memory, journal, events, and what breaks first
+    Soak(BenchSoakArgs),
     /// Slurm: all GPUs change hands, many launches, a large cluster read, and what it takes while nothing changes
     Slurm(BenchSlurmArgs),
 }

@@ -1,5 +1,6 @@
 //! What judges OEF and is no part of it: benchmarks ([`bench`]), the paper's experiments ([`experiment`]) and the
-//! report that sets its figures beside ours ([`reproduce`]).
+//! report that sets its figures beside ours ([`reproduce`]); a cluster's life in a second ([`torture`]), and everything that
+//! reads ([`fuzz`]).
 //!
 //! The binary `oef` has these as commands where its feature `lab` is on, as it is by default.
 #![forbid(unsafe_code)]
@@ -7,6 +8,7 @@
 mod args;
 pub mod bench;
 pub mod experiment;
+pub mod fuzz;
 pub mod reproduce;
 pub mod torture;
 
@@ -22,6 +24,7 @@ pub fn run(command: &LabCommand, printer: &Printer) -> Result<Exit, Failure> {
         LabCommand::Bench(BenchCommand::Shares(args)) => bench::shares::run(args, printer),
         LabCommand::Bench(BenchCommand::Sim(args)) => bench::sim::run(args, printer),
         LabCommand::Bench(BenchCommand::Slurm(args)) => bench::slurm::run(args, printer),
+        LabCommand::Bench(BenchCommand::Soak(args)) => bench::soak::run(args, printer),
         LabCommand::Bench(BenchCommand::Daemon(args)) => bench::daemon::run(args, printer),
     }
 }

@@ -3,7 +3,8 @@
 use crate::answer::Answer;
 use crate::cluster::NodeSpec;
 use crate::ids::{Generation, GroupKey, JobId, TenantKey, WorkloadKey};
-use crate::job::JobSpec;
+use crate::job::{JobChange, JobSpec};
+use crate::order::Order;
 use crate::plan::Plan;
 use crate::profile::Profile;
 use crate::settings::Settings;
@@ -63,12 +64,14 @@ pub enum EventKind {
         /// Of the lease under which it ran.
         generation: Generation,
     },
-    /// A job is not to run for now; it is stopped if it does.
-    Hold {
+    /// A live job was changed by its owner, or by what it waited for. One that may not run any more is stopped.
+    Changed {
         /// The job.
         job: JobId,
+        /// What is new.
+        change: JobChange,
     },
-    /// A held job may run again; it waits from now on.
+    /// A job that failed is tried again; it waits from now on.
     Release {
         /// The job.
         job: JobId,
@@ -106,19 +109,19 @@ pub enum EventKind {
         /// The limit.
         gpus: Option<u32>,
     },
+    /// A tenant's waiting jobs start in another order.
+    Order {
+        /// The tenant.
+        tenant: TenantKey,
+        /// The order.
+        order: Order,
+    },
     /// A workload's part in its tenant's weight changed.
     WorkloadWeight {
         /// The workload.
         workload: WorkloadKey,
         /// Its new weight beside the tenant's other workloads.
         weight: f64,
-    },
-    /// A job's priority class changed.
-    Priority {
-        /// The job.
-        job: JobId,
-        /// Its new class.
-        priority: i32,
     },
     /// A group's weight changed.
     GroupWeight {

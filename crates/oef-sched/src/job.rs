@@ -1,5 +1,6 @@
 //! Jobs and their leases.
 
+use crate::gate::{Gate, SweepLimit};
 use crate::ids::{Generation, GpuId, JobId, TenantKey, WorkloadKey};
 use crate::plan::PlannedWait;
 use crate::reason::{StartReason, StopReason};
@@ -27,6 +28,15 @@ pub struct JobSpec {
     /// It runs at least so long once it was started; `None`: as long as the settings say.
     #[cfg_attr(feature = "serde", serde(default))]
     pub min_run: Option<Span>,
+    /// The steps that it has in all, where its owner says.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub steps: Option<f64>,
+    /// What has to be over before it starts.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub gate: Gate,
+    /// The sweep that it belongs to, where only some of its jobs run at once.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub sweep: Option<SweepLimit>,
 }
 
 impl JobSpec {
@@ -41,8 +51,26 @@ impl JobSpec {
             types: None,
             one_type: false,
             min_run: None,
+            steps: None,
+            gate: Gate::OPEN,
+            sweep: None,
         }
     }
+}
+
+/// What is new about a live job; what is `None` stays.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct JobChange {
+    /// Its class within its tenant.
+    pub priority: Option<i32>,
+    /// Gpu types that it may use (`Some(None)`: any). Only while it has no GPUs.
+    pub types: Option<Option<Vec<String>>>,
+    /// What has to be over before it starts.
+    pub gate: Option<Gate>,
+    /// It runs at least so long from now on, once it was started on its own share.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub min_run: Option<Span>,
 }
 
 /// The right to some GPUs until an instant.
@@ -95,7 +123,7 @@ pub(crate) enum Next {
 pub enum JobState {
     /// Waits for GPUs.
     Queued,
-    /// Does not wait for GPUs until it is released, or its tenant resumed.
+    /// May not start now, for a reason of its own.
     Held,
     /// Its GPUs are being freed for it.
     Starting,
@@ -114,8 +142,9 @@ pub struct Job {
     #[cfg_attr(feature = "serde", serde(default))]
     pub(crate) gang_row: Option<WorkloadKey>,
     pub(crate) phase: Phase,
-    /// Held by its owner, or after a failure; its tenant may be suspended besides.
-    pub(crate) on_hold: bool,
+    /// It failed, and is not yet tried again.
+    #[cfg_attr(feature = "serde", serde(rename = "on_hold"))]
+    pub(crate) backing_off: bool,
     /// Its kind, by its position in the workload's; of no meaning while it is held.
     pub(crate) class: usize,
     /// Its position among those of its workload that own GPUs.
@@ -123,6 +152,9 @@ pub struct Job {
     pub(crate) submitted: Time,
     /// The start of the current wait.
     pub(crate) waiting_since: Time,
+    /// What it is ordered by in its queue, where that is not the start of its wait.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub(crate) rank: Option<Time>,
     pub(crate) generation: Generation,
     pub(crate) ran: Span,
     pub(crate) restarts: u32,
@@ -144,11 +176,12 @@ impl Job {
             spec,
             gang_row: None,
             phase: Phase::Held,
-            on_hold: false,
+            backing_off: false,
             class: 0,
             place: None,
             submitted: at,
             waiting_since: at,
+            rank: None,
             generation: Generation(0),
             ran: Span(0),
             restarts: 0,
@@ -197,9 +230,17 @@ impl Job {
         }
     }
 
-    /// Whether its owner, or a failure, holds it: it then waits for no GPUs once it has stopped.
-    pub fn is_on_hold(&self) -> bool {
-        self.on_hold
+    /// Why it was given the GPUs that it runs on.
+    pub fn started_because(&self) -> Option<StartReason> {
+        match self.phase {
+            Phase::Running { why, .. } => Some(why),
+            _ => None,
+        }
+    }
+
+    /// Whether it failed and is not yet tried again.
+    pub fn is_backing_off(&self) -> bool {
+        self.backing_off
     }
 
     /// The generation of its latest lease; 0: it had none yet.

@@ -24,10 +24,12 @@ mod estimate;
 mod event;
 mod fallback;
 mod gang;
+mod gate;
 pub mod guard;
 mod hosts;
 mod ids;
 mod job;
+mod order;
 mod plan;
 mod planning;
 mod probe;
@@ -52,8 +54,10 @@ pub use entitlement::Entitlement;
 pub use estimate::{Estimate, estimate};
 pub use event::{Event, EventKind};
 pub use gang::{GangFigures, SCALING_PER_DOUBLING, SPREAD_LOSS_PER_DOUBLING, Stands};
+pub use gate::{Gate, Obstacle, SweepLimit};
 pub use ids::{Generation, GpuId, GroupKey, JobId, NodeId, RoundId, TenantKey, WorkloadKey};
-pub use job::{Job, JobSpec, JobState, Lease};
+pub use job::{Job, JobChange, JobSpec, JobState, Lease};
+pub use order::Order;
 pub use plan::{
     Grant, Origin, Placement, Plan, PlannedRound, PlannedStart, PlannedStop, PlannedWait, Scope,
 };

@@ -1,5 +1,6 @@
 //! Why a job runs, stops or waits, as data; the sentences are made from it.
 
+use crate::gate::Obstacle;
 use crate::ids::{JobId, RoundId};
 use crate::time::Span;
 use oef_core::TypeId;
@@ -26,6 +27,8 @@ pub enum StartReason {
     AcrossTypes,
     /// Idle GPUs of a better type or on one host pay for the restart.
     Better,
+    /// The cluster's own scheduler started it there, and nobody here was asked.
+    Observed,
 }
 
 impl StartReason {
@@ -51,6 +54,7 @@ impl fmt::Display for StartReason {
             StartReason::Borrowed => f.write_str("it borrows GPUs that a bigger job waits for"),
             StartReason::AcrossTypes => f.write_str("no single gpu type had room for the gang"),
             StartReason::Better => f.write_str("a better place pays for the restart"),
+            StartReason::Observed => f.write_str("the cluster's own scheduler started it"),
         }
     }
 }
@@ -87,8 +91,8 @@ impl fmt::Display for StopReason {
             StopReason::MadeRoom => "moved to make room on its host for a larger job",
             StopReason::Moved => "moved to other GPUs",
             StopReason::NodeDown => "a node it ran on is down",
-            StopReason::Cancelled => "cancelled by its owner",
-            StopReason::Held => "held by its owner",
+            StopReason::Cancelled => "cancelled",
+            StopReason::Held => "held",
             StopReason::Suspended => "its tenant is suspended",
             StopReason::OverLimit => "its tenant is over its GPU limit",
         })
@@ -100,10 +104,8 @@ impl fmt::Display for StopReason {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum WaitReason {
-    /// It is held: it waits for its release.
-    Held,
-    /// Its tenant is suspended.
-    Suspended,
+    /// It may not start at all for now.
+    Blocked(Obstacle),
     /// No type that it may use has so many GPUs, and they cannot be put together.
     TooLarge {
         /// Workers of the gang.
@@ -190,8 +192,7 @@ pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[
                 "its workload has no share: {reason}; it runs on GPUs that nobody else can use"
             );
         }
-        WaitReason::Held => return "is held until it is released".into(),
-        WaitReason::Suspended => return "its tenant is suspended".into(),
+        WaitReason::Blocked(obstacle) => return obstacle.to_string(),
         WaitReason::AtLimit { limit, workers, .. } if workers > limit => {
             return format!("needs {} at once; its tenant may have {limit}", gpus(*workers));
         }

@@ -19,8 +19,10 @@ use crate::class::WaitingKey;
 use crate::cluster::{Cluster, Health, NodeSpec};
 use crate::entitlement::Entitlement;
 use crate::event::{Event, EventKind};
+use crate::gate::{Obstacle, Sweep};
 use crate::ids::{GpuId, GroupKey, JobId, RoundId, Slot, TenantKey, WorkloadKey};
 use crate::job::{Job, Lease, NOBODY, Next, Phase};
+use crate::order::Order;
 use crate::plan::{Grant, Placement, PlannedRound};
 use crate::profile::Profile;
 use crate::reason::StartReason;
@@ -44,6 +46,9 @@ pub struct State {
     vacant: Vec<Slot>,
     by_id: BTreeMap<JobId, Slot>,
     last_job: Option<JobId>,
+    /// Sweeps with a limit, by their first job.
+    #[cfg_attr(feature = "serde", serde(default))]
+    sweeps: BTreeMap<JobId, Sweep>,
     /// Workloads with live jobs.
     active: BTreeSet<WorkloadKey>,
     ledger: Ledger,
@@ -74,6 +79,7 @@ impl State {
             vacant: Vec::new(),
             by_id: BTreeMap::new(),
             last_job: None,
+            sweeps: BTreeMap::new(),
             active: BTreeSet::new(),
             ledger: Ledger::default(),
             entitlement: Entitlement::default(),
@@ -123,6 +129,11 @@ impl State {
     /// Changes the settings from the next round on.
     pub fn set_settings(&mut self, settings: Settings) {
         self.happen(EventKind::Settings(Box::new(settings)));
+    }
+
+    /// Changes the order in which a tenant's waiting jobs start.
+    pub fn set_order(&mut self, tenant: TenantKey, order: Order) {
+        self.happen(EventKind::Order { tenant, order });
     }
 
     /// An event of this very instant. What is known already is refused, and found by its name.
@@ -278,10 +289,14 @@ impl State {
         }
     }
 
-    /// Whether a job is to wait for no GPUs: held itself, or with its tenant.
-    pub(crate) fn is_held(&self, slot: Slot) -> bool {
-        let job = self.at(slot);
-        job.on_hold || self.tenants[job.spec.tenant.0].suspended
+    /// The live jobs of a sweep with a limit.
+    pub(crate) fn sweep(&self, first: JobId) -> Option<&Sweep> {
+        self.sweeps.get(&first)
+    }
+
+    /// Why a live job may not start now; `None`: it may, or there is no such job.
+    pub fn obstacle_of(&self, id: JobId) -> Option<Obstacle> {
+        self.obstacle(self.slot_of(id)?)
     }
 
     /// The GPUs that a tenant's jobs own: have, or will have when others have left them.
@@ -348,7 +363,9 @@ impl State {
     /// A job waits from now on.
     fn enqueue(&mut self, slot: Slot) {
         let now = self.now;
-        self.at_mut(slot).waiting_since = now;
+        let rank = self.rank(slot);
+        let job = self.at_mut(slot);
+        (job.waiting_since, job.rank) = (now, rank);
         self.requeue(slot);
     }
 
@@ -379,5 +396,5 @@ impl State {
 }
 
 fn waiting_key(job: &Job, slot: Slot) -> WaitingKey {
-    (Reverse(job.spec.priority), job.waiting_since, job.spec.id, slot)
+    (Reverse(job.spec.priority), job.rank.unwrap_or(job.waiting_since), job.spec.id, slot)
 }

@@ -2,6 +2,7 @@
 
 use crate::class::Class;
 use crate::ids::{GroupKey, Slot, TenantKey, WorkloadKey};
+use crate::order::Order;
 use crate::profile::Profile;
 use crate::settings::Settings;
 use crate::time::Span;
@@ -19,6 +20,9 @@ pub struct Tenant {
     /// What it counted in the last shares.
     pub(crate) effective: Option<f64>,
     pub(crate) suspended: bool,
+    /// The order of its waiting jobs.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub(crate) order: Order,
     /// GPUs that it may have at once.
     pub(crate) limit: Option<u32>,
     /// GPUs that its jobs hold now, those of jobs that are being stopped included.
@@ -29,6 +33,11 @@ impl Tenant {
     /// Whether its jobs are held, all of them.
     pub fn is_suspended(&self) -> bool {
         self.suspended
+    }
+
+    /// The order of its waiting jobs.
+    pub fn order(&self) -> Order {
+        self.order
     }
 
     /// The group that it stands in.

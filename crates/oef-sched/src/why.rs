@@ -1,6 +1,7 @@
 //! Why a job waits, and when it can expect its turn.
 
 use crate::class::Class;
+use crate::gate::Obstacle;
 use crate::ids::{JobId, RoundId, Slot};
 use crate::job::{JobState, Phase};
 use crate::reason::{WaitReason, sentence};
@@ -37,8 +38,7 @@ pub fn why(state: &State, job: JobId) -> Option<Forecast> {
             Forecast { state: job.state(), waits: Some(reason), expected, sentence }
         }
         Phase::Held => {
-            let suspended = state.tenants()[job.spec.tenant.0].suspended;
-            let reason = if suspended { WaitReason::Suspended } else { WaitReason::Held };
+            let reason = WaitReason::Blocked(state.obstacle(slot).unwrap_or(Obstacle::Held));
             let sentence = sentence(&reason, None, types);
             Forecast { state: job.state(), waits: Some(reason), expected: None, sentence }
         }

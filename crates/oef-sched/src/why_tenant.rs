@@ -14,7 +14,7 @@ pub struct TenantForecast {
     pub share: Vec<f64>,
     /// The GPUs that its jobs have, or will have as soon as others have left them, by type.
     pub holds: Vec<u32>,
-    /// Its balance in GPU-rounds, by type: + under, - over its share so far.
+    /// Its balance in GPU-rounds, by type: + still to get, - used ahead of its share.
     pub deficit: Vec<f64>,
     /// GPUs that its jobs could use together, its limit apart.
     pub wanted: u64,
@@ -127,8 +127,8 @@ fn has(of: &TenantForecast) -> String {
         waiting => format!(", {} waiting", jobs(waiting)),
     };
     let balance = match balance {
-        b if b > SAME => format!("; balance +{b:.2} GPU-rounds (under its share so far)"),
-        b if b < -SAME => format!("; balance {b:.2} GPU-rounds (over its share so far)"),
+        b if b > SAME => format!("; balance +{b:.2} GPU-rounds still to get"),
+        b if b < -SAME => format!("; balance {b:.2} GPU-rounds used ahead of its share"),
         _ => String::new(),
     };
     format!("it holds {holds}{waits}{balance}")

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     fn access(token: &str) -> Access {
-        Access { server: "http://127.0.0.1:1".into(), token: token.into(), ca: None }
+        Access { server: "http://127.0.0.1:1".into(), token: token.into(), ca: None, state: None }
     }
 
     #[test]

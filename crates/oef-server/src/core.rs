@@ -128,7 +128,7 @@ impl Core {
     /// Asks for something as an admin; the answer is there when what it changes is durable.
     pub fn ask(&mut self, wish: Wish) -> Result<Option<Submitted>, Problem> {
         let command = match wish {
-            Wish::Submit(batch, key) => Command::Submit { batch, key },
+            Wish::Submit(batch, key) => Command::Submit { batch, key, create_tenants: true },
             Wish::Cancel(job) => Command::Cancel { job },
             Wish::CreateTenant(tenant) => Command::CreateTenant(tenant),
             Wish::PatchTenant(name, patch) => Command::PatchTenant { name, patch },

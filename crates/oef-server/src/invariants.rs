@@ -230,7 +230,7 @@ mod tests {
             Change::NodeUp(NodeSpec { name: "n".into(), gpu_type: "g".into(), gpus: 2 }),
             Change::TenantCreated { name: "ada".into(), weight: 1.0, group: None, limits },
             Change::Round { kept: false },
-            Change::Submitted { jobs, key: None },
+            Change::Submitted { jobs, key: None, sweep: None },
         ] {
             world.happen(Time(1), change).expect("taken");
         }

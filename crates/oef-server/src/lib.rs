@@ -23,6 +23,7 @@ pub mod http;
 pub mod invariants;
 mod logging;
 pub mod metrics;
+pub mod preflight;
 pub mod problem;
 pub mod replay;
 mod run_error;

@@ -11,7 +11,7 @@ pub enum Kind {
     Unauthorized,
     /// The token's role may not do that.
     Forbidden,
-    /// There is no such thing (or it is none of the caller's business).
+    /// It does not exist (or the caller may not see it).
     NotFound,
     /// There is no tenant of that name.
     UnknownTenant,

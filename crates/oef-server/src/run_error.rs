@@ -2,7 +2,6 @@
 
 use crate::daemon::StartError;
 use crate::http::TlsError;
-use crate::slurm::Depth;
 use oef_api::types::Problem;
 use oef_executor::ExecutorError;
 use oef_executor::checkpoints::ToolsMissing;
@@ -16,6 +15,9 @@ use thiserror::Error;
 /// Why a daemon does not start.
 #[derive(Debug, Error)]
 pub enum RunError {
+    /// Settings with which a daemon does not start, all of them.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; and "))]
+    Refused(Vec<RunError>),
     /// Others could read the tokens.
     #[error(
         "{0} can be reached from other machines, and tokens would cross the network in the clear; give \
@@ -69,11 +71,6 @@ pub enum RunError {
         .0.as_ref().map(|name| format!(" in partition `{name}`, or has no such partition")).unwrap_or_default()
     )]
     SlurmWithoutGpus(Option<String>),
-    /// The daemon is for driving.
-    #[error(
-        "depth {0:?} starts no jobs and needs no daemon: use `oef slurm report` (observe) or `oef slurm advise`; a daemon needs [slurm] depth = \"drive\""
-    )]
-    SlurmDepth(Depth),
     /// Checkpoints could not be moved.
     #[error(transparent)]
     Checkpoints(#[from] ToolsMissing),

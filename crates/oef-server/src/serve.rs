@@ -2,12 +2,13 @@
 
 use crate::access::{self, AccessFiles};
 use crate::caller::Caller;
-use crate::config::{Config, StopPolicy, is_loopback};
+use crate::config::{Config, StopPolicy};
 use crate::daemon::{Daemon, Options, StopJobs};
 use crate::demo;
-use crate::http::{App, Serving, tls_config};
+use crate::http::{App, Serving};
 use crate::logging;
 use crate::metrics::Exporter;
+use crate::preflight::{self, Ready};
 use crate::run_error::RunError;
 use crate::secret;
 use crate::slurm::{self, ExecutorKind};
@@ -17,7 +18,6 @@ use crate::watchful;
 use oef_api::client::SOCKET;
 use oef_api::types::{Access, GroupPut, JobState, Problem, TenantCreate};
 use oef_executor::Executor;
-use oef_executor::checkpoints::check_tools;
 use oef_executor::local::{LocalConfig, LocalExecutor};
 use std::ffi::OsString;
 use std::net::{SocketAddr, TcpListener};
@@ -59,19 +59,10 @@ struct Started {
 
 impl Started {
     fn new(config: &Config, mode: &Mode, program: PathBuf, talk: &Talk) -> Result<Self, RunError> {
-        if !is_loopback(config.listen.ip()) && !config.has_tls() && !config.insecure {
-            return Err(RunError::Open(config.listen));
-        }
-        let state_dir = up::state_dir(config)?;
         // Everything that can be wrong with the settings comes before the state folder is touched.
-        let tls = match (&config.tls.certificate, &config.tls.key) {
-            (Some(certificate), Some(key)) => Some(tls_config(certificate, key)?),
-            _ => None,
-        };
+        let Ready { state_dir, tls, devices } = preflight::check(config, mode, talk)
+            .map_err(|refused| RunError::Refused(refused.into_iter().map(|r| r.why).collect()))?;
         let checkpoints = config.checkpoints.for_executor();
-        check_tools(&checkpoints)?;
-        let is_slurm = config.executor.kind == ExecutorKind::Slurm;
-        let devices = if is_slurm { Vec::new() } else { up::devices(config, mode, talk)? };
         let listener = listen(config.listen)?;
         let address = listener
             .local_addr()
@@ -170,11 +161,16 @@ async fn serve(
     let server = up::url(*address, tls.is_some());
     app.listens_at(&server);
     let ca = config.tls.ca.as_ref().map(|path| path.display().to_string());
-    let access = Access { server: server.clone(), token: secret.clone(), ca };
-    let files = up::access_paths(state_dir);
+    let state = Some(state_dir.display().to_string());
+    let access = Access { server: server.clone(), token: secret.clone(), ca, state };
+    let files = up::access_paths(state_dir, &server, talk);
     let files = AccessFiles::write(&access, files)
         .map_err(|(path, why)| RunError::AccessFile { path, why })?;
     talk(&up::welcome(&server, &started.gpus, state_dir, files.first(), mode, link.as_deref()));
+    let following = match config.executor.kind {
+        ExecutorKind::Slurm => slurm::follow(&config.slurm, state_dir, daemon, talk)?,
+        ExecutorKind::Local => None,
+    };
     let demo =
         mode.is_demo().then(|| tokio::spawn(demo::run(daemon.clone(), started.program.clone())));
     signals.next().await;
@@ -188,6 +184,8 @@ async fn serve(
     }
     drop(socket);
     talk("stopping; press Ctrl-C again to stop immediately");
+    // It may have to wait for Slurm.
+    let _ = tokio::task::spawn_blocking(move || drop(following)).await;
     stop(daemon.clone(), serving, config.jobs.on_stop).await;
     drop(files);
     talk(&up::farewell(daemon, state_dir, config.jobs.on_stop, mode));

@@ -19,6 +19,9 @@ pub const EMULATED_BY_DEFAULT: &str = "rtx3070=8,rtx3080=8,rtx3090=8";
 /// The round of a demonstration: often enough to watch.
 const DEMO_ROUND: Duration = Duration::from_secs(5);
 
+/// How long another daemon has to answer that it is there.
+const ANSWER_LIMIT: Duration = Duration::from_millis(300);
+
 /// How the daemon was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -50,9 +53,30 @@ pub(crate) fn state_dir(config: &Config) -> Result<PathBuf, RunError> {
     Ok(file.with_file_name("daemon"))
 }
 
-/// Where the access file goes: where clients look, and into the state folder.
-pub(crate) fn access_paths(state_dir: &Path) -> Vec<PathBuf> {
-    access_file().into_iter().chain([own_access_file(state_dir)]).collect()
+/// Where the access file goes: where clients look, unless that is another daemon's that runs, and into the state folder.
+pub(crate) fn access_paths(state_dir: &Path, server: &str, talk: &Talk) -> Vec<PathBuf> {
+    let own = own_access_file(state_dir);
+    let usual = access_file().filter(|path| match other_daemon(path, server) {
+        Some(other) => {
+            talk(&format!(
+                "commands here go on talking to the daemon at {other}; for this one: export OEF_ACCESS={}",
+                own.display()
+            ));
+            false
+        }
+        None => true,
+    });
+    usual.into_iter().chain([own]).collect()
+}
+
+/// The daemon of an access file, if it is another one and somebody listens there.
+fn other_daemon(path: &Path, server: &str) -> Option<String> {
+    let access: Access = serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()?;
+    let (_, address) = access.server.split_once("://")?;
+    let address: SocketAddr = address.parse().ok()?;
+    let is_other = access.server != server;
+    let listens = || std::net::TcpStream::connect_timeout(&address, ANSWER_LIMIT).is_ok();
+    (is_other && listens()).then_some(access.server)
 }
 
 /// The one in the state folder, which no other daemon writes.

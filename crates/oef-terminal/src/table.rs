@@ -50,12 +50,12 @@ impl Table {
     }
 
     /// A table with columns of these names; one whose name ends with `>` has figures, on the right.
-    pub fn headed<const N: usize>(names: [&str; N]) -> Self {
+    pub fn headed<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let cell = |name: &str| match name.strip_suffix('>') {
             Some(name) => Cell::number(name),
             None => Cell::text(name),
         };
-        Table::new(names.map(cell).to_vec())
+        Table::new(names.into_iter().map(cell).collect())
     }
 
     /// Adds a row of as many cells as the header has.

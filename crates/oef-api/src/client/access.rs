@@ -12,6 +12,8 @@ use thiserror::Error;
 const SERVER: &str = "OEF_SERVER";
 /// The token to show.
 const TOKEN: &str = "OEF_TOKEN";
+/// The access file of a daemon other than the usual one.
+const ACCESS: &str = "OEF_ACCESS";
 /// A file with the certificates of an authority of one's own.
 const CA: &str = "OEF_CA";
 /// An access file is three short lines; whatever is larger is something else.
@@ -93,9 +95,12 @@ impl Access {
     pub fn find() -> Result<Access, AccessError> {
         let found = find(&|name| env::var(name).ok().filter(|value| !value.is_empty()));
         match (&found, unix::usual()) {
-            (Err(AccessError::None { .. } | AccessError::Homeless), Some(path)) => {
-                Ok(Access { server: unix::address_of(&path), token: String::new(), ca: None })
-            }
+            (Err(AccessError::None { .. } | AccessError::Homeless), Some(path)) => Ok(Access {
+                server: unix::address_of(&path),
+                token: String::new(),
+                ca: None,
+                state: None,
+            }),
             _ => found,
         }
     }
@@ -117,12 +122,13 @@ fn file_in(env: Env<'_>) -> Option<PathBuf> {
 fn find(env: Env<'_>) -> Result<Access, AccessError> {
     let (server, token, ca) = (env(SERVER), env(TOKEN), env(CA));
     if let (Some(server), Some(token)) = (&server, &token) {
-        return Ok(Access { server: trimmed(server), token: token.clone(), ca });
+        return Ok(Access { server: trimmed(server), token: token.clone(), ca, state: None });
     }
     if let Some(server) = server.as_ref().filter(|server| unix::path_of(server).is_some()) {
-        return Ok(Access { server: server.clone(), token: String::new(), ca: None });
+        return Ok(Access { server: server.clone(), token: String::new(), ca: None, state: None });
     }
-    let read = match file_in(env) {
+    let named = env(ACCESS).map(PathBuf::from);
+    let read = match named.or_else(|| file_in(env)) {
         Some(path) => read(&path),
         None => Err(AccessError::Homeless),
     };
@@ -136,6 +142,7 @@ fn find(env: Env<'_>) -> Result<Access, AccessError> {
             server: trimmed(&access.server),
             token: token.unwrap_or(access.token),
             ca: ca.or(access.ca),
+            state: access.state,
         }),
         (None, Err(error)) => Err(error),
     }

@@ -73,6 +73,7 @@ fn a_file_that_others_may_read_is_refused() {
 
 #[test]
 fn the_token_is_in_no_debug_text() {
-    let access = Access { server: "http://s".into(), token: "secret".into(), ca: None };
+    let access =
+        Access { server: "http://s".into(), token: "secret".into(), ca: None, state: None };
     assert!(!format!("{access:?}").contains("secret"));
 }

@@ -4,10 +4,11 @@ use super::connection::Client;
 use super::error::{ClientError, Reach};
 use super::path::{query, segment};
 use crate::types::{
-    Cluster, Fairness, Group, GroupPut, Groups, Info, Job, JobBatch, Jobs, JobsQuery, LogChunk,
-    LogQuery, LoginCode, NewToken, Node, NodePatch, Round, RoundProblem, Rounds, Settings,
-    SettingsPatch, Submitted, Tenant, TenantCreate, TenantPatch, TenantWhy, Tenants, TokenCreate,
-    Tokens, WhatIf, WhatIfAnswer, Why, Workload, WorkloadPut, Workloads,
+    Cluster, Fairness, Group, GroupPut, Groups, Info, Job, JobBatch, JobPatch, Jobs, JobsQuery,
+    LogChunk, LogQuery, LoginCode, NewToken, Node, NodePatch, Round, RoundProblem, Rounds,
+    Settings, SettingsPatch, SubmitQuery, Submitted, Tenant, TenantCreate, TenantPatch, TenantWhy,
+    Tenants, TokenCreate, Tokens, Usage, UsageQuery, WhatIf, WhatIfAnswer, Why, Workload,
+    WorkloadPut, Workloads,
 };
 use serde::Serialize;
 use std::thread;
@@ -57,12 +58,20 @@ impl Client {
 
     /// Submits jobs, all or none. They are durable when this returns. With a key it may be sent again: where
     /// the answer is lost, this does so itself.
-    pub fn submit(&self, batch: &JobBatch, key: Option<&str>) -> Result<Submitted, ClientError> {
+    pub fn submit(
+        &self,
+        batch: &JobBatch,
+        key: Option<&str>,
+        how: SubmitQuery,
+    ) -> Result<Submitted, ClientError> {
+        let how = query(&how);
         let headers: Vec<(&str, &str)> =
             key.map(|key| ("idempotency-key", key)).into_iter().collect();
-        let send = || match (batch.jobs.as_slice(), &batch.name) {
-            ([job], None) => self.send_json(Method::POST, "/jobs", job, &headers),
-            _ => self.send_json(Method::POST, "/jobs/batch", batch, &headers),
+        let send = || match (batch.jobs.as_slice(), &batch.name, batch.at_once) {
+            ([job], None, None) => {
+                self.send_json(Method::POST, &format!("/jobs{how}"), job, &headers)
+            }
+            _ => self.send_json(Method::POST, &format!("/jobs/batch{how}"), batch, &headers),
         };
         let mut pause = SUBMIT_PAUSE;
         for _ in 1..SUBMIT_TRIES_MAX {
@@ -80,6 +89,16 @@ impl Client {
     /// Cancels a job.
     pub fn cancel(&self, id: u64) -> Result<Job, ClientError> {
         self.send_json(Method::POST, &format!("/jobs/{id}/cancel"), &Nothing {}, &[])
+    }
+
+    /// Changes a job: holds it, releases it, or edits it.
+    pub fn patch_job(&self, id: u64, patch: &JobPatch) -> Result<Job, ClientError> {
+        self.send_json(Method::PATCH, &format!("/jobs/{id}"), patch, &[])
+    }
+
+    /// Submits a job as it was submitted before, as a new one.
+    pub fn resubmit(&self, id: u64) -> Result<Submitted, ClientError> {
+        self.send_json(Method::POST, &format!("/jobs/{id}/resubmit"), &Nothing {}, &[])
     }
 
     /// Why a job waits, runs or ended.
@@ -175,6 +194,11 @@ impl Client {
     /// Drops a planned time window of a node.
     pub fn drop_window(&self, id: u64) -> Result<(), ClientError> {
         self.send_empty(Method::DELETE, &format!("/cluster/windows/{id}"))
+    }
+
+    /// Who used how much of what.
+    pub fn usage(&self, asked: &UsageQuery) -> Result<Usage, ClientError> {
+        self.get(&format!("/usage{}", query(asked)))
     }
 
     /// A page of rounds, the newest first.

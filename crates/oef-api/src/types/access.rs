@@ -12,6 +12,9 @@ pub struct Access {
     /// The daemon's certificate authority, where it has one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca: Option<String>,
+    /// Its state folder, for the commands that read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
 }
 
 impl std::fmt::Debug for Access {

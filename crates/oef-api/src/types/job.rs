@@ -1,9 +1,13 @@
 //! Jobs: as they are submitted, and as they are shown.
 
 use super::cluster::GpuRef;
+use super::job_change::{Blocked, Dependency};
+use crate::check::is_unseen;
+use crate::limits::JOB_NAME_MAX;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::Path;
 use utoipa::ToSchema;
 
 /// A job to be submitted.
@@ -17,7 +21,7 @@ pub struct JobSubmit {
     /// What kind of job it is; `default` where nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
-    /// A name for people; by default the program's.
+    /// A name for people; by default the script's or the program's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The program and its arguments. Either this or `script`.
@@ -62,6 +66,10 @@ pub struct JobSubmit {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0)]
     pub min_run_s: Option<f64>,
+    /// The steps that it has in all, as it counts them itself: for tenants whose shortest jobs go first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(exclusive_minimum = 0.0)]
+    pub steps: Option<f64>,
     /// How often it is started again after a failure.
     #[serde(default, skip_serializing_if = "is_default")]
     #[schema(maximum = 1000)]
@@ -79,9 +87,25 @@ pub struct JobSubmit {
     /// It is a profile run: it is measured on the one gpu type that it names, for its workload's profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Probe>,
+    /// It is held: it does not start until it is released.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub held: bool,
+    /// It starts at this time or later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Timestamp>,
+    /// Jobs that have to end before it starts. Where one of them ends otherwise, this job is cancelled.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 100)]
+    pub after: Vec<Dependency>,
 }
 
 impl JobSubmit {
+    /// Its name, or what it is called without one: its script, module or program.
+    pub fn called(&self) -> String {
+        let named = self.name.clone().or_else(|| default_name(&self.command));
+        named.unwrap_or_else(|| "script".into())
+    }
+
     /// The names of all fields, as they are written.
     pub fn fields() -> Vec<String> {
         // The reader knows them: it lists them when it meets one that it does not know.
@@ -89,6 +113,28 @@ impl JobSubmit {
         let said = refused.map(|error| error.to_string()).unwrap_or_default();
         said.split('`').skip(3).step_by(2).map(String::from).collect()
     }
+}
+
+/// How files end that are programs for an interpreter or a launcher.
+const SCRIPT_ENDINGS: [&str; 9] = ["py", "sh", "bash", "jl", "r", "pl", "rb", "js", "lua"];
+
+/// What a command is called: the script or module that an interpreter runs, else the program. `python -u train.py` is
+/// `train.py`, `torchrun -m pkg.train` is `pkg.train`, `./train` is `train`.
+fn default_name(command: &[String]) -> Option<String> {
+    let file =
+        |word: &str| Path::new(word).file_name().map(|name| name.to_string_lossy().into_owned());
+    let (program, arguments) = command.split_first()?;
+    let is_script = |word: &str| {
+        let ending = Path::new(word).extension().and_then(|ending| ending.to_str());
+        !word.starts_with('-')
+            && ending.is_some_and(|e| SCRIPT_ENDINGS.contains(&e.to_ascii_lowercase().as_str()))
+    };
+    let module = arguments.windows(2).find(|pair| pair[0] == "-m").map(|pair| pair[1].clone());
+    let script = || arguments.iter().find(|word| is_script(word)).and_then(|word| file(word));
+    let named = if is_script(program) { None } else { module.or_else(script) };
+    let shown = named.or_else(|| file(program))?;
+    let shown: String = shown.chars().filter(|c| !is_unseen(*c)).take(JOB_NAME_MAX).collect();
+    (!shown.is_empty()).then_some(shown)
 }
 
 fn one() -> u32 {
@@ -178,6 +224,17 @@ pub struct JobBatch {
     /// The jobs.
     #[schema(min_items = 1, max_items = 1000)]
     pub jobs: Vec<JobSubmit>,
+    /// How many of them may run or wait for GPUs at once; by default all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
+    pub at_once: Option<u32>,
+}
+
+impl JobBatch {
+    /// These jobs, without a name and without a limit.
+    pub fn of(jobs: Vec<JobSubmit>) -> JobBatch {
+        JobBatch { name: None, jobs, at_once: None }
+    }
 }
 
 /// What was submitted; it is durable.
@@ -222,19 +279,22 @@ pub enum JobState {
     Finished,
     /// Ended with an error, and is not tried again.
     Failed,
+    /// Ran for as long as it was allowed to, and was stopped for good.
+    TimedOut,
     /// Its owner did not want it any more.
     Cancelled,
 }
 
 impl JobState {
     /// All of them, in the order of a job's life.
-    pub const ALL: [JobState; 7] = [
+    pub const ALL: [JobState; 8] = [
         JobState::Queued,
         JobState::Starting,
         JobState::Running,
         JobState::Stopping,
         JobState::Finished,
         JobState::Failed,
+        JobState::TimedOut,
         JobState::Cancelled,
     ];
 
@@ -247,13 +307,19 @@ impl JobState {
             JobState::Stopping => "stopping",
             JobState::Finished => "finished",
             JobState::Failed => "failed",
+            JobState::TimedOut => "timed_out",
             JobState::Cancelled => "cancelled",
         }
     }
 
     /// Whether nothing more will happen to the job.
     pub fn is_final(self) -> bool {
-        matches!(self, JobState::Finished | JobState::Failed | JobState::Cancelled)
+        matches!(self, JobState::Finished | JobState::Cancelled) || self.is_failure()
+    }
+
+    /// Whether the job ended without doing its work, and nobody wanted that.
+    pub fn is_failure(self) -> bool {
+        matches!(self, JobState::Failed | JobState::TimedOut)
     }
 }
 
@@ -272,6 +338,12 @@ pub struct Job {
     pub state: JobState,
     /// Why, in a sentence.
     pub reason: String,
+    /// What keeps it from starting, whatever GPUs are free.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<Blocked>,
+    /// The sweep that it was submitted with: the number of the sweep's first job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<u64>,
     /// Workers, each on a GPU of its own.
     pub workers: u32,
     /// The GPUs that it holds or was promised, in the order of the ranks.
@@ -341,7 +413,7 @@ pub struct Progress {
     pub steps: f64,
     /// The step of its last checkpoint, where it tells.
     pub checkpoint: Option<f64>,
-    /// Steps per second of late.
+    /// Recent steps per second.
     pub throughput: Option<f64>,
     /// Its loss, where it tells.
     pub loss: Option<f64>,
@@ -448,4 +520,30 @@ pub struct Why {
     pub expected_start: Option<Timestamp>,
     /// More sentences: what its tenant has and is owed, how its last run ended.
     pub details: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_called_after_its_script() {
+        let cases = [
+            ("python train.py --lr 0.1", "train.py"),
+            ("/usr/bin/python3 -u src/train.py", "train.py"),
+            ("torchrun --nproc-per-node 2 -m pkg.train", "pkg.train"),
+            ("bash run.sh data.py", "run.sh"),
+            ("./train.sh data.py", "train.sh"),
+            ("./train --config a.yaml", "train"),
+            ("sh -c true", "sh"),
+            ("sleep 5", "sleep"),
+            ("/", "script"),
+        ];
+        for (command, name) in cases {
+            let command = command.split(' ').map(String::from).collect();
+            let job = JobSubmit { command, ..JobSubmit::default() };
+            assert_eq!(job.called(), name, "{:?}", job.command);
+        }
+        assert_eq!(JobSubmit::default().called(), "script");
+    }
 }

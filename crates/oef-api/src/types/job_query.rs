@@ -15,12 +15,15 @@ pub struct JobsQuery {
     /// In one of these states, separated by commas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(
-        pattern = "^(queued|starting|running|stopping|finished|failed|cancelled)(,(queued|starting|running|stopping|finished|failed|cancelled))*$"
+        pattern = "^(queued|starting|running|stopping|finished|failed|timed_out|cancelled)(,(queued|starting|running|stopping|finished|failed|timed_out|cancelled))*$"
     )]
     pub state: Option<String>,
     /// With this label: `key` or `key=value`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// Of this sweep: the number of its first job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<u64>,
     /// Ended ones too.
     #[serde(default, skip_serializing_if = "is_default")]
     pub all: bool,
@@ -32,6 +35,16 @@ pub struct JobsQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(pattern = "^[0-9]{1,18}$")]
     pub after: Option<String>,
+}
+
+/// How jobs are submitted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct SubmitQuery {
+    /// A tenant that is not there is created with weight 1; only with an admin's token.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub create_tenant: bool,
 }
 
 /// Which part of a log.
@@ -71,6 +84,9 @@ pub enum LogStream {
     Out,
     /// Standard error.
     Err,
+    /// Both of all workers, line by line in the order of writing. Before each line stands whose it is: `[0] ` for the
+    /// output of worker 0, `[0 err] ` for its error stream.
+    All,
 }
 
 /// A part of a log.

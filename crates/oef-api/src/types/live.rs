@@ -64,7 +64,7 @@ pub struct TenantLine {
     pub queued: Option<u32>,
     /// Its jobs that run; none: not for the caller.
     pub running: Option<u32>,
-    /// Its balance in GPU-rounds: + under, - over its share; none: not for the caller.
+    /// Its balance in GPU-rounds: + still to get, - used ahead of its share; none: not for the caller.
     pub balance: Option<f64>,
 }
 
@@ -292,7 +292,7 @@ pub struct LoginCode {
     pub path: String,
     /// It is void after so many seconds.
     pub expires_in_s: u64,
-    /// The daemon's address, for who reached it by the local socket.
+    /// The daemon's address, for callers on the local socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
 }

@@ -5,6 +5,7 @@ mod cluster;
 mod event;
 mod fairness;
 mod job;
+mod job_change;
 mod job_query;
 mod live;
 mod page;
@@ -15,6 +16,7 @@ mod scenario;
 mod settings;
 mod tenant;
 mod token;
+mod usage;
 mod whatif;
 mod workload;
 
@@ -26,7 +28,8 @@ pub use job::{
     Change, Ending, Exit, Job, JobBatch, JobState, JobSubmit, Measured, Probe, Progress,
     RestartBudget, Run, StopSignal, Submitted, Why,
 };
-pub use job_query::{JobsQuery, LogChunk, LogQuery, LogStream};
+pub use job_change::{Blocked, Dependency, DependencyCondition, JobPatch};
+pub use job_query::{JobsQuery, LogChunk, LogQuery, LogStream, SubmitQuery};
 pub use live::{
     Curve, EnvyMatrix, EnvyQuery, JobCurve, LoginCode, Overview, RecentQuery, RecentRounds,
     RoundTick, Series, SeriesQuery, Span, TenantCurve, TenantLine, Timeline, TimelineNode,
@@ -42,8 +45,9 @@ pub use scenario::{
     Scenario, ScenarioAnswer, ScenarioEffect, ScenarioFigures, ScenarioTenant, ScenarioType,
 };
 pub use settings::{Info, Settings, SettingsPatch};
-pub use tenant::{Group, GroupPut, Limits, Tenant, TenantCreate, TenantPatch, TenantWhy};
+pub use tenant::{Group, GroupPut, JobOrder, Limits, Tenant, TenantCreate, TenantPatch, TenantWhy};
 pub use token::{NewToken, Role, Token, TokenCreate};
+pub use usage::{Usage, UsageBy, UsageQuery, UsageRow};
 pub use whatif::{ExpectedStart, TenantEffect, WhatIf, WhatIfAnswer, WhatIfChange};
 pub use workload::{
     FigureSource, GangFigure, GangPut, GangStanding, GuardNote, Mismatch, Profile, Provenance,

@@ -85,6 +85,9 @@ pub struct Round {
     pub audit: Option<Audit>,
     /// How long planning took, without the shares.
     pub plan_s: f64,
+    /// Work of all rounds before that was lost because a run ended before it was saved, in GPU-seconds.
+    #[serde(default)]
+    pub wasted_gpu_s: f64,
 }
 
 /// What a workload is entitled to.
@@ -102,7 +105,7 @@ pub struct ShareEntry {
     pub throughput: f64,
     /// Normalised throughput of an equal split.
     pub equal_split: f64,
-    /// Its balance in GPU-rounds, by type, when the round began: + under, - over its share so far.
+    /// Its balance in GPU-rounds, by type, when the round began: + still to get, - used ahead of its share.
     pub deficit: BTreeMap<String, f64>,
 }
 

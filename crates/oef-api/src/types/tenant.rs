@@ -22,7 +22,7 @@ pub struct TenantCreate {
     /// What it may use at most.
     #[serde(default)]
     pub limits: Limits,
-    /// The Unix user as whom its jobs run; by default that of the daemon.
+    /// The Unix user that its jobs run as; by default that of the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
 }
@@ -46,6 +46,9 @@ pub struct TenantPatch {
     /// Whether its jobs may not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended: Option<bool>,
+    /// In which order its waiting jobs start. A tenant may change this itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<JobOrder>,
     /// The Unix user as whom its jobs run from their next start on; `null`: that of the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schema(value_type = Option<String>)]
@@ -55,6 +58,37 @@ pub struct TenantPatch {
 /// A field that may be `null`, which is not the same as one that is left out.
 fn given<'de, D: Deserializer<'de>>(field: D) -> Result<Option<Option<String>>, D::Error> {
     Option::deserialize(field).map(Some)
+}
+
+/// In which order the waiting jobs of a workload start, among those of equal priority.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JobOrder {
+    /// Who has waited longest since it last ran; a running job that has had its turn gives way.
+    #[default]
+    Fair,
+    /// The oldest first; who runs stays.
+    Fifo,
+    /// The one with the fewest steps left first; who runs stays. Jobs that do not tell their `steps` come last.
+    Shortest,
+}
+
+impl JobOrder {
+    /// All of them.
+    pub const ALL: [JobOrder; 3] = [JobOrder::Fair, JobOrder::Fifo, JobOrder::Shortest];
+
+    fn is_fair(&self) -> bool {
+        *self == JobOrder::Fair
+    }
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            JobOrder::Fair => "fair",
+            JobOrder::Fifo => "fifo",
+            JobOrder::Shortest => "shortest",
+        }
+    }
 }
 
 /// What a tenant may use at most.
@@ -86,6 +120,9 @@ pub struct Tenant {
     pub limits: Limits,
     /// Whether its jobs may not run.
     pub suspended: bool,
+    /// In which order its waiting jobs start; left out where it is `fair`.
+    #[serde(default, skip_serializing_if = "JobOrder::is_fair")]
+    pub order: JobOrder,
     /// The Unix user as whom its jobs run; none: that of the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,

@@ -2,7 +2,7 @@
 
 use super::tenants::WatchArgs;
 use super::values;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 use std::time::Duration;
 
@@ -29,6 +29,11 @@ pub enum ClusterCommand {
     /// Show who was promised what, who got it, and who would rather be another
     #[command(after_help = "Examples:\n  oef fairness\n  oef fairness --history --watch")]
     Fairness(FairnessArgs),
+    /// Show who used how many GPU-hours of what, against its share
+    #[command(
+        after_help = "Examples:\n  oef usage --since 30d\n  oef usage --since 2026-11-01 --by workload --csv > november.csv\n\nIt is counted in whole days (UTC), and in months when they are older than two."
+    )]
+    Usage(UsageArgs),
     /// Show or change the settings of the running daemon
     #[command(after_help = SETTINGS_EXAMPLES)]
     Settings(SettingsArgs),
@@ -147,6 +152,50 @@ pub struct NodeArgs {
     /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// `oef usage`
+#[derive(Debug, Args)]
+pub struct UsageArgs {
+    /// From then on: `30d` ago, or a day such as 2026-11-01 [default: all that is known]
+    #[arg(long, value_name = "TIME", value_parser = values::past)]
+    pub since: Option<Timestamp>,
+    /// Until that day [default: today]
+    #[arg(long, value_name = "TIME", value_parser = values::past)]
+    pub until: Option<Timestamp>,
+    /// What to sum up
+    #[arg(long, value_enum, default_value = "tenant")]
+    pub by: UsageBy,
+    /// Print CSV
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// By what usage is summed up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum UsageBy {
+    /// Tenants
+    Tenant,
+    /// Unix users that tenants' jobs run as
+    User,
+    /// Workloads of tenants
+    Workload,
+    /// Gpu types
+    Type,
+}
+
+impl From<UsageBy> for oef_api::types::UsageBy {
+    fn from(by: UsageBy) -> Self {
+        match by {
+            UsageBy::Tenant => oef_api::types::UsageBy::Tenant,
+            UsageBy::User => oef_api::types::UsageBy::User,
+            UsageBy::Workload => oef_api::types::UsageBy::Workload,
+            UsageBy::Type => oef_api::types::UsageBy::Type,
+        }
+    }
 }
 
 /// `oef round`

@@ -65,7 +65,7 @@ pub struct UpArgs {
     /// With --slurm: the partition whose nodes are OEF's [default: all nodes]
     #[arg(long, value_name = "NAME", requires = "slurm")]
     pub partition: Option<String>,
-    /// How long a round lasts [default: as before, or 5min; with --demo 5s]
+    /// How long a round lasts [default: as before, or 5m; with --demo 5s]
     #[arg(long, value_name = "TIME", value_parser = round_length)]
     pub round: Option<Duration>,
     /// How to share (see `oef mechanisms`) [default: as before, or nash]

@@ -1,8 +1,10 @@
 //! The arguments of the commands about jobs.
 
-use super::values::seconds;
+use super::select::{AfterArgs, EditArgs, ResubmitArgs, SelectArgs};
+use super::values::{instant, positive, seconds};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use jiff::Timestamp;
 use oef_api::types::{JobState, StopSignal};
 use std::path::PathBuf;
 
@@ -12,6 +14,12 @@ pub enum JobCommand {
     /// Submit a job, or a sweep of jobs; prints its number when it is durable
     #[command(after_help = SUBMIT_EXAMPLES)]
     Submit(Box<SubmitArgs>),
+    /// Run a command in this terminal on a GPU, as a job: waits for its turn, then passes keys, signals and size on
+    #[command(after_help = super::interactive::RUN_EXAMPLES)]
+    Run(super::interactive::RunArgs),
+    /// Open a shell beside a running job, in its environment and on its GPUs
+    #[command(after_help = super::interactive::SHELL_EXAMPLES)]
+    Shell(super::interactive::ShellArgs),
     /// List jobs with what they do and why
     #[command(after_help = JOBS_EXAMPLES)]
     Jobs(JobsArgs),
@@ -22,9 +30,25 @@ pub enum JobCommand {
     #[command(after_help = "Examples:\n  oef why 12\n  oef why vision-lab")]
     Why(WhyArgs),
     /// Cancel jobs
-    #[command(after_help = "Examples:\n  oef cancel 12 13\n  oef cancel --all --tenant vision-lab")]
-    Cancel(CancelArgs),
-    /// Show what a job wrote
+    #[command(after_help = CANCEL_EXAMPLES)]
+    Cancel(SelectArgs),
+    /// Hold jobs: they do not start until they are released; one that runs saves its work and stops
+    #[command(
+        after_help = "Examples:\n  oef hold 12 13\n  oef hold --sweep 20\n  oef release --mine"
+    )]
+    Hold(SelectArgs),
+    /// Release held jobs: they wait for GPUs again
+    #[command(after_help = "Examples:\n  oef release 12 13\n  oef release --label lr=0.1")]
+    Release(SelectArgs),
+    /// Change a job that has not ended: priority, gpu types, name, labels, time limit, what it waits for
+    #[command(after_help = EDIT_EXAMPLES)]
+    Edit(Box<EditArgs>),
+    /// Submit jobs once more, each as a new one that starts from the beginning; prints the new numbers
+    #[command(
+        after_help = "Examples:\n  oef resubmit 12\n  oef edit $(oef resubmit 12) --priority 5"
+    )]
+    Resubmit(ResubmitArgs),
+    /// Show what a job wrote: both streams of all workers in the order of writing, of all its runs
     #[command(after_help = LOGS_EXAMPLES)]
     Logs(LogsArgs),
 }
@@ -34,6 +58,9 @@ Examples:
   oef submit -- python train.py --epochs 10
   oef submit --tenant vision-lab --workload vgg16 --workers 4 --types rtx3080,rtx3090 -- torchrun train.py
   oef submit --sweep lr=0.1,0.01 --sweep bs=32,64 -- python train.py --lr {lr} --batch {bs}
+  oef submit --sweep seed=1,2,3,4,5,6,7,8 --at-once 2 -- python train.py --seed {seed}
+  oef submit --after 17 -- python evaluate.py
+  oef submit --at 22:00 --priority -1 -- ./nightly.sh
   oef submit --file job.toml --wait
   oef submit --example-file > job.toml
   id=$(oef submit -- ./train.sh) && oef logs $id --follow
@@ -48,18 +75,39 @@ Examples:
   oef jobs --label array=vgg --watch
   oef jobs --json | jq '.jobs[].id'";
 
+const CANCEL_EXAMPLES: &str = "\
+Examples:
+  oef cancel 12 13
+  oef cancel --sweep 20
+  oef cancel --mine --label lr=0.1
+  oef cancel --all --tenant vision-lab";
+
+const EDIT_EXAMPLES: &str = "\
+Examples:
+  oef edit 12 --priority 5
+  oef edit 12 --types rtx3090,a100 --max-run 4h
+  oef edit 12 --name baseline --label lr=0.1 --label old=
+  oef edit 12 --after 17 --at 18:30
+
+Types, time limit, start time and dependencies can be changed only while the job waits: hold a running job first.";
+
 const LOGS_EXAMPLES: &str = "\
 Examples:
   oef logs 12 --follow
   oef logs 12 --rank 3 --stderr --tail 50
-  oef logs 12 --run 2 > second-run.txt";
+  oef logs 12 --run 2 > second-run.txt
+
+With several workers each line begins with its worker, `[3]`, or `[3 err]` for the error stream.";
 
 /// `oef submit`
 #[derive(Debug, Default, Args)]
 pub struct SubmitArgs {
-    /// Who owns it; a tenant's token need not say [default with an admin's token: `default`]
+    /// Who owns it; a tenant's token need not say [default with an admin's token: $OEF_TENANT, or your user name]
     #[arg(long, short, value_name = "TENANT")]
     pub tenant: Option<String>,
+    /// Create the tenant with weight 1 if there is none of that name; with an admin's token
+    #[arg(long)]
+    pub create_tenant: bool,
     /// What kind of job it is: jobs of one workload share a profile
     #[arg(long, value_name = "NAME")]
     pub workload: Option<String>,
@@ -72,7 +120,7 @@ pub struct SubmitArgs {
     /// All workers on GPUs of one type, whichever, even where several types together would start it sooner
     #[arg(long)]
     pub one_type: bool,
-    /// A name for people [default: the program's]
+    /// A name for people [default: the script's or the program's]
     #[arg(long, short, value_name = "NAME")]
     pub name: Option<String>,
     /// Jobs of a higher class go first within their tenant [default: 0]
@@ -93,6 +141,9 @@ pub struct SubmitArgs {
     /// Once started, do not preempt it for so long (`10m`)
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub min_run: Option<f64>,
+    /// How many steps it has in all: for tenants whose shortest jobs go first
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub steps: Option<f64>,
     /// How often to start it again after a failure [default: 0]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=1000))]
     pub retries: Option<u32>,
@@ -117,6 +168,18 @@ pub struct SubmitArgs {
     /// One job for each value, and for each combination with other sweeps; `{KEY}` stands for the value
     #[arg(long, value_name = "KEY=V,V,...")]
     pub sweep: Vec<String>,
+    /// Of a sweep: how many of its jobs may run or wait for GPUs at once [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub at_once: Option<u32>,
+    /// Hold it: it does not start until `oef release`
+    #[arg(long)]
+    pub hold: bool,
+    /// Start it at this time or later (`30m`, `18:30`, `2026-12-24 08:00`)
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub at: Option<Timestamp>,
+    /// What it waits for
+    #[command(flatten)]
+    pub after: AfterArgs,
     /// Wait until it has ended; exit with 1 if it failed
     #[arg(long)]
     pub wait: bool,
@@ -149,6 +212,9 @@ pub struct JobsArgs {
     /// Only with this label
     #[arg(long, short, value_name = "KEY[=VALUE]")]
     pub label: Option<String>,
+    /// Only of this sweep, by the number of its first job
+    #[arg(long, value_name = "ID")]
+    pub sweep: Option<u64>,
     /// So many at most
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
@@ -190,41 +256,27 @@ pub struct WhyArgs {
     pub json: bool,
 }
 
-/// `oef cancel`
-#[derive(Debug, Args)]
-pub struct CancelArgs {
-    /// The jobs' numbers
-    #[arg(value_name = "ID", required_unless_present = "all", conflicts_with_all = ["all", "tenant"])]
-    pub ids: Vec<u64>,
-    /// All jobs of a tenant that have not ended
-    #[arg(long)]
-    pub all: bool,
-    /// Of which tenant; a tenant's token need not say
-    #[arg(long, short, value_name = "TENANT", requires = "all")]
-    pub tenant: Option<String>,
-    /// Print one JSON document instead of sentences
-    #[arg(long)]
-    pub json: bool,
-}
-
 /// `oef logs`
 #[derive(Debug, Args)]
 pub struct LogsArgs {
     /// The job's number
     pub id: u64,
-    /// Of which worker
-    #[arg(long, short, value_name = "N", default_value_t = 0)]
-    pub rank: u32,
-    /// What it wrote to stderr instead of stdout
+    /// Only of this worker
+    #[arg(long, short, value_name = "N")]
+    pub rank: Option<u32>,
+    /// Only what was written to stdout
+    #[arg(long, conflicts_with = "stderr")]
+    pub stdout: bool,
+    /// Only what was written to stderr
     #[arg(long, short)]
     pub stderr: bool,
     /// Stay, and show what comes, over restarts, until the job has ended
     #[arg(long, short, conflicts_with = "json")]
     pub follow: bool,
-    /// Only so many lines at the end
+    /// Only so many lines at the end of the last run
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(..=100_000))]
     pub tail: Option<u32>,
-    /// Of which run, by its generation (see `oef job`) [default: the last]
+    /// Only of this run, by its number in `oef job` [default: all]
     #[arg(long, value_name = "G")]
     pub run: Option<u64>,
     /// Print one JSON document instead of the text

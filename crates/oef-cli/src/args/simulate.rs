@@ -4,7 +4,7 @@ use super::values::{mechanism, positive, seconds};
 use clap::{Args, ValueEnum, ValueHint};
 use oef_core::Mechanism;
 use oef_sched::guard::Policy;
-use oef_sched::{GangRule, PlacementRule, RoundingRule};
+use oef_sched::{GangRule, Order, PlacementRule, RoundingRule};
 use std::path::PathBuf;
 
 /// Shown below `oef simulate --help`.
@@ -93,6 +93,9 @@ pub struct SchedulerArgs {
     /// What shares know of gangs
     #[arg(long, value_enum, default_value = "rows")]
     pub gangs: GangsName,
+    /// In which order the waiting jobs of a tenant start: who waited longest, the oldest, the shortest
+    #[arg(long, value_name = "ORDER", default_value = "fair", value_parser = str::parse::<Order>)]
+    pub order: Order,
     /// How long a job that was started runs at least [default: one round]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub min_run: Option<f64>,

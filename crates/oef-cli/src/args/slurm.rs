@@ -13,8 +13,9 @@ Examples:
   oef slurm import --since 30d -o last      accounting as a trace, the nodes as a cluster, profiles to fill in
   oef slurm report --since 30d              what OEF would have done last month, as a page
   oef slurm advise lab.toml --dry-run       the GPU limits that accounts would get
+  oef slurm advise --restore --state DIR    the values of before a daemon of depth `advise`
 
-Only `advise` without --dry-run changes anything on the cluster; --undo brings the old limits back.";
+Only `advise` without --dry-run changes anything on the cluster; --restore brings the old values back.";
 
 /// `oef slurm ...`
 #[derive(Debug, Subcommand)]
@@ -70,8 +71,8 @@ pub struct ImportArgs {
 #[derive(Debug, Args)]
 pub struct AdviseArgs {
     /// A problem file whose tenants are accounts, with their weights and profiles; GPUs and demands come from Slurm
-    #[arg(value_name = "PROBLEM", value_hint = ValueHint::FilePath)]
-    pub problem: PathBuf,
+    #[arg(value_name = "PROBLEM", value_hint = ValueHint::FilePath, required_unless_present = "undo")]
+    pub problem: Option<PathBuf>,
     #[command(flatten)]
     pub slurm: SlurmArgs,
     /// How to share
@@ -83,12 +84,18 @@ pub struct AdviseArgs {
     /// Only say what would be set
     #[arg(long)]
     pub dry_run: bool,
-    /// Bring the old limits back
-    #[arg(long, conflicts_with_all = ["every", "dry_run"])]
+    /// Set fair-share weights instead of GPU limits
+    #[arg(long)]
+    pub fairshare: bool,
+    /// Bring the old limits and weights back
+    #[arg(long, visible_alias = "restore", conflicts_with_all = ["every", "dry_run"])]
     pub undo: bool,
-    /// Where the old limits are kept [default: beside the problem file]
+    /// Where the old values are kept [default: beside the problem file]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub keep: Option<PathBuf>,
+    /// With --restore: those that a daemon of depth `advise` has kept in its state folder
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "undo", conflicts_with = "keep")]
+    pub state: Option<PathBuf>,
 }
 
 /// `oef slurm report`

@@ -1,8 +1,9 @@
 //! The arguments of the commands about tenants, groups, workloads and tokens.
 
 use super::values::{positive, seconds};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
-use oef_api::types::Role;
+use oef_api::types::{JobOrder, Role};
 use std::path::PathBuf;
 
 /// Who shares, with what weight, and who may do what.
@@ -57,7 +58,7 @@ const PROFILE_EXAMPLES: &str = "\
 Examples:
   oef profile job.toml
   oef profile job.toml --types rtx3070,rtx3090 --workers 1,2,4
-  oef profile job.toml --again --limit 5min
+  oef profile job.toml --again --limit 5m
   oef profile show vision-lab/vgg16
 
 Profile runs are jobs of the tenant: they wait for their turn, count to its share, and `oef jobs` lists them. They
@@ -132,12 +133,22 @@ pub struct TenantSetArgs {
     /// Jobs that have not ended, at most; `none` for no limit
     #[arg(long, value_name = "N", value_parser = limit)]
     pub max_jobs: Option<Limit>,
-    /// The Unix user as whom its jobs run; `none` for the daemon's
+    /// The Unix user that its jobs run as; `none` for the daemon's
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
+    /// In which order its waiting jobs of equal priority start
+    #[arg(long, value_name = "ORDER", value_parser = order())]
+    pub order: Option<JobOrder>,
     /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// Orders by the names of the interface.
+fn order() -> impl TypedValueParser<Value = JobOrder> {
+    let known = |name: String| JobOrder::ALL.into_iter().find(|order| order.name() == name);
+    PossibleValuesParser::new(JobOrder::ALL.map(JobOrder::name))
+        .try_map(move |name| known(name).ok_or("there is no such order"))
 }
 
 /// A limit to be set.
@@ -263,6 +274,9 @@ pub struct ProfileRunArgs {
     /// Who owns it; goes before the file
     #[arg(long, short, value_name = "TENANT")]
     pub tenant: Option<String>,
+    /// Create the tenant with weight 1 if there is none of that name; with an admin's token
+    #[arg(long)]
+    pub create_tenant: bool,
     /// On these gpu types, or on `all`
     #[arg(long, value_name = "TYPES", value_delimiter = ',', default_value = "all")]
     pub types: Vec<String>,
@@ -278,7 +292,7 @@ pub struct ProfileRunArgs {
     /// Measure more batches where those take less time than this [default: 5s]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub least: Option<f64>,
-    /// It has to be measured within this time, once it runs [default: 2min]
+    /// Measure it within this time, once it runs [default: 2m]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub limit: Option<f64>,
     /// Measure also what was measured lately

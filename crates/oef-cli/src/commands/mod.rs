@@ -3,6 +3,7 @@
 pub mod client;
 pub mod daemon;
 pub mod generate;
+pub mod interactive;
 pub mod manual;
 pub mod problem;
 pub mod service;

@@ -21,14 +21,17 @@ pub struct Loaded {
 
 /// Reads a problem file; `counts` are the arguments of `--counts`.
 pub fn load(path: &Path, counts: &[String]) -> Result<Loaded, Failure> {
-    let source = Source::read(path)?;
-    let format = Format::of(&source);
+    load_text(&Source::read(path)?, counts)
+}
+
+fn load_text(source: &Source, counts: &[String]) -> Result<Loaded, Failure> {
+    let format = Format::of(source);
     let counts = counts::parse(counts, "--counts").map_err(Failure::input)?;
     let built = match format {
         Format::Csv => csv::parse(&source.text, &counts, &source.label).map_err(Failure::input)?,
-        _ => tables(&source, format, &counts)?,
+        _ => tables(source, format, &counts)?,
     };
-    let (spec, problem) = check(built, &source)?;
+    let (spec, problem) = check(built, source)?;
     Ok(Loaded { spec, problem })
 }
 
@@ -101,4 +104,31 @@ fn complaints(mut findings: Vec<Finding>, source: &Source, arguments: &[Complain
     });
     let complaints: Vec<Complaint> = arguments.iter().cloned().chain(placed).collect();
     Failure::Said { exit: Exit::BadInput, complaints }
+}
+
+#[cfg(all(test, feature = "lab"))]
+mod tests {
+    use super::*;
+    use oef_lab::fuzz::{Mutator, corpus};
+
+    /// What is nearly a problem file is read or refused with a complaint, in any form that it could have.
+    #[test]
+    fn no_text_makes_the_reader_panic() {
+        let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|text| text.parse().ok());
+        let corpus = corpus("problems");
+        assert!(corpus.len() >= 5, "no corpus");
+        let mut mutator = Mutator::new(seed.unwrap_or(1));
+        let inputs = corpus.iter().cloned().collect::<Vec<_>>();
+        let changed: Vec<Vec<u8>> = (0..2_000).map(|_| mutator.next(&corpus)).collect();
+        let mut read = 0;
+        for (n, input) in inputs.iter().chain(&changed).enumerate() {
+            let text = String::from_utf8_lossy(input).into_owned();
+            for label in ["any.toml", "any.json", "any.csv"] {
+                let source = Source { label: label.into(), text: text.clone() };
+                let counts: &[String] = if n % 2 == 0 { &[] } else { &["sm12=4".to_string()] };
+                read += usize::from(load_text(&source, counts).is_ok());
+            }
+        }
+        assert!(read > inputs.len() / 2, "{read}: even what is right was refused");
+    }
 }

@@ -1,7 +1,7 @@
 //! Jobs and GPUs in words and cells.
 
 use jiff::Timestamp;
-use oef_api::types::{GpuRef, Job, JobState};
+use oef_api::types::{Blocked, GpuRef, Job, JobState};
 use oef_report::format::{number, si, span};
 use oef_terminal::names::safe;
 use oef_terminal::table::Cell;
@@ -11,7 +11,25 @@ use std::collections::BTreeMap;
 
 /// A state with its colour.
 pub fn state(state: JobState) -> Cell {
-    Cell::text(state.name()).style(state_style(state))
+    Cell::text(word(state)).style(state_style(state))
+}
+
+/// A job's state with its colour; one that is held says so.
+pub fn state_cell(job: &Job) -> Cell {
+    Cell::text(state_word(job)).style(state_style(job.state))
+}
+
+/// A job's state in words; one that is held says so.
+pub fn state_word(job: &Job) -> String {
+    match (job.state, job.blocked) {
+        (JobState::Queued, Some(Blocked::Held)) => Blocked::Held.name().into(),
+        (state, _) => word(state),
+    }
+}
+
+/// A state in words.
+pub fn word(state: JobState) -> String {
+    state.name().replace('_', " ")
 }
 
 /// The colour of a state.
@@ -21,7 +39,7 @@ pub fn state_style(state: JobState) -> Style {
         JobState::Starting | JobState::Stopping => Style::new().cyan(),
         JobState::Running => Style::new().green(),
         JobState::Finished => Style::new().dimmed(),
-        JobState::Failed => Style::new().red(),
+        JobState::Failed | JobState::TimedOut => Style::new().red(),
         JobState::Cancelled => Style::new().dimmed(),
     }
 }

@@ -27,6 +27,38 @@ pub fn for_terminal(text: &str) -> String {
     out
 }
 
+/// The marks of a job with one worker.
+const MARKS: [&str; 2] = ["[0] ", "[0 err] "];
+
+/// Takes the marks off the lines of a job with one worker; a mark may come in two parts.
+#[derive(Debug, Default)]
+pub struct Unmarked {
+    /// What may be the beginning of a mark.
+    pending: String,
+    in_line: bool,
+}
+
+impl Unmarked {
+    /// The next part of the text; `is_end`: nothing follows.
+    pub fn take(&mut self, text: &str, is_end: bool) -> String {
+        let text = std::mem::take(&mut self.pending) + text;
+        let mut out = String::with_capacity(text.len());
+        for line in text.split_inclusive(['\n', '\r']) {
+            let ends = line.ends_with(['\n', '\r']);
+            let begins = |mark: &&str| mark.starts_with(line);
+            if !self.in_line && !ends && !is_end && MARKS.iter().any(begins) {
+                self.pending = line.into();
+                continue;
+            }
+            let marked = MARKS.iter().find_map(|mark| line.strip_prefix(mark));
+            out.push_str(if self.in_line { line } else { marked.unwrap_or(line) });
+            self.in_line = !ends;
+        }
+        self.in_line &= !is_end;
+        out
+    }
+}
+
 /// The length of a colour sequence at the beginning: `ESC [ 1;31 m`.
 fn colour(text: &str) -> Option<usize> {
     let inner = text.strip_prefix("\u{1b}[")?;
@@ -37,6 +69,18 @@ fn colour(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn marks_are_taken_off_wherever_the_text_is_cut() {
+        let text = "[0] one\n[0 err] two [0] \n[0] 10%\r[0] 20%\r\n[0] end";
+        let expected = "one\ntwo [0] \n10%\r20%\r\nend";
+        for cut in 0..=text.len() {
+            let mut marks = Unmarked::default();
+            let (one, other) = text.split_at(cut);
+            let shown = marks.take(one, false) + &marks.take(other, true);
+            assert_eq!(shown, expected, "cut at {cut}");
+        }
+    }
 
     #[test]
     fn colours_pass_and_commands_do_not() {

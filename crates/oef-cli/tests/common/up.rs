@@ -37,3 +37,13 @@ pub fn up(home: &Dir, gpus: &str, more: &[&str]) -> Vec<String> {
 pub fn ask(home: &Dir, args: &[&str]) -> Ran {
     daemon::run(args, "", &[("XDG_STATE_HOME", &home.path().display().to_string())])
 }
+
+/// Waits until a file is there.
+#[allow(dead_code, reason = "not every test that includes this module waits for one")]
+pub fn wait_for(path: &std::path::Path) {
+    let began = Instant::now();
+    while !path.exists() {
+        assert!(began.elapsed() < PATIENCE, "{} is not written", path.display());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

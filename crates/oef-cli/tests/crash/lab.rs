@@ -111,6 +111,7 @@ impl Lab {
         let steps = dice.one_of(&["20", "40", "80"]);
         let output = self.ask(&[
             "submit",
+            "--create-tenant",
             "--tenant",
             tenant,
             "--workload",

@@ -95,7 +95,7 @@ impl fmt::Display for Mechanism {
     }
 }
 
-/// A name that is none of the mechanisms'.
+/// A name that no mechanism has.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{0}` is no mechanism")]
 pub struct UnknownMechanism(pub String);

@@ -46,6 +46,12 @@ pub fn is_leftover(name: &str) -> Option<&str> {
     bare.strip_suffix(INCOMING).or_else(|| bare.strip_suffix(PREVIOUS))
 }
 
+/// A job's checkpoints on a host and what may lie beside them.
+pub fn with_leftovers(live: &Path) -> Vec<PathBuf> {
+    let place = Place::of(live);
+    place.map_or_else(Vec::new, |place| vec![place.live, place.incoming, place.previous])
+}
+
 impl Place {
     /// Around a folder that has a name.
     pub(super) fn of(live: &Path) -> Option<Place> {

@@ -25,6 +25,11 @@ impl Places {
         self.config.stale
     }
 
+    /// Whether copies may lie on disks that only their host sees.
+    pub(crate) fn are_remote(&self) -> bool {
+        self.config.place == Keeping::Node && self.config.transport != Transport::Folder
+    }
+
     /// A job's own folder.
     pub(crate) fn job_dir(&self, job: JobId) -> PathBuf {
         self.dir.join("jobs").join(job.to_string())

@@ -35,6 +35,9 @@ const UNKNOWN_AGE: Duration = Duration::from_secs(30 * 86_400);
 /// Copies that one sweep puts aside: each takes a thread for a moment.
 const DISCARDS_MAX: usize = 64;
 
+/// Ended jobs that one sweep looks at for copies on nodes: each may take a program of the cluster's.
+const UNSWEPT_MAX: usize = 64;
+
 /// What is put aside is called so.
 const TRASH: &str = ".oef-trash";
 
@@ -51,6 +54,8 @@ struct Queue {
     jobs: BTreeSet<(Instant, JobId)>,
     /// Jobs that will not be started again.
     retired: BTreeSet<JobId>,
+    /// Those of them whose copies on nodes have not been looked at.
+    unswept: BTreeSet<JobId>,
     /// The journal has been heard of: before that nothing is swept.
     has_journal: bool,
     is_over: bool,
@@ -84,7 +89,19 @@ impl Cleaning {
 
     /// Jobs have ended for good: the next sweep takes what they left behind.
     pub(super) fn retire(&self, jobs: impl IntoIterator<Item = JobId>) {
-        self.queue().retired.extend(jobs);
+        let mut queue = self.queue();
+        for job in jobs {
+            queue.retired.insert(job);
+            queue.unswept.insert(job);
+        }
+    }
+
+    /// Some jobs whose copies on nodes are to be looked at.
+    fn take_unswept(&self) -> Vec<JobId> {
+        let mut queue = self.queue();
+        let some: Vec<JobId> = queue.unswept.iter().copied().take(UNSWEPT_MAX).collect();
+        some.iter().for_each(|job| _ = queue.unswept.remove(job));
+        some
     }
 
     fn is_retired(&self, job: JobId) -> bool {
@@ -115,6 +132,7 @@ impl Cleaning {
                 Next::Sweep => {
                     inner.end_idle_launchers();
                     inner.sweep();
+                    inner.sweep_nodes();
                     let trash = inner.trash();
                     drop(inner);
                     trash.iter().for_each(|path| remove_trash(path));
@@ -123,8 +141,9 @@ impl Cleaning {
                 Next::Forget(job) if inner.is_live(job) => self.later(job, ENDS_SOON),
                 Next::Forget(job) => {
                     let folders = inner.folders(job);
+                    let on_nodes = inner.remove_remote(job, false).map_err(io::Error::other);
                     drop(inner);
-                    if let Err(error) = folders.remove() {
+                    if let Err(error) = on_nodes.and_then(|()| folders.remove()) {
                         warn!(%job, %error, "its folders could not be removed yet");
                         self.later(job, REMOVE_AGAIN);
                     }
@@ -231,6 +250,21 @@ impl Inner {
         for copy in useless.into_iter().take(DISCARDS_MAX) {
             self.enqueue(copy.job, Work::Discard { host: copy.host });
         }
+    }
+
+    /// Has copies of ended jobs removed that lie on nodes.
+    fn sweep_nodes(&self) {
+        for job in self.cleaning.take_unswept() {
+            if let Err(error) = self.remove_remote(job, true) {
+                debug!(%job, %error, "its copies on nodes could not be removed yet");
+                self.cleaning.queue().unswept.insert(job);
+            }
+        }
+    }
+
+    /// Where a job's last good checkpoints are.
+    pub(super) fn last_location(&self, job: JobId) -> Option<CheckpointLocation> {
+        self.last_good(job).map(|last| last.location)
     }
 
     /// Puts a copy aside, unless it is needed by now. In the job's lane: nothing of it is started meanwhile.

@@ -81,7 +81,7 @@ impl Isolation {
 }
 
 impl Inner {
-    /// As whom a job runs; an error can never be helped.
+    /// The user that a job runs as; an error can never be helped.
     pub(super) fn user_of(&self, run_as: &RunAs) -> Result<Option<User>, String> {
         let RunAs::User(name) = run_as else { return Ok(None) };
         let user = job_user(name)?;

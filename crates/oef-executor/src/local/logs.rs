@@ -3,7 +3,7 @@
 use super::open::Inner;
 use crate::error::ExecutorError;
 use crate::log_file;
-use crate::logs::{LogChunk, LogQuery};
+use crate::logs::{LogChunk, LogQuery, Stream};
 use crate::records::{RunFolder, RunSpec, Status, read_json};
 use oef_sched::JobId;
 
@@ -16,7 +16,13 @@ impl Inner {
         }
         // Before the log: an end that is seen first may be followed by more, the other way round not.
         let is_ended = matches!(Status::read(&run), Ok(Some(status)) if status.is_ended());
-        let path = run.log_file(query.rank, query.stream);
+        let path = match run.log_file(query.rank, query.stream) {
+            // A runner of an earlier version has kept them apart only.
+            all if query.stream == Stream::All && !all.exists() => {
+                run.log_file(query.rank, Stream::Out)
+            }
+            path => path,
+        };
         let limit = u64::from(query.limit_bytes.clamp(1, LogQuery::MAX_BYTES));
         let read = log_file::read(&path, launch.log_limit_bytes, query.from, limit);
         let mut chunk = read.map_err(ExecutorError::file(&path, "read"))?;

@@ -14,6 +14,7 @@ mod isolation;
 mod lanes;
 mod logs;
 mod open;
+mod remote_copies;
 mod resume;
 pub(crate) mod site;
 mod spawn;

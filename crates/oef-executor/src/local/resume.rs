@@ -193,7 +193,7 @@ impl Inner {
         }
     }
 
-    /// Nobody waits for this ending; it is for who looks at the output later.
+    /// Nobody waits for this ending; it is for people who look at the output later.
     fn end_killed(&self, run: &RunFolder) {
         let Ok(Some(_lock)) = Lock::try_take(&run.lock_file()) else { return };
         if let Ok(status) = Status::read(run) {

@@ -7,6 +7,7 @@ use crate::records::{RunFolder, RunSpec};
 use oef_sched::{Generation, JobId};
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::path::Path;
 use std::time::Instant;
 
 /// A cluster that starts runners and knows what becomes of them. Orders, files and words are the same as on this
@@ -15,7 +16,7 @@ pub(crate) trait Site: Send + Sync + Debug {
     /// Why a launch can never be carried out there.
     fn refusal(&self, launch: &Launch) -> Option<String>;
 
-    /// The GPUs of a launch; a sentence: why they cannot be had any more. An error: it is not known yet.
+    /// The GPUs of a launch; a sentence: why they are no longer available. An error: it is not known yet.
     fn devices(&self, wanted: &[DeviceId]) -> Result<Result<Vec<Device>, String>, ExecutorError>;
 
     /// The names of all nodes.
@@ -38,6 +39,11 @@ pub(crate) trait Site: Send + Sync + Debug {
 
     /// Ends a start at once.
     fn kill(&self, run: &RunFolder);
+
+    /// Removes the checkpoints that a start of a job left in a folder on a node, with what lies beside it. Done, or in the
+    /// site's hands, when it comes back.
+    fn remove_copies(&self, spec: &RunSpec, host: &str, folder: &Path)
+    -> Result<(), ExecutorError>;
 
     /// Nobody asks for this start any more.
     fn forget(&self, job: JobId, generation: Generation);

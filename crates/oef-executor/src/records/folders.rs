@@ -151,7 +151,10 @@ impl RunFolder {
     }
 
     pub(crate) fn log_file(&self, rank: u32, stream: Stream) -> PathBuf {
-        self.path.join(format!("rank-{rank}.{}", stream.name()))
+        match stream {
+            Stream::All => self.path.join(stream.name()),
+            Stream::Out | Stream::Err => self.path.join(format!("rank-{rank}.{}", stream.name())),
+        }
     }
 
     /// The part of the folder that belongs to the job, which may do in it what it likes. Everything else here is

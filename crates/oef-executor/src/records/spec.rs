@@ -61,7 +61,7 @@ pub(crate) struct RunSpec {
     /// How it is put before Slurm, and how its workers on other nodes are started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) slurm: Option<SlurmSpec>,
-    /// As whom its workers run; none: as the runner.
+    /// The user that its workers run as; none: as the runner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) user: Option<User>,
     /// The control group of its workers.

@@ -1,5 +1,5 @@
 //! How long a batch of a profile run takes, by the lines of its progress file: for programs that do not measure
-//! themselves. Pure: instants come in, as time since the start by a clock that nobody sets.
+//! themselves. Pure: instants come in, as time since the start by a monotonic clock.
 
 use crate::launch::Probe;
 use crate::measured::Measured;

@@ -8,6 +8,7 @@ mod environment;
 mod fetching;
 mod gang;
 mod measure;
+mod merged;
 mod output;
 mod prepare;
 mod probe;
@@ -18,4 +19,5 @@ mod stage;
 mod verdict;
 mod worker;
 
+pub(crate) use progress::last_word;
 pub use stage::run;

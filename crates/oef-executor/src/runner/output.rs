@@ -1,5 +1,6 @@
 //! What the workers write, on its way to the logs.
 
+use super::merged::{MarkedLines, Merged};
 use crate::log_file::LogWriter;
 use crate::logs::Stream;
 use crate::records::RunFolder;
@@ -21,12 +22,14 @@ pub(super) struct Outputs {
     done: Receiver<()>,
     send: Sender<()>,
     open: usize,
+    /// Where all streams come together; from the first worker on.
+    merged: Option<Merged>,
 }
 
 impl Outputs {
     pub(super) fn new() -> Outputs {
         let (send, done) = channel();
-        Outputs { done, send, open: 0 }
+        Outputs { done, send, open: 0, merged: None }
     }
 
     /// Begins to follow a worker.
@@ -37,16 +40,28 @@ impl Outputs {
         limit: u64,
         child: &mut Child,
     ) -> io::Result<()> {
+        let merged = match &self.merged {
+            Some(merged) => merged.clone(),
+            None => Merged::create(&run.log_file(rank, Stream::All), limit)?,
+        };
+        self.merged = Some(merged.clone());
         if let Some(pipe) = child.stdout.take() {
-            self.pump(LogWriter::create(&run.log_file(rank, Stream::Out), limit)?, pipe)?;
+            let log = LogWriter::create(&run.log_file(rank, Stream::Out), limit)?;
+            self.pump(log, merged.lines(format!("[{rank}] ")), pipe)?;
         }
         if let Some(pipe) = child.stderr.take() {
-            self.pump(LogWriter::create(&run.log_file(rank, Stream::Err), limit)?, pipe)?;
+            let log = LogWriter::create(&run.log_file(rank, Stream::Err), limit)?;
+            self.pump(log, merged.lines(format!("[{rank} err] ")), pipe)?;
         }
         Ok(())
     }
 
-    fn pump(&mut self, mut log: LogWriter, mut pipe: impl Read + Send + 'static) -> io::Result<()> {
+    fn pump(
+        &mut self,
+        mut log: LogWriter,
+        mut lines: MarkedLines,
+        mut pipe: impl Read + Send + 'static,
+    ) -> io::Result<()> {
         let done = self.send.clone();
         thread::Builder::new().spawn(move || {
             let mut buffer = vec![0; BUFFER_BYTES];
@@ -54,11 +69,15 @@ impl Outputs {
                 match pipe.read(&mut buffer) {
                     Ok(0) => break,
                     // What a full disk does not take is lost; the job goes on.
-                    Ok(count) => drop(log.append(&buffer[..count])),
+                    Ok(count) => {
+                        let _ = log.append(&buffer[..count]);
+                        lines.push(&buffer[..count]);
+                    }
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(_) => break,
                 }
             }
+            lines.finish();
             // Nobody may be waiting any more.
             let _ = done.send(());
         })?;

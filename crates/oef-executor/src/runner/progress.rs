@@ -70,6 +70,13 @@ impl Profile {
     }
 }
 
+/// The last word in these pieces of a file, as they come one after the other.
+pub(crate) fn last_word(pieces: &[&[u8]]) -> Option<Progress> {
+    let mut follower = Follower::new(PathBuf::new());
+    pieces.iter().for_each(|piece| follower.take(piece));
+    follower.last
+}
+
 /// Follows one progress file.
 #[derive(Debug)]
 pub(super) struct Follower {

@@ -61,7 +61,7 @@ const LAST_LINES_BYTES: u64 = 4096;
 /// Runs a start to its end.
 pub(super) fn run(run: &RunFolder) -> io::Result<()> {
     let orders = Orders::new(run)?;
-    // Only for who looks at a list of processes.
+    // Only for people who look at a list of processes.
     let _ = rustix::thread::set_name(c"oef-runner");
     // Out of the reach of the daemon's terminal. Fails only for one that leads its group already.
     let _ = setsid();

@@ -43,7 +43,9 @@ impl Told {
     pub(super) fn why(&self) -> String {
         match self {
             Told::Order(why) => why.clone(),
-            Told::MaxRun(limit) => format!("it ran for the {} that it was allowed", length(*limit)),
+            Told::MaxRun(limit) => {
+                format!("it reached its time limit ({} were left for this run)", length(*limit))
+            }
             Told::Probed => "its profile run is over".to_string(),
             Told::Terminated => "its runner was told to end by a signal".to_string(),
             Told::Superseded(newer) => format!("lease {newer} of the same job took its place"),

@@ -47,7 +47,7 @@ pub(super) fn become_worker(run: &RunFolder, rank: &OsStr, runner: &OsStr) -> io
     Err(io::Error::other(reason.to_string()))
 }
 
-/// Goes where the job's processes belong, as whom it runs.
+/// Goes where the job's processes belong, as the job's user.
 fn enter(launch: &RunSpec) -> io::Result<()> {
     if let Some(path) = &launch.cgroup {
         let group = Group::at(path.clone());

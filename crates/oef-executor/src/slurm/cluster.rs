@@ -107,9 +107,13 @@ fn state_of(row: &NodeRow) -> NodeState {
         .map(|word| word.trim_end_matches(['*', '~', '#', '!', '%', '$', '@', '^', '-']))
         .collect();
     let has = |names: &[&str]| names.iter().any(|name| words.contains(name));
+    let by = match row.by.as_str() {
+        "" | "Unknown" => String::new(),
+        who => format!(" by {who}"),
+    };
     let because = |what: &str| match row.reason.as_str() {
         "" | "none" | "(null)" => what.to_string(),
-        reason => format!("{what}: {reason}"),
+        reason => format!("{what}{by}: {reason}"),
     };
     let off = ["powered_down", "powering_down", "power_down", "powering_up", "future"];
     if has(&["down", "error", "fail", "failing", "invalid_reg", "inval"]) {
@@ -187,8 +191,11 @@ pub(super) fn events(node: &GpuNode, before: Option<&Told>, now: &Told) -> Vec<N
             let drained = NodeEvent::Drained { node: name.clone(), reason: reason.clone() };
             known.into_iter().chain([drained]).collect()
         }
-        Told::Left(_) if before.is_none() => Vec::new(),
-        Told::Left(reason) => vec![NodeEvent::Left { node: name.clone(), reason: reason.clone() }],
+        Told::Left(reason) => {
+            let known = before.is_none().then(joined);
+            let left = NodeEvent::Left { node: name.clone(), reason: reason.clone() };
+            known.into_iter().chain([left]).collect()
+        }
     }
 }
 
@@ -227,6 +234,7 @@ mod tests {
             used: owned(used),
             address: "10.0.0.1".into(),
             reason: "a fan".into(),
+            by: "Unknown".into(),
         }
     }
 
@@ -249,6 +257,11 @@ mod tests {
         for (state, expected) in cases {
             assert_eq!(state_of(&row(state, &[], &[])), expected, "{state}");
         }
+        let by_root = NodeRow { by: "root".into(), ..row("drained", &[], &[]) };
+        assert_eq!(
+            state_of(&by_root),
+            NodeState::Drained("drained in Slurm by root: a fan".into())
+        );
     }
 
     #[test]
@@ -286,7 +299,7 @@ mod tests {
         assert!(matches!(&changed[..], [NodeEvent::Changed { usable, .. }] if *usable == ids[..1]));
         assert_eq!(events(&node, None, &part).len(), 2);
         let left = Told::Left("gone".into());
-        assert!(events(&node, None, &left).is_empty(), "nobody knows it");
+        assert_eq!(events(&node, None, &left).len(), 2, "it is there, and why it cannot be used");
         assert!(matches!(events(&node, Some(&part), &left)[..], [NodeEvent::Left { .. }]));
         let drained = Told::Drained("a fan".into());
         assert_eq!(events(&node, None, &drained).len(), 2);

@@ -1,5 +1,6 @@
 //! Running Slurm's programs. Each has a limit: a controller that does not answer holds nobody up for ever.
 
+use serde::Deserialize;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -98,6 +99,19 @@ impl SlurmError {
     }
 }
 
+impl SlurmError {
+    /// Another form of the same question may be answered.
+    pub(crate) fn is_about_form(&self) -> bool {
+        let signs =
+            ["unrecognized option", "nvalid option", "serializer", "data_parser", "openapi"];
+        match self {
+            SlurmError::Unreadable { .. } => true,
+            SlurmError::Refused { words, .. } => signs.iter().any(|sign| words.contains(sign)),
+            _ => false,
+        }
+    }
+}
+
 /// The way out of the commonest refusals.
 fn hint(words: &str) -> &'static str {
     let hints = [
@@ -136,6 +150,21 @@ pub struct Slurm {
     pub bin_dir: Option<PathBuf>,
     /// How long one may take.
     pub limit: Duration,
+    /// In which form it is asked for jobs and nodes first; where that cannot be read, the other one is tried.
+    pub form: Form,
+    /// The folder in which replies are kept that nobody can read; none: the current one.
+    pub keep: Option<PathBuf>,
+}
+
+/// In which form Slurm prints jobs and nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// Columns of our own choosing: the same in all versions, and the least work.
+    #[default]
+    Text,
+    /// `--json`, which has had another shape in almost every version since 21.08.
+    Json,
 }
 
 impl Slurm {
@@ -178,6 +207,17 @@ impl Slurm {
     /// The settings of the cluster, as lines of `NAME = VALUE`.
     pub fn show_config(&self) -> Result<String, SlurmError> {
         self.call("scontrol", &["show", "config"])
+    }
+
+    /// Keeps a reply that nobody understands, for whoever mends that.
+    pub(crate) fn unreadable(&self, program: &str, what: String, text: &str) -> SlurmError {
+        let folder = self.keep.clone().unwrap_or_default();
+        let path = folder.join(format!("unreadable-{program}.txt"));
+        let kept = match std::fs::write(&path, text) {
+            Ok(()) => path.display().to_string(),
+            Err(error) => format!("nowhere: {error}"),
+        };
+        SlurmError::Unreadable { program: program.into(), what, kept }
     }
 
     fn finish(
@@ -304,7 +344,7 @@ mod tests {
         let mut sh = Command::new("sh");
         sh.arg("-c").arg(format!("chmod 755 '{}'", path.display()));
         assert!(sh.status().expect("sh").success());
-        Slurm { conf: None, bin_dir: Some(folder.into()), limit: Duration::from_secs(20) }
+        Slurm { bin_dir: Some(folder.into()), limit: Duration::from_secs(20), ..Slurm::default() }
     }
 
     #[test]
@@ -318,8 +358,11 @@ mod tests {
             "{text}"
         );
         assert!(!error.is_outage());
-        let missing =
-            Slurm { bin_dir: Some("/nowhere".into()), limit: Duration::from_secs(1), conf: None };
+        let missing = Slurm {
+            bin_dir: Some("/nowhere".into()),
+            limit: Duration::from_secs(1),
+            ..Slurm::default()
+        };
         let error = missing.call("squeue", &["-h"]).expect_err("missing");
         assert!(error.to_string().contains("there is no `squeue` here"), "{error}");
     }

@@ -50,7 +50,12 @@ pub fn examine(slurm: &Slurm, partition: Option<&str>) -> Vec<Check> {
     };
     let version = config.get("SLURM_VERSION").cloned().unwrap_or_default();
     checks.push(good("controller", format!("answers, version {version}")));
+    checks.push(versions(slurm, &version));
     checks.extend(nodes(slurm, partition));
+    checks.push(match slurm.jobs(None) {
+        Ok(jobs) => good("jobs", format!("{} are listed", jobs.len())),
+        Err(error) => missing("jobs", error.to_string(), &[]),
+    });
     checks.push(submitting(slurm, partition));
     checks.extend(configured(&config));
     checks.push(as_whom(&config));
@@ -90,6 +95,38 @@ fn programs(slurm: &Slurm) -> Check {
             &[],
         ),
     }
+}
+
+/// The versions of commands, controller and nodes. Slurm's parts understand each other across two major versions.
+fn versions(slurm: &Slurm, controller: &str) -> Check {
+    let commands = slurm.call("sinfo", &["--version"]).unwrap_or_default();
+    let commands = commands.split_whitespace().last().unwrap_or_default();
+    let on_nodes = slurm.call("sinfo", &["--noheader", "--Node", "--format=%v %N"]);
+    let on_nodes = on_nodes.unwrap_or_default();
+    let mut parts: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    parts.entry(controller).or_default().insert("slurmctld");
+    parts.entry(commands).or_default().insert("commands here");
+    for (version, node) in on_nodes.lines().filter_map(|line| line.trim().split_once(' ')) {
+        parts.entry(version).or_default().insert(node.trim());
+    }
+    // A node that is away has none.
+    parts.retain(|version, _| version.starts_with(|first: char| first.is_ascii_digit()));
+    let major = |version: &str| version.split('.').take(2).collect::<Vec<_>>().join(".");
+    let majors: BTreeSet<String> = parts.keys().map(|version| major(version)).collect();
+    if majors.len() < 2 {
+        return good("versions", majors.into_iter().next().unwrap_or_else(|| "unknown".into()));
+    }
+    let name = |(version, of): (&&str, &BTreeSet<&str>)| {
+        let shown: Vec<&str> = of.iter().copied().take(3).collect();
+        let more = if of.len() > 3 { ", ..." } else { "" };
+        format!("{version} ({}{more})", shown.join(", "))
+    };
+    let shown: Vec<String> = parts.iter().map(name).collect();
+    let what = format!(
+        "mixed: {}; Slurm supports parts that are at most two major versions apart, so upgrade the older ones",
+        shown.join(", ")
+    );
+    advice("versions", what, &[])
 }
 
 fn nodes(slurm: &Slurm, partition: Option<&str>) -> Vec<Check> {
@@ -242,6 +279,101 @@ fn settings(text: &str) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
+    use std::process::Command;
+    use std::time::Duration;
+
+    /// A Slurm of scripts: what each program prints, with `@@` for the word of the call.
+    fn scripted(folder: &Path, programs: &[(&str, &str)]) -> Slurm {
+        for program in ["sinfo", "squeue", "sbatch", "scancel", "srun", "scontrol"] {
+            let body =
+                programs.iter().find(|(name, _)| *name == program).map_or("", |(_, body)| body);
+            let text = format!(
+                "#!/bin/sh\nfor word in \"$@\"; do case $word in *@*@*) mark=${{word#*@}}; mark=@${{mark%%@*}}@;; esac; done\n\
+                 case \"$*\" in --version) echo slurm-wlm 22.05.8; exit;; esac\nsay() {{ printf '%s\\n' \"$1\" | sed \"s/@@/$mark/g\"; }}\n{body}\n"
+            );
+            std::fs::write(folder.join(program), text).expect("written");
+        }
+        let mut chmod = Command::new("sh");
+        chmod.arg("-c").arg(format!("chmod 755 '{}'/*", folder.display()));
+        assert!(chmod.status().expect("sh").success());
+        Slurm {
+            bin_dir: Some(folder.into()),
+            limit: Duration::from_secs(20),
+            keep: Some(folder.into()),
+            ..Slurm::default()
+        }
+    }
+
+    const CONTROLLER: (&str, &str) =
+        ("scontrol", "echo 'SLURM_VERSION = 22.05.8'; echo 'SlurmUser = slurm(64030)'");
+    const NODES: &str = "case \"$*\" in *%v*) echo '22.05.8 n1';; *) say 'n1@@idle@@gpu:a:4@@gpu:a:0@@n1@@none@@Unknown@@';; esac";
+
+    fn found(programs: &[(&str, &str)], name: &str) -> Check {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut all = vec![CONTROLLER];
+        all.extend(programs);
+        let checks = examine(&scripted(folder.path(), &all), Some("gpu"));
+        checks
+            .iter()
+            .find(|check| check.name == name)
+            .unwrap_or_else(|| panic!("{checks:?}"))
+            .clone()
+    }
+
+    #[test]
+    fn bad_luck_is_named_with_the_way_out() {
+        let sound = found(&[("sinfo", NODES)], "gpus");
+        assert_eq!((sound.verdict, sound.what.as_str()), (Verdict::Good, "4 a on 1 nodes"));
+        assert_eq!(found(&[("sinfo", NODES)], "versions").verdict, Verdict::Good);
+        let untyped = "say 'n1@@idle@@gpu:4@@gpu:0@@n1@@none@@Unknown@@'";
+        let check = found(&[("sinfo", untyped)], "gpu types");
+        assert_eq!(check.lines, ["slurm.conf: NodeName=n1 Gres=gpu:TYPE:COUNT"]);
+        let none =
+            found(&[("sinfo", "say 'n1@@idle@@(null)@@(null)@@n1@@none@@Unknown@@'")], "gpus");
+        assert_eq!((none.verdict, none.lines.len()), (Verdict::Missing, 3));
+        let unknown = found(&[], "partition");
+        assert!(unknown.what.contains("there is no partition `gpu`"), "{}", unknown.what);
+        let denied = "echo 'sbatch: error: Batch job submission failed: User'\\''s group not permitted to use this partition' >&2; exit 1";
+        let check = found(&[("sinfo", NODES), ("sbatch", denied)], "submitting");
+        assert!(
+            check.verdict == Verdict::Missing && check.what.contains("AllowGroups"),
+            "{}",
+            check.what
+        );
+        let mixed = NODES.replace("22.05.8 n1", "20.11.9 n1");
+        let check = found(&[("sinfo", &mixed)], "versions");
+        assert_eq!(check.verdict, Verdict::Advice);
+        assert!(
+            check.what.contains("20.11.9 (n1)") && check.what.contains("slurmctld"),
+            "{}",
+            check.what
+        );
+    }
+
+    #[test]
+    fn replies_that_nobody_can_read_are_kept_and_nothing_follows_from_them() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let strange = [CONTROLLER, ("sinfo", NODES), ("squeue", "say '@@|seventeen|RUNNING'")];
+        let slurm = scripted(folder.path(), &strange);
+        let error = slurm.jobs(None).expect_err("unreadable");
+        assert!(error.to_string().contains("nothing was decided from it"), "{error}");
+        let kept = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("kept");
+        assert!(kept("unreadable-squeue.txt").contains("seventeen"));
+        assert!(kept("unreadable-squeue-json.txt").contains("seventeen"), "both forms were tried");
+        // Where the other form can be read, that is enough; whichever comes first.
+        let json = include_str!("recorded/jobs-24.05.json").replace('\'', "'\\''");
+        let body =
+            format!("case \"$*\" in *--json*) printf '%s' '{json}';; *) echo 'a new form';; esac");
+        let slurm = scripted(folder.path(), &[("squeue", &body)]);
+        assert_eq!(slurm.jobs(None).map(|jobs| jobs.len()), Ok(2));
+        let text = "case \"$*\" in *--json*) echo \"squeue: unrecognized option '--json'\" >&2; exit 1;; esac\nsay '@@|4|RUNNING|0|n1|gres:gpu:1|None|a|b'";
+        let slurm = Slurm {
+            form: super::super::Form::Json,
+            ..scripted(folder.path(), &[("squeue", text)])
+        };
+        assert_eq!(slurm.jobs(None).map(|jobs| jobs.len()), Ok(1));
+    }
 
     #[test]
     fn settings_give_advice_with_lines() {

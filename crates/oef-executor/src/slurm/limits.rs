@@ -1,7 +1,7 @@
 //! GPU limits of accounts (`GrpTRES`), and what their jobs ask for.
 
+use super::ask::fresh_mark;
 use super::command::{Slurm, SlurmError};
-use super::site::fresh_mark;
 use std::collections::BTreeMap;
 
 /// Limits of one account: `gres/gpu:TYPE` to GPUs.
@@ -19,7 +19,7 @@ pub fn account_limits(slurm: &Slurm) -> Result<BTreeMap<String, AccountLimits>, 
     words.push(format!("cluster={}", cluster_name(slurm)?));
     words.push("format=account,user,grptres".into());
     let text = slurm.call("sacctmgr", &words)?;
-    limits_in(&text).ok_or_else(|| unreadable("sacctmgr"))
+    limits_in(&text).ok_or_else(|| unreadable(slurm, "sacctmgr", &text))
 }
 
 fn limits_in(text: &str) -> Option<BTreeMap<String, AccountLimits>> {
@@ -44,6 +44,33 @@ fn tres_list(text: &str) -> Option<AccountLimits> {
     gpus.map(pair).collect()
 }
 
+/// The fair-share weight of every account on this cluster that has one.
+pub fn account_weights(slurm: &Slurm) -> Result<BTreeMap<String, f64>, SlurmError> {
+    let cluster = format!("cluster={}", cluster_name(slurm)?);
+    let words =
+        ["--noheader", "--parsable2", "show", "assoc", &cluster, "format=account,user,fairshare"];
+    let text = slurm.call("sacctmgr", &words)?;
+    weights_in(&text).ok_or_else(|| unreadable(slurm, "sacctmgr", &text))
+}
+
+fn weights_in(text: &str) -> Option<BTreeMap<String, f64>> {
+    let mut found = BTreeMap::new();
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        let mut columns = line.split('|');
+        let (account, user, weight) = (columns.next()?, columns.next()?, columns.next()?);
+        // `parent` is no weight of its own.
+        if let (true, Ok(weight)) = (user.is_empty(), weight.parse::<u32>()) {
+            found.insert(account.to_string(), f64::from(weight));
+        }
+    }
+    Some(found)
+}
+
+/// Sets the fair-share weight of an account.
+pub fn set_weight(slurm: &Slurm, account: &str, weight: u32) -> Result<(), SlurmError> {
+    modify(slurm, account, format!("Fairshare={weight}"))
+}
+
 /// Sets limits of an account; none: no limit.
 pub fn set_limits(
     slurm: &Slurm,
@@ -53,11 +80,16 @@ pub fn set_limits(
     let shown = |limit: Option<u32>| limit.map_or("-1".to_string(), |count| count.to_string());
     let pairs: Vec<String> =
         limits.iter().map(|(name, limit)| format!("{name}={}", shown(*limit))).collect();
+    modify(slurm, account, format!("GrpTRES={}", pairs.join(",")))
+}
+
+/// Changes the account itself, and not those of its users that have values of their own.
+fn modify(slurm: &Slurm, account: &str, value: String) -> Result<(), SlurmError> {
     let mut words: Vec<String> =
         ["--immediate", "--quiet", "modify", "account", "where"].map(String::from).to_vec();
     words.push(format!("name={account}"));
     words.push(format!("cluster={}", cluster_name(slurm)?));
-    words.extend(["set".to_string(), format!("GrpTRES={}", pairs.join(","))]);
+    words.extend(["set".to_string(), value]);
     match slurm.call("sacctmgr", &words) {
         // It ends so where the values are there already.
         Err(SlurmError::Refused { words, .. }) if words.contains("Nothing modified") => Ok(()),
@@ -71,7 +103,7 @@ pub fn demands(slurm: &Slurm) -> Result<BTreeMap<String, u32>, SlurmError> {
     let format = format!("--Format=Account:{mark},tres-alloc:{mark}");
     let words = ["--noheader", "--all", "--states=PENDING,RUNNING", &format];
     let text = slurm.call("squeue", &words)?;
-    demands_in(&text, &mark).ok_or_else(|| unreadable("squeue"))
+    demands_in(&text, &mark).ok_or_else(|| unreadable(slurm, "squeue", &text))
 }
 
 fn demands_in(text: &str, mark: &str) -> Option<BTreeMap<String, u32>> {
@@ -93,12 +125,11 @@ fn cluster_name(slurm: &Slurm) -> Result<String, SlurmError> {
     let text = slurm.show_config()?;
     let line = text.lines().find_map(|line| line.strip_prefix("ClusterName"));
     let name = line.and_then(|line| line.split_once('=')).map(|(_, name)| name.trim().to_string());
-    name.ok_or_else(|| unreadable("scontrol"))
+    name.ok_or_else(|| unreadable(slurm, "scontrol", &text))
 }
 
-fn unreadable(program: &str) -> SlurmError {
-    let what = "it has another form than is known".to_string();
-    SlurmError::Unreadable { program: program.into(), what, kept: "nowhere".into() }
+fn unreadable(slurm: &Slurm, program: &str, text: &str) -> SlurmError {
+    slurm.unreadable(program, "it has another form than is known".to_string(), text)
 }
 
 #[cfg(test)]
@@ -113,6 +144,14 @@ mod tests {
         assert!(limits["root"].is_empty());
         assert_eq!(limits_in("vision\n"), None);
         assert_eq!(limits_in("vision||gres/gpu:a=many\n"), None);
+    }
+
+    #[test]
+    fn weights_are_those_of_accounts() {
+        let text = "root||1\nvision||3\nvision|ada|parent\nspeech||parent\n";
+        let weights = weights_in(text).expect("read");
+        assert_eq!(weights, BTreeMap::from([("root".to_string(), 1.0), ("vision".into(), 3.0)]));
+        assert_eq!(weights_in("vision\n"), None);
     }
 
     #[test]

@@ -36,6 +36,8 @@ impl SlurmExecutor {
             // Slurm keeps jobs apart on its nodes.
             isolation: Isolation { groups: false, ..Isolation::default() },
         };
+        let mut config = config;
+        config.slurm.keep = Some(config.dir.clone());
         std::fs::create_dir_all(&config.dir).map_err(ExecutorError::file(&config.dir, "made"))?;
         let site = Arc::new(SlurmSite::new(config)?);
         let dyn_site: Arc<dyn Site> = Arc::<SlurmSite>::clone(&site);

@@ -6,6 +6,7 @@
 
 use super::hosts;
 use oef_sched::{Generation, JobId};
+use std::collections::BTreeMap;
 
 /// Between columns.
 const SEPARATOR: char = '|';
@@ -80,6 +81,25 @@ pub struct NodeRow {
     pub address: String,
     /// Why it is drained or down.
     pub reason: String,
+    /// Who said so; empty: nobody knows.
+    pub by: String,
+}
+
+/// Any job as `squeue` shows it, with what tells whose it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OtherRow {
+    /// Its number, with that of its task where it is one of an array.
+    pub(crate) shown: String,
+    /// When it was submitted: a number that comes again has another time.
+    pub(crate) submitted: String,
+    pub(crate) state: JobState,
+    pub(crate) account: String,
+    pub(crate) user: String,
+    /// GPUs in all that it has or asks for, by type, and without a type the sum of them.
+    pub(crate) gpus: Vec<(String, u32)>,
+    pub(crate) nodes: Vec<String>,
+    pub(crate) reason: String,
+    pub(crate) name: String,
 }
 
 /// The arguments of `squeue` for all jobs that Slurm remembers, or those of one name.
@@ -95,7 +115,7 @@ pub(crate) fn jobs_args(mark: &str, name: Option<&str>) -> Vec<String> {
 
 /// The arguments of `sinfo` for the nodes of a partition, or all.
 pub(crate) fn nodes_args(mark: &str, partition: Option<&str>, nodes: Option<&str>) -> Vec<String> {
-    let columns = ["NodeList", "StateComplete", "Gres", "GresUsed", "NodeAddr", "Reason"];
+    let columns = ["NodeList", "StateComplete", "Gres", "GresUsed", "NodeAddr", "Reason", "User"];
     // Without a width a column is cut at twenty characters.
     let columns = columns.map(|column| format!("{column}:{mark}"));
     let mut args: Vec<String> = ["--noheader", "--Node"].map(String::from).to_vec();
@@ -105,9 +125,69 @@ pub(crate) fn nodes_args(mark: &str, partition: Option<&str>, nodes: Option<&str
     args
 }
 
+/// The columns of a job of anybody's.
+const OTHER_COLUMNS: [&str; 9] = [
+    "JobArrayID",
+    "SubmitTime",
+    "State",
+    "Account",
+    "UserName",
+    "tres-alloc",
+    "NodeList",
+    "Reason",
+    "Name",
+];
+
+/// The arguments of `squeue` for all jobs of everybody, one row for each task of an array.
+pub(crate) fn others_args(mark: &str, partition: Option<&str>) -> Vec<String> {
+    let columns = OTHER_COLUMNS.map(|column| format!("{column}:{mark}"));
+    let mut args = ["--noheader", "--all", "--array", "--states=all"].map(String::from).to_vec();
+    args.push(format!("--Format={}", columns.join(",")));
+    args.extend(partition.map(|partition| format!("--partition={partition}")));
+    args
+}
+
+/// Reads what `squeue` says of everybody's jobs. A line break in a name is a part of its column.
+pub(crate) fn others(text: &str, mark: &str) -> Result<Vec<OtherRow>, String> {
+    let columns: Vec<&str> = text.split(mark).collect();
+    let rows = columns.chunks(OTHER_COLUMNS.len());
+    let (rows, rest): (Vec<&[&str]>, Vec<&[&str]>) =
+        rows.partition(|row| row.len() == OTHER_COLUMNS.len());
+    if rest.iter().any(|row| row.iter().any(|column| !column.trim().is_empty())) {
+        return Err(format!("the row `{}`", rest.concat().join("|")));
+    }
+    rows.iter()
+        .map(|row| other(row).ok_or_else(|| format!("the row `{}`", row.join("|"))))
+        .collect()
+}
+
+fn other(row: &[&str]) -> Option<OtherRow> {
+    let [shown, submitted, state, account, user, tres, nodes, reason, name] = row[..] else {
+        return None;
+    };
+    let (shown, state) = (shown.trim(), state.trim());
+    let is_word = !state.is_empty() && state.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+    (is_word && shown.starts_with(|first: char| first.is_ascii_digit())).then_some(())?;
+    Some(OtherRow {
+        shown: shown.to_string(),
+        submitted: submitted.trim().to_string(),
+        state: JobState::of(state),
+        account: account.trim().to_string(),
+        user: user.trim().to_string(),
+        gpus: gpus_in(tres.trim())?,
+        nodes: hosts::expand(nodes.trim())?,
+        reason: reason.trim().to_string(),
+        name: name.to_string(),
+    })
+}
+
 /// Reads the rows of `squeue`. A row that is not understood makes the whole reply useless: which job it was about is
 /// not known.
 pub(crate) fn jobs(text: &str, mark: &str) -> Result<Vec<JobRow>, String> {
+    // Later lines may be the rest of somebody's name. With the first one that is not so.
+    if let Some(first) = text.lines().next().filter(|first| !first.starts_with(mark)) {
+        return Err(format!("the first line `{first}`"));
+    }
     let rows = text.lines().filter_map(|line| line.strip_prefix(mark)?.strip_prefix(SEPARATOR));
     rows.map(|row| job(row).ok_or_else(|| format!("the row `{row}`"))).collect()
 }
@@ -115,7 +195,7 @@ pub(crate) fn jobs(text: &str, mark: &str) -> Result<Vec<JobRow>, String> {
 fn job(row: &str) -> Option<JobRow> {
     let mut columns: Vec<&str> = row.splitn(8, SEPARATOR).collect();
     if columns.len() == 7 {
-        // A line break in somebody's name cuts the row there. It is none of ours then.
+        // A line break in somebody's name cuts the row there. Then it is not one of ours.
         columns.push("");
     }
     let [id, state, uid, nodes, gres, reason, name, comment] = columns[..] else { return None };
@@ -135,20 +215,18 @@ fn job(row: &str) -> Option<JobRow> {
 
 /// Reads the rows of `sinfo`.
 pub(crate) fn nodes(text: &str, mark: &str) -> Result<Vec<NodeRow>, String> {
-    let mut rows = Vec::new();
+    let mut rows: BTreeMap<String, NodeRow> = BTreeMap::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let row = node(line, mark).ok_or_else(|| format!("the row `{line}`"))?;
         // A node comes once for every partition that it is in.
-        if !rows.contains(&row) {
-            rows.push(row);
-        }
+        rows.insert(row.name.clone(), row);
     }
-    Ok(rows)
+    Ok(rows.into_values().collect())
 }
 
 fn node(line: &str, mark: &str) -> Option<NodeRow> {
     let columns: Vec<&str> = line.split(mark).map(str::trim).collect();
-    let [name, state, gres, used, address, reason, ..] = columns[..] else { return None };
+    let [name, state, gres, used, address, reason, by, ..] = columns[..] else { return None };
     (!name.is_empty() && !state.is_empty()).then_some(())?;
     Some(NodeRow {
         name: name.to_string(),
@@ -157,6 +235,7 @@ fn node(line: &str, mark: &str) -> Option<NodeRow> {
         used: gpus_in(used)?,
         address: address.to_string(),
         reason: reason.to_string(),
+        by: by.to_string(),
     })
 }
 
@@ -248,20 +327,37 @@ mod tests {
         assert!(jobs("m1|19|NODE_FAIL|0|n3|gres:gpu:1|None\n", "m1").is_err());
         assert!(jobs("m1|19|running|0|n3|gres:gpu:1|None|a|b\n", "m1").is_err());
         assert!(jobs("m1|x|RUNNING|0|n3|gres:gpu:1|None|a|b\n", "m1").is_err());
+        assert!(jobs("another form\n", "m1").is_err(), "no jobs at all is something else");
+        assert_eq!(jobs("", "m1"), Ok(Vec::new()));
     }
 
     #[test]
     fn rows_of_sinfo() {
-        let text = "n1@mixed@gpu:rtx3070:4@gpu:rtx3070:3(IDX:0-2)@127.0.0.1@none@\n\
-                    n1@mixed@gpu:rtx3070:4@gpu:rtx3070:3(IDX:0-2)@127.0.0.1@none@\n\
-                    n7@DRAINED*@gpu:a:2(S:0),gpu:b:1(S:1),nic:2@gpu:a:0(IDX:N/A),gpu:b:0(IDX:N/A)@h@a fan@\n";
+        let text = "n1@mixed@gpu:rtx3070:4@gpu:rtx3070:3(IDX:0-2)@127.0.0.1@none@Unknown@\n\
+                    n1@mixed@gpu:rtx3070:4@gpu:rtx3070:3(IDX:0-2)@127.0.0.1@none@Unknown@\n\
+                    n7@DRAINED*@gpu:a:2(S:0),gpu:b:1(S:1),nic:2@gpu:a:0(IDX:N/A),gpu:b:0(IDX:N/A)@h@a fan@ada@\n";
         let rows = nodes(text, "@").expect("rows");
         assert_eq!(rows.len(), 2, "one of two partitions");
         assert_eq!(rows[0].used, [("rtx3070".to_string(), 3)]);
         assert_eq!(rows[1].gpus, [("a".to_string(), 2), ("b".to_string(), 1)]);
         assert_eq!((rows[1].state.as_str(), rows[1].reason.as_str()), ("drained*", "a fan"));
         assert!(nodes("n1@idle\n", "@").is_err());
-        assert!(nodes("n1@idle@gpu:x:many@(null)@a@b@\n", "@").is_err());
+        assert_eq!(rows[1].by, "ada");
+        assert!(nodes("n1@idle@gpu:x:many@(null)@a@b@c@\n", "@").is_err());
+    }
+
+    #[test]
+    fn rows_of_everybody() {
+        let text = "2_1@2026-11-16T09:50:45@RUNNING@speech@root@cpu=1,mem=500M,gres/gpu=3,gres/gpu:a=3@n[1-2]@None@a\nb@\n\
+                    3@2026-11-16T09:50:46@PENDING@vision@ada@cpu=1@@Resources@x@\n";
+        let rows = others(text, "@").expect("rows");
+        assert_eq!((rows[0].shown.as_str(), rows[0].name.as_str()), ("2_1", "a\nb"));
+        assert_eq!(rows[0].gpus, [("".to_string(), 3), ("a".to_string(), 3)]);
+        assert_eq!((rows[1].shown.as_str(), rows[1].user.as_str()), ("3", "ada"));
+        assert!(rows[1].gpus.is_empty());
+        assert!(others("", "@").expect("nobody").is_empty());
+        assert!(others("3@x@PENDING@\n", "@").is_err(), "cut short");
+        assert!(others(&text.replace("RUNNING", "running"), "@").is_err());
     }
 
     #[test]

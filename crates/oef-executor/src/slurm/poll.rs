@@ -5,8 +5,8 @@
 
 use super::cluster::{self, NodeState, Told};
 use super::command::SlurmError;
-use super::parse::{self, JobState};
-use super::site::{Key, SlurmSite, fresh_mark};
+use super::parse::JobState;
+use super::site::{Key, SlurmSite};
 use crate::event::Event;
 use crate::local::Inner;
 use crate::records::{Phase, Status};
@@ -160,12 +160,8 @@ impl Asker<'_> {
 
     fn nodes(&mut self) -> Result<(), SlurmError> {
         let before = self.gpus_of_ours();
-        let mark = fresh_mark();
         let config = &self.site.config;
-        let args = parse::nodes_args(&mark, config.partition.as_deref(), config.nodes.as_deref());
-        let text = config.slurm.call("sinfo", &args)?;
-        let rows = parse::nodes(&text, &mark)
-            .map_err(|what| self.site.unreadable("sinfo", what, &text))?;
+        let rows = config.slurm.nodes(config.partition.as_deref(), config.nodes.as_deref())?;
         let nodes = cluster::nodes_of(&rows);
         // A job that began or ended meanwhile is in one of the two answers around this one.
         let mut ours = std::mem::replace(&mut self.ours, before.clone());

@@ -2,6 +2,7 @@
 
 use super::command::Slurm;
 use crate::checkpoints::CheckpointConfig;
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -31,6 +32,29 @@ pub struct SlurmConfig {
     pub rules: Rules,
 }
 
+impl SlurmConfig {
+    /// The usual one, for the nodes of a partition; the rest by struct update.
+    pub fn new(
+        dir: PathBuf,
+        runner: Vec<OsString>,
+        slurm: Slurm,
+        partition: Option<String>,
+    ) -> SlurmConfig {
+        let plain = Submit { partition: partition.clone(), ..Submit::default() };
+        SlurmConfig {
+            dir,
+            runner,
+            checkpoints: CheckpointConfig::default(),
+            slurm,
+            partition,
+            nodes: None,
+            // Of a core this takes a hundredth; a plan is minutes old by then.
+            poll: Duration::from_secs(2),
+            rules: Rules { plain, ..Rules::default() },
+        }
+    }
+}
+
 /// How jobs are submitted, by tenant and workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
@@ -42,14 +66,15 @@ pub struct Rules {
     pub account_of: Option<String>,
     /// And of those that are an exception.
     pub accounts: BTreeMap<String, String>,
-    /// The Unix user as whom a tenant's jobs run, with `{tenant}` for its name; none: the daemon's.
+    /// The Unix user that a tenant's jobs run as, with `{tenant}` for its name; none: the daemon's.
     pub user_of: Option<String>,
     /// And of those that are an exception.
     pub users: BTreeMap<String, String>,
 }
 
-/// Settings of one submission.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Settings of one submission, as an operator writes them for all jobs or for one workload.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Submit {
     /// Where it is queued.
     pub partition: Option<String>,
@@ -90,6 +115,23 @@ impl Rules {
                 false => special.container_command,
             },
         }
+    }
+
+    /// Whose jobs an account's are: the rule for accounts, the other way round.
+    pub fn tenant_of_account(&self, account: &str) -> String {
+        let named = self.accounts.iter().find(|(_, known)| *known == account);
+        let by_rule = || {
+            let (before, after) = self.account_of.as_ref()?.split_once(TENANT)?;
+            account.strip_prefix(before)?.strip_suffix(after).filter(|name| !name.is_empty())
+        };
+        named.map(|(tenant, _)| tenant.as_str()).or_else(by_rule).unwrap_or(account).to_string()
+    }
+
+    /// The account of a tenant's jobs; without a rule it has the tenant's name.
+    pub fn account_of_tenant(&self, tenant: &str) -> String {
+        let named = self.accounts.get(tenant).cloned();
+        let by_rule = || Some(self.account_of.as_ref()?.replace(TENANT, tenant));
+        named.or_else(by_rule).unwrap_or_else(|| tenant.to_string())
     }
 
     /// The user as whom a tenant's jobs run, if it is another than the daemon's.
@@ -144,6 +186,11 @@ mod tests {
         assert_eq!(vgg.options, ["--a", "--b"]);
         assert_eq!(rules.submit_for("guests", "x").account, text("visitors"));
         assert_eq!(rules.user_for("vision"), None);
+        for (tenant, account) in [("vision", "lab-vision"), ("guests", "visitors")] {
+            assert_eq!(rules.account_of_tenant(tenant), account);
+            assert_eq!(rules.tenant_of_account(account), tenant);
+        }
+        assert_eq!(rules.tenant_of_account("physics"), "physics", "by no rule");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What the executor asks of a Slurm cluster.
 
+use super::ask::fresh_mark;
 use super::cluster::{GpuNode, NodeState, Told};
 use super::command::SlurmError;
 use super::parse::{self, JobRow, JobState, lease_of};
@@ -7,6 +8,7 @@ use super::settings::SlurmConfig;
 use super::spec::SlurmSpec;
 use super::submit;
 use super::users::{UserId, uid_of};
+use crate::checkpoints::with_leftovers;
 use crate::device::{Device, DeviceId};
 use crate::error::ExecutorError;
 use crate::launch::{Launch, RunAs};
@@ -62,7 +64,7 @@ pub(super) struct State {
     pub(super) held: BTreeMap<Key, Vec<DeviceId>>,
     /// Starts that are to stop, since when, and when they were last told so by Slurm.
     pub(super) stops: BTreeMap<Key, (Instant, Option<Instant>)>,
-    /// As whom starts run that do not run as the daemon.
+    /// The users of starts that do not run as the daemon.
     pub(super) uids: BTreeMap<Key, u32>,
     /// Why Slurm does not answer, if it does not.
     pub(super) outage: Option<String>,
@@ -140,7 +142,7 @@ impl SlurmSite {
         found
     }
 
-    /// As whom a start was submitted, if not as the daemon.
+    /// The user that a start was submitted for, if not the daemon's.
     fn uid_of(&self, key: Key) -> Option<u32> {
         if let Some(uid) = self.state().uids.get(&key) {
             return Some(*uid);
@@ -157,22 +159,7 @@ impl SlurmSite {
         &self,
         name: Option<&str>,
     ) -> Result<BTreeMap<Key, Vec<JobRow>>, SlurmError> {
-        let mark = fresh_mark();
-        let text = self.config.slurm.call("squeue", &parse::jobs_args(&mark, name))?;
-        match parse::jobs(&text, &mark) {
-            Ok(rows) => Ok(self.ours(rows)),
-            Err(what) => Err(self.unreadable("squeue", what, &text)),
-        }
-    }
-
-    /// Keeps a reply that nobody understands, for whoever mends that.
-    pub(super) fn unreadable(&self, program: &str, what: String, text: &str) -> SlurmError {
-        let path = self.config.dir.join(format!("unreadable-{program}.txt"));
-        let kept = match fs::write(&path, text) {
-            Ok(()) => path.display().to_string(),
-            Err(error) => format!("nowhere: {error}"),
-        };
-        SlurmError::Unreadable { program: program.into(), what, kept }
+        self.config.slurm.jobs(name).map(|rows| self.ours(rows))
     }
 
     /// The Slurm job of a lease that is not over, if there is one.
@@ -198,7 +185,8 @@ impl SlurmSite {
         let arguments = submit::arguments(spec, slurm, run);
         let text = self.config.slurm.call_unless("sbatch", &arguments, give_up)?;
         let id = text.trim().split(';').next().unwrap_or_default();
-        id.parse().map_err(|_| self.unreadable("sbatch", format!("`{}`", text.trim()), &text))
+        let bad = |_| self.config.slurm.unreadable("sbatch", format!("`{}`", text.trim()), &text);
+        id.parse().map_err(bad)
     }
 
     /// Notes the GPUs of a start that was begun before the daemon was.
@@ -432,6 +420,28 @@ impl Site for SlurmSite {
         }
     }
 
+    fn remove_copies(
+        &self,
+        spec: &RunSpec,
+        host: &str,
+        folder: &Path,
+    ) -> Result<(), ExecutorError> {
+        let Some(slurm) = &spec.slurm else { return Ok(()) };
+        let nodes = self.state().nodes.clone();
+        let Some(nodes) = nodes else {
+            let why = "Slurm has not listed its nodes yet".into();
+            return Err(ExecutorError::NoNodes { why });
+        };
+        // What is on a node that is gone is gone with it.
+        let Some(node) = nodes.get(host) else { return Ok(()) };
+        let words = submit::cleaning(&self.tag, slurm, &node.node, &with_leftovers(folder));
+        let detail =
+            |error: SlurmError| ExecutorError::Slurm { job: spec.job, detail: error.to_string() };
+        self.config.slurm.call("sbatch", &words).map_err(detail)?;
+        info!(job = %spec.job, host, "old copies of its checkpoints are removed there");
+        Ok(())
+    }
+
     fn forget(&self, job: JobId, generation: Generation) {
         let mut state = self.state();
         let key = (job, generation);
@@ -495,14 +505,6 @@ fn over(row: &JobRow) -> String {
     }
 }
 
-/// A word that no job's name can hold, because nobody knows it before.
-pub(super) fn fresh_mark() -> String {
-    use std::hash::{BuildHasher as _, Hasher as _};
-    let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
-    hasher.write_u64(0);
-    format!("@{:016x}@", hasher.finish())
-}
-
 fn tag_in(path: &Path) -> io::Result<String> {
     let is_tag = |tag: &str| tag.len() == 8 && tag.bytes().all(|byte| byte.is_ascii_hexdigit());
     if let Ok(known) = fs::read_to_string(path)
@@ -516,7 +518,7 @@ fn tag_in(path: &Path) -> io::Result<String> {
     Ok(tag)
 }
 
-/// Writes the script of a start, and gives its folders to the user as whom it runs.
+/// Writes the script of a start, and gives its folders to the user that it runs as.
 fn write_start(
     run: &RunFolder,
     spec: &RunSpec,

@@ -11,7 +11,7 @@ pub(crate) struct SlurmSpec {
     pub(crate) name: String,
     /// Which lease it is.
     pub(crate) comment: String,
-    /// As whom it runs; none: as the daemon.
+    /// The user that it runs as; none: as the daemon.
     #[serde(default)]
     pub(crate) user: Option<String>,
     /// Nodes with the same number of GPUs of one type; more than one part where a gang is uneven.

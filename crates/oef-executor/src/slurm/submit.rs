@@ -7,7 +7,7 @@ use crate::processes::RUNNER_DIR;
 use crate::records::{RunFolder, RunSpec};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Slurm ends jobs at their time limit. The runner is told so long before, beyond the job's grace time, so that the
 /// work is saved and goes on under another lease.
@@ -108,13 +108,32 @@ pub(super) fn arguments(spec: &RunSpec, slurm: &SlurmSpec, run: &RunFolder) -> V
     words
 }
 
+/// The arguments of sbatch for a job that removes folders on a node, as the user whose they are.
+pub(super) fn cleaning(
+    tag: &str,
+    slurm: &SlurmSpec,
+    node: &str,
+    folders: &[PathBuf],
+) -> Vec<String> {
+    let kept = ["--partition=", "--qos=", "--account="];
+    let is_kept = |option: &&String| kept.iter().any(|name| option.starts_with(name));
+    let mut words = vec![format!("--job-name=oef-{tag}-clean"), format!("--nodelist={node}")];
+    words.extend(["--nodes=1", "--ntasks=1", "--no-requeue", "--time=30"].map(String::from));
+    words.extend(["--chdir=/", "--output=/dev/null"].map(String::from));
+    words.extend(slurm.options.iter().filter(is_kept).cloned());
+    words.extend(slurm.user.iter().map(|user| format!("--uid={user}")));
+    let quoted = folders.iter().map(|folder| quote(&folder.display().to_string()));
+    words.push(format!("--wrap=rm -rf -- {}", quoted.collect::<Vec<_>>().join(" ")));
+    words
+}
+
 /// A path for sbatch, which replaces `%` and what follows.
 fn pattern(path: &Path) -> String {
     path.display().to_string().replace('%', "%%")
 }
 
 /// Where the script of a start lies.
-pub(super) fn script_file(run: &RunFolder) -> std::path::PathBuf {
+pub(super) fn script_file(run: &RunFolder) -> PathBuf {
     run.path().join("batch.sh")
 }
 
@@ -170,6 +189,28 @@ mod tests {
             parts_of.iter().map(|part| (part.nodes.len(), part.gpus)).collect();
         assert_eq!(shown, [(1, 2), (1, 1), (1, 1)]);
         assert_eq!((places["n1"].part, places["n3"].part), (0, 2));
+    }
+
+    #[test]
+    fn copies_are_removed_where_they_are_by_whose_they_are() {
+        let slurm = SlurmSpec {
+            user: Some("ada".into()),
+            options: ["--partition=gpu", "--mem-per-gpu=16G", "--account=vision"]
+                .map(String::from)
+                .to_vec(),
+            ..SlurmSpec::default()
+        };
+        let words = cleaning("ab", &slurm, "n3", &["/local/7".into(), "/local/it's".into()]);
+        assert!(
+            ["--nodelist=n3", "--partition=gpu", "--account=vision", "--uid=ada"]
+                .iter()
+                .all(|word| words.contains(&word.to_string()))
+        );
+        assert!(!words.iter().any(|word| word.contains("gpu=16G")), "it asks for no GPU");
+        assert_eq!(
+            words.last().map(String::as_str),
+            Some("--wrap=rm -rf -- '/local/7' '/local/it'\\''s'")
+        );
     }
 
     #[test]

@@ -2,8 +2,7 @@
 
 use super::cluster::{GpuNode, nodes_of};
 use super::command::{Slurm, SlurmError};
-use super::parse::{self, NodeRow};
-use super::site::fresh_mark;
+use super::parse::NodeRow;
 use std::collections::BTreeMap;
 
 /// The nodes with GPUs of a partition (none: all), by their names in OEF.
@@ -21,11 +20,5 @@ pub(crate) fn rows(
     partition: Option<&str>,
     nodes: Option<&str>,
 ) -> Result<Vec<NodeRow>, SlurmError> {
-    let mark = fresh_mark();
-    let text = slurm.call("sinfo", &parse::nodes_args(&mark, partition, nodes))?;
-    parse::nodes(&text, &mark).map_err(|what| SlurmError::Unreadable {
-        program: "sinfo".into(),
-        what,
-        kept: "nowhere".into(),
-    })
+    slurm.nodes(partition, nodes)
 }

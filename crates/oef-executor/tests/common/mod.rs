@@ -5,10 +5,9 @@ use oef_executor::checkpoints::CheckpointConfig;
 use oef_executor::local::{LocalConfig, LocalExecutor};
 use oef_executor::{
     Checkpoints, Cursor, Device, DeviceId, DeviceKind, Ending, Event, Executor, Held, Known,
-    Launch, LeaseEvent, LogQuery, Order, Program, Progress, RunAs, StopSignal, Stream,
+    Launch, LeaseEvent, LogQuery, Order, Program, Progress, Stream,
 };
-use oef_sched::{Generation, JobId, Span, Time};
-use std::collections::BTreeSet;
+use oef_sched::{Generation, JobId};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -95,34 +94,18 @@ impl World {
 
     /// A job that runs a program.
     pub fn job(&self, id: u64, command: &[&str]) -> Launch {
+        let env = ["PATH", "PYENV_ROOT"].iter();
         Launch {
-            job: JobId(id),
-            generation: Generation(1),
             tenant: "vision".into(),
             workload: "vgg16".into(),
-            name: format!("job {id}"),
-            program: command_of(command),
-            run_as: RunAs::Daemon,
             // As the daemon gives it to every job.
-            env: ["PATH", "PYENV_ROOT"]
-                .iter()
-                .filter_map(|name| Some(((*name).into(), std::env::var(name).ok()?)))
-                .collect(),
+            env: env.filter_map(|name| Some(((*name).into(), std::env::var(name).ok()?))).collect(),
             workdir: Some(self.path(".")),
             checkpoints: Checkpoints {
                 own_dir: Some(self.path(&format!("checkpoints/{id}"))),
                 ..Checkpoints::default()
             },
-            devices: devices(1),
-            finished: BTreeSet::new(),
-            restart: 0,
-            stop_signal: StopSignal::Term,
-            grace: Span(20_000),
-            max_run: None,
-            until: Time(0),
-            log_limit_bytes: 1 << 20,
-            warm: Vec::new(),
-            probe: None,
+            ..Launch::first(JobId(id), command_of(command), devices(1))
         }
     }
 

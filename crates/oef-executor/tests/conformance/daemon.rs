@@ -2,10 +2,10 @@
 
 use crate::bed::{Bed, Does};
 use oef_executor::{
-    Checkpoints, Cursor, DeviceId, Ending, Event, Executor, Held, Known, Launch, LeaseEvent,
-    NodeEvent, Order, RunAs, StopSignal, WorkerExit,
+    Cursor, DeviceId, Ending, Event, Executor, Held, Known, Launch, LeaseEvent, NodeEvent, Order,
+    WorkerExit,
 };
-use oef_sched::{Generation, JobId, Span, Time};
+use oef_sched::{Generation, JobId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -54,28 +54,8 @@ impl Daemon {
     }
 
     pub fn job_on(&self, id: u64, does: Does, devices: Vec<DeviceId>) -> Launch {
-        Launch {
-            job: JobId(id),
-            generation: Generation(1),
-            tenant: "vision".into(),
-            workload: "vgg16".into(),
-            name: format!("job {id}"),
-            program: self.bed.program(does),
-            run_as: RunAs::Daemon,
-            env: BTreeMap::new(),
-            workdir: None,
-            checkpoints: Checkpoints::default(),
-            devices,
-            restart: 0,
-            finished: BTreeSet::new(),
-            stop_signal: StopSignal::Term,
-            grace: Span(20_000),
-            max_run: None,
-            until: Time(0),
-            log_limit_bytes: 1 << 20,
-            warm: Vec::new(),
-            probe: None,
-        }
+        let plain = Launch::first(JobId(id), self.bed.program(does), devices);
+        Launch { tenant: "vision".into(), workload: "vgg16".into(), ..plain }
     }
 
     pub fn journal(&mut self, launch: &Launch) {

@@ -3,8 +3,7 @@
 use crate::bed::{Bed, Does, NodeFault};
 use crate::common::{PROGRAM, kill, with_variable, write_program};
 use crate::slurm_lab::{Pair, pairs};
-use oef_executor::checkpoints::CheckpointConfig;
-use oef_executor::slurm::{Rules, Slurm, SlurmConfig, SlurmExecutor, Submit};
+use oef_executor::slurm::{Slurm, SlurmConfig, SlurmExecutor};
 use oef_executor::{DeviceId, Executor, Launch, Program};
 use oef_sched::{Generation, JobId};
 use rustix::process::Signal;
@@ -25,23 +24,16 @@ impl SlurmBed {
     }
 
     fn config(&self) -> SlurmConfig {
-        SlurmConfig {
-            dir: self.folder.join("state"),
-            runner: vec![PROGRAM.into(), "runner".into()],
-            checkpoints: CheckpointConfig::default(),
-            slurm: Slurm {
-                conf: Some(self.pair.lab.conf()),
-                bin_dir: Some(programs_that_may_hang(&self.folder)),
-                limit: Duration::from_secs(20),
-            },
-            partition: Some("gpu".into()),
-            nodes: Some(self.pair.nodes().join(",")),
-            poll: Duration::from_millis(200),
-            rules: Rules {
-                plain: Submit { partition: Some("gpu".into()), ..Submit::default() },
-                ..Rules::default()
-            },
-        }
+        let slurm = Slurm {
+            conf: Some(self.pair.lab.conf()),
+            bin_dir: Some(programs_that_may_hang(&self.folder)),
+            limit: Duration::from_secs(20),
+            ..Slurm::default()
+        };
+        let (dir, runner) = (self.folder.join("state"), vec![PROGRAM.into(), "runner".into()]);
+        let plain = SlurmConfig::new(dir, runner, slurm, Some("gpu".into()));
+        let nodes = Some(self.pair.nodes().join(","));
+        SlurmConfig { nodes, poll: Duration::from_millis(200), ..plain }
     }
 
     fn slurm(&self, program: &str, args: &[&str]) -> String {

@@ -1,5 +1,5 @@
 //! `oef bench`: how fast this machine solves (`shares`), simulates and plans (`sim`), and what a daemon on it takes
-//! (`daemon`).
+//! (`daemon`, and for how long: `soak`).
 
 mod choose;
 pub mod daemon;
@@ -7,3 +7,4 @@ mod memory;
 pub mod shares;
 pub mod sim;
 pub mod slurm;
+pub mod soak;

@@ -124,14 +124,14 @@ pub(super) fn run(setup: &Setup) -> Result<Experiment, ExperimentError> {
             groups,
         })
         .show(Exhibit::Table {
-            caption: "Whom lies pay".into(),
+            caption: "Who gains by lying".into(),
             columns: vec![
                 Column::Text("mechanism"),
-                Column::Fraction("tenants whom under-reporting pays"),
+                Column::Fraction("tenants that gain by under-reporting"),
                 Column::Fraction("gain, median"),
                 Column::Fraction("gain, greatest"),
                 Column::Fraction("simulated gain of the keenest, median"),
-                Column::Fraction("tenants whom over-reporting pays"),
+                Column::Fraction("tenants that gain by over-reporting"),
                 Column::Fraction("gain, greatest "),
             ],
             rows,

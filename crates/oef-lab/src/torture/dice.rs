@@ -2,7 +2,7 @@
 
 /// SplitMix64: small, and the same everywhere.
 #[derive(Clone, Debug)]
-pub(super) struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
     pub fn new(seed: u64) -> Dice {

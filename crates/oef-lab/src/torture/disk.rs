@@ -123,9 +123,15 @@ impl Disk {
             Damage::Rot(_) if read == 0 => return false,
             Damage::Rot(nth) => {
                 let record = &mut state.durable[covered + nth % read];
-                let at = nth % record.body.len().max(1);
-                let flip = |(i, byte): (usize, u8)| if i == at { byte ^ 1 } else { byte };
-                let bytes: Vec<u8> = record.body.bytes().enumerate().map(flip).collect();
+                // Where it does the most harm: in a digit, so that the text is still well formed.
+                let mut bytes = std::mem::take(&mut record.body).into_bytes();
+                let digits: Vec<usize> =
+                    (0..bytes.len()).filter(|at| bytes[*at].is_ascii_digit()).collect();
+                if let Some(byte) =
+                    bytes.get_mut(digits.get(nth % digits.len().max(1)).copied().unwrap_or(0))
+                {
+                    *byte ^= 1;
+                }
                 record.body = String::from_utf8_lossy(&bytes).into_owned();
             }
             Damage::Older(records) => {

@@ -19,5 +19,7 @@ mod story;
 mod time;
 
 pub use args::TortureArgs;
+pub(crate) use dice::Dice;
 pub use plants::Plant;
 pub use run::{Found, run, try_seed};
+pub(crate) use stage::take_wishes;

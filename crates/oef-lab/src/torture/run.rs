@@ -57,7 +57,7 @@ pub fn run(args: &TortureArgs, printer: &Printer) -> Result<Exit, Failure> {
         let named = |plant: Plant| Named { name: plant.name(), what: plant.what() };
         let plants: Vec<Named> = Plant::all().map(named).collect();
         let text: String = plants.iter().map(|p| format!("{:<26} {}\n", p.name, p.what)).collect();
-        printer.show(args.json, || Plants { plants }, || text.trim_end().to_string())?;
+        printer.show(args.json, || Plants { plants }, || text)?;
         return Ok(Exit::Done);
     }
     let plant = match &args.plant {
@@ -140,7 +140,7 @@ fn in_words(document: &Document) -> String {
         cluster_hours / (seconds / 60.0).max(1e-9),
     );
     let Some(found) = found else {
-        text.push_str("; nothing broke");
+        text.push_str("; nothing broke\n");
         return text;
     };
     // Writing to a text does not fail.
@@ -148,6 +148,6 @@ fn in_words(document: &Document) -> String {
     for (number, line) in (1..).zip(&found.story) {
         let _ = writeln!(text, "  {number:>3}. {line}");
     }
-    let _ = write!(text, "replay: {}", found.replay);
+    let _ = write!(text, "replay: {}\n", found.replay);
     text
 }

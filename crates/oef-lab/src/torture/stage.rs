@@ -211,7 +211,7 @@ impl Stage {
             return Ok(());
         }
         let tenant = job.tenant.clone().unwrap_or_default();
-        let batch = JobBatch { name: None, jobs: vec![job.clone()] };
+        let batch = JobBatch::of(vec![job.clone()]);
         let Ok(Some(submitted)) = core.ask(Wish::Submit(batch, Some(key.clone()))) else {
             return self.turn();
         };
@@ -465,6 +465,22 @@ impl Stage {
         let what = what.unwrap_or_default();
         Err(Broken { invariant: Invariant::RunnableJobsRun, what })
     }
+}
+
+/// A core takes these, goes on for some rounds, and is found again as it was.
+pub(crate) fn take_wishes(wishes: Vec<Wish>) -> Played {
+    let mut stage = Stage::new(1, None);
+    stage.start()?;
+    stage.create(0)?;
+    for wish in wishes {
+        stage.ask(wish)?;
+        stage.look()?;
+    }
+    stage.wait(10_000)?;
+    stage.look()?;
+    stage.compare()?;
+    stage.restart(None)?;
+    stage.compare()
 }
 
 fn name(tenant: u8) -> String {

@@ -14,7 +14,7 @@ const EPOCH_MS: u64 = 1_710_000_000_000;
 pub(super) struct SimTime {
     now_ms: Arc<AtomicU64>,
     wall_off_ms: Arc<AtomicI64>,
-    /// What a planted mistake does to the clock that nobody sets.
+    /// What a planted mistake does to the monotonic clock.
     stands_still: bool,
 }
 

@@ -3,7 +3,7 @@
 //! Only ratios are seen, so that the unit is free. It is chosen such that the type in the middle keeps its figure:
 //! where one type of several was told falsely, the others stay as they were and that one is put right. Every
 //! other type that was seen gets what was seen relative to it. A type that was not seen keeps what was said about it relative to the
-//! nearest type that was, but in the measure in which the rest was true: whoever made four of two on the
+//! nearest type that was, but corrected as much as the rest was wrong: whoever made four of two on the
 //! types that were seen gets two for four elsewhere, too. So no part of a lie is left where nobody
 //! could look; whoever said the truth there is measured as soon as a job of it runs there.
 

@@ -10,7 +10,7 @@ use super::watch::Guard;
 use crate::ids::WorkloadKey;
 use crate::profile::{Profile, Provenance};
 
-/// An estimate is nobody's word: what was seen is better as soon as it rests on some eight windows on each of
+/// Nobody declared an estimate: what was seen is better as soon as it rests on some eight windows on each of
 /// two types.
 pub(super) const ENOUGH_WINDOWS: f64 = 4.0;
 /// A profile that was written from what was seen is written again when there is so much more evidence...

@@ -1,4 +1,4 @@
-//! Whether jobs become slow together: then somebody is in their way, and it says nothing about profiles.
+//! Whether jobs become slow together: then something else slows them down, and it says nothing about profiles.
 
 use crate::ids::JobId;
 use std::collections::{BTreeMap, BTreeSet};

@@ -47,7 +47,7 @@ pub struct Word {
     pub steps: f64,
     /// The step of its last checkpoint.
     pub checkpoint: Option<f64>,
-    /// The part of the time of late that it waited for its data.
+    /// The part of the recent time that it waited for its data.
     pub wait: Option<f64>,
     /// When, in milliseconds by the clock of its machine.
     pub clock_ms: Option<u64>,

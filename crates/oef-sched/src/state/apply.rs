@@ -41,7 +41,7 @@ pub fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
         EventKind::Failed { job, generation, retry } => ended(state, at, job, generation, retry),
         EventKind::Preempted { job, generation } => stopped(state, at, job, generation, true),
         EventKind::Lost { job, generation } => stopped(state, at, job, generation, false),
-        EventKind::Hold { job } => commands::hold(state, at, job),
+        EventKind::Changed { job, change } => commands::changed(state, at, job, change),
         EventKind::Release { job } => commands::release(state, at, job),
         EventKind::NodeUp(spec) => node_up(state, at, &spec),
         EventKind::NodeDown { node } => node_down(state, at, &node),
@@ -64,11 +64,11 @@ pub fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
         EventKind::GroupWeight { group, weight } => parties::group_weight(state, at, group, weight),
         EventKind::GroupParent { group, parent } => parties::group_parent(state, at, group, parent),
         EventKind::TenantGroup { tenant, group } => parties::tenant_group(state, at, tenant, group),
+        EventKind::Order { tenant, order } => commands::order(state, at, tenant, order),
         EventKind::Limit { tenant, gpus } => commands::limit(state, at, tenant, gpus),
         EventKind::WorkloadWeight { workload, weight } => {
             parties::workload_weight(state, at, workload, weight)
         }
-        EventKind::Priority { job, priority } => commands::priority(state, at, job, priority),
         EventKind::Suspend { tenant, suspended } => commands::suspend(state, at, tenant, suspended),
     }
 }
@@ -98,7 +98,7 @@ impl EventKind {
             | EventKind::Failed { .. }
             | EventKind::Preempted { .. }
             | EventKind::Lost { .. }
-            | EventKind::Hold { .. }
+            | EventKind::Changed { .. }
             | EventKind::Release { .. }
             | EventKind::NodeUp(_)
             | EventKind::NodeDown { .. }
@@ -119,8 +119,8 @@ impl EventKind {
             | EventKind::GroupWeight { .. }
             | EventKind::GroupParent { .. }
             | EventKind::TenantGroup { .. }
-            | EventKind::WorkloadWeight { .. }
-            | EventKind::Priority { .. } => None,
+            | EventKind::Order { .. }
+            | EventKind::WorkloadWeight { .. } => None,
         }
     }
 }
@@ -215,7 +215,7 @@ fn ended(
     unplace(state, slot);
     let gpus = vacate(state, slot);
     if retry && !cancelled {
-        state.at_mut(slot).on_hold = true;
+        state.at_mut(slot).backing_off = true;
         go_back(state, slot);
     } else {
         forget(state, slot);

@@ -2,39 +2,62 @@
 
 use super::State;
 use super::ledger::advance;
-use super::lifecycle::{find, set_aside, start_within_limit, unpark};
+use super::lifecycle::{find, reclassify, settle, start_within_limit};
 use super::parties::known;
 use crate::action::{Action, Refusal, wrong};
 use crate::ids::{JobId, Slot, TenantKey};
-use crate::job::{Next, Phase};
+use crate::job::{JobChange, Next, Phase};
+use crate::order::Order;
 use crate::reason::StopReason;
 use crate::time::Time;
 
-pub(super) fn hold(state: &mut State, at: Time, id: JobId) -> Result<Vec<Action>, Refusal> {
+/// What is new about a job counts at once: one that may not run any more is stopped, one that may waits.
+pub(super) fn changed(
+    state: &mut State,
+    at: Time,
+    id: JobId,
+    change: JobChange,
+) -> Result<Vec<Action>, Refusal> {
     let slot = find(state, id)?;
     let job = state.at(slot);
     if let Phase::Stopping { next: Next::Forget, .. } = job.phase {
         return Err(wrong(id, "being cancelled already"));
     }
-    if job.on_hold {
-        return Err(wrong(id, "held already"));
+    if change.types.is_some() && !matches!(job.phase, Phase::Queued | Phase::Held) {
+        return Err(wrong(id, "on its GPUs: the gpu types of a job can be changed while it waits"));
     }
     advance(state, at);
-    state.at_mut(slot).on_hold = true;
-    Ok(set_aside(state, slot, StopReason::Held).into_iter().collect())
+    let waits = state.at(slot).phase == Phase::Queued;
+    if waits {
+        state.dequeue(slot);
+    }
+    let JobChange { priority, types, gate, min_run } = change;
+    let spec = &mut state.at_mut(slot).spec;
+    spec.priority = priority.unwrap_or(spec.priority);
+    spec.min_run = min_run.max(spec.min_run);
+    spec.gate = gate.unwrap_or_else(|| std::mem::take(&mut spec.gate));
+    let retyped = types.is_some();
+    if let Some(types) = types {
+        spec.types = types;
+    }
+    if waits {
+        if retyped {
+            reclassify(state, slot);
+        }
+        state.requeue(slot);
+    }
+    Ok(settle(state, slot, StopReason::Held).into_iter().collect())
 }
 
+/// A job that failed is tried again.
 pub(super) fn release(state: &mut State, at: Time, id: JobId) -> Result<Vec<Action>, Refusal> {
     let slot = find(state, id)?;
-    if !state.at(slot).on_hold {
-        return Err(wrong(id, "not held"));
+    if !state.at(slot).backing_off {
+        return Err(wrong(id, "not waiting for another try"));
     }
     advance(state, at);
-    state.at_mut(slot).on_hold = false;
-    if state.at(slot).phase == Phase::Held && !state.is_held(slot) {
-        unpark(state, slot);
-    }
-    Ok(Vec::new())
+    state.at_mut(slot).backing_off = false;
+    Ok(settle(state, slot, StopReason::Held).into_iter().collect())
 }
 
 pub(super) fn suspend(
@@ -50,14 +73,34 @@ pub(super) fn suspend(
     let slots: Vec<Slot> = state.by_id.values().copied().filter(of_tenant).collect();
     let mut actions = Vec::new();
     for slot in slots {
-        match (&state.at(slot).phase, suspended) {
-            (Phase::Held, true) | (Phase::Stopping { next: Next::Forget, .. }, _) => {}
-            (_, true) => actions.extend(set_aside(state, slot, StopReason::Suspended)),
-            (Phase::Held, false) if !state.is_held(slot) => unpark(state, slot),
-            (_, false) => {}
+        if !matches!(state.at(slot).phase, Phase::Stopping { next: Next::Forget, .. }) {
+            actions.extend(settle(state, slot, StopReason::Suspended));
         }
     }
     Ok(actions)
+}
+
+/// Waiting jobs find their new places; what runs is looked at when the next round begins.
+pub(super) fn order(
+    state: &mut State,
+    at: Time,
+    tenant: TenantKey,
+    order: Order,
+) -> Result<Vec<Action>, Refusal> {
+    known(state, tenant)?;
+    advance(state, at);
+    state.tenants[tenant.0].order = order;
+    let waits = |slot: &Slot| {
+        let job = state.at(*slot);
+        job.spec.tenant == tenant && job.phase == Phase::Queued
+    };
+    let slots: Vec<Slot> = state.by_id.values().copied().filter(waits).collect();
+    for slot in slots {
+        state.dequeue(slot);
+        state.at_mut(slot).rank = state.rank(slot);
+        state.requeue(slot);
+    }
+    Ok(Vec::new())
 }
 
 /// A lower limit stops what is beyond it when the next round begins.
@@ -78,24 +121,4 @@ pub(super) fn limit(
     }
     state.entitlement.invalidate();
     Ok(actions)
-}
-
-/// A waiting job finds its new place in its queue; what runs is looked at when the next round begins.
-pub(super) fn priority(
-    state: &mut State,
-    at: Time,
-    id: JobId,
-    priority: i32,
-) -> Result<Vec<Action>, Refusal> {
-    let slot = find(state, id)?;
-    advance(state, at);
-    let waits = state.at(slot).phase == Phase::Queued;
-    if waits {
-        state.dequeue(slot);
-    }
-    state.at_mut(slot).spec.priority = priority;
-    if waits {
-        state.requeue(slot);
-    }
-    Ok(Vec::new())
 }

@@ -52,10 +52,11 @@ fn jobs(state: &State, wrong: &mut Vec<String>) {
             wrong.push(format!("job {id} has an empty slot"));
             continue;
         };
-        if job.phase == Phase::Held && (!state.is_held(slot) || job.place.is_some()) {
+        let may_not = state.obstacle(slot).is_some();
+        if job.phase == Phase::Held && (!may_not || job.place.is_some()) {
             wrong.push(format!("job {id} is held, and nobody holds it"));
         }
-        if state.is_held(slot) && matches!(job.phase, Phase::Queued | Phase::Assigned { .. }) {
+        if may_not && matches!(job.phase, Phase::Queued | Phase::Assigned { .. }) {
             wrong.push(format!("job {id} is to be held, but is {:?}", job.phase));
         }
         let counts = job.phase != Phase::Held;

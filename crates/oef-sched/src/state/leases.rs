@@ -133,7 +133,7 @@ fn check_start(state: &State, start: &PlannedStart, floor: &mut Floor<'_>) -> Re
     let slot = find(state, start.job)?;
     let job = state.at(slot);
     let leaves = matches!(&job.phase, Phase::Stopping { next: Next::Forget, .. });
-    if state.is_held(slot) || leaves {
+    if state.obstacle(slot).is_some() || leaves {
         return bad("is held or cancelled");
     }
     if start.gpus.len() != job.spec.workers as usize {

@@ -11,7 +11,7 @@ use crate::job::{Job, JobSpec, Phase};
 use crate::reason::StopReason;
 use crate::time::Time;
 
-/// Takes a new job in: it waits, unless its tenant is suspended.
+/// Takes a new job in: it waits for GPUs, unless something has to be over first.
 pub(super) fn admit(state: &mut State, spec: JobSpec, at: Time) {
     state.last_job = Some(spec.id);
     let slot = state.vacant.pop().unwrap_or_else(|| {
@@ -19,8 +19,11 @@ pub(super) fn admit(state: &mut State, spec: JobSpec, at: Time) {
         Slot(state.jobs.len() - 1)
     });
     state.by_id.insert(spec.id, slot);
+    if let Some(limit) = spec.sweep {
+        state.sweeps.entry(limit.sweep).or_default().members.insert(spec.id);
+    }
     state.jobs[slot.0] = Some(Job::new(spec, at));
-    if !state.is_held(slot) {
+    if state.obstacle(slot).is_none() {
         unpark(state, slot);
     }
 }
@@ -33,18 +36,54 @@ pub(super) fn forget(state: &mut State, slot: Slot) {
     if job.phase != Phase::Held {
         leave(state, job.row(), job.spec.workers, job.class);
     }
+    if let Some(limit) = job.spec.sweep {
+        leave_sweep(state, limit.sweep, job.spec.id);
+        state.sweeps.retain(|_, sweep| !sweep.members.is_empty());
+    }
 }
 
-/// A job that has stopped waits again, unless it is held.
+/// A job that is gone for good leaves its sweep, one that may not start leaves its place in it to another.
+fn leave_sweep(state: &mut State, first: JobId, id: JobId) {
+    let is_live = state.by_id.contains_key(&id);
+    let Some(sweep) = state.sweeps.get_mut(&first) else { return };
+    sweep.open.remove(&id);
+    if !is_live {
+        sweep.members.remove(&id);
+    }
+    let parked: Vec<JobId> = sweep.members.difference(&sweep.open).copied().collect();
+    let slots = parked.iter().filter_map(|id| state.by_id.get(id)).copied();
+    let ready =
+        slots.filter(|&slot| state.at(slot).phase == Phase::Held && state.obstacle(slot).is_none());
+    let next = ready.min_by_key(|&slot| {
+        let spec = &state.at(slot).spec;
+        (std::cmp::Reverse(spec.priority), spec.id)
+    });
+    if let Some(slot) = next {
+        unpark(state, slot);
+    }
+}
+
+/// A job that has stopped waits again, unless it may not start.
 pub(super) fn go_back(state: &mut State, slot: Slot) {
-    match state.is_held(slot) {
+    match state.obstacle(slot).is_some() {
         true => park(state, slot),
         false => state.enqueue(slot),
     }
 }
 
+/// Makes a job's phase agree with whether it may start.
+pub(super) fn settle(state: &mut State, slot: Slot, why: StopReason) -> Option<Action> {
+    if state.obstacle(slot).is_some() {
+        return set_aside(state, slot, why);
+    }
+    if state.at(slot).phase == Phase::Held {
+        unpark(state, slot);
+    }
+    None
+}
+
 /// A job that may not run: stopped if it does, out of its queue if it waits.
-pub(super) fn set_aside(state: &mut State, slot: Slot, why: StopReason) -> Option<Action> {
+fn set_aside(state: &mut State, slot: Slot, why: StopReason) -> Option<Action> {
     let action = stop(state, slot, why);
     if state.at(slot).phase == Phase::Queued {
         state.dequeue(slot);
@@ -58,15 +97,32 @@ fn park(state: &mut State, slot: Slot) {
     let job = state.at_mut(slot);
     job.phase = Phase::Held;
     let (row, workers, class) = (job.row(), job.spec.workers, job.class);
+    let (id, sweep) = (job.spec.id, job.spec.sweep);
     leave(state, row, workers, class);
+    if let Some(limit) = sweep {
+        leave_sweep(state, limit.sweep, id);
+    }
+}
+
+/// A waiting job that is out of its queue counts in the class of what it may use now.
+pub(super) fn reclassify(state: &mut State, slot: Slot) {
+    let (spec, row, before) =
+        (state.at(slot).spec.clone(), state.at(slot).row(), state.at(slot).class);
+    // In before out: a workload whose only job this is stays active, with what it is owed.
+    let class = join(state, row, &spec);
+    leave(state, row, spec.workers, before);
+    state.at_mut(slot).class = class;
 }
 
 /// A held job wants GPUs again, from now on.
-pub(super) fn unpark(state: &mut State, slot: Slot) {
+fn unpark(state: &mut State, slot: Slot) {
     let spec = state.at(slot).spec.clone();
     let row = gangs::row_of(state, &spec);
     state.at_mut(slot).gang_row = Some(row).filter(|&row| row != spec.workload);
     state.at_mut(slot).class = join(state, row, &spec);
+    if let Some(limit) = spec.sweep {
+        state.sweeps.entry(limit.sweep).or_default().open.insert(spec.id);
+    }
     state.enqueue(slot);
 }
 

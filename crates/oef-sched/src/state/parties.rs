@@ -5,6 +5,7 @@ use super::gangs;
 use super::ledger::{self, advance};
 use crate::action::{Action, Refusal, bad};
 use crate::ids::{GroupKey, TenantKey, WorkloadKey};
+use crate::order::Order;
 use crate::profile::Profile;
 use crate::settings::Settings;
 use crate::tenant::{Group, Tenant, Workload};
@@ -41,6 +42,7 @@ pub(super) fn add_tenant(
         group: None,
         effective: None,
         suspended: false,
+        order: Order::Fair,
         limit: None,
         holds: 0,
     });

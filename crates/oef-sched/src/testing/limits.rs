@@ -197,7 +197,7 @@ fn a_waiting_job_with_a_new_priority_has_a_new_place() {
     let a = world.tenant("a", 1.0, &[1.0]);
     let jobs = [world.submit(a, 8), world.submit(a, 8), world.submit(a, 8)];
     world.tick();
-    world.happen(EventKind::Priority { job: jobs[2], priority: 1 });
+    world.change(jobs[2], JobChange { priority: Some(1), ..JobChange::default() });
     world.finish(jobs[0]);
     assert!(world.runs(jobs[2]) && !world.runs(jobs[1]));
 }

@@ -23,6 +23,11 @@ fn any_event(dice: &mut Dice, world: &World) -> EventKind {
             types: dice.chance(0.2).then(|| vec![name]),
             min_run: dice.chance(0.2).then(|| Span(dice.next() % 1_000_000)),
             one_type: dice.chance(0.3),
+            steps: dice.chance(0.5).then_some(number),
+            gate: Gate { held: dice.chance(0.1), ..Gate::OPEN },
+            sweep: dice
+                .chance(0.2)
+                .then(|| SweepLimit { sweep: JobId(1), jobs: dice.one_of(&[0, 1, 3]) }),
         }),
         2 => EventKind::Cancelled { job },
         3 => EventKind::Progress { job, generation, steps: number },
@@ -51,9 +56,26 @@ fn any_event(dice: &mut Dice, world: &World) -> EventKind {
             EventKind::Limit { tenant: TenantKey(dice.below(6)), gpus }
         }
         18 => EventKind::WorkloadWeight { workload: WorkloadKey(dice.below(8)), weight: number },
-        19 => EventKind::Priority { job, priority: dice.one_of(&[0, i32::MIN, i32::MAX]) },
+        19 => {
+            let types = dice.chance(0.5).then(|| dice.chance(0.5).then(|| vec!["k80".into()]));
+            let priority = Some(dice.one_of(&[0, i32::MIN, i32::MAX]));
+            EventKind::Changed {
+                job,
+                change: JobChange { priority, types, ..JobChange::default() },
+            }
+        }
         10 => EventKind::Lost { job, generation },
-        11 => EventKind::Hold { job },
+        11 => {
+            let gate = Gate {
+                held: dice.chance(0.5),
+                not_before: dice.chance(0.2).then_some(Time(5)),
+                after: if dice.chance(0.2) { vec![JobId(1)] } else { Vec::new() },
+            };
+            EventKind::Changed {
+                job,
+                change: JobChange { gate: Some(gate), ..JobChange::default() },
+            }
+        }
         12 => EventKind::Release { job },
         13 => {
             let tenant = TenantKey(dice.below(6));
@@ -222,7 +244,7 @@ fn impossible_events_are_refused_with_a_reason() {
         (spec(far, tenant, WorkloadKey(7), 1), "there is no such workload"),
         (spec(far, tenant, workload, 0), "a job has at least one worker"),
         (spec(far, tenant, workload, u32::MAX), "a job has at most"),
-        (EventKind::Release { job: waits }, "job 2 is not held"),
+        (EventKind::Release { job: waits }, "job 2 is not waiting for another try"),
         (EventKind::Lost { job: waits, generation: now }, "job 2 is waiting"),
         (EventKind::Lost { job: runs, generation: old }, "job 1 runs under lease 1, not 0"),
         (EventKind::Suspend { tenant: TenantKey(7), suspended: true }, "there is no such tenant"),
@@ -230,7 +252,14 @@ fn impossible_events_are_refused_with_a_reason() {
         (EventKind::TenantGroup { tenant, group: Some(GroupKey(0)) }, "there is no such group"),
         (EventKind::WorkloadWeight { workload, weight: -1.0 }, "a weight is a finite number"),
         (EventKind::Limit { tenant: TenantKey(7), gpus: None }, "there is no such tenant"),
-        (EventKind::Priority { job: far, priority: 1 }, "there is no live job 99"),
+        (EventKind::Changed { job: far, change: JobChange::default() }, "there is no live job 99"),
+        (
+            EventKind::Changed {
+                job: runs,
+                change: JobChange { types: Some(None), ..JobChange::default() },
+            },
+            "job 1 is on its GPUs",
+        ),
         (EventKind::NodeDown { node: "x".into() }, "there is no node `x`"),
         (EventKind::NodeUp(node(3)), "node `k80-0` is known with other GPUs"),
         (EventKind::Weight { tenant, weight: 0.0 }, "a weight is a finite number"),

@@ -87,6 +87,10 @@ pub(crate) fn submit(world: &mut World, dice: &mut Dice, turmoil: Turmoil) -> Jo
     let mut spec = world.spec(workload, dice.one_of(turmoil.gangs));
     spec.priority = dice.one_of(&[0, 0, 0, 1, -1]);
     spec.one_type = turmoil.restricted && spec.id.0.is_multiple_of(5);
+    if turmoil.changes && spec.id.0.is_multiple_of(3) {
+        let sweep = JobId(spec.id.0 / 24);
+        spec.sweep = Some(SweepLimit { sweep, jobs: 2 });
+    }
     if turmoil.changes && dice.chance(0.1) {
         spec.min_run = Some(Span::from_seconds(f64::from(dice.between(0, 2000))));
     }
@@ -110,7 +114,7 @@ fn interfere(world: &mut World, dice: &mut Dice) {
         }
         11 if !ids.is_empty() => {
             let (job, priority) = (ids[dice.below(ids.len())], dice.one_of(&[-1, 0, 1, 2]));
-            world.happen(EventKind::Priority { job, priority });
+            world.change(job, JobChange { priority: Some(priority), ..JobChange::default() });
             let workload = WorkloadKey(dice.below(world.state.workloads().len()));
             world.happen(EventKind::WorkloadWeight { workload, weight: 0.5 + dice.real() });
         }
@@ -128,11 +132,11 @@ fn interfere(world: &mut World, dice: &mut Dice) {
         }
         0 | 1 if !ids.is_empty() => {
             let job = ids[dice.below(ids.len())];
-            world.happen(EventKind::Hold { job });
+            world.hold(job, true);
         }
         2 => {
-            let held: Vec<JobId> = ids.into_iter().filter(|&id| world.is_on_hold(id)).collect();
-            for job in held {
+            for job in ids {
+                world.hold(job, false);
                 world.happen(EventKind::Release { job });
             }
         }

@@ -195,8 +195,15 @@ impl World {
         lease.map_or(Generation(0), |lease| lease.generation)
     }
 
-    pub fn is_on_hold(&self, job: JobId) -> bool {
-        self.state.job(job).is_some_and(Job::is_on_hold)
+    /// A job's owner holds it, or no longer.
+    pub fn hold(&mut self, job: JobId, held: bool) -> Vec<Action> {
+        let gate = self.state.job(job).map_or(Gate::OPEN, |job| job.spec().gate.clone());
+        self.change(job, JobChange { gate: Some(Gate { held, ..gate }), ..JobChange::default() })
+    }
+
+    /// Something about a job is changed.
+    pub fn change(&mut self, job: JobId, change: JobChange) -> Vec<Action> {
+        self.happen(EventKind::Changed { job, change })
     }
 
     pub fn state_of(&self, job: JobId) -> Option<JobState> {

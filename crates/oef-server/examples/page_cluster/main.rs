@@ -177,7 +177,7 @@ async fn top_up(
         });
     }
     if !jobs.is_empty() {
-        daemon.submit(&admin, JobBatch { name: None, jobs }, None).await?;
+        daemon.submit(&admin, JobBatch::of(jobs), None).await?;
     }
     Ok(())
 }

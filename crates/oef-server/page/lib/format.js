@@ -83,7 +83,7 @@ export function shortTime(ms) {
   return same ? clockSeconds.format(ms) : `${day.format(ms)} ${clock.format(ms)}`;
 }
 
-/** The whole time, for who hovers. */
+/** The whole time, for people who hover. */
 export function absolute(ms) {
   return full.format(ms);
 }

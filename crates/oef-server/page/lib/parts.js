@@ -27,7 +27,12 @@ export function badge(name) {
   });
 }
 
-const SIGNS = { queued: "◦", starting: "◔", running: "●", stopping: "◑", finished: "✓", failed: "✕", cancelled: "–" };
+const SIGNS = { queued: "◦", starting: "◔", running: "●", stopping: "◑", finished: "✓", failed: "✕", cancelled: "–", timed_out: "⧗" };
+
+/** A state in words. */
+export function stateName(state) {
+  return state.replaceAll("_", " ");
+}
 
 /** What a job does. */
 export function statePill(state) {
@@ -35,11 +40,11 @@ export function statePill(state) {
     "span",
     { class: `pill ${state}` },
     h("span", { "aria-hidden": "true", text: SIGNS[state] ?? "?" }),
-    ` ${state}`,
+    ` ${stateName(state)}`,
   );
 }
 
-/** An instant: how far away, and the whole of it for who hovers. It stays right by itself. */
+/** An instant: how far away, and the whole of it on hover. It stays right by itself. */
 export function when(ms, suffix = "") {
   if (ms === null || ms === undefined) return h("span", { class: "muted", text: "–" });
   const at = typeof ms === "string" ? Date.parse(ms) : ms;

@@ -9,6 +9,7 @@ import {
   empty,
   loading,
   stat,
+  stateName,
   statePill,
   stats,
   tenantChip,
@@ -172,7 +173,7 @@ export async function show(main, [id], { go }) {
                 text: shortTime(Date.parse(change.at)),
               }),
               h("span", { class: "knot" }),
-              h("span", { class: "what" }, h("b", { text: change.state }), ` ${change.reason}`),
+              h("span", { class: "what" }, h("b", { text: stateName(change.state) }), ` ${change.reason}`),
             ),
           ),
       ),
@@ -187,7 +188,27 @@ export async function show(main, [id], { go }) {
     const stop =
       LIVE.includes(job.state) &&
       h("button", { type: "button", class: "button danger", on: { click: cancel } }, "Cancel");
-    return [again, stop];
+    return [again, holdButton(), stop];
+  }
+
+  function holdButton() {
+    if (!LIVE.includes(job.state) || !job.spec) return null;
+    const isHeld = job.spec.held;
+    const change = isHeld ? release : hold;
+    return h("button", { type: "button", class: "button", on: { click: change } }, isHeld ? "Release" : "Hold");
+  }
+
+  async function hold() {
+    const text =
+      job.state === "queued"
+        ? "It does not start until it is released."
+        : "It saves its work and stops, and does not start again until it is released.";
+    if (!(await confirm(`Hold job ${job.id}?`, h("p", { text }), "Hold the job"))) return;
+    await act(() => api.patch(`/jobs/${job.id}`, { held: true }), `job ${job.id} is held`);
+  }
+
+  async function release() {
+    await act(() => api.patch(`/jobs/${job.id}`, { held: false }), `job ${job.id} is released`);
   }
 
   async function cancel() {
@@ -213,7 +234,7 @@ export async function show(main, [id], { go }) {
     )
       return;
     await act(async () => {
-      const { ids } = await api.post("/jobs", job.spec);
+      const { ids } = await api.post(`/jobs/${job.id}/resubmit`);
       go(`/jobs/${ids[0]}`);
     }, "submitted");
   }

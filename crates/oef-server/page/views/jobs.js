@@ -11,8 +11,8 @@ const STATES = {
   live: "queued,starting,running,stopping",
   queued: "queued",
   running: "starting,running,stopping",
-  ended: "finished,failed,cancelled",
-  failed: "failed",
+  ended: "finished,failed,timed_out,cancelled",
+  failed: "failed,timed_out",
 };
 /** Jobs that are fetched; beyond, the filter has to be narrower. */
 const MOST = 3000;

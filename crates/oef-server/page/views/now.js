@@ -74,7 +74,7 @@ function head(sub, place) {
       ),
       stat("jobs that run", whole(o.running), o.running === 1 ? "job" : ""),
       stat("jobs that wait", whole(o.queued)),
-      stat("delivered now", figure(delivered), `of ${figure(promised)} promised`),
+      stat("in use now", figure(delivered), `of ${figure(promised)} promised`),
       stat("below 80 % of promised", whole(under), under === 1 ? "tenant" : "tenants", under ? "warning" : ""),
       ...(o.types.length > 3 ? [] : o.types).map((t) =>
         stat(
@@ -273,7 +273,7 @@ function promises() {
     title: "Promised and delivered",
     name: "promised-and-delivered",
     chart: h("div", {}, place, legendOfLines(), more),
-    note: "Throughput of each tenant's share, and of the GPUs that it had, round by round. Those who lack most come first.",
+    note: "Promised: the throughput of each tenant's share. Delivered: the throughput of the GPUs that it held. Round by round, tenants furthest below their share first.",
     data: () => seriesTable(series),
   });
   set(place, loading(4));
@@ -290,8 +290,8 @@ function promises() {
       return set(
         place,
         empty(
-          "Nobody was promised anything yet",
-          "Promises begin with the first jobs.",
+          "No shares yet",
+          "Shares are computed when the first job arrives.",
           "oef submit -- python train.py",
         ),
       );
@@ -305,7 +305,7 @@ function promises() {
     for (const name of charts.keys()) if (!wanted.includes(name)) charts.delete(name);
     if (place.children.length !== parts.length || parts.some((part, i) => place.children[i] !== part))
       set(place, parts);
-    setText(more, series.more ? `${count(series.more, "other tenant")} lack less.` : "");
+    setText(more, series.more ? `${count(series.more, "more tenant")} closer to their share.` : "");
     shown.refresh();
   }
   return { element: shown.element, load };

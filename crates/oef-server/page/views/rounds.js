@@ -147,6 +147,12 @@ export async function show(main, _params, { go }) {
         ),
         stat("GPUs in use", whole(tick.gpus_used), `of ${whole(tick.gpus)}`),
         stat("jobs", whole(tick.running), `ran, ${whole(tick.queued)} waited`),
+        last &&
+          stat(
+            "work lost",
+            span(Math.max(0, round.wasted_gpu_s - last.wasted_gpu_s)),
+            "of a GPU, since the round before",
+          ),
         stat("promised in total", figure(round.total), `plan in ${span(round.plan_s)}`),
       ),
       round.shares_age.trouble && h("p", { class: "bad", text: round.shares_age.trouble }),

@@ -33,7 +33,7 @@ export async function show(main, [name]) {
   jobs.element.classList.add("cards-on-phone");
   let matrix = { tenants: [], ratios: [] };
   const envy = withTable({
-    title: "Whom it would envy",
+    title: "Tenants that it would envy",
     name: `envy-of-${name}`,
     chart: envyPlace,
     note: "The first row is this tenant's: others' shares, scaled by weight, against its own. Above 1, orange, is envy.",
@@ -104,7 +104,7 @@ export async function show(main, [name]) {
     set(
       figures,
       stats(
-        stat("delivered now", figure(line?.delivered ?? 0), `of ${figure(line?.promised ?? 0)} promised`),
+        stat("in use now", figure(line?.delivered ?? 0), `of ${figure(line?.promised ?? 0)} promised`),
         stat(
           "of its equal split",
           line?.equal_split > 0 ? percent(line.promised / line.equal_split) : "–",
@@ -117,7 +117,7 @@ export async function show(main, [name]) {
             ? `counts ${figure(tenant.effective_weight)}`
             : "",
         ),
-        stat("balance", signed(balance), "GPU-rounds; + under its share"),
+        stat("balance", signed(balance), "GPU-rounds; + still to get, − used ahead"),
         stat(
           "GPUs held",
           whole(Object.values(tenant.holds).reduce((a, b) => a + b, 0)),

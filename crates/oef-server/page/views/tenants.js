@@ -132,7 +132,7 @@ function columns(details) {
     },
     { name: "weight", show: (t) => figure(t.weight), value: (t) => t.weight, number: true, class: "on-desktop" },
     { name: "promised", show: (t) => figure(t.promised), value: (t) => t.promised, number: true },
-    { name: "delivered now", show: (t) => figure(t.delivered), value: (t) => t.delivered, number: true },
+    { name: "in use now", show: (t) => figure(t.delivered), value: (t) => t.delivered, number: true },
     {
       name: "of promised",
       show: (t) =>
@@ -195,7 +195,7 @@ function columns(details) {
           ? "–"
           : h(
               "span",
-              { class: t.balance > 0.5 ? "warning" : "", title: "+ under, − over its share so far" },
+              { class: t.balance > 0.5 ? "warning" : "", title: "+ still to get, − used ahead of its share" },
               signed(t.balance),
             ),
       value: (t) => t.balance,

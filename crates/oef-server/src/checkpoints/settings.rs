@@ -122,10 +122,10 @@ impl CheckpointSettings {
                 Some("says nothing without `transport = \"ssh\"` or \"rsync\"".into())
             }
             _ if !address.contains(HOST) => {
-                Some(format!("`{address}` has no {HOST} in it: whom would it reach?"))
+                Some(format!("`{address}` has no {HOST}, so it is the same for every host"))
             }
             Transport::Ssh if address.starts_with('-') || address.contains(['/', ' ']) => {
-                Some(format!("`{address}` is none of ssh's; write it as in \"oef@{HOST}:22\""))
+                Some(format!("`{address}` is not an ssh address; write it as in \"oef@{HOST}:22\""))
             }
             Transport::Rsync if !address.starts_with("rsync://") => {
                 Some(format!("`{address}` does not begin with rsync://"))

@@ -2,6 +2,7 @@
 
 use super::{Config, keys};
 use oef_api::limits::{ROUND_MAX_S, ROUND_MIN_S, STICKINESS_MAX};
+use oef_executor::gpus;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
@@ -175,6 +176,13 @@ impl Checks<'_> {
             "gpus",
             "`emulated` and `mps` cannot stand together: GPUs are either real or not",
         );
+        let emulated = c.gpus.emulated.as_deref().map(gpus::emulated);
+        if let Some(Err(why)) = emulated {
+            self.wrong("gpus.emulated", why.to_string());
+        }
+        if let Some(Err(why)) = c.gpus.mps.as_deref().map(|spec| gpus::mps(spec, "here")) {
+            self.wrong("gpus.mps", why.to_string());
+        }
     }
 
     fn scheduling(&mut self) {

@@ -62,6 +62,8 @@ pub(super) const KEYS: &[(&str, &[&str])] = &[
         "slurm",
         &[
             "depth",
+            "advise",
+            "on_stop",
             "conf",
             "bin_dir",
             "partition",
@@ -78,6 +80,7 @@ pub(super) const KEYS: &[(&str, &[&str])] = &[
             "container",
             "container_command",
             "workload",
+            "form",
             "poll",
             "command_limit",
         ],

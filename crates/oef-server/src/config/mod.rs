@@ -301,7 +301,7 @@ pub struct FirstTenant {
     pub max_gpus: Option<u32>,
     /// Jobs of it that have not ended.
     pub max_jobs: Option<u32>,
-    /// The Unix user as whom its jobs run.
+    /// The Unix user that its jobs run as.
     pub user: Option<String>,
 }
 

@@ -99,7 +99,11 @@ fn what_is_wrong_is_said_with_its_line() {
         ("[checkpoints]\nnode_dir = \"/x\"\n", 2, "`/x` has no {host} in it"),
         ("[checkpoints]\nnode_dir = \"x/{host}\"\n", 2, "not an absolute path"),
         ("[checkpoints]\naddress = \"{host}\"\n", 2, "says nothing without"),
-        ("[checkpoints]\ntransport = \"ssh\"\naddress = \"gpu-box\"\n", 3, "whom would it reach"),
+        (
+            "[checkpoints]\ntransport = \"ssh\"\naddress = \"gpu-box\"\n",
+            3,
+            "the same for every host",
+        ),
         ("[checkpoints]\ntransport = \"ssh\"\naddress = \"-oX{host}\"\n", 3, "none of ssh's"),
         ("[checkpoints]\ntransport = \"ssh\"\nnode_dir = \"/a b/{host}\"\n", 3, "has a ' ' in it"),
         ("[checkpoints]\ntransport = \"ssh\"\nnode_dir = \"/$(x)/{host}\"\n", 3, "has a '$' in it"),

@@ -34,7 +34,7 @@ where
 {
     let name = String::deserialize(deserializer)?;
     let known = || Policy::ALL.map(Policy::name).join(", ");
-    let wrong = |()| D::Error::custom(format!("`{name}` is none of {}", known()));
+    let wrong = |()| D::Error::custom(format!("`{name}` is not one of {}", known()));
     name.parse().map(Some).map_err(wrong)
 }
 

@@ -5,15 +5,15 @@ use crate::caller::Caller;
 use crate::engine::{Command, Done, Message};
 use crate::problem::{Kind, More};
 use oef_api::types::{
-    Group, GroupPut, Job, JobBatch, JobSubmit, NewToken, Node, NodePatch, Problem, Settings,
-    SettingsPatch, Submitted, Tenant, TenantCreate, TenantPatch, TokenCreate, Workload,
+    Group, GroupPut, Job, JobBatch, JobPatch, JobSubmit, NewToken, Node, NodePatch, Problem,
+    Settings, SettingsPatch, Submitted, Tenant, TenantCreate, TenantPatch, TokenCreate, Workload,
     WorkloadPut,
 };
 use std::path::Path;
 use tokio::sync::oneshot;
 
 impl Daemon {
-    /// Takes jobs, all or none. With a key that this token used before for the same jobs, those of then
+    /// Takes jobs, all or none; an admin's new tenants are created. With a key that this token used before for the same jobs, those of then
     /// come back.
     pub async fn submit(
         &self,
@@ -21,8 +21,19 @@ impl Daemon {
         batch: JobBatch,
         key: Option<String>,
     ) -> Result<Submitted, Problem> {
+        self.submit_as(caller, batch, key, true).await
+    }
+
+    /// The same; tenants that are not there are created only where that is wanted.
+    pub async fn submit_as(
+        &self,
+        caller: &Caller,
+        batch: JobBatch,
+        key: Option<String>,
+        create_tenants: bool,
+    ) -> Result<Submitted, Problem> {
         check_programs(caller, &batch)?;
-        match self.ask(caller, Command::Submit { batch, key }).await? {
+        match self.ask(caller, Command::Submit { batch, key, create_tenants }).await? {
             Done::Submitted(submitted) => Ok(submitted),
             _ => Err(mixed_up()),
         }
@@ -32,6 +43,25 @@ impl Daemon {
     pub async fn cancel(&self, caller: &Caller, id: u64) -> Result<Job, Problem> {
         self.ask(caller, Command::Cancel { job: id }).await?;
         self.job(caller, id)
+    }
+
+    /// Changes a job: holds it, releases it, or edits it.
+    pub async fn patch_job(
+        &self,
+        caller: &Caller,
+        id: u64,
+        patch: JobPatch,
+    ) -> Result<Job, Problem> {
+        self.ask(caller, Command::PatchJob { job: id, patch }).await?;
+        self.job(caller, id)
+    }
+
+    /// Submits a job once more, as a new one.
+    pub async fn resubmit(&self, caller: &Caller, id: u64) -> Result<Submitted, Problem> {
+        match self.ask(caller, Command::Resubmit { job: id }).await? {
+            Done::Submitted(submitted) => Ok(submitted),
+            _ => Err(mixed_up()),
+        }
     }
 
     /// Creates a tenant.

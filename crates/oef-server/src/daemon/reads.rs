@@ -7,11 +7,11 @@ use crate::caller::Caller;
 use crate::invariants::{self, Broken, Invariant};
 use crate::problem::{Kind, More};
 use crate::view;
-use crate::world::World;
+use crate::world::{JobEntry, World};
 use oef_api::types::{
     Cluster, Fairness, Group, Groups, Info, Job, JobState, Jobs, JobsQuery, LogChunk, LogQuery,
     LogStream, Problem, Round, RoundProblem, Rounds, Settings, Tenant, TenantWhy, Tenants, Token,
-    Tokens, WhatIf, WhatIfAnswer, Why, Workload, Workloads,
+    Tokens, Usage, UsageQuery, WhatIf, WhatIfAnswer, Why, Workload, Workloads,
 };
 use oef_executor::{ExecutorError, LogFrom, Stream};
 use oef_sched::{Generation, Health, JobId};
@@ -63,15 +63,21 @@ impl Daemon {
 
     /// A part of a job's output. Reads files: not for a thread that must not wait.
     pub fn logs(&self, caller: &Caller, id: u64, query: &LogQuery) -> Result<LogChunk, Problem> {
-        self.with_world(|world| {
+        let runs = self.with_world(|world| {
             let job = world.jobs.get(&JobId(id)).filter(|job| caller.may_see(job.tenant()));
             match job.map(|job| caller.may_see_inside(job.tenant())) {
                 None => Err(Kind::NotFound.problem(format!("there is no job {id}"))),
                 Some(false) => Err(Kind::Forbidden
                     .problem("a token of role viewer may not read the output of jobs")),
-                Some(true) => Ok(()),
+                Some(true) => Ok(job.map(|job| run_numbers(job)).unwrap_or_default()),
             }
         })?;
+        // The oldest runs are forgotten before their output is.
+        let is_known =
+            |run: &u64| runs.contains(run) || runs.first().is_some_and(|first| run < first);
+        if let Some(run) = query.generation.filter(|run| !is_known(run)) {
+            return Err(no_such_run(id, run, &runs));
+        }
         let from = match (query.offset, query.tail) {
             (Some(_), Some(_)) => {
                 let why = "a log is read from an offset or from its end, not both";
@@ -86,6 +92,7 @@ impl Daemon {
             stream: match query.stream {
                 LogStream::Out => Stream::Out,
                 LogStream::Err => Stream::Err,
+                LogStream::All => Stream::All,
             },
             from,
             limit_bytes: query.limit.unwrap_or(LOG_BYTES),
@@ -188,6 +195,11 @@ impl Daemon {
         view::round_problem(&self.inner.archive, caller, round)
     }
 
+    /// Who used how much of what.
+    pub fn usage(&self, caller: &Caller, query: &UsageQuery) -> Result<Usage, Problem> {
+        self.with_world(|world| view::usage(world, caller, query))
+    }
+
     /// Who was promised what, and who got it.
     pub fn fairness(&self, caller: &Caller) -> Result<Fairness, Problem> {
         let draft = self.with_world(|world| view::FairnessDraft::take(world, caller))?;
@@ -217,7 +229,7 @@ impl Daemon {
             }
             let after = if is_strange { newest } else { after };
             let events = world.events.iter().filter(|event| event.id > after);
-            // An earlier tenant of the same name is none of a caller's business.
+            // An earlier tenant of the same name is not for the caller.
             let own = caller.tenant.as_ref().and_then(|name| world.tenants.get(name));
             let since = own.map_or(0, |entry| i64::try_from(entry.created_ms).unwrap_or(0));
             let visible = events
@@ -300,10 +312,27 @@ fn gpu_gauges(world: &World) -> Vec<GpuGauges> {
     types.collect()
 }
 
+/// The numbers of a job's runs that are remembered.
+fn run_numbers(job: &JobEntry) -> Vec<u64> {
+    job.runs.iter().map(|run| run.generation.0).collect()
+}
+
+/// Somebody asked for a run that is not there.
+fn no_such_run(id: u64, run: u64, runs: &[u64]) -> Problem {
+    let problem = Kind::NotFound.problem(format!("job {id} has no run {run}")).field("generation");
+    match runs {
+        [] => problem.hint(format!("it has not run yet; `oef why {id}` says why")),
+        [one] => problem.hint(format!("it has run {one} only")),
+        [first, .., last] => {
+            problem.hint(format!("it has runs {first} to {last}: see `oef job {id}`"))
+        }
+    }
+}
+
 fn log_problem(id: u64, error: &ExecutorError) -> Problem {
     match error {
         ExecutorError::NoOutput(_) => Kind::NotFound
-            .problem(format!("job {id} has written nothing: it was never started"))
+            .problem(format!("job {id} has written nothing yet"))
             .hint(format!("`oef why {id}` says what it waits for")),
         ExecutorError::NoSuchWorker { .. } => Kind::NotFound.problem(error.to_string()),
         other => Kind::Internal.problem(other.to_string()),

@@ -72,7 +72,7 @@ async fn top_up(daemon: &Daemon, generator: &mut Generator) -> Result<(), Proble
     if live < generator.wanted() && largest > 0 {
         let mut job = generator.job(largest);
         job.labels.insert(LABEL.into(), "true".into());
-        daemon.submit(&admin, JobBatch { name: None, jobs: vec![job] }, None).await?;
+        daemon.submit(&admin, JobBatch::of(vec![job]), None).await?;
     }
     Ok(())
 }

@@ -230,6 +230,7 @@ impl Engine {
         let ends = [
             (JobState::Finished, grown(|t| t.finished)),
             (JobState::Failed, grown(|t| t.failed)),
+            (JobState::TimedOut, grown(|t| t.timed_out)),
             (JobState::Cancelled, grown(|t| t.cancelled)),
         ];
         for (state, count) in ends {

@@ -10,12 +10,12 @@ const SLEW: u32 = 10;
 /// A system's clock that is further ahead than this was wrong before: it is followed at once.
 const STEP_MIN: Duration = Duration::from_secs(24 * 3600);
 
-/// Counts by a clock that nobody sets (and that goes on while the machine sleeps), and drifts towards the system's
+/// Counts by a monotonic clock (and that goes on while the machine sleeps), and drifts towards the system's
 /// clock. A clock that is set an hour ahead and back again changes nothing but some milliseconds.
 pub struct Clock {
     source: Box<dyn ClockSource>,
     last: Time,
-    /// When that was read, by the clock that nobody sets.
+    /// When that was read, by the monotonic clock.
     at: Duration,
 }
 
@@ -52,7 +52,7 @@ pub trait ClockSource: Send {
     /// The system's clock, which anybody may set.
     fn wall(&self) -> Time;
 
-    /// A clock that nobody sets.
+    /// A monotonic clock.
     fn since_boot(&self) -> Duration;
 }
 

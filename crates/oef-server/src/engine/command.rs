@@ -1,15 +1,17 @@
 //! What callers want changed, and what they get for it.
 
 use oef_api::types::{
-    GroupPut, JobBatch, NodePatch, SettingsPatch, Submitted, TenantCreate, TenantPatch,
+    GroupPut, JobBatch, JobPatch, NodePatch, SettingsPatch, Submitted, TenantCreate, TenantPatch,
     TokenCreate, WorkloadPut,
 };
 
 /// One thing that a caller wants changed.
 #[derive(Clone, Debug)]
 pub(crate) enum Command {
-    Submit { batch: JobBatch, key: Option<String> },
+    Submit { batch: JobBatch, key: Option<String>, create_tenants: bool },
     Cancel { job: u64 },
+    PatchJob { job: u64, patch: JobPatch },
+    Resubmit { job: u64 },
     CreateTenant(TenantCreate),
     PatchTenant { name: String, patch: TenantPatch },
     RemoveTenant { name: String },

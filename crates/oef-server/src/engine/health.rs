@@ -9,7 +9,7 @@ const PASS_MAX: Duration = Duration::from_secs(30);
 /// A round may be late by this, beyond its own length.
 const ROUND_SLACK: Duration = Duration::from_secs(60);
 
-/// What the engine's threads tell of themselves, by a clock that nobody sets.
+/// What the engine's threads tell of themselves, by a monotonic clock.
 pub(crate) struct Health {
     began: Instant,
     /// Why the journal could not be written the last time it was tried.
@@ -61,12 +61,16 @@ impl Health {
 
     /// What is wrong, a sentence each; `executor`: how long ago its own last pass was, where it tells.
     pub fn problems(&self, executor: Option<Duration>) -> Vec<String> {
+        self.problems_at(self.now_ms(), executor)
+    }
+
+    fn problems_at(&self, now_ms: u64, executor: Option<Duration>) -> Vec<String> {
         let mut wrong = Vec::new();
         if let Some(error) = &*self.journal.lock().unwrap_or_else(PoisonError::into_inner) {
             wrong.push(format!("the journal cannot be written: {error}"));
         }
         let age = |at: &AtomicU64| {
-            Duration::from_millis(self.now_ms().saturating_sub(at.load(Ordering::Relaxed)))
+            Duration::from_millis(now_ms.saturating_sub(at.load(Ordering::Relaxed)))
         };
         let threads = [
             ("the engine's last turn", Some(age(&self.turn_ms))),
@@ -90,6 +94,31 @@ impl Health {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Each thread that stands still is named by what it did not do.
+    #[test]
+    fn a_blocked_thread_is_noticed() {
+        let health = Health::default();
+        let late = u64::try_from(PASS_MAX.as_millis()).expect("a number") + 1_000;
+        let words = |now_ms, wrong: &[&str]| {
+            let problems = health.problems_at(now_ms, None);
+            assert_eq!(problems.len(), wrong.len(), "{problems:?}");
+            assert!(problems.iter().zip(wrong).all(|(p, w)| p.contains(w)), "{problems:?}");
+        };
+        words(late - 2_000, &[]);
+        words(late, &["the engine's last turn was 31 s ago", "the last question to the executor"]);
+        health.turn_ms.store(late, Ordering::Relaxed);
+        words(late, &["the last question to the executor was 31 s ago"]);
+        health.pass_ms.store(late, Ordering::Relaxed);
+        words(late, &[]);
+        health.round_length_ms.store(10_000, Ordering::Relaxed);
+        let stuck = 90_000;
+        health.turn_ms.store(stuck, Ordering::Relaxed);
+        health.pass_ms.store(stuck, Ordering::Relaxed);
+        words(stuck, &["the last round began 90 s ago"]);
+        health.round_ms.store(stuck, Ordering::Relaxed);
+        words(stuck, &[]);
+    }
 
     #[test]
     fn what_is_wrong_is_named() {

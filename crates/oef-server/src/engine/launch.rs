@@ -2,6 +2,7 @@
 
 use super::environment;
 use super::nodes::Nodes;
+use super::others::Others;
 use crate::world::{JobEntry, RunEnding, World};
 use oef_api::types::StopSignal;
 use oef_executor::{CheckpointLocation, Checkpoints, Held, Known, Launch, Program, RunAs};
@@ -16,6 +17,8 @@ pub(super) struct Site {
     pub env: BTreeMap<String, String>,
     /// The nodes as the executor tells them.
     pub nodes: Nodes,
+    /// The jobs that the cluster looks after by itself.
+    pub others: Others,
     /// Output that is kept of each worker's stream.
     pub log_limit_bytes: u64,
 }
@@ -68,7 +71,9 @@ impl Site {
 
     /// What the world knows of jobs and leases.
     pub fn known(&self, world: &World) -> Known {
-        let runs = |job: &JobEntry| job.run().is_some() && !job.state.is_final();
+        // Jobs of others are known to who observes, and to nobody else.
+        let is_own = |job: &JobEntry| job.origin.is_none() || world.observes;
+        let runs = |job: &JobEntry| job.run().is_some() && !job.state.is_final() && is_own(job);
         let held = world.jobs.iter().filter(|(_, job)| runs(job)).filter_map(|(&id, job)| {
             let stop = job.run().and_then(|run| run.stop.clone());
             Some(Held { launch: self.launch(world, id)?, stop })

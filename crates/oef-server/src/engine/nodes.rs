@@ -5,7 +5,7 @@ use crate::world::{Change, World};
 use oef_api::types::GpuRef;
 use oef_executor::{Cursor, DeviceId, Event, Executor, NodeEvent};
 use oef_sched::{Health, NodeSpec};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// How long a start waits for the executor to list its nodes. Without a list the nodes of before stay as they were.
@@ -28,6 +28,8 @@ pub(super) struct Nodes {
 struct Told {
     devices: Vec<DeviceId>,
     usable: Vec<DeviceId>,
+    /// Why not all of them are usable.
+    reason: Option<String>,
 }
 
 impl Nodes {
@@ -53,32 +55,39 @@ impl Nodes {
     /// Takes what was told of nodes; false: it is about something else.
     pub fn take(&mut self, event: &Event) -> bool {
         match event {
-            Event::Lease { .. } => return false,
+            Event::Lease { .. } | Event::Others(_) => return false,
             Event::NodesListed => self.is_listed = true,
             Event::Node(NodeEvent::Joined { node, gpu_type, devices }) => {
-                let told = Told { devices: devices.clone(), usable: devices.clone() };
+                let told = Told { devices: devices.clone(), usable: devices.clone(), reason: None };
                 self.told.insert((node.clone(), gpu_type.clone()), told);
             }
             Event::Node(NodeEvent::Changed { node, usable, used_by_others, reason }) => {
                 let (free, used) = (usable.len(), used_by_others.len());
                 tracing::info!(node, free, used, reason, "a node has changed");
-                self.set_usable(node, |device| usable.contains(device));
+                let why = (!used_by_others.is_empty()).then(|| reason.clone());
+                self.set_usable(node, why, |device| usable.contains(device));
             }
             Event::Node(NodeEvent::Drained { node, reason }) => {
                 tracing::info!(node, reason, "a node is drained");
-                self.set_usable(node, |_| false);
+                self.set_usable(node, Some(reason.clone()), |_| false);
             }
             Event::Node(NodeEvent::Left { node, reason }) => {
                 tracing::info!(node, reason, "a node is gone");
-                self.set_usable(node, |_| false);
+                self.set_usable(node, Some(reason.clone()), |_| false);
             }
         }
         self.is_changed = true;
         true
     }
 
-    fn set_usable(&mut self, name: &str, is_usable: impl Fn(&DeviceId) -> bool) {
+    fn set_usable(
+        &mut self,
+        name: &str,
+        reason: Option<String>,
+        is_usable: impl Fn(&DeviceId) -> bool,
+    ) {
         for (_, told) in self.told.iter_mut().filter(|((node, _), _)| node == name) {
+            told.reason.clone_from(&reason);
             told.usable = told.devices.iter().filter(|device| is_usable(device)).cloned().collect();
         }
     }
@@ -116,7 +125,45 @@ impl Nodes {
                 changes.push(Change::NodeUp(spec.clone()));
             }
         }
+        changes.extend(self.unusable(world));
+        changes.extend(self.reasons(world));
         changes
+    }
+
+    /// Nodes of which nothing can be used and that the world has never heard of: they are shown, too, with their reasons.
+    fn unusable(&self, world: &World) -> Vec<Change> {
+        let cluster = world.sched.cluster();
+        let is_new =
+            |name: &str| cluster.node_named(name).is_none() && !world.drained.contains(name);
+        let unusable = self.told.iter().filter(|(_, told)| told.usable.is_empty());
+        let mut changes = Vec::new();
+        for ((node, gpu_type), told) in unusable.filter(|((node, _), _)| is_new(node)) {
+            let gpus = u32::try_from(told.devices.len()).unwrap_or(u32::MAX);
+            let spec = NodeSpec { name: node.clone(), gpu_type: gpu_type.clone(), gpus };
+            changes.extend([Change::NodeUp(spec), Change::NodeDown { node: node.clone() }]);
+        }
+        changes
+    }
+
+    /// Reasons that are others than those that the world knows, under every name that a node has.
+    fn reasons(&self, world: &World) -> Vec<Change> {
+        let known = world.sched.cluster().nodes().iter().map(|node| node.name());
+        let names: BTreeSet<&str> = known.chain(self.named.keys().map(String::as_str)).collect();
+        let mut changes = Vec::new();
+        for name in names {
+            let told = self.told_of(name).or_else(|| self.told_of(name.rsplit_once(':')?.0));
+            let reason = told.and_then(|told| told.reason.clone());
+            if told.is_some() && reason.as_ref() != world.node_reasons.get(name) {
+                changes.push(Change::NodeReason { node: name.into(), reason });
+            }
+        }
+        changes
+    }
+
+    fn told_of(&self, machine: &str) -> Option<&Told> {
+        let from = (machine.to_string(), String::new());
+        let (key, told) = self.told.range(from..).next()?;
+        (key.0 == machine).then_some(told)
     }
 
     /// Whether a node is there, as far as the executor has told, and nobody holds its GPUs.
@@ -196,6 +243,8 @@ mod tests {
         let said = |change: &Change| match change {
             Change::NodeUp(spec) => format!("+{} {}", spec.name, spec.gpus),
             Change::NodeDown { node } => format!("-{node}"),
+            Change::NodeReason { node, reason: Some(reason) } => format!("{node}: {reason}"),
+            Change::NodeReason { node, reason: None } => format!("{node}: well"),
             other => format!("{other:?}"),
         };
         for change in &changes {
@@ -220,22 +269,43 @@ mod tests {
             used_by_others: vec![DeviceId("d0".into())],
             reason: "another user's job".into(),
         });
-        assert!(hear(&mut world, &mut nodes, &[used]).contains(&"+a:1xg 1".to_string()));
+        assert_eq!(
+            hear(&mut world, &mut nodes, &[used]),
+            ["+a:1xg 1", "a: another user's job", "a:1xg: another user's job"]
+        );
         let gpu = GpuRef { node: "a:1xg".into(), index: 0, gpu_type: "g".into() };
         assert_eq!(nodes.device(&gpu), DeviceId("d1".into()));
         let listed = [Event::NodesListed];
         assert_eq!(hear(&mut world, &mut nodes, &listed), ["-a"], "the whole of it is not there");
-        assert_eq!(hear(&mut world, &mut nodes, &[joined("a", 2)]), ["-a:1xg", "+a 2"]);
+        assert_eq!(
+            hear(&mut world, &mut nodes, &[joined("a", 2)]),
+            ["-a:1xg", "+a 2", "a: well", "a:1xg: well"]
+        );
         let left = |node: &str| {
             Event::Node(NodeEvent::Left { node: node.into(), reason: "no answer".into() })
         };
-        assert_eq!(hear(&mut world, &mut nodes, &[left("b")]), ["-b"]);
+        assert_eq!(hear(&mut world, &mut nodes, &[left("b")]), ["-b", "b: no answer"]);
         let drained = NodeEvent::Drained { node: "a".into(), reason: "a fan".into() };
-        assert_eq!(hear(&mut world, &mut nodes, &[Event::Node(drained)]), ["-a"]);
+        assert_eq!(
+            hear(&mut world, &mut nodes, &[Event::Node(drained)]),
+            ["-a", "a: a fan", "a:1xg: a fan"]
+        );
         assert_eq!(
             hear(&mut world, &mut nodes, &[joined("b", 1), joined("a", 2)]),
-            ["+a 2", "+b 1"]
+            ["+a 2", "+b 1", "a: well", "a:1xg: well", "b: well"]
         );
+    }
+
+    #[test]
+    fn a_node_that_was_never_usable_is_shown_with_its_reason() {
+        let mut world = World::new(Default::default(), Default::default());
+        let mut nodes = Nodes::default();
+        let drained = NodeEvent::Drained { node: "a".into(), reason: "a fan".into() };
+        let told = [joined("a", 2), Event::Node(drained)];
+        assert_eq!(hear(&mut world, &mut nodes, &told), ["+a 2", "-a", "a: a fan"]);
+        assert!(hear(&mut world, &mut nodes, &[Event::NodesListed]).is_empty(), "once is enough");
+        assert_eq!(world.sched.cluster().total(), 0, "it is no capacity");
+        assert_eq!(hear(&mut world, &mut nodes, &[joined("a", 2)]), ["+a 2", "a: well"]);
     }
 
     #[test]

@@ -63,6 +63,8 @@ impl Observations {
         self.heard = self.heard.max(cursor);
         let what = match event {
             Event::Node(_) | Event::NodesListed => vec![What::Nodes],
+            // A list of its own, which is compared with the world.
+            Event::Others(_) => Vec::new(),
             Event::Lease { job, generation, event } => {
                 let changes = self.changes(job, generation, event).into_iter();
                 let lease = |change| What::Lease { job, generation, change: Box::new(change) };
@@ -320,7 +322,7 @@ mod tests {
             Change::NodeUp(NodeSpec { name: "n".into(), gpu_type: "g".into(), gpus: 1 }),
             Change::TenantCreated { name: "ada".into(), weight: 1.0, group: None, limits },
             Change::Round { kept: false },
-            Change::Submitted { jobs: vec![NewJob { id: 1, spec }], key: None },
+            Change::Submitted { jobs: vec![NewJob { id: 1, spec }], key: None, sweep: None },
         ] {
             world.happen(Time(1), change).expect("taken");
         }
@@ -328,7 +330,12 @@ mod tests {
     }
 
     fn site() -> Site {
-        Site { env: BTreeMap::new(), nodes: Default::default(), log_limit_bytes: 1 }
+        Site {
+            env: BTreeMap::new(),
+            nodes: Default::default(),
+            others: Default::default(),
+            log_limit_bytes: 1,
+        }
     }
 
     /// Hears these, one after the other.

@@ -2,11 +2,12 @@
 
 use super::budgets::Budgets;
 use super::command::{Command, Done};
-use super::{outage, submission, tenancy};
+use super::submission::{self, Asked};
+use super::{jobs, outage, tenancy};
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::world::{Change, Rejection, World};
-use oef_api::types::Problem;
+use oef_api::types::{Problem, TenantPatch};
 use oef_sched::{JobId, Time};
 
 /// What a command comes to.
@@ -35,12 +36,21 @@ pub(super) fn prepare(
     numbers: &mut Numbers,
 ) -> Result<Prepared, Problem> {
     let one = |change: Change| Ok(Prepared::Changes(vec![change], Done::Nothing));
+    if world.observes {
+        observed(&command)?;
+    }
     match command {
-        Command::Submit { batch, key } => {
-            let budgets = numbers.budgets;
-            submission::prepare(world, now, caller, batch, key, (&budgets, &mut numbers.next_job))
+        Command::Submit { batch, key, create_tenants } => {
+            let asked = Asked { batch, key, create_tenants };
+            submission::prepare(world, now, caller, asked, numbers)
         }
-        Command::Cancel { job } => cancel(world, caller, JobId(job)),
+        Command::Cancel { job } => jobs::cancel(world, caller, JobId(job)),
+        Command::PatchJob { job, patch } => jobs::patch(world, caller, JobId(job), patch),
+        Command::Resubmit { job } => {
+            let batch = jobs::again(world, caller, JobId(job))?;
+            let asked = Asked { batch, key: None, create_tenants: false };
+            submission::prepare(world, now, caller, asked, numbers)
+        }
         Command::PutWorkload { tenant, name, workload } => {
             one(tenancy::workload(world, now, caller, tenant, name, workload)?)
         }
@@ -49,7 +59,11 @@ pub(super) fn prepare(
             Ok(Prepared::Changes(tenancy::create(world, caller, tenant)?, Done::Nothing))
         }
         Command::PatchTenant { name, patch } => {
-            operator(caller, "change a tenant")?;
+            // In which order its own jobs start is nobody else's business.
+            let own = TenantPatch { order: patch.order, ..TenantPatch::default() };
+            if own != patch || !caller.may_change(&name) {
+                operator(caller, "change a tenant")?;
+            }
             Ok(Prepared::Changes(tenancy::patch(world, caller, name, patch)?, Done::Nothing))
         }
         Command::RemoveTenant { name } => {
@@ -100,27 +114,26 @@ pub(super) fn prepare(
     }
 }
 
-fn cancel(world: &World, caller: &Caller, id: JobId) -> Result<Prepared, Problem> {
-    let unknown = || problem_of(&Rejection::UnknownJob(id));
-    let job = world.jobs.get(&id).filter(|job| caller.may_see(job.tenant()));
-    let job = job.ok_or_else(unknown)?;
-    if !caller.may_change(job.tenant()) {
-        return Err(forbidden(caller, "cancel a job"));
-    }
-    if job.state.is_final() {
-        let why = format!("job {id} is {} already", job.state.name());
-        return Err(Kind::Conflict.problem(why));
-    }
-    if job.cancelled_by.is_some() {
-        return Ok(Prepared::Already(Done::Nothing));
-    }
-    let by = match (&caller.tenant, caller.token) {
-        (Some(_), _) => "its owner".into(),
-        (None, 0) => "the operator".into(),
-        (None, token) if caller.is_admin() => format!("an admin (token {token})"),
-        (None, token) => format!("an operator (token {token})"),
+/// What cannot be done where a cluster is only observed.
+fn observed(command: &Command) -> Result<(), Problem> {
+    let (what, instead) = match command {
+        Command::Submit { .. } => ("take no jobs", "submit it with sbatch"),
+        Command::Cancel { .. } => ("end no jobs", "end it with scancel"),
+        Command::PatchJob { .. } | Command::Resubmit { .. } => {
+            ("change no jobs", "use scontrol or sbatch")
+        }
+        Command::PatchNode { .. } | Command::DropWindow { .. } => {
+            ("change no nodes", "use scontrol update NodeName=... State=DRAIN Reason=...")
+        }
+        Command::RemoveTenant { .. } => ("remove no tenants", "it goes with its account in Slurm"),
+        Command::PatchTenant { patch, .. } if patch.suspended.is_some() => {
+            ("suspend no tenants", "use sacctmgr to hold its account")
+        }
+        _ => return Ok(()),
     };
-    Ok(Prepared::Changes(vec![Change::Cancelled { job: id, by }], Done::Nothing))
+    let why = format!("this daemon observes Slurm and touches nothing: it can {what}");
+    let hint = format!("{instead}; or let OEF decide, with [slurm] depth = \"drive\"");
+    Err(Kind::Conflict.problem(why).hint(hint))
 }
 
 /// Only those who run the cluster may do that.
@@ -148,7 +161,7 @@ pub(super) fn forbidden(caller: &Caller, what: &str) -> Problem {
     };
     Kind::Forbidden
         .problem(format!("a token of role {role} may not {what}"))
-        .hint("ask whoever runs the cluster")
+        .hint("ask an operator of the cluster")
 }
 
 /// A rejection in the words of the interface.

@@ -9,6 +9,7 @@ use super::launch::Site;
 use super::message::Message;
 use super::nodes::Nodes;
 use super::observations::Observations;
+use super::others::{self, Others};
 use super::prepare::Numbers;
 use super::rounds::Rounds;
 use super::run::Engine;
@@ -66,12 +67,15 @@ pub(crate) struct Beginning {
 
 /// Recovers running jobs and puts the engine together; with what the executor has told so far.
 pub(crate) fn assemble(parts: Parts) -> Result<(Engine, Vec<(Cursor, Event)>), StartError> {
-    let Parts { world, executor, budgets, .. } = parts;
+    let Parts { mut world, executor, budgets, .. } = parts;
+    world.observes = executor.observes();
     let mut clock = Clock::new(world.sched.now(), parts.clock);
     let (mut nodes, heard) = Nodes::listen(executor.as_ref());
     nodes.name(&world);
     let (env, log_limit_bytes) = (parts.environment, parts.log_limit_bytes);
-    let site = Site { env, nodes, log_limit_bytes };
+    let mut others = Others::default();
+    heard.iter().for_each(|(_, event)| others.take(event));
+    let site = Site { env, nodes, others, log_limit_bytes };
     let unused = executor.resume(site.known(&world)).map_err(StartError::Recover)?;
     let now = clock.now();
     let next_job = world.next_job.max(unused.0);
@@ -221,6 +225,16 @@ fn first_changes(
             events_max: memory.events_max,
         });
     }
+    match (world.observes, others::own_jobs(world)) {
+        (false, _) => changes.extend(others::leave(world)),
+        (true, 0) => {}
+        (true, own) => {
+            return Err(StartError::Setting(format!(
+                "{own} jobs of this state folder have not ended, and a daemon that observes starts none; \
+                 let them end under [slurm] depth = \"drive\", or name another state_dir"
+            )));
+        }
+    }
     changes.extend(nodes.changes(world));
     changes.extend(settings_change(world, options, nodes, is_new)?);
     if world.halted {
@@ -241,7 +255,7 @@ fn settings_change(
     let is_wrong = |gpu: &&String| !gpu.is_empty() && !nodes.has_type(gpu);
     if let Some(gpu) = patch.reference.as_ref().filter(is_wrong) {
         return Err(StartError::Setting(format!(
-            "the reference type `{gpu}` is none of this cluster's gpu types"
+            "the reference type `{gpu}` is not a gpu type of this cluster"
         )));
     }
     let reference = patch.reference.take();

@@ -129,13 +129,15 @@ impl Engine {
         if with_seen {
             self.site.nodes.name(&self.world);
             self.observations.fill(now, &self.world, &self.site, &mut batch);
-            // Failed jobs whose time has come wait again.
-            for job in self.world.index.due_retries(now).take(BATCH_MAX) {
+            // Jobs whose time has come wait for GPUs.
+            for job in self.world.index.due_wakeups(now).take(BATCH_MAX) {
                 batch.push(now, Change::Released { job });
             }
             for change in self.world.drains_due(now) {
                 batch.push(now, change);
             }
+            let seen = self.site.others.changes(&self.world, &mut self.numbers.next_job);
+            seen.into_iter().for_each(|change| batch.push(now, change));
             self.take_shares(now, &mut batch);
         }
         if self.commit(batch) {
@@ -147,6 +149,7 @@ impl Engine {
             }
         } else {
             self.observations.failed();
+            self.site.others.again();
             self.pause = now + PAUSE;
         }
         let now = self.clock.now();
@@ -193,6 +196,7 @@ impl Engine {
                 for (cursor, event) in events {
                     self.transferred(&event);
                     self.site.nodes.take(&event);
+                    self.site.others.take(&event);
                     self.observations.add(cursor, event);
                 }
             }
@@ -235,7 +239,7 @@ impl Engine {
             Some(stopping) => stopping.deadline,
             None => self.round_wake(),
         };
-        if let Some((due, _)) = self.world.index.next_retry() {
+        if let Some((due, _)) = self.world.index.next_wakeup() {
             wake = wake.min(due);
         }
         if let Some(due) = self.world.next_drain(self.turned) {

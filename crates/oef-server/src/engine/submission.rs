@@ -1,20 +1,18 @@
 //! Jobs that somebody wants to submit: what is wrong with them, and what is filled in.
 
-use super::budgets::Budgets;
-use super::checks::refused;
+use super::checks::{did_you_mean, refused};
 use super::command::Done;
-use super::prepare::{Prepared, forbidden};
+use super::prepare::{Numbers, Prepared, forbidden};
 use super::tenancy::{create_checked, known_type};
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::secret;
-use crate::world::{Change, NewJob, SubmitKey, World};
-use oef_api::check::is_unseen;
-use oef_api::limits::{BATCH_MAX, JOB_NAME_MAX, KEY_MAX};
+use crate::world::changes::{is_met, unmet};
+use crate::world::{Change, NewJob, NewSweep, SubmitKey, World};
+use oef_api::limits::{BATCH_MAX, KEY_MAX};
 use oef_api::types::{JobBatch, JobSubmit, Limits, Problem, Provenance, Role, Submitted};
-use oef_sched::Time;
+use oef_sched::{JobId, Time};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 /// Jobs that have not ended, over all tenants: what the memory is sized for.
 const LIVE_MAX: usize = 200_000;
@@ -25,14 +23,21 @@ const TYPES_MAX: usize = 64;
 /// The workload of a job that names none.
 const DEFAULT_WORKLOAD: &str = "default";
 
+/// What somebody wants to submit.
+pub(super) struct Asked {
+    pub batch: JobBatch,
+    pub key: Option<String>,
+    /// Whether tenants that are not there are created.
+    pub create_tenants: bool,
+}
+
 /// Checks a batch and turns it into records.
 pub(super) fn prepare(
     world: &World,
     now: Time,
     caller: &Caller,
-    batch: JobBatch,
-    key: Option<String>,
-    (budgets, next): (&Budgets, &mut u64),
+    Asked { batch, key, create_tenants }: Asked,
+    Numbers { budgets, next_job: next, .. }: &mut Numbers,
 ) -> Result<Prepared, Problem> {
     if caller.role == Role::Viewer {
         return Err(forbidden(caller, "submit jobs"));
@@ -47,21 +52,26 @@ pub(super) fn prepare(
         let notes = vec!["this was submitted before with the same key".into()];
         return Ok(Prepared::Already(Done::Submitted(Submitted { ids, notes })));
     }
-    let JobBatch { name, jobs } = batch;
-    check_size(world, &jobs)?;
+    let JobBatch { name, jobs, at_once } = batch;
     let many = jobs.len() > 1;
+    check_size(world, &jobs)?;
+    if at_once == Some(0) {
+        let why = "at least one job of a sweep runs at once";
+        return Err(Kind::BadRequest.problem(why).field("at_once"));
+    }
+    let sweep = (many || name.is_some()).then_some(NewSweep { at_once });
     let mut filled: Vec<JobSubmit> = Vec::with_capacity(jobs.len());
     for (position, mut job) in jobs.into_iter().enumerate() {
         if let Some(name) = &name {
             job.labels.entry("array".into()).or_insert_with(|| name.clone());
         }
-        let checked = fill(caller, job).and_then(|job| check(world, &job).map(|()| job));
+        let checked = fill(caller, job).and_then(|job| check(world, caller, &job).map(|()| job));
         filled.push(checked.map_err(|problem| match many {
             true => at_position(problem, position),
             false => problem,
         })?);
     }
-    let (mut changes, mut notes) = new_tenants(world, caller, &filled)?;
+    let (mut changes, mut notes) = new_tenants(world, caller, &filled, create_tenants)?;
     check_limits(world, &filled)?;
     budgets.check(world, now, &filled)?;
     notes.extend(estimates(world, &filled));
@@ -69,7 +79,7 @@ pub(super) fn prepare(
     *next = first + filled.len() as u64;
     let jobs: Vec<NewJob> = (first..).zip(filled).map(|(id, spec)| NewJob { id, spec }).collect();
     let ids = jobs.iter().map(|job| job.id).collect();
-    changes.push(Change::Submitted { jobs, key });
+    changes.push(Change::Submitted { jobs, key, sweep });
     Ok(Prepared::Changes(changes, Done::Submitted(Submitted { ids, notes })))
 }
 
@@ -128,21 +138,15 @@ fn fill(caller: &Caller, mut job: JobSubmit) -> Result<JobSubmit, Problem> {
         (job.retries, job.checkpoint_dir, job.max_run_s) = (0, None, None);
         job.min_run_s = Some(probe.limit_s);
     }
-    if job.name.is_none() {
-        let program = job.command.first().and_then(|program| Path::new(program).file_name());
-        let program = program.map(|name| name.to_string_lossy().into_owned());
-        let shown = |name: String| -> String {
-            name.chars().filter(|c| !is_unseen(*c)).take(JOB_NAME_MAX).collect()
-        };
-        job.name = Some(program.map_or_else(|| "script".into(), shown));
-    }
+    job.name = Some(job.called());
     Ok(job)
 }
 
 /// Everything about one job that can be told without starting it.
-fn check(world: &World, job: &JobSubmit) -> Result<(), Problem> {
+fn check(world: &World, caller: &Caller, job: &JobSubmit) -> Result<(), Problem> {
     check_command(job)?;
     job.check().map_err(refused)?;
+    check_after(world, caller, job, None)?;
     check_gang(world, job)
 }
 
@@ -177,8 +181,31 @@ fn check_command(job: &JobSubmit) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Whether the jobs that it is to start after are there, and can still end so. A job waits for older ones only, so
+/// that none waits for itself.
+pub(super) fn check_after(
+    world: &World,
+    caller: &Caller,
+    job: &JobSubmit,
+    own: Option<JobId>,
+) -> Result<(), Problem> {
+    for dependency in &job.after {
+        let id = JobId(dependency.job);
+        let other = world.jobs.get(&id).filter(|other| caller.may_see(other.tenant()));
+        let bad = |why: String| Err(Kind::BadRequest.problem(why).field("after"));
+        let Some(other) = other else { return bad(format!("there is no job {id} to wait for")) };
+        if own.is_some_and(|own| id >= own) {
+            return bad(format!("a job waits for older ones only, and {id} is not"));
+        }
+        if other.state.is_final() && !is_met(dependency.when, other.state) {
+            return bad(format!("it would never start: {}", unmet(dependency, other.state)));
+        }
+    }
+    Ok(())
+}
+
 /// Whether the gang could ever run, if all nodes were up and nobody else were there.
-fn check_gang(world: &World, job: &JobSubmit) -> Result<(), Problem> {
+pub(super) fn check_gang(world: &World, job: &JobSubmit) -> Result<(), Problem> {
     if job.types.len() > TYPES_MAX {
         let why = format!("more than {TYPES_MAX} gpu types are named");
         return Err(Kind::BadRequest.problem(why).field("types"));
@@ -233,23 +260,34 @@ fn check_gang(world: &World, job: &JobSubmit) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Tenants that an admin names for the first time are created.
+/// Tenants that an admin names for the first time are created, where that was asked for: a typo is no tenant.
 fn new_tenants(
     world: &World,
     caller: &Caller,
     jobs: &[JobSubmit],
+    create: bool,
 ) -> Result<(Vec<Change>, Vec<String>), Problem> {
     let names: BTreeSet<&str> = jobs.iter().filter_map(|job| job.tenant.as_deref()).collect();
     let (mut changes, mut notes) = (Vec::new(), Vec::new());
     for name in names.into_iter().filter(|name| !world.tenants.contains_key(*name)) {
-        if !caller.is_admin() {
-            let why = format!("there is no tenant `{name}` any more");
-            return Err(Kind::UnknownTenant.problem(why).field("tenant"));
+        if !caller.is_admin() || !create {
+            return Err(no_such_tenant(world, caller, name));
         }
         changes.push(create_checked(world, name.into(), 1.0, None, Limits::default())?);
         notes.push(format!("tenant `{name}` is new: it was created with weight 1"));
     }
     Ok((changes, notes))
+}
+
+fn no_such_tenant(world: &World, caller: &Caller, name: &str) -> Problem {
+    let problem =
+        Kind::UnknownTenant.problem(format!("there is no tenant `{name}`")).field("tenant");
+    if !caller.is_admin() {
+        return problem;
+    }
+    let near = did_you_mean(name, world.tenants.keys().map(String::as_str));
+    let near = near.map_or_else(String::new, |near| format!("{near} "));
+    problem.hint(format!("{near}a new tenant needs --create-tenant (create_tenant=true)"))
 }
 
 fn check_limits(world: &World, jobs: &[JobSubmit]) -> Result<(), Problem> {

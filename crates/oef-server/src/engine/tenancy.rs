@@ -86,11 +86,11 @@ pub(super) fn create_checked(
     Ok(Change::TenantCreated { name, weight, group, limits })
 }
 
-/// As whom jobs run is for admins to say: whoever chooses a user has what that user has.
+/// Only admins decide which user jobs run as: choosing a user gives all that the user has.
 fn check_user(caller: &Caller, user: Option<&str>) -> Result<(), Problem> {
     let Some(user) = user else { return Ok(()) };
     if !caller.is_admin() {
-        return Err(forbidden(caller, "say as whom jobs run"));
+        return Err(forbidden(caller, "decide which user jobs run as"));
     }
     checks::name("the name of a user", "user", user)
 }
@@ -102,7 +102,7 @@ pub(super) fn patch(
     patch: TenantPatch,
 ) -> Result<Vec<Change>, Problem> {
     known_tenant(world, &name)?;
-    let TenantPatch { weight, group, limits, suspended, user } = patch;
+    let TenantPatch { weight, group, limits, suspended, user, order } = patch;
     if let Some(user) = &user {
         check_user(caller, Some(user.as_deref().unwrap_or("daemon")))?;
     }
@@ -116,7 +116,7 @@ pub(super) fn patch(
         }
     };
     let user = user.map(|user| Change::TenantUser { name: name.clone(), user });
-    let change = Change::TenantChanged { name, weight, group, limits, suspended };
+    let change = Change::TenantChanged { name, weight, group, limits, suspended, order };
     Ok([change].into_iter().chain(user).collect())
 }
 
@@ -168,7 +168,7 @@ pub(super) fn workload(
                 None => "told by the operator".into(),
             };
             let plain = ProfileEntry::plain(throughput, provenance, now.0, source);
-            Some(ProfileEntry { gang_figures: gangs, ..plain })
+            Some(Box::new(ProfileEntry { gang_figures: gangs, ..plain }))
         }
     };
     Ok(Change::WorkloadPut { tenant, name, weight: put.weight, profile })

@@ -32,7 +32,7 @@ fn world() -> World {
         tenant: "ada".into(),
         name: "big".into(),
         weight: None,
-        profile: Some(profile),
+        profile: Some(Box::new(profile)),
     });
     world
 }
@@ -47,8 +47,8 @@ fn ask(world: &World, caller: &Caller, command: Command) -> Result<Prepared, Pro
 }
 
 fn submit(caller: &Caller, job: JobSubmit) -> Result<Prepared, Problem> {
-    let batch = JobBatch { name: None, jobs: vec![job] };
-    ask(&world(), caller, Command::Submit { batch, key: None })
+    let batch = JobBatch::of(vec![job]);
+    ask(&world(), caller, Command::Submit { batch, key: None, create_tenants: true })
 }
 
 fn job() -> JobSubmit {
@@ -174,20 +174,31 @@ fn what_is_left_out_is_filled_in_and_said() {
 fn a_batch_is_taken_whole_or_not_at_all() {
     let mut bad = job();
     bad.workers = 0;
-    let batch = JobBatch { name: None, jobs: vec![job(), bad] };
-    let Err(problem) = ask(&world(), &Caller::admin(), Command::Submit { batch, key: None }) else {
+    let batch = JobBatch::of(vec![job(), bad]);
+    let Err(problem) =
+        ask(&world(), &Caller::admin(), Command::Submit { batch, key: None, create_tenants: true })
+    else {
         panic!("refused");
     };
     assert_eq!(problem.field.as_deref(), Some("jobs[1].workers"));
     assert!(problem.detail.starts_with("job 2 of the batch: "), "{problem}");
-    let batch = JobBatch { name: None, jobs: vec![job(); 4] };
-    let Err(problem) = ask(&world(), &Caller::admin(), Command::Submit { batch, key: None }) else {
+    let batch = JobBatch::of(vec![job(); 4]);
+    let Err(problem) =
+        ask(&world(), &Caller::admin(), Command::Submit { batch, key: None, create_tenants: true })
+    else {
         panic!("refused");
     };
     assert_eq!(problem.kind, "limit_reached", "ada may have three");
     for count in [0, 1001] {
-        let batch = JobBatch { name: None, jobs: vec![job(); count] };
-        assert!(ask(&world(), &Caller::admin(), Command::Submit { batch, key: None }).is_err());
+        let batch = JobBatch::of(vec![job(); count]);
+        assert!(
+            ask(
+                &world(),
+                &Caller::admin(),
+                Command::Submit { batch, key: None, create_tenants: true }
+            )
+            .is_err()
+        );
     }
 }
 

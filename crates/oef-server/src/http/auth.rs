@@ -25,7 +25,8 @@ const SECRET_CHARS_MAX: usize = 512;
 /// The caller of a request, with a valid token and within its rate.
 pub(super) struct Asks(pub Caller);
 
-/// Somebody who may look at figures: with a valid token, or anybody where the daemon is open for that.
+/// Somebody who may look at the figures of everybody: with a token that is not a tenant's, or anybody where the daemon is
+/// open for that.
 pub(super) struct Looks;
 
 /// Why a request goes no further.
@@ -82,7 +83,16 @@ impl FromRequestParts<App> for Looks {
             within_rate(app, origin(parts))?;
             return Ok(Looks);
         }
-        Asks::from_request_parts(parts, app).await.map(|_| Looks)
+        let Asks(caller) = Asks::from_request_parts(parts, app).await?;
+        match caller.role {
+            // The figures name every tenant, with what it holds and is owed.
+            Role::Tenant => {
+                let problem =
+                    Kind::Forbidden.problem("the figures of all tenants are not for one of them");
+                Err(Refusal::Token(Failure(problem.hint("`oef fairness` shows your own"))))
+            }
+            Role::Admin | Role::Operator | Role::Viewer => Ok(Looks),
+        }
     }
 }
 

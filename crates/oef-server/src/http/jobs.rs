@@ -12,7 +12,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use oef_api::limits::{BATCH_MAX, KEY_MAX, LOG_BYTES_MAX, LOG_TAIL_MAX, PAGE_MAX};
 use oef_api::types::{
-    Job, JobBatch, JobSubmit, Jobs, JobsQuery, LogChunk, LogQuery, Submitted, Why,
+    Job, JobBatch, JobPatch, JobSubmit, Jobs, JobsQuery, LogChunk, LogQuery, SubmitQuery,
+    Submitted, Why,
 };
 use std::time::Instant;
 use utoipa_axum::router::OpenApiRouter;
@@ -22,7 +23,8 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(list, submit))
         .routes(routes!(submit_batch))
-        .routes(routes!(show))
+        .routes(routes!(show, change))
+        .routes(routes!(resubmit))
         .routes(routes!(cancel))
         .routes(routes!(why))
         .routes(routes!(logs))
@@ -44,32 +46,32 @@ async fn list(
 
 /// Submits a job
 ///
-/// It is durable when the answer comes. With an admin's token an unknown tenant is created with weight 1.
+/// It is durable when the answer comes.
 #[utoipa::path(post, path = "/jobs", tag = "jobs", operation_id = "submitJob", request_body = JobSubmit,
-    params(("Idempotency-Key" = Option<String>, Header,
+    params(SubmitQuery, ("Idempotency-Key" = Option<String>, Header,
         description = "The same key with the same token, within a day: the jobs of the first time come back, and none is submitted twice",
         min_length = 1, max_length = 200, pattern = "^[!-~]+$")),
     responses((status = 201, description = "It is durable", body = Submitted)))]
 async fn submit(
     State(app): State<App>,
     Asks(caller): Asks,
-    Params(_): Params<Nothing>,
+    Params(how): Params<SubmitQuery>,
     headers: HeaderMap,
     Body(job): Body<JobSubmit>,
 ) -> Response {
-    take(&app, &caller, JobBatch { name: None, jobs: vec![job] }, &headers).await
+    take(&app, &caller, JobBatch::of(vec![job]), how, &headers).await
 }
 
 /// Submits several jobs, all or none
 #[utoipa::path(post, path = "/jobs/batch", tag = "jobs", operation_id = "submitJobs", request_body = JobBatch,
-    params(("Idempotency-Key" = Option<String>, Header,
+    params(SubmitQuery, ("Idempotency-Key" = Option<String>, Header,
         description = "The same key with the same token, within a day: the jobs of the first time come back, and none is submitted twice",
         min_length = 1, max_length = 200, pattern = "^[!-~]+$")),
     responses((status = 201, description = "They are durable", body = Submitted)))]
 async fn submit_batch(
     State(app): State<App>,
     Asks(caller): Asks,
-    Params(_): Params<Nothing>,
+    Params(how): Params<SubmitQuery>,
     headers: HeaderMap,
     LargeBody(batch): LargeBody<JobBatch>,
 ) -> Response {
@@ -77,10 +79,16 @@ async fn submit_batch(
         let detail = format!("the batch has {} jobs, not 1 to {BATCH_MAX}", batch.jobs.len());
         return Failure(Kind::BadRequest.problem(detail).field("jobs")).into_response();
     }
-    take(&app, &caller, batch, &headers).await
+    take(&app, &caller, batch, how, &headers).await
 }
 
-async fn take(app: &App, caller: &Caller, batch: JobBatch, headers: &HeaderMap) -> Response {
+async fn take(
+    app: &App,
+    caller: &Caller,
+    batch: JobBatch,
+    how: SubmitQuery,
+    headers: &HeaderMap,
+) -> Response {
     let count = u32::try_from(batch.jobs.len()).unwrap_or(u32::MAX);
     let key = match idempotency_key(headers) {
         Ok(key) => key,
@@ -90,7 +98,7 @@ async fn take(app: &App, caller: &Caller, batch: JobBatch, headers: &HeaderMap) 
         app.inner.exporter.refused();
         return too_many(wait, "submissions");
     }
-    match app.daemon().submit(caller, batch, key).await {
+    match app.daemon().submit_as(caller, batch, key, how.create_tenant).await {
         Ok(submitted) => (StatusCode::CREATED, Json(submitted)).into_response(),
         Err(problem) => refused(problem).into_response(),
     }
@@ -118,6 +126,44 @@ async fn show(
     Part(id): Part<u64>,
 ) -> Answer<Job> {
     Ok(Json(app.daemon().job(&caller, id)?))
+}
+
+/// Changes a job that has not ended: holds it, releases it, or edits it
+///
+/// A held job does not start. One that runs saves its work, stops, and waits until it is released.
+#[utoipa::path(patch, path = "/jobs/{id}", tag = "jobs", operation_id = "changeJob", request_body = JobPatch,
+    params(("id" = u64, Path, description = "The job's number")),
+    responses((status = 200, description = "The job as it stands now", body = Job)))]
+async fn change(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part(id): Part<u64>,
+    Body(patch): Body<JobPatch>,
+) -> Answer<Job> {
+    app.daemon().patch_job(&caller, id, patch).await.map(Json).map_err(refused)
+}
+
+/// Submits a job once more, as a new one
+///
+/// It starts from the beginning, and waits for nothing that the first one waited for.
+#[utoipa::path(post, path = "/jobs/{id}/resubmit", tag = "jobs", operation_id = "resubmitJob",
+    params(("id" = u64, Path, description = "The job's number")),
+    responses((status = 201, description = "It is durable", body = Submitted)))]
+async fn resubmit(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part(id): Part<u64>,
+) -> Response {
+    if let Err(wait) = app.inner.submissions.take(caller.token, 1, Instant::now()) {
+        app.inner.exporter.refused();
+        return too_many(wait, "submissions");
+    }
+    match app.daemon().resubmit(&caller, id).await {
+        Ok(submitted) => (StatusCode::CREATED, Json(submitted)).into_response(),
+        Err(problem) => refused(problem).into_response(),
+    }
 }
 
 /// Ends a job

@@ -29,6 +29,7 @@ mod settings;
 mod streams;
 mod tenants;
 mod tokens;
+mod usage;
 mod workloads;
 
 pub use openapi::{document, document_text};

@@ -3,7 +3,7 @@
 use super::failure::PROBLEM_JSON;
 use super::{
     App, cluster, events, fairness, groups, info, jobs, live, login, rounds, settings, tenants,
-    tokens, workloads,
+    tokens, usage, workloads,
 };
 use axum::Json;
 use oef_api::types::{Event, Problem};
@@ -49,6 +49,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .merge(cluster::routes())
         .merge(rounds::routes())
         .merge(fairness::routes())
+        .merge(usage::routes())
         .merge(settings::routes())
         .merge(tokens::routes())
         .merge(events::routes())
@@ -120,7 +121,7 @@ fn complete(operation: &mut Operation, path: &str, is_open: bool) {
         errors.push((503, "Not now: the daemon stops, its disk is full, or it took too long"));
     }
     if operation.parameters.is_some() || operation.request_body.is_some() {
-        errors.push((404, "There is no such thing, or it is none of the caller's business"));
+        errors.push((404, "It does not exist, or the caller may not see it"));
     }
     if operation.request_body.is_some() {
         errors.push((409, "Conflict with the current state"));

@@ -57,7 +57,7 @@ impl GaugeFamilies {
             deficit: family(
                 r,
                 "deficit_gpu_rounds",
-                "Balance of a tenant in GPU-rounds: + under, - over its share so far",
+                "Balance of a tenant in GPU-rounds: + still to get, - used ahead of its share",
             ),
             sharing_incentive: number(
                 r,

@@ -1,7 +1,8 @@
 //! What the operator says about Slurm.
 
+use super::advice::Advise;
 use crate::config::Length;
-use oef_executor::slurm::{Rules, Slurm, Submit};
+use oef_executor::slurm::{Form, Rules, Slurm, Submit};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -39,12 +40,27 @@ pub enum Depth {
     Drive,
 }
 
+/// What happens to the accounts that a daemon of depth `advise` has changed when it stops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeaveAccounts {
+    /// They get back what they had before.
+    #[default]
+    Restore,
+    /// They stay as they are until the next start, or `oef slurm advise --restore`.
+    Keep,
+}
+
 /// How jobs are put before Slurm.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct SlurmSettings {
     /// How far OEF goes.
     pub depth: Depth,
+    /// What is kept at the computed grants, with depth `advise`.
+    pub advise: Advise,
+    /// What becomes of it when the daemon stops.
+    pub on_stop: LeaveAccounts,
     /// Its `slurm.conf`; none: what this machine knows.
     pub conf: Option<PathBuf>,
     /// Where its commands are; none: in `PATH`.
@@ -61,7 +77,7 @@ pub struct SlurmSettings {
     pub account_of: Option<String>,
     /// Accounts of tenants that are an exception.
     pub accounts: BTreeMap<String, String>,
-    /// The Unix user as whom a tenant's jobs run, with `{tenant}` for its name; none: the daemon's.
+    /// The Unix user that a tenant's jobs run as, with `{tenant}` for its name; none: the daemon's.
     pub user_of: Option<String>,
     /// Users of tenants that are an exception.
     pub users: BTreeMap<String, String>,
@@ -76,39 +92,21 @@ pub struct SlurmSettings {
     /// What runs a command in an image.
     pub container_command: Vec<String>,
     /// The same for single workloads.
-    pub workload: BTreeMap<String, WorkloadSettings>,
+    pub workload: BTreeMap<String, Submit>,
+    /// In which form Slurm is asked for jobs and nodes first.
+    pub form: Form,
     /// How often Slurm is asked.
     pub poll: Length,
     /// How long one of its commands may take.
     pub command_limit: Length,
 }
 
-/// Settings of one workload.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct WorkloadSettings {
-    /// Where it is queued.
-    pub partition: Option<String>,
-    /// The quality of service.
-    pub qos: Option<String>,
-    /// Who pays.
-    pub account: Option<String>,
-    /// More options for sbatch.
-    pub options: Vec<String>,
-    /// Environment modules.
-    pub modules: Vec<String>,
-    /// Lines of shell before every job.
-    pub prolog: Vec<String>,
-    /// An image in which workers run.
-    pub container: Option<String>,
-    /// What runs a command in an image.
-    pub container_command: Vec<String>,
-}
-
 impl Default for SlurmSettings {
     fn default() -> Self {
         SlurmSettings {
             depth: Depth::default(),
+            advise: Advise::default(),
+            on_stop: LeaveAccounts::default(),
             conf: None,
             bin_dir: None,
             partition: None,
@@ -125,6 +123,7 @@ impl Default for SlurmSettings {
             container: None,
             container_command: Vec::new(),
             workload: BTreeMap::new(),
+            form: Form::default(),
             // Of a core this takes a hundredth; a plan is minutes old by then.
             poll: Length(Duration::from_secs(2)),
             // Slurm itself gives up after MessageTimeout, 10 s by default, a few times over.
@@ -140,21 +139,13 @@ impl SlurmSettings {
             conf: self.conf.clone(),
             bin_dir: self.bin_dir.clone(),
             limit: self.command_limit.0,
+            form: self.form,
+            keep: None,
         }
     }
 
     /// How jobs are submitted.
     pub fn rules(&self) -> Rules {
-        let special = |of: &WorkloadSettings| Submit {
-            partition: of.partition.clone(),
-            qos: of.qos.clone(),
-            account: of.account.clone(),
-            options: of.options.clone(),
-            modules: of.modules.clone(),
-            prolog: of.prolog.clone(),
-            container: of.container.clone(),
-            container_command: of.container_command.clone(),
-        };
         Rules {
             plain: Submit {
                 partition: self.partition.clone(),
@@ -166,7 +157,7 @@ impl SlurmSettings {
                 container: self.container.clone(),
                 container_command: self.container_command.clone(),
             },
-            workloads: self.workload.iter().map(|(name, of)| (name.clone(), special(of))).collect(),
+            workloads: self.workload.clone(),
             account_of: self.account_of.clone(),
             accounts: self.accounts.clone(),
             user_of: self.user_of.clone(),

@@ -5,7 +5,9 @@ use crate::config::Config;
 use crate::run_error::RunError;
 use crate::serve::Talk;
 use oef_executor::Executor;
-use oef_executor::slurm::{GpuNode, SlurmConfig, SlurmExecutor, gpu_nodes, user_name};
+use oef_executor::slurm::{
+    GpuNode, ObserverConfig, SlurmConfig, SlurmExecutor, SlurmObserver, gpu_nodes, user_name,
+};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -19,10 +21,24 @@ pub(crate) fn executor(
     talk: &Talk,
 ) -> Result<(Arc<dyn Executor>, String), RunError> {
     let settings = &config.slurm;
-    if settings.depth != Depth::Drive {
-        return Err(RunError::SlurmDepth(settings.depth));
-    }
     let gpus = look(settings, talk)?;
+    if settings.depth != Depth::Drive {
+        talk(match settings.depth {
+            Depth::Advise => {
+                "OEF advises: it starts no jobs, and keeps GPU limits or weights of accounts at what it grants"
+            }
+            _ => "OEF observes: it reads what Slurm does, and touches nothing",
+        });
+        let observer = SlurmObserver::open(ObserverConfig {
+            dir: state_dir.into(),
+            slurm: settings.slurm(),
+            partition: settings.partition.clone(),
+            nodes: settings.nodes.clone(),
+            poll: settings.poll.0,
+            rules: settings.rules(),
+        })?;
+        return Ok((Arc::new(observer), gpus));
+    }
     talk(&whose_jobs(settings));
     let executor = SlurmExecutor::open(SlurmConfig {
         dir: state_dir.into(),
@@ -72,7 +88,7 @@ fn in_words(nodes: &[&GpuNode]) -> String {
     format!("{} on {} nodes of Slurm", shown.join(", "), nodes.len())
 }
 
-/// As whom jobs run: who reads the welcome should not have to guess.
+/// The user that jobs run as, so that the welcome says it.
 fn whose_jobs(settings: &SlurmSettings) -> String {
     let uid = rustix::process::getuid().as_raw();
     let own = user_name(uid).unwrap_or_else(|| format!("uid {uid}"));

@@ -21,7 +21,12 @@ pub fn cluster(world: &World, caller: &Caller) -> Result<Cluster, Problem> {
         name: node.name().into(),
         gpu_type: cluster.types().get(node.gpu_type().0).cloned().unwrap_or_default(),
         health: health(world, node),
-        reason: drain(node).and_then(|drain| drain.reason.clone()),
+        reason: drain(node).and_then(|drain| drain.reason.clone()).or_else(|| {
+            let told = world.node_reasons.get(node.name()).cloned();
+            told.or_else(|| {
+                world.drained.contains(node.name()).then(|| "taken out by an operator".into())
+            })
+        }),
         until: drain(node).and_then(|drain| drain.until).map(timestamp),
         windows: windows(world, node.name()),
         jobs: (0..node.gpus() as u32).map(|at| holders.get(&(node.name(), at)).copied()).collect(),

@@ -6,9 +6,9 @@ use crate::caller::Caller;
 use crate::problem::{Kind, More as _};
 use crate::world::{JobEntry, RunEnding, RunEntry, World};
 use oef_api::types::{
-    Change, Ending, GpuRef, Job, JobState, Jobs, JobsQuery, Problem, Progress, Run,
+    Blocked, Change, Ending, GpuRef, Job, JobState, Jobs, JobsQuery, Problem, Progress, Run,
 };
-use oef_sched::JobId;
+use oef_sched::{JobId, Obstacle};
 
 /// While no more jobs wait than this, a list says of each what it waits for at the moment. Finding that
 /// out takes a walk through the queue; beyond, a list says why the job came to wait, and `why` the rest.
@@ -46,7 +46,8 @@ pub fn jobs(world: &World, caller: &Caller, query: &JobsQuery) -> Result<Jobs, P
     let mut page = Jobs::default();
     for id in world.index.newest(tenant, &states, before) {
         let Some(entry) = world.jobs.get(&id) else { continue };
-        if !has_label(entry, query.label.as_deref()) {
+        let in_sweep = query.sweep.is_none() || entry.sweep_id() == query.sweep;
+        if !in_sweep || !has_label(entry, query.label.as_deref()) {
             continue;
         }
         if page.jobs.len() == limit {
@@ -118,10 +119,15 @@ fn listed(world: &World, id: JobId, entry: &JobEntry, live_reason: bool) -> Job 
         tenant: entry.tenant().into(),
         workload: entry.workload_name().into(),
         state: entry.state,
-        reason: match live_reason && entry.state == JobState::Queued {
-            true => why::waits(world, id, entry).unwrap_or_else(|| entry.reason.clone()),
-            false => entry.reason.clone(),
-        },
+        reason: match entry.state {
+            JobState::Queued if live_reason => why::waits(world, id, entry),
+            // Where it runs is told by its GPUs.
+            JobState::Running => why::runs(world, id),
+            _ => None,
+        }
+        .unwrap_or_else(|| entry.reason.clone()),
+        blocked: world.sched.obstacle_of(id).map(blocked),
+        sweep: entry.sweep_id(),
         workers: entry.spec.workers,
         gpus: held(world, id),
         priority: entry.spec.priority,
@@ -144,6 +150,18 @@ fn listed(world: &World, id: JobId, entry: &JobEntry, live_reason: bool) -> Job 
         spec: None,
         history: None,
         runs: None,
+    }
+}
+
+/// What keeps a job from starting.
+pub(super) fn blocked(obstacle: Obstacle) -> Blocked {
+    match obstacle {
+        Obstacle::Suspended => Blocked::Suspended,
+        Obstacle::Held => Blocked::Held,
+        Obstacle::Dependency { .. } => Blocked::Dependency,
+        Obstacle::NotBefore { .. } => Blocked::NotBefore,
+        Obstacle::BackingOff => Blocked::BackingOff,
+        Obstacle::SweepLimit { .. } => Blocked::SweepLimit,
     }
 }
 

@@ -24,6 +24,7 @@ mod tenants;
 mod testing;
 mod text;
 mod tokens;
+mod usage;
 mod whatif;
 mod whatif_changes;
 mod why;
@@ -42,6 +43,7 @@ pub use round::{
 };
 pub use tenants::{group, groups, tenant, tenants};
 pub use tokens::tokens;
+pub use usage::usage;
 pub use whatif::WhatIfDraft;
 pub use why::{tenant_why, why};
 pub use workloads::{workload, workloads};

@@ -1,6 +1,7 @@
 //! The restarts of a job and what it may have, for callers.
 
-use crate::world::World;
+use crate::world::turns::fruitless_stops;
+use crate::world::{JobEntry, World};
 use oef_api::types::RestartBudget;
 use oef_report::format::span;
 use oef_sched::{JobId, Span};
@@ -18,6 +19,17 @@ pub(super) fn budget(world: &World, id: JobId) -> Option<RestartBudget> {
         bound: budget.bound,
         may_restart: budget.may_restart,
         turn_s: budget.turn.seconds(),
+    })
+}
+
+/// That a job begins anew each time, and what helps.
+pub(super) fn never_saved(job: &JobEntry) -> Option<String> {
+    let stops = fruitless_stops(job);
+    (stops > 1).then(|| {
+        format!(
+            "it was stopped {stops} times and never saved its work, so that it begins anew each time; its turns become \
+             longer from the third on. Let it save checkpoints, or promise it a longer run with `--min-run`"
+        )
     })
 }
 

@@ -75,6 +75,7 @@ impl RoundDraft {
             },
             audit: None,
             plan_s: facts.plan.as_secs_f64(),
+            wasted_gpu_s: world.totals.wasted_ms as f64 / 1000.0,
         };
         let problem = answer.map(|(problem, _)| written(problem));
         let document = RoundDocument { summary: summary(world, &round), round, problem };
@@ -201,9 +202,23 @@ fn placements(world: &World) -> Vec<Placement> {
     shown.collect()
 }
 
-/// A round as a caller may see it: without the jobs of others.
+/// A round as a caller may see it: without the jobs of others, and without what they call their workloads.
 pub fn round_for(mut round: Round, caller: &Caller) -> Round {
     round.placements.retain(|placement| caller.may_see(&placement.tenant));
+    round.shares_age.left_out.retain(|left| caller.may_see(&left.tenant));
+    let shares = round.shares.iter_mut().map(|entry| (&entry.tenant, &mut entry.workload));
+    let grants = round.grants.iter_mut().map(|entry| (&entry.tenant, &mut entry.workload));
+    let mut known: BTreeMap<(String, String), usize> = BTreeMap::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for (tenant, workload) in shares.chain(grants).filter(|(tenant, _)| !caller.may_see(tenant)) {
+        // The same workload has the same number in shares and grants.
+        let number = known.entry((tenant.clone(), workload.clone())).or_insert_with(|| {
+            let count = counts.entry(tenant.clone()).or_default();
+            *count += 1;
+            *count
+        });
+        *workload = format!("workload {number}");
+    }
     round
 }
 

@@ -6,8 +6,8 @@ use crate::caller::Caller;
 use crate::daemon::Page;
 use crate::problem::{Kind, More as _};
 use crate::world::{GroupEntry, TenantEntry, World};
-use oef_api::types::{Group, Groups, JobState, Problem, Tenant, Tenants};
-use oef_sched::{Time, Workload};
+use oef_api::types::{Group, Groups, JobOrder, JobState, Problem, Tenant, Tenants};
+use oef_sched::{Order, Time, Workload};
 
 /// A tenant.
 pub fn tenant(world: &World, caller: &Caller, name: &str) -> Result<Tenant, Problem> {
@@ -40,6 +40,7 @@ fn shown(world: &World, name: &str, entry: &TenantEntry) -> Tenant {
         group: entry.group.clone(),
         limits: entry.limits.clone(),
         suspended: entry.suspended,
+        order: order(world.sched.tenants().get(entry.key.0).map(|tenant| tenant.order())),
         user: entry.user.clone(),
         created: timestamp(Time(entry.created_ms)),
         queued: jobs(&[JobState::Queued]),
@@ -78,5 +79,14 @@ fn shown_group(world: &World, caller: &Caller, name: &str, group: &GroupEntry) -
         weight: group.weight,
         parent: group.parent.clone(),
         tenants: members.map(|(tenant, _)| tenant.clone()).collect(),
+    }
+}
+
+/// An order of jobs as callers know it.
+fn order(order: Option<Order>) -> JobOrder {
+    match order.unwrap_or_default() {
+        Order::Fair => JobOrder::Fair,
+        Order::Fifo => JobOrder::Fifo,
+        Order::Shortest => JobOrder::Shortest,
     }
 }

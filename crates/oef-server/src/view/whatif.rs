@@ -136,9 +136,9 @@ fn starts(state: &mut State, jobs: &[JobId]) -> Vec<ExpectedStart> {
 }
 
 fn start_sentence(start: &ExpectedStart) -> String {
-    let when = match (start.round, start.at) {
-        (Some(round), Some(at)) => format!("would start in round {round}, about {at:.0}"),
-        _ => "has no start that could be told".into(),
+    let when = match start.round {
+        Some(round) => format!("would start in round {round}"),
+        None => "has no start that could be told".into(),
     };
     format!("the job {when}: {}", start.reason)
 }

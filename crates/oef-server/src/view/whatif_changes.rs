@@ -14,7 +14,7 @@ use oef_sched::{
 
 /// GPUs that may be added: more than any cluster has.
 const GPUS_MAX: u32 = 100_000;
-/// GPUs of a machine of a type that there is none of yet.
+/// GPUs of a machine of a type that the cluster does not have yet.
 const NODE_GPUS: u32 = 8;
 
 /// A change with its names looked up.

@@ -4,14 +4,15 @@ use super::access;
 use super::day::last_day;
 use super::gangs;
 use super::guard;
+use super::jobs::blocked;
 use super::restarts;
 use super::text::{amounts, gpus, timestamp};
 use crate::caller::Caller;
 use crate::world::{JobEntry, TenantEntry, World};
-use oef_api::types::{JobState, Problem, Provenance, TenantWhy, Why};
+use oef_api::types::{Blocked, JobState, Problem, Provenance, TenantWhy, Why};
 use oef_core::{TenantId, equal_split};
 use oef_report::format::figure;
-use oef_sched::{JobId, RoundId, Time, WaitReason};
+use oef_sched::{JobId, Obstacle, RoundId, Time, WaitReason};
 
 /// Why a job does what it does, and when it can expect to start.
 pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
@@ -28,28 +29,36 @@ pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
         expected_start: None,
         details: Vec::new(),
     };
-    if let Some(retry_at) = entry.retry_at {
-        why.kind = "backing_off".into();
-        why.expected_start = Some(timestamp(retry_at));
+    let obstacle = world.sched.obstacle_of(JobId(id));
+    if obstacle == Some(Obstacle::BackingOff) {
+        why.kind = Blocked::BackingOff.name().into();
+        why.expected_start = entry.retry_at.map(timestamp);
+    } else if entry.origin.is_some() {
+        details.push("Slurm decides when and where it runs; this daemon observes".into());
     } else if let Some(forecast) = oef_sched::why(&world.sched, JobId(id)) {
         match &forecast.waits {
             Some(waits) => {
                 why.kind = kind(waits).into();
                 details.push(format!("it is queued because: {reason}"));
-                why.sentence = forecast.sentence;
+                why.sentence = waiting(entry, waits, &forecast.sentence);
             }
             // The scheduler counts a job as running when it was told to start.
             None if entry.state == JobState::Starting => {}
             None => why.sentence = forecast.sentence,
         }
+        if let Some(Obstacle::NotBefore { at }) = obstacle {
+            why.expected_start = Some(timestamp(at));
+        }
         why.expected_round = forecast.expected.map(|round| round.0);
-        why.expected_start = forecast.expected.map(|round| timestamp(start_of(world, round)));
+        let expected = forecast.expected.map(|round| timestamp(start_of(world, round)));
+        why.expected_start = expected.or(why.expected_start);
     }
     if !entry.state.is_final() {
         details.extend(estimate(world, entry));
         if entry.spec.probe.is_none() {
             details.extend(gangs::sentence(world, entry.workload, entry.spec.workers));
             details.extend(restarts::sentence(world, JobId(id)));
+            details.extend(restarts::never_saved(entry));
         }
         details.extend(guard::sentences(world, entry.workload));
         details.extend(world.tenants.get(entry.tenant()).map(|t| has(world, entry.tenant(), t)));
@@ -61,8 +70,27 @@ pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
 
 /// What a job waits for at the moment, in a sentence; `None`: there is nothing to add to its reason.
 pub(super) fn waits(world: &World, id: JobId, entry: &JobEntry) -> Option<String> {
-    let forecast = oef_sched::why(&world.sched, id).filter(|_| entry.retry_at.is_none())?;
-    forecast.waits.map(|_| forecast.sentence)
+    let forecast = oef_sched::why(&world.sched, id).filter(|_| entry.origin.is_none())?;
+    let waits = forecast.waits.filter(|w| *w != WaitReason::Blocked(Obstacle::BackingOff))?;
+    Some(waiting(entry, &waits, &forecast.sentence))
+}
+
+/// Why a job has the GPUs that it runs on.
+pub(super) fn runs(world: &World, id: JobId) -> Option<String> {
+    world.sched.job(id)?.started_because().map(|why| why.to_string())
+}
+
+/// The scheduler's sentence, with what only the daemon knows.
+fn waiting(entry: &JobEntry, waits: &WaitReason, sentence: &str) -> String {
+    match (waits, entry.spec.not_before) {
+        (WaitReason::Blocked(Obstacle::NotBefore { .. }), Some(start)) => {
+            format!("starts at {} or later", start.strftime("%Y-%m-%d %H:%M:%S UTC"))
+        }
+        (WaitReason::Blocked(Obstacle::Held), _) => {
+            format!("{sentence} ({})", entry.reason)
+        }
+        _ => sentence.into(),
+    }
 }
 
 /// When a round begins, as far as one can tell: rounds follow one another without a pause.
@@ -74,8 +102,7 @@ pub(super) fn start_of(world: &World, round: RoundId) -> Time {
 /// The kind of reason, a word for scripts.
 fn kind(waits: &WaitReason) -> &'static str {
     match waits {
-        WaitReason::Held => "held",
-        WaitReason::Suspended => "suspended",
+        WaitReason::Blocked(obstacle) => blocked(obstacle.clone()).name(),
         WaitReason::TooLarge { .. } => "too_large",
         WaitReason::CannotRun => "cannot_run",
         WaitReason::NoneUp { .. } => "none_up",
@@ -119,8 +146,8 @@ fn has(world: &World, name: &str, tenant: &TenantEntry) -> String {
     let holds: Vec<u32> = (0..types.len()).map(|j| own().map(|w| w.used_on(j)).sum()).collect();
     let holds = gpus(types.iter().zip(holds));
     let balance = match deficit {
-        d if d > 0.005 => format!("+{d:.2} GPU-rounds (under its share so far)"),
-        d if d < -0.005 => format!("{d:.2} GPU-rounds (over its share so far)"),
+        d if d > 0.005 => format!("+{d:.2} GPU-rounds still to get"),
+        d if d < -0.005 => format!("{d:.2} GPU-rounds used ahead of its share"),
         _ => "0".into(),
     };
     format!("its tenant {name}: share {share}; holds {holds} now; balance {balance}")
@@ -188,6 +215,6 @@ fn prices(world: &World) -> Option<String> {
 fn delivered(world: &World, tenant: &TenantEntry) -> Option<String> {
     let (promised, delivered) = tenant.account.at(world.sched.now());
     (promised > 0.0).then(|| {
-        format!("delivered of promised, since its first job: {:.0} %", 100.0 * delivered / promised)
+        format!("it got {:.0} % of its share since its first job", 100.0 * delivered / promised)
     })
 }

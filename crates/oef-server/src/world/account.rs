@@ -100,10 +100,12 @@ impl World {
         let (round, began) = (self.sched.round().0, self.sched.plan().began);
         let ms = at.since(began).0 as f64;
         let mut standings = self.standings();
-        for tenant in self.tenants.values_mut() {
+        let mut used = BTreeMap::new();
+        for (name, tenant) in &mut self.tenants {
             let account = &mut tenant.account;
             account.settle(at);
             let held = std::mem::take(&mut account.round_held);
+            used.insert(name.clone(), held.clone());
             let promised = account.promised_total - account.round_promised;
             let delivered = account.delivered_total - account.round_delivered;
             account.round_promised = account.promised_total;
@@ -121,6 +123,7 @@ impl World {
             let (promised, delivered) = (promised / ms, delivered / ms);
             tenant.delivered.push_back(Delivered { round, at_ms: at.0, promised, delivered });
         }
+        self.use_round(at, &used);
     }
 
     /// Counts all rates anew: shares, profiles or the reference may have changed.

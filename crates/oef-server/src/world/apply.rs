@@ -25,6 +25,7 @@ impl World {
             drains: BTreeMap::new(),
             windows: BTreeMap::new(),
             next_window: 1,
+            node_reasons: BTreeMap::new(),
             halted: false,
             keys: BTreeMap::new(),
             key_order: VecDeque::new(),
@@ -33,8 +34,10 @@ impl World {
             guard: Default::default(),
             round: Default::default(),
             totals: Default::default(),
+            usage: Default::default(),
             index: Default::default(),
             due: Due::default(),
+            observes: false,
         }
     }
 
@@ -54,12 +57,13 @@ impl World {
             Change::TenantCreated { name, weight, group, limits } => {
                 self.tenant_created(at, name, *weight, group.as_deref(), limits, &mut out)?;
             }
-            Change::TenantChanged { name, weight, group, limits, suspended } => {
+            Change::TenantChanged { name, weight, group, limits, suspended, order } => {
                 let change = super::tenancy::TenantChange {
                     weight: *weight,
                     group: group.as_ref(),
                     limits: limits.as_ref(),
                     suspended: *suspended,
+                    order: *order,
                 };
                 self.tenant_changed(at, name, &change, &mut out)?;
             }
@@ -70,12 +74,19 @@ impl World {
             }
             Change::GroupRemoved { name } => self.group_removed(at, name)?,
             Change::WorkloadPut { tenant, name, weight, profile } => {
-                self.workload_put(at, tenant, name, *weight, profile.as_ref(), &mut out)?;
+                self.workload_put(at, tenant, name, *weight, profile.as_deref(), &mut out)?;
             }
-            Change::Submitted { jobs, key } => {
-                self.submitted(at, jobs, key.as_ref(), &mut out)?;
+            Change::Submitted { jobs, key, sweep } => {
+                self.submitted(at, jobs, key.as_ref(), *sweep, &mut out)?;
             }
-            Change::Cancelled { job, by } => self.cancelled(at, *job, by, &mut out)?,
+            Change::JobChanged { job, by, patch } => {
+                self.job_changed(at, *job, by, patch, &mut out)?;
+            }
+            Change::Cancelled { job, by, why } => {
+                self.cancelled(at, *job, by, why.as_deref(), &mut out)?;
+            }
+            Change::Noticed { job, origin } => self.noticed_job(at, job, origin, &mut out)?,
+            Change::NodeReason { node, reason } => self.node_reason(at, node, reason.as_deref()),
             Change::TokenCreated { id, token } => self.token_created(at, *id, token)?,
             Change::TokenRevoked { id } => self.token_revoked(at, *id)?,
             Change::Settings(patch) => self.change_settings(at, patch)?,
@@ -137,7 +148,9 @@ impl World {
         }
         let mut sched = sched.clone();
         follow_round(&mut sched, settings.min_run_ms);
-        *self = World::new(sched, settings.clone());
+        // Whether it observes is this start's, and not the journal's.
+        let observes = self.observes;
+        *self = World { observes, ..World::new(sched, settings.clone()) };
         self.set_meaning(meaning)
     }
 

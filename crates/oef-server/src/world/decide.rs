@@ -5,13 +5,19 @@
 
 use super::endings::{self, End};
 use super::{Action, Change, MEANING, Record, Rejection, World};
-use oef_sched::{Event, EventKind, Plan, Scope, Time, plan};
+use oef_sched::{
+    Event, EventKind, GpuId, JobId, Origin, Plan, PlannedStart, Scope, Span, StartReason, Time,
+    plan,
+};
+use std::collections::BTreeSet;
 
 /// What is to be decided.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Due {
     plan: Option<Scope>,
     judgements: bool,
+    /// Jobs that wait for one that ended otherwise.
+    never: BTreeSet<JobId>,
 }
 
 impl Due {
@@ -20,6 +26,11 @@ impl Due {
         if self.plan != Some(Scope::Round) {
             self.plan = scope.or(self.plan);
         }
+    }
+
+    /// A job can never start: it is to be cancelled.
+    pub fn never_starts(&mut self, job: JobId) {
+        self.never.insert(job);
     }
 
     /// What jobs showed is to be looked at.
@@ -31,8 +42,17 @@ impl Due {
 impl World {
     /// The next decision that is to be made, as a change to be written down and applied; `None`: there is none.
     pub fn decide(&mut self) -> Option<Change> {
+        while let Some(job) = self.due.never.pop_first() {
+            if let Some(why) = self.unmet_dependency(job) {
+                let by = "what it depends on".into();
+                return Some(Change::Cancelled { job, by, why: Some(why) });
+            }
+        }
         if let Some(scope) = self.due.plan.take() {
-            let plan = plan(&self.sched, scope);
+            let plan = match self.observes {
+                true => self.as_it_is(scope),
+                false => plan(&self.sched, scope),
+            };
             if !plan.is_empty() {
                 return Some(Change::Planned { plan: Box::new(plan) });
             }
@@ -44,6 +64,31 @@ impl World {
             }
         }
         None
+    }
+
+    /// The plan of a world in which somebody else decides: everything stays as it is.
+    fn as_it_is(&self, scope: Scope) -> Plan {
+        let round = self.sched.settings().round;
+        Plan {
+            round: self.sched.round(),
+            scope,
+            // Leases outlive their round by half of one.
+            until: self.sched.now() + round + Span(round.0 / 2),
+            stops: Vec::new(),
+            starts: Vec::new(),
+            waits: Vec::new(),
+            keeps: Vec::new(),
+            balances: Vec::new(),
+            overcommitted: 0,
+        }
+    }
+
+    /// Notes that the cluster's own scheduler has given a job these GPUs.
+    pub(crate) fn noticed_start(&self, job: JobId, gpus: Vec<GpuId>) -> Change {
+        let (why, from) = (StartReason::Observed, Origin::Queue);
+        let start = PlannedStart { job, gpus, why, from, serves: None };
+        let plan = Plan { starts: vec![start], ..self.as_it_is(Scope::Fill) };
+        Change::Planned { plan: Box::new(plan) }
     }
 
     /// A change as it is to be written down: with what follows from it, where that is a decision.

@@ -41,6 +41,16 @@ pub struct RunOutcome {
     losses: u32,
 }
 
+impl RunOutcome {
+    /// What was decided before a time limit was a state of its own.
+    fn of_version_1(self) -> RunOutcome {
+        match self.next {
+            NextState::TimedOut => RunOutcome { next: NextState::Failed, ..self },
+            _ => self,
+        }
+    }
+}
+
 /// What follows for the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -56,6 +66,7 @@ enum NextState {
         wait_ms: u64,
     },
     Failed,
+    TimedOut,
 }
 
 impl World {
@@ -76,7 +87,7 @@ impl World {
         let (began, rate, why_stopped) = (run.began, run.rate, run.stop.clone());
         let held = run.gpus.clone();
         let ended = Time(end.at_ms.unwrap_or(at.0)).clamp(began, at);
-        let outcome = outcome.copied().unwrap_or_else(|| decide(job, end, at));
+        let outcome = outcome.copied().unwrap_or_else(|| decide(job, end, at).of_version_1());
         let next = outcome.next;
         let mut after = JobEntry::clone(job);
         (after.failures, after.losses) = (outcome.failures, outcome.losses);
@@ -86,7 +97,9 @@ impl World {
         }
         let actions = self.step(at, event(next, id, end.generation))?;
         let reason = reason(next, &after, end, why_stopped.as_deref());
-        self.totals.wasted_ms += wasted(&after, end.ending, ended).0;
+        let wasted_ms = wasted(&after, end.ending, ended).0;
+        self.totals.wasted_ms += wasted_ms;
+        self.use_run(at, (after.tenant(), after.workload_name()), &held, began, wasted_ms);
         if next == NextState::Requeued {
             self.stopped(at, &after, ended);
         }
@@ -95,18 +108,23 @@ impl World {
         if let NextState::Retry { wait_ms } = next {
             let due = at + Span(wait_ms);
             after.retry_at = Some(due);
-            self.index.retries.insert((due, id));
+            self.index.wakeups.insert((due, id));
         }
+        let longer = (next == NextState::Requeued).then(|| self.longer_turn(id, &after)).flatten();
         self.jobs.insert(id, Arc::new(after));
         self.deliver(at, &tenant, rate, &held, -1.0);
         let state = match next {
             NextState::Finished => JobState::Finished,
             NextState::Cancelled => JobState::Cancelled,
             NextState::Failed => JobState::Failed,
+            NextState::TimedOut => JobState::TimedOut,
             NextState::Requeued | NextState::Lost | NextState::Retry { .. } => JobState::Queued,
         };
         self.set_state(at, id, state, reason, out);
         self.follow(at, actions, out);
+        if let Some(turn) = longer {
+            self.lengthen_turn(at, id, turn, out)?;
+        }
         self.probed(at, id, end, out)
     }
 }
@@ -126,9 +144,8 @@ pub(super) fn decide(job: &JobEntry, end: &End<'_>, at: Time) -> RunOutcome {
         RunEnding::Finished if !is_unmeasured => plain(NextState::Finished),
         // Before anything that would try again: the scheduler forgets a cancelled job however its run ends.
         _ if job.cancelled_by.is_some() => plain(NextState::Cancelled),
-        RunEnding::TimedOut | RunEnding::Impossible | RunEnding::Unmeasured => {
-            plain(NextState::Failed)
-        }
+        RunEnding::TimedOut => plain(NextState::TimedOut),
+        RunEnding::Impossible | RunEnding::Unmeasured => plain(NextState::Failed),
         RunEnding::Finished | RunEnding::Failed => failed(job, losses),
         _ if is_stopping => plain(NextState::Requeued),
         // Told by nobody: it would do the same again and again.
@@ -166,7 +183,9 @@ fn event(next: NextState, job: JobId, generation: Generation) -> EventKind {
         NextState::Cancelled | NextState::Requeued => EventKind::Preempted { job, generation },
         NextState::Lost => EventKind::Lost { job, generation },
         NextState::Retry { .. } => EventKind::Failed { job, generation, retry: true },
-        NextState::Failed => EventKind::Failed { job, generation, retry: false },
+        NextState::Failed | NextState::TimedOut => {
+            EventKind::Failed { job, generation, retry: false }
+        }
     }
 }
 
@@ -191,6 +210,12 @@ fn reason(next: NextState, job: &JobEntry, end: &End<'_>, stop: Option<&str>) ->
             };
             format!("was stopped: {}; {saved}", stop.unwrap_or("it was told to"))
         }
+        NextState::TimedOut => match job.spec.max_run_s {
+            Some(limit) => {
+                format!("reached its time limit of {}", shown(Span::from_seconds(limit)))
+            }
+            None => detail.into(),
+        },
         NextState::Lost => format!("waits again: {detail}"),
         NextState::Retry { wait_ms } => format!(
             "failed: {detail}; tried again in {} (retry {} of {})",
@@ -205,7 +230,7 @@ fn reason(next: NextState, job: &JobEntry, end: &End<'_>, stop: Option<&str>) ->
             };
             let last = end.last_lines.and_then(|lines| lines.trim_end().lines().last());
             let last = last.map(|line| format!("{LAST_LINE}{}", cut(line)));
-            format!("failed: {detail}{tries}{}", last.unwrap_or_default())
+            format!("{detail}{tries}{}", last.unwrap_or_default())
         }
     }
 }

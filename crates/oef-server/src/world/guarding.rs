@@ -227,7 +227,7 @@ impl World {
                 true => (Provenance::Measured, SEEN),
                 false => (
                     Provenance::Estimated,
-                    "not seen yet; as it was told, in the measure of what was seen",
+                    "not observed yet; as declared, corrected by what was observed on other types",
                 ),
             };
             profile.throughput.insert(gpu.clone(), on);

@@ -1,5 +1,6 @@
 //! Histories and events: what people are told, within limits.
 
+use super::changes::millis;
 use super::texts::{shorten, text_bytes};
 use super::{Action, JobEntry, StateChange, World};
 use jiff::Timestamp;
@@ -70,7 +71,7 @@ impl World {
             && state != JobState::Queued
         {
             job.retry_at = None;
-            self.index.retries.remove(&(due, id));
+            self.index.wakeups.remove(&(due, id));
         }
         let (tenant, name) = (job.tenant().to_string(), job.name().to_string());
         let message = format!("job {id} ({name}) is {}: {}", state.name(), job.reason);
@@ -86,6 +87,7 @@ impl World {
             match state {
                 JobState::Finished => self.totals.finished += 1,
                 JobState::Failed => self.totals.failed += 1,
+                JobState::TimedOut => self.totals.timed_out += 1,
                 _ => self.totals.cancelled += 1,
             }
         }
@@ -103,12 +105,23 @@ impl World {
             round: None,
             message,
         });
+        if state.is_final() && !before.is_final() {
+            self.forget_waiting(id);
+            self.resolve_dependents(at, id, out);
+        }
         if state.is_final() && is_orphan {
             // Nobody is left who might ask for it, and a later tenant of that name must not see it.
             self.ended.retain(|job| *job != id);
             self.forget_job(id, out);
         }
         self.forget_ended(out);
+    }
+
+    /// An ended job waits for nothing any more.
+    fn forget_waiting(&mut self, id: JobId) {
+        self.index.depends(id, &[]);
+        let start = self.jobs.get(&id).and_then(|job| job.spec.not_before);
+        start.map(|start| self.index.wakeups.remove(&(millis(start), id)));
     }
 
     /// Forgets the jobs that ended first, beyond the limit.

@@ -14,8 +14,12 @@ type ByState = [BTreeSet<JobId>; JobState::ALL.len()];
 pub struct Index {
     all: ByState,
     tenants: BTreeMap<String, ByState>,
-    /// Jobs that are tried again, by the time.
-    pub(super) retries: BTreeSet<(Time, JobId)>,
+    /// Jobs that are tried again, or whose start time comes, by the time.
+    pub(super) wakeups: BTreeSet<(Time, JobId)>,
+    /// Who waits for a job, by that job.
+    dependents: BTreeMap<JobId, BTreeSet<JobId>>,
+    /// Whom a job waits for.
+    dependencies: BTreeMap<JobId, Vec<JobId>>,
     /// Bytes of the texts of jobs that have not ended, by tenant.
     pub(super) texts: BTreeMap<String, u64>,
     /// Tokens by the hash of their secret.
@@ -28,7 +32,9 @@ impl Index {
         let mut index = Index::default();
         for (&id, job) in &world.jobs {
             index.insert(job.tenant(), job.state, id);
-            index.retries.extend(job.retry_at.map(|at| (at, id)));
+            let wakes = job.retry_at.into_iter().chain(world.start_time(id));
+            index.wakeups.extend(wakes.map(|at| (at, id)));
+            index.depends(id, world.waits_for(id));
             if !job.state.is_final() {
                 index.add_text(job.tenant(), text_bytes(&job.spec));
             }
@@ -64,14 +70,37 @@ impl Index {
         })
     }
 
-    /// The first job that is due to be tried again, and when.
-    pub fn next_retry(&self) -> Option<(Time, JobId)> {
-        self.retries.first().copied()
+    /// A job waits for these from now on.
+    pub(super) fn depends(&mut self, job: JobId, on: &[JobId]) {
+        for before in self.dependencies.remove(&job).unwrap_or_default() {
+            if let Some(waiting) = self.dependents.get_mut(&before) {
+                waiting.remove(&job);
+                if waiting.is_empty() {
+                    self.dependents.remove(&before);
+                }
+            }
+        }
+        for &on in on {
+            self.dependents.entry(on).or_default().insert(job);
+        }
+        if !on.is_empty() {
+            self.dependencies.insert(job, on.to_vec());
+        }
     }
 
-    /// Jobs that are due to be tried again by then.
-    pub fn due_retries(&self, at: Time) -> impl Iterator<Item = JobId> + '_ {
-        self.retries.iter().take_while(move |(due, _)| *due <= at).map(|(_, job)| *job)
+    /// The jobs that wait for one.
+    pub(super) fn dependents(&self, of: JobId) -> Vec<JobId> {
+        self.dependents.get(&of).map_or_else(Vec::new, |jobs| jobs.iter().copied().collect())
+    }
+
+    /// The first job that is due to be tried again or started, and when.
+    pub fn next_wakeup(&self) -> Option<(Time, JobId)> {
+        self.wakeups.first().copied()
+    }
+
+    /// Jobs that are due to be tried again or started by then.
+    pub fn due_wakeups(&self, at: Time) -> impl Iterator<Item = JobId> + '_ {
+        self.wakeups.iter().take_while(move |(due, _)| *due <= at).map(|(_, job)| *job)
     }
 
     /// The number of the token whose secret has this hash.

@@ -2,7 +2,7 @@
 
 use super::LastCheckpoints;
 use oef_api::types::{Exit, GpuRef, JobState, JobSubmit, Measured};
-use oef_sched::{Generation, Time, WorkloadKey};
+use oef_sched::{Generation, JobId, Time, WorkloadKey};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -51,6 +51,12 @@ pub struct JobEntry {
     pub restarts: u32,
     /// Who cancelled it.
     pub cancelled_by: Option<String>,
+    /// The sweep that it was submitted with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<SweepEntry>,
+    /// It is a job that the cluster's own scheduler looks after, and this tells it from every other there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
 }
 
 impl JobEntry {
@@ -77,6 +83,16 @@ impl JobEntry {
     pub(super) fn run_mut(&mut self) -> Option<&mut RunEntry> {
         self.runs.last_mut().filter(|run| run.ended.is_none())
     }
+}
+
+/// A sweep as each of its jobs knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SweepEntry {
+    /// Its first job: its number.
+    pub first: JobId,
+    /// How many of its jobs may run or wait for GPUs at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<u32>,
 }
 
 /// One change of state.
@@ -156,14 +172,14 @@ pub struct Telemetry {
     pub steps: f64,
     /// The step of its last checkpoint.
     pub checkpoint: Option<f64>,
-    /// Steps per second of late.
+    /// Recent steps per second.
     pub throughput: Option<f64>,
     /// Its loss.
     pub loss: Option<f64>,
     /// What a profile run has measured.
     #[serde(default)]
     pub measured: Option<Measured>,
-    /// The part of the time of late that it waited for its data.
+    /// The part of the recent time that it waited for its data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<f64>,
     /// When, in milliseconds since the Unix epoch by the clock of its machine.

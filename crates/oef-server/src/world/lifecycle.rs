@@ -2,7 +2,9 @@
 
 use super::record::SubmitKey;
 use super::texts::text_bytes;
-use super::{Action, JobEntry, NewJob, Rejection, RunEntry, Telemetry, World};
+use super::{
+    Action, JobEntry, NewJob, NewSweep, Rejection, RunEntry, SweepEntry, Telemetry, World,
+};
 use oef_api::limits::WORKERS_MAX;
 use oef_api::types::{GpuRef, JobState, JobSubmit};
 use oef_sched::{
@@ -22,19 +24,38 @@ impl World {
         at: Time,
         jobs: &[NewJob],
         key: Option<&SubmitKey>,
+        sweep: Option<NewSweep>,
         out: &mut Vec<Action>,
     ) -> Result<(), Rejection> {
         if let Some(known) = key.and_then(|key| self.keys.get(&key.text())) {
             return Err(Rejection::Repeated(known.jobs.clone()));
         }
         self.check_new(jobs)?;
+        let sweep = sweep
+            .zip(jobs.first())
+            .map(|(sweep, first)| SweepEntry { first: JobId(first.id), at_once: sweep.at_once });
         for job in jobs {
-            self.take_in(at, job, out)?;
+            self.take_in(at, job, sweep, out)?;
         }
         self.totals.submitted += jobs.len() as u64;
         if let Some(key) = key {
             let ids = jobs.iter().map(|job| JobId(job.id)).collect();
             self.remember_key(at, key, ids);
+        }
+        Ok(())
+    }
+
+    /// A job that the cluster's own scheduler looks after: it counts as any other, and nothing is decided about it here.
+    pub(super) fn noticed_job(
+        &mut self,
+        at: Time,
+        job: &NewJob,
+        origin: &str,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        self.submitted(at, std::slice::from_ref(job), None, None, out)?;
+        if let Some(entry) = self.jobs.get_mut(&JobId(job.id)).map(Arc::make_mut) {
+            entry.origin = Some(origin.into());
         }
         Ok(())
     }
@@ -80,7 +101,13 @@ impl World {
         matches!(types, [one] if self.sched.cluster().type_named(one).is_some())
     }
 
-    fn take_in(&mut self, at: Time, job: &NewJob, out: &mut Vec<Action>) -> Result<(), Rejection> {
+    fn take_in(
+        &mut self,
+        at: Time,
+        job: &NewJob,
+        sweep: Option<SweepEntry>,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
         let (id, spec) = (JobId(job.id), &job.spec);
         let tenant = spec.tenant.as_deref().unwrap_or_default();
         let workload = spec.workload.as_deref().unwrap_or_default();
@@ -92,9 +119,11 @@ impl World {
         owner.live += 1;
         let reason = match owner.suspended {
             true => "submitted; its tenant is suspended",
+            false if spec.held => "submitted, and held",
             false => "submitted",
         };
-        self.jobs.insert(id, Arc::new(new_entry(spec.clone(), workload, at)));
+        let entry = JobEntry { sweep, ..new_entry(spec.clone(), workload, at) };
+        self.jobs.insert(id, Arc::new(entry));
         self.next_job = job.id.saturating_add(1);
         self.index.insert(tenant, JobState::Queued, id);
         self.index.add_text(tenant, text_bytes(spec));
@@ -105,8 +134,15 @@ impl World {
             Some(gpu) => self.sched.probe_workload(workload, gpu).unwrap_or(workload),
             None => workload,
         };
-        let spec = for_scheduler(spec, id, key, counts_as);
-        self.step_and_follow(at, EventKind::Submitted(spec), out)
+        let spec = JobSpec {
+            gate: self.gate(at, spec),
+            sweep: sweep.and_then(|sweep| sweep.limit()),
+            ..for_scheduler(spec, id, key, counts_as)
+        };
+        self.step_and_follow(at, EventKind::Submitted(spec), out)?;
+        self.index_waits(id);
+        self.find_unmet(id);
+        Ok(())
     }
 
     /// Takes up what the scheduler wants done.
@@ -114,6 +150,17 @@ impl World {
         &mut self,
         at: Time,
         actions: Vec<oef_sched::Action>,
+        out: &mut Vec<Action>,
+    ) {
+        self.follow_because(at, actions, None, out);
+    }
+
+    /// The same where somebody's wish is the reason of a stop.
+    pub(super) fn follow_because(
+        &mut self,
+        at: Time,
+        actions: Vec<oef_sched::Action>,
+        because: Option<&str>,
         out: &mut Vec<Action>,
     ) {
         for action in actions {
@@ -133,7 +180,7 @@ impl World {
                 | oef_sched::Action::Migrate { job, generation, why, .. } => {
                     let why = match self.halted {
                         true => "the daemon stops; it goes on with the next start".into(),
-                        false => why.to_string(),
+                        false => because.map_or_else(|| why.to_string(), String::from),
                     };
                     self.stop(at, job, generation, why, out);
                 }
@@ -309,6 +356,7 @@ impl World {
         at: Time,
         id: JobId,
         by: &str,
+        why: Option<&str>,
         out: &mut Vec<Action>,
     ) -> Result<(), Rejection> {
         let job = self.jobs.get(&id).ok_or(Rejection::UnknownJob(id))?;
@@ -322,12 +370,13 @@ impl World {
         if let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) {
             job.cancelled_by = Some(by.into());
         }
+        let reason = why.map_or_else(|| format!("cancelled by {by}"), String::from);
         let state = match self.sched.job(id) {
             None => JobState::Cancelled,
             Some(_) => JobState::Stopping,
         };
-        self.set_state(at, id, state, format!("cancelled by {by}"), out);
-        self.follow(at, actions, out);
+        self.set_state(at, id, state, reason.clone(), out);
+        self.follow_because(at, actions, Some(&reason), out);
         Ok(())
     }
 
@@ -338,9 +387,12 @@ impl World {
         out: &mut Vec<Action>,
     ) -> Result<(), Rejection> {
         let job = self.jobs.get(&id).ok_or(Rejection::UnknownJob(id))?;
+        if self.start_time(id).is_some_and(|start| start <= at) {
+            return self.start_time_came(at, id, out);
+        }
         let due = job.retry_at.ok_or(Rejection::WrongState(id))?;
         let actions = self.step(at, EventKind::Release { job: id })?;
-        self.index.retries.remove(&(due, id));
+        self.index.wakeups.remove(&(due, id));
         if let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) {
             job.retry_at = None;
         }
@@ -383,6 +435,7 @@ pub(crate) fn for_scheduler(
         types: (!spec.types.is_empty()).then(|| spec.types.clone()),
         one_type: spec.one_type,
         min_run: spec.min_run_s.map(Span::from_seconds),
+        steps: spec.steps,
         ..JobSpec::new(id, tenant, workload, spec.workers)
     }
 }
@@ -409,6 +462,8 @@ pub(crate) fn new_entry(spec: JobSubmit, workload: WorkloadKey, at: Time) -> Job
         ran_ms: 0,
         restarts: 0,
         cancelled_by: None,
+        sweep: None,
+        origin: None,
     }
 }
 

@@ -7,6 +7,7 @@
 mod account;
 mod action;
 mod apply;
+pub(crate) mod changes;
 mod checkpoint_location;
 mod decide;
 mod drains;
@@ -32,6 +33,8 @@ mod tenant;
 mod testing;
 mod texts;
 mod tokens;
+pub(crate) mod turns;
+mod usage;
 
 pub use action::Action;
 pub use checkpoint_location::LastCheckpoints;
@@ -41,9 +44,9 @@ pub use endings::RunOutcome;
 pub use gang_figures::GangEntry;
 pub(crate) use history::timestamp;
 pub use index::Index;
-pub use job::{JobEntry, RunEnding, RunEntry, StateChange, Telemetry};
+pub use job::{JobEntry, RunEnding, RunEntry, StateChange, SweepEntry, Telemetry};
 pub(crate) use lifecycle::for_scheduler;
-pub use record::{Change, GroupChange, NewJob, Record, SubmitKey};
+pub use record::{Change, GroupChange, NewJob, NewSweep, Record, SubmitKey};
 pub use rejection::Rejection;
 pub use restart_cost::RestartTimes;
 pub use settings::SettingsEntry;
@@ -51,8 +54,9 @@ pub use snapshot::SnapshotError;
 pub use tenant::{
     Account, Delivered, GroupEntry, Hour, Mark, ProfileEntry, TenantEntry, WorkloadEntry,
 };
-pub(crate) use texts::text_bytes;
+pub(crate) use texts::{text_bytes, was_shortened};
 pub use tokens::{KeyEntry, TokenEntry};
+pub use usage::{TenantUsage, Usage};
 
 use oef_api::types::Event;
 use oef_sched::guard::Guard;
@@ -101,6 +105,9 @@ pub struct World {
     /// The number of the next of them.
     #[serde(default)]
     pub next_window: u64,
+    /// Why nodes cannot be used, or not all of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub node_reasons: BTreeMap<String, String>,
     /// Whether nothing is to run: the daemon stops, or has stopped with its jobs.
     pub halted: bool,
     /// Submissions that may come again, by the token's number and the key.
@@ -118,12 +125,18 @@ pub struct World {
     pub round: RoundEntry,
     /// What happened so far, in numbers.
     pub totals: Totals,
+    /// Who used how much of what.
+    #[serde(default)]
+    pub usage: Usage,
     /// Jobs by tenant and state, and who is tried again when. Follows from the rest.
     #[serde(skip)]
     pub index: Index,
     /// What is to be decided before anything else happens. Nothing of this is left when a batch is durable.
     #[serde(skip)]
     pub(crate) due: Due,
+    /// The cluster decides by itself who runs where: it is followed, and nothing is planned. Of this start of the daemon.
+    #[serde(skip)]
+    pub(crate) observes: bool,
 }
 
 /// What the records of this version mean. From 2 on, every decision is a record of its own, and applying a record
@@ -159,6 +172,9 @@ pub struct Totals {
     pub finished: u64,
     /// Jobs that failed for good.
     pub failed: u64,
+    /// Jobs that reached their time limit.
+    #[serde(default)]
+    pub timed_out: u64,
     /// Jobs that were cancelled.
     pub cancelled: u64,
     /// Starts of jobs that had run before.

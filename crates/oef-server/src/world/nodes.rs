@@ -38,6 +38,17 @@ impl World {
         Ok(())
     }
 
+    /// Why a node cannot be used, or that nothing is wrong with it any more.
+    pub(super) fn node_reason(&mut self, at: Time, node: &str, reason: Option<&str>) {
+        match reason {
+            Some(reason) => {
+                self.node_reasons.insert(node.into(), reason.into());
+                self.note(at, EventTopic::Cluster, None, format!("node {node}: {reason}"));
+            }
+            None => drop(self.node_reasons.remove(node)),
+        }
+    }
+
     /// A gpu type appeared: profiles may have a figure for it, and estimates are made for it.
     fn follow_types(&mut self, at: Time, out: &mut Vec<Action>) -> Result<(), Rejection> {
         let keys: Vec<WorkloadKey> = self.workloads.keys().copied().collect();

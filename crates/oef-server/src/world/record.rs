@@ -5,7 +5,7 @@ use super::endings::RunOutcome;
 use super::settings::SettingsEntry;
 use super::tenant::ProfileEntry;
 use super::tokens::TokenEntry;
-use oef_api::types::{Exit, JobSubmit, Limits, SettingsPatch};
+use oef_api::types::{Exit, JobOrder, JobPatch, JobSubmit, Limits, SettingsPatch};
 use oef_sched::guard::Judgement;
 use oef_sched::{Answer, Generation, JobId, NodeSpec, Plan, Time};
 use serde::{Deserialize, Serialize};
@@ -61,7 +61,7 @@ pub enum Change {
         #[serde(default)]
         limits: Limits,
     },
-    /// As whom a tenant's jobs run from their next start on.
+    /// The user that a tenant's jobs run as from their next start on.
     TenantUser {
         /// Its name.
         name: String,
@@ -84,6 +84,9 @@ pub enum Change {
         /// Whether its jobs may not run.
         #[serde(default)]
         suspended: Option<bool>,
+        /// In which order its waiting jobs start.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        order: Option<JobOrder>,
     },
     /// A tenant was removed, its jobs cancelled.
     TenantRemoved {
@@ -116,7 +119,22 @@ pub enum Change {
         weight: Option<f64>,
         /// Its profile.
         #[serde(default)]
-        profile: Option<ProfileEntry>,
+        profile: Option<Box<ProfileEntry>>,
+    },
+    /// A job was noticed that the cluster's own scheduler looks after.
+    Noticed {
+        /// The job as it is shown here.
+        job: NewJob,
+        /// What tells it from every other job of the cluster.
+        origin: String,
+    },
+    /// Why a node cannot be used, or not all of it; none: nothing is wrong with it.
+    NodeReason {
+        /// Its name.
+        node: String,
+        /// Why.
+        #[serde(default)]
+        reason: Option<String>,
     },
     /// Jobs were submitted, all together.
     Submitted {
@@ -125,13 +143,28 @@ pub enum Change {
         /// With which key, by which token.
         #[serde(default)]
         key: Option<SubmitKey>,
+        /// They are a sweep, whose number is that of the first.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sweep: Option<NewSweep>,
     },
-    /// A job's owner no longer wants it.
+    /// Something about a job was changed: it is held or released, has another priority, waits for other jobs.
+    JobChanged {
+        /// The job.
+        job: JobId,
+        /// Who said so, in words.
+        by: String,
+        /// What is new.
+        patch: JobPatch,
+    },
+    /// A job's owner no longer wants it, or it can never start.
     Cancelled {
         /// The job.
         job: JobId,
         /// Who said so, in words.
         by: String,
+        /// Why, where that is not somebody's wish.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
     },
     /// A token was created.
     TokenCreated {
@@ -246,7 +279,7 @@ pub enum Change {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         outcome: Option<RunOutcome>,
     },
-    /// A failed job's back-off is over.
+    /// A failed job's back-off is over, or a job's start time has come.
     Released {
         /// The job.
         job: JobId,
@@ -286,11 +319,14 @@ impl Change {
             Change::GroupRemoved { .. } => "group_removed",
             Change::WorkloadPut { .. } => "workload_put",
             Change::Submitted { .. } => "submitted",
+            Change::JobChanged { .. } => "job_changed",
             Change::Cancelled { .. } => "cancelled",
             Change::TokenCreated { .. } => "token_created",
             Change::TokenRevoked { .. } => "token_revoked",
             Change::Settings(_) => "settings",
             Change::Memory { .. } => "memory",
+            Change::Noticed { .. } => "noticed",
+            Change::NodeReason { .. } => "node_reason",
             Change::NodeUp(_) => "node_up",
             Change::NodeDown { .. } => "node_down",
             Change::NodeDrained { .. } => "node_drained",
@@ -335,6 +371,14 @@ impl SubmitKey {
     pub fn text(&self) -> String {
         format!("{}/{}", self.token, self.key)
     }
+}
+
+/// Jobs that belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewSweep {
+    /// How many of them may run or wait for GPUs at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<u32>,
 }
 
 /// A job with its number, as it was taken: nothing is left to a default.

@@ -2,8 +2,8 @@
 
 use super::record::GroupChange;
 use super::{Action, GroupEntry, ProfileEntry, Rejection, TenantEntry, WorkloadEntry, World};
-use oef_api::types::{EventTopic, JobState, Limits, Provenance};
-use oef_sched::{EventKind, JobId, Time, WorkloadKey};
+use oef_api::types::{EventTopic, JobOrder, JobState, Limits, Provenance};
+use oef_sched::{EventKind, JobId, Order, Time, WorkloadKey};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Profiles of one workload that are remembered.
@@ -19,6 +19,7 @@ pub(super) struct TenantChange<'a> {
     pub group: Option<&'a GroupChange>,
     pub limits: Option<&'a Limits>,
     pub suspended: Option<bool>,
+    pub order: Option<JobOrder>,
 }
 
 impl World {
@@ -64,6 +65,7 @@ impl World {
             group: Some(group.as_ref().unwrap_or(&GroupChange::Out)),
             limits: Some(limits),
             suspended: Some(false),
+            order: None,
         };
         self.set_tenant(at, name, &change, out)?;
         self.note(at, EventTopic::Tenant, Some(name), format!("tenant {name} was created"));
@@ -119,6 +121,10 @@ impl World {
             let suspended = suspended || self.halted;
             self.step_and_follow(at, EventKind::Suspend { tenant, suspended }, out)?;
         }
+        if let Some(order) = change.order {
+            let order = in_scheduler(order);
+            self.step_and_follow(at, EventKind::Order { tenant, order }, out)?;
+        }
         if let Some(limits) = change.limits {
             self.step_and_follow(at, EventKind::Limit { tenant, gpus: limits.gpus }, out)?;
         }
@@ -159,7 +165,7 @@ impl World {
             JobState::ALL.iter().copied().filter(|state| !state.is_final()).collect();
         let jobs: Vec<JobId> = self.index.newest(Some(name), &live, None).collect();
         for job in jobs {
-            match self.cancelled(at, job, "the removal of its tenant", out) {
+            match self.cancelled(at, job, "the removal of its tenant", None, out) {
                 Ok(()) | Err(Rejection::CancelledAlready(_)) => {}
                 Err(other) => return Err(other),
             }
@@ -391,5 +397,14 @@ fn check_profile(profile: &ProfileEntry) -> Result<(), Rejection> {
             "throughput on `{gpu}` is a number from 0 on, not {throughput}"
         ))),
         None => Ok(()),
+    }
+}
+
+/// An order of jobs as the scheduler knows it.
+fn in_scheduler(order: JobOrder) -> Order {
+    match order {
+        JobOrder::Fair => Order::Fair,
+        JobOrder::Fifo => Order::Fifo,
+        JobOrder::Shortest => Order::Shortest,
     }
 }

@@ -19,7 +19,7 @@ pub struct TenantEntry {
     pub limits: Limits,
     /// Whether its jobs may not run.
     pub suspended: bool,
-    /// The Unix user as whom its jobs run; none: that of the daemon.
+    /// The Unix user that its jobs run as; none: that of the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// When it was created.
@@ -120,7 +120,7 @@ pub struct WorkloadEntry {
     pub profile: ProfileEntry,
     /// The profiles before, the newest first, within a limit.
     pub history: VecDeque<ProfileEntry>,
-    /// The mean of the throughput that its jobs told of late, per worker, by type: what is shown until the guard
+    /// The mean of the throughput that its jobs reported recently, per worker, by type: what is shown until the guard
     /// has seen enough.
     pub observed: BTreeMap<String, f64>,
     /// How long its jobs took to start and to stop.

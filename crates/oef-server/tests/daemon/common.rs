@@ -99,7 +99,7 @@ impl Cluster {
     }
 
     pub fn try_submit(&self, job: JobSubmit) -> Result<Submitted, Problem> {
-        let batch = JobBatch { name: None, jobs: vec![job] };
+        let batch = JobBatch::of(vec![job]);
         block_on(self.daemon.submit(&Caller::admin(), batch, None))
     }
 

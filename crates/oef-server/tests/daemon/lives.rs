@@ -176,7 +176,7 @@ fn a_key_makes_a_submission_safe_to_repeat() {
     let cluster = Cluster::new("g=1");
     let batch = |count: usize| JobBatch {
         name: Some("sweep".into()),
-        jobs: vec![shell("alice", "true"); count],
+        ..JobBatch::of(vec![shell("alice", "true"); count])
     };
     let submit = |count: usize| {
         block_on(cluster.daemon.submit(&Caller::admin(), batch(count), Some("key-1".into())))
@@ -213,7 +213,7 @@ fn many_submissions_share_a_transaction() {
         for tenant in ["a", "b", "c", "d", "e", "f", "g", "h"] {
             scope.spawn(move || {
                 for _ in 0..25 {
-                    let batch = JobBatch { name: None, jobs: vec![shell(tenant, "true")] };
+                    let batch = JobBatch::of(vec![shell(tenant, "true")]);
                     block_on(daemon.submit(&Caller::admin(), batch, None)).expect("taken");
                 }
             });

@@ -38,7 +38,7 @@ fn queue(cluster: &Cluster) {
     for batch in 0..JOBS / BATCH {
         let jobs =
             (0..BATCH).map(|i| shell(&format!("t{}", (batch * BATCH + i) % TENANTS), "true"));
-        let batch = JobBatch { name: None, jobs: jobs.collect() };
+        let batch = JobBatch::of(jobs.collect());
         block_on(cluster.daemon.submit(&Caller::admin(), batch, None)).expect("taken");
     }
 }
@@ -87,7 +87,7 @@ fn two_hundred_a_second() {
                         let due = pace * (i * 10 + client);
                         std::thread::sleep(due.saturating_sub(began.elapsed()));
                         let job = shell(&format!("t{}", i % 40), "true");
-                        let batch = JobBatch { name: None, jobs: vec![job] };
+                        let batch = JobBatch::of(vec![job]);
                         let asked = Instant::now();
                         block_on(daemon.submit(&Caller::admin(), batch, None)).expect("taken");
                         waits.push(asked.elapsed());

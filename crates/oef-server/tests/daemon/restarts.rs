@@ -189,7 +189,7 @@ fn a_journal_that_cannot_be_written() {
     let file = cluster.path("state/oef.db");
     let holder = rusqlite::Connection::open(file).expect("opened");
     holder.execute_batch("BEGIN IMMEDIATE").expect("held");
-    let batch = JobBatch { name: None, jobs: vec![shell("alice", "true")] };
+    let batch = JobBatch::of(vec![shell("alice", "true")]);
     let problem = block_on(cluster.daemon.submit(&Caller::admin(), batch, None));
     let problem = problem.expect_err("not durable, so not taken");
     assert_eq!((problem.kind.as_str(), problem.status), ("unavailable", 503));

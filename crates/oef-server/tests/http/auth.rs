@@ -28,6 +28,8 @@ const ROWS: &[Row] = &[
         [403, 201, 403, 201],
     ),
     ("GET", "/jobs/J", None, [200, 200, 404, 200]),
+    ("PATCH", "/jobs/J", Some(r#"{"priority":1}"#), [403, 200, 404, 200]),
+    ("POST", "/jobs/J/resubmit", None, [403, 201, 404, 201]),
     ("GET", "/jobs/J/why", None, [200, 200, 404, 200]),
     ("GET", "/jobs/J/logs", None, [403, 0, 404, 0]),
     ("POST", "/jobs/J/cancel", None, [403, 200, 404, 200]),

@@ -2,6 +2,7 @@
 
 use oef_executor::gpus;
 use oef_executor::local::{LocalConfig, LocalExecutor};
+use oef_server::caller::Caller;
 use oef_server::config::Config;
 use oef_server::daemon::{Daemon, Options, StopJobs};
 use oef_server::http::{App, Serving};
@@ -91,9 +92,19 @@ impl Server {
 
     /// Submits a job and returns its number.
     pub fn submit(&self, token: &str, job: Value) -> u64 {
-        let reply = self.ask("POST", "/jobs", Some(token), Some(job));
+        let reply = self.ask("POST", "/jobs?create_tenant=true", Some(token), Some(job));
         assert_eq!(reply.status, 201, "{reply:?}");
         reply.json()["ids"][0].as_u64().expect("a number")
+    }
+
+    /// Waits until a job is in one of these states.
+    /// Waits until a job is in one of these states, past the network; which.
+    pub fn wait_inside(&self, id: u64, states: &[&str]) -> String {
+        wait_until(|| {
+            let job = self.daemon.job(&Caller::admin(), id).ok()?;
+            let name = job.state.name().to_string();
+            states.contains(&name.as_str()).then_some(name)
+        })
     }
 
     /// Waits until a job is in one of these states.

@@ -54,7 +54,11 @@ fn a_list_comes_in_pages() {
     let server = Server::start();
     let jobs: Vec<Value> =
         (0..25).map(|_| json!({"tenant": "t", "command": ["sleep", "600"]})).collect();
-    let reply = server.admin("POST", "/jobs/batch", Some(json!({"name": "many", "jobs": jobs})));
+    let reply = server.admin(
+        "POST",
+        "/jobs/batch?create_tenant=true",
+        Some(json!({"name": "many", "jobs": jobs})),
+    );
     assert_eq!(reply.status, 201, "{reply:?}");
     let ids: Vec<u64> =
         reply.json()["ids"].as_array().expect("ids").iter().filter_map(Value::as_u64).collect();
@@ -79,7 +83,7 @@ fn a_list_comes_in_pages() {
 fn the_same_key_submits_once() {
     let server = Server::start();
     let submit = |token: &str, key: &str| {
-        Request::new("POST", "/api/v1/jobs")
+        Request::new("POST", "/api/v1/jobs?create_tenant=true")
             .header("Authorization", &format!("Bearer {token}"))
             .header("Idempotency-Key", key)
             .json(&json!({"tenant": "t", "command": ["true"]}))
@@ -112,7 +116,7 @@ fn keys_that_are_none() {
     let server = Server::start();
     let long = "k".repeat(201);
     for key in ["", "two words", "\u{e9}", &long] {
-        let reply = Request::new("POST", "/api/v1/jobs")
+        let reply = Request::new("POST", "/api/v1/jobs?create_tenant=true")
             .owner()
             .header("Idempotency-Key", key)
             .json(&json!({"tenant": "t", "command": ["true"]}))

@@ -54,7 +54,7 @@ fn submissions_of_a_token() {
     let server = Server::with("[limits]\nsubmissions_per_second = 0.01\nsubmissions_burst = 3\n");
     let batch = |n: usize| {
         let jobs: Vec<_> = (0..n).map(|_| json!({"tenant": "t", "command": ["true"]})).collect();
-        server.admin("POST", "/jobs/batch", Some(json!({"jobs": jobs}))).status
+        server.admin("POST", "/jobs/batch?create_tenant=true", Some(json!({"jobs": jobs}))).status
     };
     assert_eq!([batch(2), batch(2), batch(1), batch(1)], [201, 429, 201, 429]);
     assert_eq!(server.admin("GET", "/info", None).status, 200, "looking is another matter");

@@ -6,13 +6,17 @@ use oef_sched::JobId;
 use oef_server::daemon::{Daemon, Options};
 use oef_server::watchful;
 use serde_json::json;
-use std::process::{Command, ExitCode};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 pub const TESTS: &[(&str, fn())] = &[
     ("luck: a state folder that is deleted under the daemon", deleted),
     ("luck: a thread that panics", panics),
+    ("luck: a disk that is full, and has room again", full_disk),
+    ("luck: more silent connections than descriptors", few_descriptors),
 ];
 
 fn deleted() {
@@ -23,11 +27,93 @@ fn deleted() {
     assert_eq!(ready().status, 200);
     std::fs::remove_dir_all(server.dir.path()).expect("removed");
     let job = json!({"tenant": "t", "command": ["true"]});
-    let reply = server.admin("POST", "/jobs", Some(job));
+    let reply = server.admin("POST", "/jobs?create_tenant=true", Some(job));
     assert_eq!((reply.status, reply.kind().as_str()), (503, "unavailable"), "{reply:?}");
     assert!(reply.body.contains("removed or replaced"), "{reply:?}");
     let unready = wait_until(|| Some(ready()).filter(|reply| reply.status == 503));
     assert!(unready.body.contains("removed or replaced"), "{unready:?}");
+}
+
+/// Runs this program again with another command line; its output.
+fn again(script: &str) -> Command {
+    let program = std::env::current_exe().expect("this program");
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(script).env("PROGRAM", program);
+    command
+}
+
+/// In a file system of a few megabytes, which only a namespace of one's own lets one mount.
+fn full_disk() {
+    if std::env::var_os("OEF_TEST_WITHOUT_NAMESPACES").is_some() {
+        eprintln!("left out, a full disk needs namespaces");
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a folder");
+    let script = "unshare --user --map-root-user --mount sh -c \
+                  'mount -t tmpfs -o size=16m none \"$TMPDIR\" && exec \"$PROGRAM\" full-disk'";
+    let output = again(script).env("TMPDIR", dir.path()).output().expect("it ran");
+    assert!(output.status.success(), "{output:?}");
+}
+
+pub fn full_disk_inside() -> ExitCode {
+    let server = Server::start();
+    let job = || json!({"tenant": "t", "command": ["true"]});
+    server.wait_for(server.submit(OWNER, job()), &["finished"]);
+    let ready = |status: u16| {
+        wait_until(|| {
+            let reply = Request::new("GET", "/readyz").send(server.address);
+            (reply.status == status).then_some(reply)
+        })
+    };
+    ready(200);
+    let filler = std::env::temp_dir().join("filler");
+    let mut file = std::fs::File::create(&filler).expect("a file");
+    while file.write_all(&[0; 4096]).is_ok() {}
+    let unready = ready(503);
+    assert!(unready.body.contains("the journal cannot be written"), "{unready:?}");
+    let reply = server.admin("POST", "/jobs", Some(job()));
+    assert_eq!((reply.status, reply.kind().as_str()), (503, "unavailable"), "{reply:?}");
+    // Its room is free when nobody has it open any more.
+    drop(file);
+    std::fs::remove_file(&filler).expect("removed");
+    ready(200);
+    let id = wait_until(|| {
+        let reply = server.admin("POST", "/jobs", Some(job()));
+        (reply.status == 201).then(|| reply.json()["ids"][0].as_u64())?
+    });
+    server.wait_for(id, &["finished"]);
+    ExitCode::SUCCESS
+}
+
+/// A daemon with few descriptors and a queue, and somebody who opens more connections than it has descriptors and says
+/// nothing. No job may fail by that.
+fn few_descriptors() {
+    let mut child = again("ulimit -n 160 && exec \"$PROGRAM\" few-descriptors");
+    let mut child = child.stdout(Stdio::piped()).spawn().expect("it ran");
+    let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+    let address = lines.next().expect("a line").expect("its address");
+    let connect = |_| TcpStream::connect(&address).ok();
+    let silent: Vec<TcpStream> = (0..300).filter_map(connect).collect();
+    assert!(silent.len() > 160, "{} connections", silent.len());
+    let verdict = lines.next().expect("a line").expect("what became of the jobs");
+    assert_eq!(verdict, "20 of 20 finished");
+    drop(silent);
+    assert!(child.wait().expect("it ended").success());
+}
+
+#[expect(clippy::print_stdout, reason = "its output is read by the test")]
+pub fn few_descriptors_inside() -> ExitCode {
+    let server = Server::start();
+    // More than there are GPUs, and long enough that most wait while the connections come.
+    let job = || json!({"tenant": "t", "command": ["sleep", "0.3"]});
+    let ids: Vec<u64> = (0..20).map(|_| server.submit(OWNER, job())).collect();
+    println!("{}", server.address);
+    let finals = ["finished", "failed", "cancelled"];
+    // The daemon itself is asked: the connections are taken.
+    let states = ids.iter().map(|id| server.wait_inside(*id, &finals));
+    let finished = states.filter(|state| state == "finished").count();
+    println!("{finished} of {} finished", ids.len());
+    ExitCode::SUCCESS
 }
 
 fn panics() {

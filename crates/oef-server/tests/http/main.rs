@@ -32,6 +32,8 @@ fn main() -> ExitCode {
         Some((first, rest)) if first == "demo-job" => oef_executor::demo_job::run(rest),
         Some((first, rest)) if first == "serve" => starting::serve(rest),
         Some((first, _)) if first == "panicking" => luck::panicking(),
+        Some((first, _)) if first == "full-disk" => luck::full_disk_inside(),
+        Some((first, _)) if first == "few-descriptors" => luck::few_descriptors_inside(),
         _ => run(&args),
     }
 }

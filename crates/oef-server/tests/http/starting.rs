@@ -134,8 +134,9 @@ fn access_a_job_a_stop_and_on_again() {
 }
 
 fn submit(client: &Client, job: JobSubmit) -> u64 {
-    let batch = oef_api::types::JobBatch { name: None, jobs: vec![job] };
-    client.submit(&batch, None).expect("submitted").ids[0]
+    let batch = oef_api::types::JobBatch::of(vec![job]);
+    let how = oef_api::types::SubmitQuery { create_tenant: true };
+    client.submit(&batch, None, how).expect("submitted").ids[0]
 }
 
 fn what_cannot_start_says_why() {

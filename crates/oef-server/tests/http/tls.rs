@@ -31,6 +31,7 @@ fn a_client_that_knows_the_authority() {
         server: format!("https://{}", server.address),
         token: OWNER.into(),
         ca: ca.map(|path| path.display().to_string()),
+        state: None,
     };
     let client = Client::new(access(Some(&certificate))).expect("a client");
     let info = client.info().expect("an answer over TLS");

@@ -6,6 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 pub const TESTS: &[(&str, fn())] = &[
+    ("trust: who sees whom", who_sees_whom),
     ("trust: names that are not seen as they are", names),
     ("trust: variables of OEF's own", variables),
     ("trust: tokens of tenants whose jobs are the daemon's", tokens),
@@ -16,6 +17,109 @@ pub const TESTS: &[(&str, fn())] = &[
     ("trust: silent connections", silent),
     ("trust: a job does not find the daemon's secrets", secrets),
 ];
+
+/// What of others is shown to a tenant, by path; every other path shows nothing of them. Whether shares are fair can only
+/// be checked with everybody's, so these name tenants, with their weights and shares.
+const SHOWN_TO_ALL: [&str; 9] = [
+    "/fairness",
+    "/fairness/envy",
+    "/fairness/series",
+    "/overview",
+    "/rounds",
+    "/rounds/current",
+    "/rounds/recent",
+    "/rounds/R",
+    "/events",
+];
+
+/// Every path that can be read.
+const LOOKS: [&str; 30] = [
+    "/fairness",
+    "/fairness/envy",
+    "/fairness/series",
+    "/overview",
+    "/rounds",
+    "/rounds/current",
+    "/rounds/recent",
+    "/rounds/R",
+    "/rounds/R/problem",
+    "/cluster",
+    "/groups",
+    "/info",
+    "/jobs",
+    "/jobs?tenant=bystander",
+    "/jobs/J",
+    "/jobs/J/why",
+    "/jobs/J/curve",
+    "/jobs/J/logs",
+    "/jobs/O/why",
+    "/settings",
+    "/tenants",
+    "/tenants/bystander",
+    "/tenants/bystander/why",
+    "/tenants/hermine/why",
+    "/tokens",
+    "/timeline",
+    "/usage",
+    "/workloads",
+    "/workloads/bystander/their-secret",
+    "/workloads?tenant=bystander",
+];
+
+fn who_sees_whom() {
+    let server = Server::start();
+    for (name, weight) in [("hermine", 1.0), ("bystander", 7.25)] {
+        let body = json!({"name": name, "weight": weight});
+        assert_eq!(server.admin("POST", "/tenants", Some(body)).status, 201);
+    }
+    let job = |tenant: &str, workload: &str| {
+        let spec = json!({"tenant": tenant, "workload": workload, "command": ["sleep", "61.5"]});
+        let id = server.submit(OWNER, spec);
+        server.wait_for(id, &["running"]);
+        id
+    };
+    let (other, own) = (job("bystander", "their-secret"), job("hermine", "mine"));
+    let is_shared = |round: u64| {
+        let round = server.admin("GET", &format!("/rounds/{round}"), None);
+        round.body.contains("their-secret") && round.body.contains("mine")
+    };
+    let round = wait_until(|| {
+        let last = server.admin("GET", "/rounds/current", None).json()["round"].as_u64()?;
+        Some(last).filter(|round| is_shared(*round))
+    });
+    let numbered = |path: &str| {
+        let path = path.replace('R', &round.to_string());
+        path.replace('J', &other.to_string()).replace('O', &own.to_string())
+    };
+    let tenant = server.token("tenant", Some("hermine"));
+    for path in LOOKS {
+        let reply = server.ask("GET", &numbered(path), Some(&tenant), None);
+        if reply.status >= 400 {
+            // A refusal says what was asked for, and nothing else.
+            assert!([403, 404].contains(&reply.status), "{path}: {reply:?}");
+            continue;
+        }
+        let body = &reply.body;
+        assert!(!body.contains("their-secret"), "{path} shows what another calls its work: {body}");
+        let is_shown = body.contains("bystander") || body.contains("7.25");
+        assert!(!is_shown || SHOWN_TO_ALL.contains(&path), "{path} shows another tenant: {body}");
+    }
+    for role in ["viewer", "operator"] {
+        let token = server.token(role, None);
+        for path in ["/tenants", "/rounds/R", "/fairness", "/jobs", "/workloads"] {
+            let reply = server.ask("GET", &numbered(path), Some(&token), None);
+            assert!(reply.body.contains("bystander"), "{role} {path}: {reply:?}");
+        }
+        let inside = server.ask("GET", &format!("/jobs/{other}"), Some(&token), None);
+        assert!(inside.status == 200 && !inside.body.contains("61.5"), "{role}: {inside:?}");
+    }
+    let metrics = |token: &str| {
+        let bearer = format!("Bearer {token}");
+        Request::new("GET", "/metrics").header("Authorization", &bearer).send(server.address)
+    };
+    assert_eq!(metrics(&tenant).status, 403, "figures name every tenant, with all its jobs");
+    assert!(metrics(&server.token("viewer", None)).body.contains("bystander"));
+}
 
 fn names() {
     let server = Server::with("");
@@ -82,7 +186,7 @@ fn operators() {
     assert_eq!(
         ask("POST", "/tenants", Some(user)).status,
         403,
-        "as whom jobs run is for admins to say"
+        "only admins decide which user jobs run as"
     );
 }
 

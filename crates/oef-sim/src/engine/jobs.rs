@@ -53,7 +53,7 @@ pub(crate) struct RunState {
 impl SimJob {
     pub fn spec(&self, id: JobId) -> JobSpec {
         let spec = JobSpec::new(id, self.tenant, self.workload, self.workers);
-        JobSpec { priority: self.priority, ..spec }
+        JobSpec { priority: self.priority, steps: Some(self.work), ..spec }
     }
 
     /// Counts the work done up to now and returns it, in normalised units times seconds.

@@ -136,12 +136,14 @@ impl Run<'_> {
                     Action::Keep { .. } => {}
                     Action::Preempt { job, generation, why } => {
                         self.preemptions += u64::from(why != StopReason::Cancelled);
-                        self.stopped(job);
+                        let steps = self.stopped(job);
+                        answers.push(EventKind::Progress { job, generation, steps });
                         answers.push(EventKind::Preempted { job, generation });
                     }
                     Action::Migrate { job, generation, .. } => {
                         self.migrations += 1;
-                        self.stopped(job);
+                        let steps = self.stopped(job);
+                        answers.push(EventKind::Progress { job, generation, steps });
                         answers.push(EventKind::Preempted { job, generation });
                     }
                 }
@@ -167,13 +169,14 @@ impl Run<'_> {
         }
     }
 
-    fn stopped(&mut self, id: JobId) {
+    fn stopped(&mut self, id: JobId) -> f64 {
         let index = id.0 as usize;
         self.count(index);
         self.guard.ended(self.jobs[index].workload, id);
         self.jobs[index].run = None;
         self.running.retain(|&r| r != index);
         self.close_segment(index);
+        self.jobs[index].done
     }
 
     /// Counts a running job's work and GPU time up to now.

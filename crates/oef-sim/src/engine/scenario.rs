@@ -2,8 +2,8 @@
 
 use crate::input::{ClusterSpec, ProfileTable, Trace};
 use crate::world::{Failures, Lie};
-use oef_sched::Settings;
 use oef_sched::guard::Policy;
+use oef_sched::{Order, Settings};
 
 /// The cluster, the speeds and the jobs. The types of the profiles are those of the cluster, in its order
 /// ([`match_types`](crate::input::match_types) makes them so), and every job names a model that they know.
@@ -30,6 +30,8 @@ pub struct Scenario {
     pub lies: Vec<Lie>,
     /// What is done about profiles that are not what jobs show.
     pub guard: Policy,
+    /// In which order each tenant's waiting jobs start.
+    pub order: Order,
     /// How nodes fail.
     pub failures: Option<Failures>,
     /// What happens beside the trace.
@@ -85,6 +87,7 @@ impl Scenario {
             profile_error: 0.0,
             lies: Vec::new(),
             guard: Policy::Off,
+            order: Order::Fair,
             failures: None,
             happenings: Vec::new(),
             until_s: None,

@@ -78,6 +78,7 @@ impl<'a> Run<'a> {
             Some(&known) => known,
             None => {
                 let key = self.state.tenant(&job.tenant, job.weight.unwrap_or(1.0));
+                self.state.set_order(key, self.scenario.order);
                 self.tenant_keys.insert(job.tenant.clone(), key);
                 key
             }

@@ -22,7 +22,7 @@ const PEAK_OF_DAY: f64 = 15.0 / 24.0;
 /// The rate on the last two days of each week.
 const WEEKEND: f64 = 0.6;
 
-/// Bursts of tenants, some of whom submit far more than others, in the rhythm of days and weeks.
+/// Bursts of tenants, with some that submit far more than others, in the rhythm of days and weeks.
 pub fn bursts(jobs: usize, tenants: usize, span: f64, random: &mut Random) -> Vec<Arrival> {
     // Zipf: the second most active tenant has half of the bursts of the first, and so on.
     let activity: Vec<f64> = (1..=tenants).map(|rank| 1.0 / rank as f64).collect();

@@ -19,7 +19,7 @@ const BAR_WIDTH: usize = 12;
 /// Runs the command.
 pub fn run(args: &WatchArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let draw = || -> Result<String, Failure> {
-        let (cluster, jobs) = (client.cluster()?, pages::live_jobs(client, None)?);
+        let (cluster, jobs) = (client.cluster()?, pages::live_jobs(client)?);
         Ok(render(&cluster, &jobs, width::columns()))
     };
     if args.watch {
@@ -66,6 +66,8 @@ fn nodes(cluster: &Cluster, jobs: &[Job]) -> Table {
     for node in &cluster.nodes {
         let on = |job: &Option<u64>| match job {
             None => "·".to_string(),
+            // Whose it is is not for us to know.
+            Some(0) => "other".to_string(),
             Some(id) => match tenants.get(id) {
                 Some(tenant) => format!("{id}:{}", short(tenant)),
                 None => id.to_string(),

@@ -1,12 +1,14 @@
 //! Which command goes where.
 
+use super::select::Deed;
 use super::{
-    cancel, cluster, events, fairness, groups, job, jobs, logs, node, open, profile, round,
-    settings, submit, tenants, tokens, top, why, workloads,
+    cluster, edit, events, fairness, groups, job, jobs, logs, node, open, profile, round, select,
+    settings, submit, tenants, tokens, top, usage, why, workloads,
 };
 use crate::args::cluster::ClusterCommand;
 use crate::args::jobs::JobCommand;
 use crate::args::tenants::TenantsCommand;
+use crate::commands::interactive;
 use oef_api::client::Client;
 use oef_terminal::{Exit, Failure, Printer};
 
@@ -14,10 +16,16 @@ use oef_terminal::{Exit, Failure, Printer};
 pub fn job(command: &JobCommand, printer: &Printer) -> Result<Exit, Failure> {
     match command {
         JobCommand::Submit(args) => submit::run(args, printer),
+        JobCommand::Run(args) => interactive::run::run(args, printer),
+        JobCommand::Shell(args) => interactive::shell::run(args),
         JobCommand::Jobs(args) => jobs::run(args, &Client::find()?, printer),
         JobCommand::Job(args) => job::run(args, &Client::find()?, printer),
         JobCommand::Why(args) => why::run(args, &Client::find()?, printer),
-        JobCommand::Cancel(args) => cancel::run(args, &Client::find()?, printer),
+        JobCommand::Cancel(args) => select::run(Deed::Cancel, args, &Client::find()?, printer),
+        JobCommand::Hold(args) => select::run(Deed::Hold, args, &Client::find()?, printer),
+        JobCommand::Release(args) => select::run(Deed::Release, args, &Client::find()?, printer),
+        JobCommand::Edit(args) => edit::run(args, &Client::find()?, printer),
+        JobCommand::Resubmit(args) => edit::resubmit(args, &Client::find()?, printer),
         JobCommand::Logs(args) => logs::run(args, &Client::find()?, printer),
     }
 }
@@ -46,6 +54,7 @@ pub fn cluster(command: &ClusterCommand, printer: &Printer) -> Result<Exit, Fail
         ClusterCommand::Reserve(args) => node::reserve(args, &client, printer),
         ClusterCommand::Round(args) => round::run(args, &client, printer),
         ClusterCommand::Fairness(args) => fairness::run(args, &client, printer),
+        ClusterCommand::Usage(args) => usage::run(args, &client, printer),
         ClusterCommand::Settings(args) => settings::run(args, &client, printer),
         ClusterCommand::Events(args) => events::run(args, &client, printer),
         ClusterCommand::Open(args) => open::run(args, &client, printer),

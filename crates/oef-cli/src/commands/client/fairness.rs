@@ -1,4 +1,4 @@
-//! `oef fairness`: promised, delivered, and who would rather be another.
+//! `oef fairness`: who gets its share, and who would prefer another's.
 
 use super::watch::{Watching, anything, watch};
 use crate::args::cluster::FairnessArgs;
@@ -40,15 +40,16 @@ fn render(fairness: &Fairness, history: bool, columns: Option<usize>) -> String 
     let name = format!("round {}", fairness.round);
     let _ = writeln!(out, "{}, {}", name.bold(), safe(&fairness.mechanism));
     if fairness.tenants.is_empty() {
-        out.push_str("nobody has jobs, so there is nothing to share\n");
+        out.push_str("no tenant has jobs, so there are no shares\n");
         return out;
     }
     out.push_str(&verdicts(fairness));
     out.push('\n');
     out.push_str(&tenants(&fairness.tenants).render_within(columns));
     for legend in [
-        "equal: an equal split of every type; kept: delivered of all that was promised",
-        "24 h: delivered of the equal split, over the last day",
+        "throughput of an equal split, of its share (promised),",
+        "and of the GPUs that it holds now; got: delivered of",
+        "promised so far; 24 h: of an equal split, last day",
     ] {
         let _ = writeln!(out, "{}", legend.dimmed());
     }
@@ -73,7 +74,7 @@ fn verdicts(fairness: &Fairness) -> String {
     if let Some(worst) = fairness.worst_envy {
         let holds = worst <= ENVY_TOLERANCE;
         let text = if holds {
-            "nobody envies another".into()
+            "nobody envies another tenant".into()
         } else {
             format!("envy of up to {}", percent(worst))
         };
@@ -93,15 +94,15 @@ fn tenants(tenants: &[TenantFairness]) -> Table {
         "equal>",
         "promised>",
         "",
-        "delivered>",
+        "now>",
         "",
-        "kept>",
+        "got>",
         "24 h>",
     ]);
     let largest = |t: &TenantFairness| t.promised.max(t.delivered);
     let full = tenants.iter().map(largest).fold(0.0, f64::max);
     for tenant in tenants {
-        let kept = ratio(tenant.delivered_total, tenant.promised_total);
+        let got = ratio(tenant.delivered_total, tenant.promised_total);
         table.row(vec![
             Cell::text(short(&tenant.tenant)),
             Cell::number(figure(tenant.weight)),
@@ -110,7 +111,7 @@ fn tenants(tenants: &[TenantFairness]) -> Table {
             Cell::text(bar(tenant.promised, full, BAR_WIDTH)).style(Style::new().dimmed()),
             Cell::number(fixed(tenant.delivered)),
             Cell::text(bar(tenant.delivered, full, BAR_WIDTH)).style(Style::new().green()),
-            Cell::number(percent(kept)),
+            Cell::number(percent(got)),
             day_cell(tenant),
         ]);
     }

@@ -2,7 +2,7 @@
 
 use super::watch::{Watching, watch};
 use crate::args::jobs::JobArgs;
-use crate::output::jobs::{by_type, one_by_one, state, state_style};
+use crate::output::jobs::{by_type, one_by_one, state, state_style, state_word};
 use jiff::Timestamp;
 use oef_api::client::Client;
 use oef_api::types::{Ending, Job, JobState, JobSubmit, Run};
@@ -40,7 +40,7 @@ pub fn run(args: &JobArgs, client: &Client, printer: &Printer) -> Result<Exit, F
 
 /// A job that failed is what was asked about, and does not hold.
 fn exit(state: Option<JobState>) -> Exit {
-    if state == Some(JobState::Failed) { Exit::DoesNotHold } else { Exit::Done }
+    if state.is_some_and(JobState::is_failure) { Exit::DoesNotHold } else { Exit::Done }
 }
 
 fn render(job: &Job, now: Timestamp, columns: Option<usize>) -> String {
@@ -52,7 +52,7 @@ fn render(job: &Job, now: Timestamp, columns: Option<usize>) -> String {
         safe(&job.name).bold(),
         safe(&job.tenant),
         safe(&job.workload),
-        state_style(job.state).style(job.state.name()),
+        state_style(job.state).style(state_word(job)),
     );
     let _ = writeln!(out, "  {}\n", safe_lines(&job.reason));
     facts(&mut out, job, now);

@@ -3,7 +3,7 @@
 use super::pages;
 use super::watch::{Watching, jobs_or_rounds, watch};
 use crate::args::jobs::JobsArgs;
-use crate::output::jobs::{gpus, state, steps, time};
+use crate::output::jobs::{gpus, state_cell, steps, time};
 use jiff::Timestamp;
 use oef_api::client::Client;
 use oef_api::types::{Job, Jobs, JobsQuery};
@@ -43,6 +43,7 @@ fn query(args: &JobsArgs) -> JobsQuery {
         tenant: args.tenant.clone(),
         state: (!states.is_empty()).then(|| states.join(",")),
         label: args.label.clone(),
+        sweep: args.sweep,
         // Whoever asks for a state in which jobs have ended wants to see those.
         all: args.all || args.state.iter().any(|state| state.is_final()),
         limit: None,
@@ -80,7 +81,7 @@ pub fn table(jobs: &Jobs, now: Timestamp) -> Table {
             Cell::number(job.id.to_string()),
             Cell::text(name(job)),
             Cell::text(cut(&job.tenant, NAME_WIDTH)),
-            state(job.state),
+            state_cell(job),
             Cell::text(gpus(job)),
             Cell::number(steps(job)),
             Cell::number(time(job, now)),

@@ -3,7 +3,7 @@
 use super::wait::{say, say_on_interrupt};
 use super::watch::listen;
 use crate::args::jobs::LogsArgs;
-use crate::output::logs::for_terminal;
+use crate::output::logs::{Unmarked, for_terminal};
 use oef_api::client::{Client, ClientError, Incoming};
 use oef_api::types::{Job, JobState, LogChunk, LogQuery, LogStream};
 use oef_terminal::{Exit, Failure, Printer};
@@ -20,8 +20,12 @@ const CHUNK_BYTES: u32 = 1024 * 1024;
 pub fn run(args: &LogsArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let query = LogQuery {
         generation: args.run,
-        rank: args.rank,
-        stream: if args.stderr { LogStream::Err } else { LogStream::Out },
+        rank: args.rank.unwrap_or(0),
+        stream: match (args.stderr, args.stdout || args.rank.is_some()) {
+            (true, _) => LogStream::Err,
+            (false, true) => LogStream::Out,
+            (false, false) => LogStream::All,
+        },
         offset: None,
         tail: args.tail,
         limit: Some(CHUNK_BYTES),
@@ -30,19 +34,23 @@ pub fn run(args: &LogsArgs, client: &Client, printer: &Printer) -> Result<Exit, 
         printer.json(&client.logs(args.id, &query)?)?;
         return Ok(Exit::Done);
     }
-    let reader = Reader { client, id: args.id, printer };
+    let mut reader = Reader::new(client, args.id, printer, query.stream);
     if args.follow {
         let job = reader.follow(query)?;
-        return Ok(if job.state == JobState::Failed { Exit::DoesNotHold } else { Exit::Done });
+        return Ok(if job.state.is_failure() { Exit::DoesNotHold } else { Exit::Done });
     }
-    reader.to_end(query)?;
+    match args.run.is_some() || args.tail.is_some() {
+        true => reader.to_end(query)?,
+        false => reader.all_runs(query)?,
+    }
     Ok(Exit::Done)
 }
 
-/// Shows what the first worker of a job writes until the job has ended.
+/// Shows what a job writes until it has ended.
 pub fn follow(client: &Client, id: u64, printer: &Printer) -> Result<Job, Failure> {
-    let query = LogQuery { limit: Some(CHUNK_BYTES), ..LogQuery::default() };
-    Reader { client, id, printer }.follow(query)
+    let stream = LogStream::All;
+    let query = LogQuery { stream, limit: Some(CHUNK_BYTES), ..LogQuery::default() };
+    Reader::new(client, id, printer, stream).follow(query)
 }
 
 /// What there is of a log.
@@ -51,6 +59,18 @@ enum Part {
     Text(LogChunk),
     /// Nothing yet; the job as it stands.
     NotYet(Box<Job>),
+}
+
+/// The runs of a job, the oldest first.
+fn runs(job: &Job) -> Vec<u64> {
+    let mut runs: Vec<u64> = job.runs.iter().flatten().map(|run| run.generation).collect();
+    runs.sort_unstable();
+    runs
+}
+
+/// The first run after this one.
+fn run_after(job: &Job, done: Option<u64>) -> Option<u64> {
+    runs(job).into_iter().find(|run| Some(*run) > done)
 }
 
 /// The generation of the newest run.
@@ -62,11 +82,35 @@ struct Reader<'a> {
     client: &'a Client,
     id: u64,
     printer: &'a Printer,
+    /// Takes the marks off where there is one worker; `None`: it is not known yet, or there are none.
+    marks: Option<Unmarked>,
+    is_marked: bool,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(client: &'a Client, id: u64, printer: &'a Printer, stream: LogStream) -> Reader<'a> {
+        Reader { client, id, printer, marks: None, is_marked: stream == LogStream::All }
+    }
+
+    /// What there is of every run, the oldest first.
+    fn all_runs(&mut self, query: LogQuery) -> Result<(), Failure> {
+        let runs = runs(&self.client.job(self.id)?);
+        if runs.len() < 2 {
+            return self.to_end(query);
+        }
+        for run in runs {
+            self.printer.note(&format!("run {run}"));
+            let query = LogQuery { generation: Some(run), ..query.clone() };
+            // The output of old runs is removed.
+            if let Part::Text(_) = self.part(&query, false)? {
+                self.to_end(query)?;
+            }
+        }
+        Ok(())
+    }
+
     /// All of one run that is there now.
-    fn to_end(&self, mut query: LogQuery) -> Result<LogChunk, Failure> {
+    fn to_end(&mut self, mut query: LogQuery) -> Result<(), Failure> {
         loop {
             let chunk = self.client.logs(self.id, &query)?;
             self.show(&chunk)?;
@@ -78,15 +122,18 @@ impl Reader<'_> {
                 ..query
             };
             if is_last {
-                return Ok(chunk);
+                return Ok(());
             }
         }
     }
 
     /// Run after run, until the job has ended, or the run that was asked for.
-    fn follow(&self, mut query: LogQuery) -> Result<Job, Failure> {
+    fn follow(&mut self, mut query: LogQuery) -> Result<Job, Failure> {
         say_on_interrupt(&[self.id]);
         let one_run = query.generation.is_some();
+        if !one_run && query.tail.is_none() {
+            query.generation = run_after(&self.client.job(self.id)?, None);
+        }
         let mut state = None;
         loop {
             // The run whose log is over: the next one is waited for below.
@@ -122,11 +169,8 @@ impl Reader<'_> {
                 return Ok(self.client.job(self.id)?);
             }
             let job = self.next_run(done, &mut state)?;
-            let newest = newest_run(&job);
-            if newest <= done {
-                return Ok(job);
-            }
-            query = LogQuery { generation: newest, offset: None, ..query };
+            let Some(next) = run_after(&job, done) else { return Ok(job) };
+            query = LogQuery { generation: Some(next), offset: None, ..query };
         }
     }
 
@@ -168,10 +212,18 @@ impl Reader<'_> {
         }
     }
 
-    fn show(&self, chunk: &LogChunk) -> Result<(), Failure> {
-        if stdout().is_terminal() {
-            return self.printer.raw(for_terminal(&chunk.text).as_bytes());
+    fn show(&mut self, chunk: &LogChunk) -> Result<(), Failure> {
+        if self.is_marked && self.marks.is_none() {
+            self.is_marked = self.client.job(self.id)?.workers == 1;
+            self.marks = self.is_marked.then(Unmarked::default);
         }
-        self.printer.raw(chunk.text.as_bytes())
+        let text = match &mut self.marks {
+            Some(marks) => marks.take(&chunk.text, chunk.complete),
+            None => chunk.text.clone(),
+        };
+        match stdout().is_terminal() {
+            true => self.printer.raw(for_terminal(&text).as_bytes()),
+            false => self.printer.raw(text.as_bytes()),
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! The commands that talk to a daemon.
 
-pub mod cancel;
 pub mod cluster;
 pub mod dispatch;
+pub mod edit;
 pub mod events;
 pub mod fairness;
 pub mod groups;
@@ -14,11 +14,13 @@ pub mod open;
 pub mod pages;
 pub mod profile;
 pub mod round;
+pub mod select;
 pub mod settings;
 pub mod submit;
 pub mod tenants;
 pub mod tokens;
 pub mod top;
+pub mod usage;
 pub mod wait;
 pub mod watch;
 pub mod why;

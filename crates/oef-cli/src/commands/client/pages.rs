@@ -64,8 +64,7 @@ pub fn jobs(client: &Client, which: &JobsQuery, limit: u32) -> Result<Jobs, Fail
     Ok(found)
 }
 
-/// All jobs that have not ended, of a tenant or of all that we may see.
-pub fn live_jobs(client: &Client, tenant: Option<&str>) -> Result<Vec<Job>, Failure> {
-    let which = JobsQuery { tenant: tenant.map(Into::into), ..JobsQuery::default() };
-    Ok(jobs(client, &which, u32::MAX)?.jobs)
+/// All jobs that have not ended and that we may see.
+pub fn live_jobs(client: &Client) -> Result<Vec<Job>, Failure> {
+    Ok(jobs(client, &JobsQuery::default(), u32::MAX)?.jobs)
 }

@@ -92,9 +92,8 @@ mod tests {
     #[test]
     fn settings_are_read_with_their_units() {
         let set = |texts: &[&str]| patch(&texts.iter().map(|t| t.to_string()).collect::<Vec<_>>());
-        let patch =
-            set(&["mechanism=nash", "round=60s", "min-run=2min", "grace_s=5", "reference="])
-                .expect("settings");
+        let patch = set(&["mechanism=nash", "round=60s", "min-run=2m", "grace_s=5", "reference="])
+            .expect("settings");
         assert_eq!(
             (patch.round_s, patch.min_run_s, patch.grace_s),
             (Some(60.0), Some(120.0), Some(5.0))

@@ -7,7 +7,7 @@ use oef_api::client::Client;
 use oef_api::types::{Limits, Tenant, TenantCreate, TenantPatch, Tenants};
 use oef_report::format::figure;
 use oef_terminal::names::{safe, short};
-use oef_terminal::numbers::{difference, fixed};
+use oef_terminal::numbers::difference;
 use oef_terminal::table::{Cell, Table};
 use oef_terminal::times::at;
 use oef_terminal::{Complaint, Exit, Failure, Printer, width};
@@ -85,11 +85,12 @@ fn set(args: &TenantSetArgs, client: &Client) -> Result<Tenant, Failure> {
     }
     let group = args.group.clone().map(|group| (group != NONE).then_some(group));
     let user = args.user.clone().map(|user| (user != NONE).then_some(user));
-    let patch = TenantPatch { weight: args.weight, group, limits, suspended: None, user };
+    let order = args.order;
+    let patch = TenantPatch { weight: args.weight, group, limits, suspended: None, user, order };
     if patch == TenantPatch::default() {
         let complaint = Complaint::new("nothing is to be changed");
         return Err(complaint
-            .hint("use --weight, --group, --max-gpus, --max-jobs or --user")
+            .hint("use --weight, --group, --max-gpus, --max-jobs, --user or --order")
             .into());
     }
     Ok(client.patch_tenant(&args.name, &patch)?)
@@ -104,16 +105,23 @@ fn render(tenants: &[Tenant], columns: Option<usize>) -> String {
     if tenants.is_empty() {
         return "no tenants; `oef tenant create NAME` makes one\n".into();
     }
-    let mut table = Table::headed([
-        "tenant", "weight>", "queued>", "running>", "holds", "share", "balance>", "group",
-    ]);
+    // Inside groups, what counts is another weight than the one that was set.
+    let counts = |t: &Tenant| t.effective_weight.filter(|w| (w - t.weight).abs() > 1e-9);
+    let grouped = tenants.iter().any(|t| counts(t).is_some());
+    let mut header = vec!["tenant", "weight>"];
+    header.extend(grouped.then_some("counts>"));
+    header.extend(["queued>", "running>", "holds", "share", "balance>", "group"]);
+    let mut table = Table::headed(header);
     for tenant in tenants {
         let name = Cell::text(short(&tenant.name));
         let note = if tenant.suspended { " (suspended)" } else { "" };
         let group = tenant.group.as_deref().map(short).unwrap_or_default();
-        table.row(vec![
+        let mut row = vec![
             if tenant.suspended { name.style(Style::new().yellow()) } else { name },
-            Cell::number(figure(tenant.effective_weight.unwrap_or(tenant.weight))),
+            Cell::number(figure(tenant.weight)),
+        ];
+        row.extend(grouped.then(|| Cell::number(counts(tenant).map_or("·".into(), figure))));
+        row.extend([
             Cell::number(tenant.queued.to_string()),
             Cell::number(tenant.running.to_string()),
             Cell::text(holds(&tenant.holds)),
@@ -121,8 +129,28 @@ fn render(tenants: &[Tenant], columns: Option<usize>) -> String {
             Cell::number(difference(tenant.deficit.values().sum())),
             Cell::text(format!("{group}{note}")),
         ]);
+        table.row(row);
     }
-    table.render_within(columns)
+    let mut out = table.render_within(columns);
+    let legend = "balance: + still to get, - used ahead, in GPU-rounds";
+    let _ = writeln!(out, "{}", legend.dimmed());
+    if grouped {
+        let legend = "counts: the weight inside its group; ·: as set, or no jobs now";
+        let _ = writeln!(out, "{}", legend.dimmed());
+    }
+    out
+}
+
+/// By type, with what the sign means.
+fn balance(deficit: &BTreeMap<String, f64>) -> String {
+    let told = deficit.iter().filter(|(_, rounds)| rounds.abs() >= 5e-3);
+    let told: Vec<String> = told
+        .map(|(name, &rounds)| {
+            let meaning = if rounds > 0.0 { "still to get" } else { "used ahead" };
+            format!("{} {} GPU-rounds {meaning}", safe(name), difference(rounds))
+        })
+        .collect();
+    if told.is_empty() { "0".into() } else { told.join(", ") }
 }
 
 /// Whole GPUs by type.
@@ -160,13 +188,7 @@ fn show(tenant: &Tenant) -> String {
     fact("jobs", format!("{} run, {} wait", tenant.running, tenant.queued));
     fact("holds", holds(&tenant.holds));
     fact("share", amounts(&tenant.share));
-    let owed = tenant.deficit.iter().filter(|(_, owed)| owed.abs() >= 5e-4);
-    let owed: Vec<String> =
-        owed.map(|(name, owed)| format!("{} {}", safe(name), fixed(*owed))).collect();
-    fact(
-        "owed",
-        if owed.is_empty() { "nothing".into() } else { format!("{} GPU-rounds", owed.join(", ")) },
-    );
+    fact("balance", balance(&tenant.deficit));
     fact("created", at(tenant.created));
     out
 }

@@ -2,7 +2,7 @@
 
 use super::watch::listen;
 use oef_api::client::{Client, Incoming};
-use oef_api::types::{Job, JobState};
+use oef_api::types::Job;
 use oef_terminal::{Exit, Failure, Printer};
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ fn look(
 /// Says what a job does now.
 pub fn say(job: &Job, printer: &Printer) {
     let text = format!("job {} is {}: {}", job.id, job.state.name(), job.reason);
-    if job.state == JobState::Failed { printer.warn(&text) } else { printer.note(&text) }
+    if job.state.is_failure() { printer.warn(&text) } else { printer.note(&text) }
 }
 
 /// Ctrl-C ends the waiting and not the job, and says so.

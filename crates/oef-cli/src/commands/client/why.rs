@@ -4,7 +4,7 @@ use crate::args::jobs::WhyArgs;
 use crate::output::jobs::state_style;
 use jiff::Timestamp;
 use oef_api::client::Client;
-use oef_api::types::{JobState, TenantWhy, Why};
+use oef_api::types::{TenantWhy, Why};
 use oef_terminal::names::{safe, safe_lines};
 use oef_terminal::times::{clock, relative};
 use oef_terminal::{Exit, Failure, Printer};
@@ -21,7 +21,7 @@ pub fn run(args: &WhyArgs, client: &Client, printer: &Printer) -> Result<Exit, F
     };
     let why = client.why(id)?;
     printer.show(args.json, || &why, || job(&why, Timestamp::now()))?;
-    Ok(if why.state == JobState::Failed { Exit::DoesNotHold } else { Exit::Done })
+    Ok(if why.state.is_failure() { Exit::DoesNotHold } else { Exit::Done })
 }
 
 fn job(why: &Why, now: Timestamp) -> String {

@@ -2,6 +2,7 @@
 
 use crate::args::daemon::ConfigCommand;
 use oef_server::config::Config;
+use oef_server::preflight::{Refused, refusals};
 use oef_terminal::{Complaint, Exit, Failure, Printer, Source, file};
 use serde::Serialize;
 use std::path::Path;
@@ -34,7 +35,8 @@ pub fn run(command: &ConfigCommand, printer: &Printer) -> Result<Exit, Failure> 
             }
         }
         ConfigCommand::Check(args) => {
-            read(&args.file)?;
+            let config = read(&args.file)?;
+            start_would_work(&config, &args.file)?;
             let shown = args.file.display().to_string();
             if args.json {
                 printer.json(&Checked { file: shown, ok: true })?;
@@ -54,6 +56,18 @@ fn init(path: &Path) -> Result<(), Failure> {
     }
     file::check_place(path)?;
     file::write(path, Config::sample())
+}
+
+/// Whether `oef serve` would start with them here, or everything because of which it would not.
+fn start_would_work(config: &Config, file: &Path) -> Result<(), Failure> {
+    let refused = refusals(config, file.to_path_buf());
+    if refused.is_empty() {
+        return Ok(());
+    }
+    let complaint = |Refused { key, why }: Refused| {
+        Complaint::new(why.to_string()).at(format!("{}: {key}", file.display()))
+    };
+    Err(Failure::input(refused.into_iter().map(complaint).collect()))
 }
 
 /// The settings of a file, or everything that is wrong with it.

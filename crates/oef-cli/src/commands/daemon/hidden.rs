@@ -1,4 +1,4 @@
-//! Commands for the daemon and not for people: `oef runner` and `oef demo-job`.
+//! Commands for the daemon and not for people: `oef runner`, `oef run-host` and `oef demo-job`.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -11,6 +11,7 @@ pub fn run() -> Option<ExitCode> {
     let rest: Vec<OsString> = args.collect();
     match name.to_str()? {
         "runner" => Some(oef_executor::runner::run(&rest)),
+        "run-host" => Some(crate::commands::interactive::host::run(&rest)),
         "demo-job" => Some(oef_executor::demo_job::run(&rest)),
         _ => None,
     }

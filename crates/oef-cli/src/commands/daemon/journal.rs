@@ -1,6 +1,7 @@
 //! `oef journal` and `oef backup`: the state folder from outside.
 
 use crate::args::daemon::{BackupArgs, JournalCommand, StateArgs};
+use oef_api::types::Access;
 use oef_report::format;
 use oef_server::replay::Replay;
 use oef_server::store::journal::{self, Report, Step};
@@ -23,13 +24,17 @@ pub fn run(command: &JournalCommand, printer: &Printer) -> Result<Exit, Failure>
     }
 }
 
-/// The folder that was named, or that of `oef up`.
-fn folder(args: &StateArgs) -> Result<PathBuf, Failure> {
-    let own = || oef_api::client::access_file().map(|file| file.with_file_name("daemon"));
-    args.state.clone().or_else(own).ok_or_else(|| {
+/// The folder that was named, or that of the daemon that clients here talk to, or the one that `oef up` uses. It is told:
+/// there may be several.
+fn folder(args: &StateArgs, printer: &Printer) -> Result<PathBuf, Failure> {
+    let daemon = || Access::find().ok().and_then(|access| access.state).map(PathBuf::from);
+    let usual = || oef_api::client::access_file().map(|file| file.with_file_name("daemon"));
+    let found = args.state.clone().or_else(daemon).or_else(usual).ok_or_else(|| {
         let complaint = Complaint::new("neither XDG_STATE_HOME nor HOME is set");
-        complaint.hint("name the state folder with --state DIR").into()
-    })
+        complaint.hint("name the state folder with --state DIR")
+    })?;
+    printer.note(&format!("state folder: {}", found.display()));
+    Ok(found)
 }
 
 fn failure(error: StoreError) -> Failure {
@@ -79,7 +84,7 @@ impl CheckDocument<'_> {
 
 /// The last record that is there counts as the last that ever was.
 fn accept(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let last = journal::accept(&folder(args)?).map_err(failure)?;
+    let last = journal::accept(&folder(args, printer)?).map_err(failure)?;
     if args.json {
         printer.json(&std::collections::BTreeMap::from([("last", last)]))?;
     } else {
@@ -93,7 +98,7 @@ fn accept(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
 /// Everything is read and applied as a restart would do it; nothing is changed.
 fn check(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
     let mut replay = Replay::default();
-    let report = journal::check(&folder(args)?, &mut |step| match step {
+    let report = journal::check(&folder(args, printer)?, &mut |step| match step {
         Step::Snapshot(snapshot) => replay.snapshot(snapshot),
         Step::Record(stored) => replay.record(stored),
     })
@@ -132,7 +137,7 @@ struct Exported {
 }
 
 fn export(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let dir = folder(args)?;
+    let dir = folder(args, printer)?;
     if args.json {
         // The records are the result; the document says how many there would be.
         let lines = journal::export(&dir, &mut std::io::sink()).map_err(failure)?;
@@ -156,7 +161,7 @@ struct CompactDocument {
 }
 
 fn compact(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let done = journal::compact(&folder(args)?, &Keep::default()).map_err(failure)?;
+    let done = journal::compact(&folder(args, printer)?, &Keep::default()).map_err(failure)?;
     let (records, snapshots, rounds, bytes) =
         (done.records, done.snapshots, done.rounds, done.bytes);
     if args.json {
@@ -178,7 +183,7 @@ struct BackupDocument {
 
 /// `oef backup`
 pub fn backup(args: &BackupArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let bytes = journal::backup(&folder(&args.state)?, &args.file).map_err(failure)?;
+    let bytes = journal::backup(&folder(&args.state, printer)?, &args.file).map_err(failure)?;
     let file = args.file.display().to_string();
     if args.state.json {
         printer.json(&BackupDocument { file, bytes })?;

@@ -96,6 +96,7 @@ fn scenario(args: &SimulateArgs, gathered: &Gathered) -> Result<Scenario, Failur
         profile_error: args.world.profile_error,
         lies: lies::parse(&args.world.lie, gathered)?,
         guard: args.world.guard.into(),
+        order: args.scheduler.order,
         failures,
         until_s: args.world.until,
         detail: if full { Detail::Full } else { Detail::Summary },

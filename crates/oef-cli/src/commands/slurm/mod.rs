@@ -24,7 +24,12 @@ pub fn run(command: &SlurmCommand, printer: &Printer) -> Result<Exit, Failure> {
 }
 
 fn slurm(args: &SlurmArgs) -> Slurm {
-    Slurm { conf: args.conf.clone(), bin_dir: args.bin_dir.clone(), limit: COMMAND_LIMIT }
+    Slurm {
+        conf: args.conf.clone(),
+        bin_dir: args.bin_dir.clone(),
+        limit: COMMAND_LIMIT,
+        ..Slurm::default()
+    }
 }
 
 fn failure(error: SlurmError) -> Failure {

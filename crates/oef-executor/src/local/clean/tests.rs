@@ -99,7 +99,7 @@ fn an_older_copy_goes_when_the_new_host_has_a_newer_checkpoint_and_not_before() 
     scene.start(7, 1, "a", Some(10), 100.0);
     scene.end(7, 1);
     scene.start(7, 2, "b", Some(20), 100.0);
-    assert_eq!(scene.left(&[]), ["a/7", "b/7"], "the new host has told nothing yet");
+    assert_eq!(scene.left(&[]), ["a/7", "b/7"], "the new host has reported nothing yet");
     scene.start(7, 2, "b", Some(20), 200.0);
     scene.stale = 1;
     assert_eq!(scene.left(&[]), ["a/7", "b/7"], "one may stay");

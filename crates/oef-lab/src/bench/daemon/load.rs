@@ -2,7 +2,7 @@
 
 use super::host::trouble;
 use oef_api::client::Client;
-use oef_api::types::{JobBatch, JobSubmit, JobsQuery};
+use oef_api::types::{JobBatch, JobSubmit, JobsQuery, SubmitQuery};
 use oef_terminal::Failure;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
@@ -70,7 +70,7 @@ fn submit(client: &Client, next: &AtomicU32, rate: u32, total: u32, began: Insta
         }
         let due = began + Duration::from_secs_f64(f64::from(number) / f64::from(rate));
         thread::sleep(due.saturating_duration_since(Instant::now()));
-        match client.submit(&batch(number, 1), None) {
+        match client.submit(&batch(number, 1), None, NEW) {
             Ok(submitted) => {
                 load.submissions.push(due.elapsed().as_secs_f64());
                 load.acknowledged.extend(submitted.ids);
@@ -84,6 +84,9 @@ fn submit(client: &Client, next: &AtomicU32, rate: u32, total: u32, began: Insta
 }
 
 /// So many jobs of one of ten tenants.
+/// Its tenants come with their first jobs.
+pub const NEW: SubmitQuery = SubmitQuery { create_tenant: true };
+
 pub fn batch(number: u32, jobs: u32) -> JobBatch {
     let job = JobSubmit {
         tenant: Some(format!("tenant-{}", number % 10)),
@@ -92,7 +95,7 @@ pub fn batch(number: u32, jobs: u32) -> JobBatch {
         workers: 1 + number % 3 / 2,
         ..JobSubmit::default()
     };
-    JobBatch { name: None, jobs: vec![job; jobs as usize] }
+    JobBatch::of(vec![job; jobs as usize])
 }
 
 /// Looks at pages and jobs, twenty a second.

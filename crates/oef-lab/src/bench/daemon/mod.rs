@@ -7,4 +7,5 @@ mod report;
 mod run;
 
 pub use args::BenchDaemonArgs;
+pub(super) use host::trouble;
 pub use run::run;

@@ -82,7 +82,7 @@ fn fill(client: &Client, queued: u32) -> Result<(), Failure> {
     let (mut there, mut number) = (waiting(client)?, 0);
     while there < queued {
         let jobs = BATCH.min(queued - there);
-        match client.submit(&load::batch(number, jobs), None) {
+        match client.submit(&load::batch(number, jobs), None, load::NEW) {
             Ok(_) => (there, number) = (there + jobs, number + 1),
             // The daemon limits how many come in a short time; this part is not about that.
             Err(error) if error.problem().is_some_and(|p| p.status == 429) => {

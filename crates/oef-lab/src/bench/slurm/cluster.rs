@@ -1,13 +1,11 @@
 //! Figures from a real cluster.
 
 use super::run::Figure;
-use oef_executor::checkpoints::CheckpointConfig;
-use oef_executor::slurm::{Rules, Slurm, SlurmConfig, SlurmExecutor, Submit};
+use oef_executor::slurm::{Slurm, SlurmConfig, SlurmExecutor};
 use oef_executor::{
-    Checkpoints, Cursor, DeviceId, Ending, Event, Executor, Known, Launch, LeaseEvent, NodeEvent,
-    Order, Program, RunAs, StopSignal,
+    Cursor, DeviceId, Ending, Event, Executor, Known, Launch, LeaseEvent, NodeEvent, Order, Program,
 };
-use oef_sched::{Generation, JobId, Span, Time};
+use oef_sched::{Generation, JobId};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,12 +13,6 @@ use std::time::{Duration, Instant};
 
 /// Longer than this, nothing comes any more.
 const LIMIT: Duration = Duration::from_secs(180);
-
-/// What the daemon does by default.
-const POLL: Duration = Duration::from_secs(2);
-
-/// How long a daemon is watched doing nothing.
-const IDLE: Duration = Duration::from_secs(20);
 
 /// A job whose checkpoint takes half a second.
 const TRAINS: &str = "trap 'sleep 0.5; exit 75' TERM; while :; do sleep 0.05; done";
@@ -42,16 +34,8 @@ impl Bench {
     ) -> Result<Bench, String> {
         let dir = std::path::absolute(dir.join("state")).map_err(|error| error.to_string())?;
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        let executor = SlurmExecutor::open(SlurmConfig {
-            dir,
-            runner: vec![program.into(), "runner".into()],
-            checkpoints: CheckpointConfig::default(),
-            slurm,
-            partition: partition.clone(),
-            nodes: None,
-            poll: POLL,
-            rules: Rules { plain: Submit { partition, ..Submit::default() }, ..Rules::default() },
-        });
+        let runner = vec![program.into(), "runner".into()];
+        let executor = SlurmExecutor::open(SlurmConfig::new(dir, runner, slurm, partition));
         let executor = executor.map_err(|error| error.to_string())?;
         executor.resume(Known::default()).map_err(|error| error.to_string())?;
         let bench = Bench {
@@ -122,22 +106,6 @@ impl Bench {
         Ok(Figure { name: format!("{count} launches"), value, unit: "s", bar: 15.0 })
     }
 
-    /// What is used of a core while nothing happens, with the programs that ask Slurm.
-    pub(super) fn idle(&self) -> Result<Figure, String> {
-        self.listen();
-        self.executor.order(Order::Acknowledge(self.cursor.get()));
-        let before = processor_seconds().ok_or("/proc/self/stat cannot be read")?;
-        std::thread::sleep(IDLE);
-        let after = processor_seconds().ok_or("/proc/self/stat cannot be read")?;
-        let value = 100.0 * (after - before) / IDLE.as_secs_f64();
-        Ok(Figure {
-            name: "the executor while nothing changes".into(),
-            value,
-            unit: "% of a core",
-            bar: 3.0,
-        })
-    }
-
     fn start(&self, launch: Launch) {
         self.executor.order(Order::Start(Box::new(launch)));
     }
@@ -173,36 +141,11 @@ impl Bench {
 }
 
 fn job(id: u64, generation: u64, device: DeviceId, script: &str) -> Launch {
+    let program = Program::Script(script.as_bytes().to_vec());
     Launch {
-        job: JobId(id),
         generation: Generation(generation),
         tenant: "bench".into(),
         workload: "bench".into(),
-        name: "bench".into(),
-        program: Program::Script(script.as_bytes().to_vec()),
-        run_as: RunAs::Daemon,
-        env: BTreeMap::new(),
-        workdir: None,
-        checkpoints: Checkpoints::default(),
-        devices: vec![device],
-        restart: 0,
-        finished: BTreeSet::new(),
-        stop_signal: StopSignal::Term,
-        grace: Span(20_000),
-        max_run: None,
-        until: Time(0),
-        log_limit_bytes: 1 << 20,
-        warm: Vec::new(),
-        probe: None,
+        ..Launch::first(JobId(id), program, vec![device])
     }
-}
-
-/// What this process and its ended children have used of a processor.
-fn processor_seconds() -> Option<f64> {
-    /// What Linux shows times in, on every machine of today.
-    const TICKS: f64 = 100.0;
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    let (_, rest) = stat.rsplit_once(") ")?;
-    let times = rest.split_whitespace().skip(11).take(4).map(|word| word.parse::<f64>().ok());
-    Some(times.sum::<Option<f64>>()? / TICKS)
 }

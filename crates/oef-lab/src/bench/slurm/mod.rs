@@ -1,6 +1,7 @@
 //! `oef bench slurm`: what the executor for Slurm takes, on a cluster that has nothing else to do.
 
 mod cluster;
+mod idle;
 mod recorded;
 mod run;
 

@@ -1,7 +1,7 @@
 //! The four bars, one after the other.
 
 use super::cluster::Bench;
-use super::recorded;
+use super::{idle, recorded};
 use clap::{Args, ValueHint};
 use oef_executor::slurm::Slurm;
 use oef_terminal::{Complaint, Exit, Failure, Printer};
@@ -49,14 +49,15 @@ struct Measured {
 
 /// Runs the command. The exit code is 1 where a bar is missed.
 pub fn run(args: &BenchSlurmArgs, printer: &Printer) -> Result<Exit, Failure> {
-    let mut figures = vec![recorded::read(&args.state).map_err(failed)?];
+    let mut figures = vec![recorded::read_and_plan(&args.state).map_err(failed)?];
     if !args.recorded_only {
         let slurm =
-            Slurm { conf: args.conf.clone(), bin_dir: None, limit: Duration::from_secs(40) };
+            Slurm { conf: args.conf.clone(), limit: Duration::from_secs(40), ..Slurm::default() };
         let bench = Bench::open(slurm, args.partition.clone(), &args.state).map_err(failed)?;
         figures.push(bench.hand_over().map_err(failed)?);
         figures.push(bench.launch(args.launches).map_err(failed)?);
-        figures.push(bench.idle().map_err(failed)?);
+        drop(bench);
+        figures.push(idle::measure(args).map_err(failed)?);
     }
     let is_kept = figures.iter().all(|figure| figure.value <= figure.bar);
     let measured = Measured { version: 1, figures };

@@ -90,7 +90,7 @@ fn what_was_an_estimate_is_learnt_and_gets_better() {
     for seed in 0..50 {
         let mut gangs = Gangs::new(TRUTH, &[], seed);
         let first = gangs.runs(Policy::Report);
-        assert_eq!(first.len(), 2, "nobody's word stands against it: {first:?}");
+        assert_eq!(first.len(), 2, "nothing was declared against it: {first:?}");
         assert!(near(gangs.known(Together), 0.8, 0.8) && near(gangs.known(Spread), 0.2, 1.2));
         let told: usize = (0..39).map(|_| gangs.runs(Policy::Report).len()).sum();
         assert!(told <= 14, "{seed}: told {told} times, each with twice the evidence");

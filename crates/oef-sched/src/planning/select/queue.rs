@@ -3,6 +3,7 @@
 use crate::class::{Class, WaitingKey};
 use crate::ids::{JobId, Slot, WorkloadKey};
 use crate::job::Job;
+use crate::order::Order;
 use crate::settings::pays;
 use crate::state::State;
 use crate::time::Span;
@@ -34,7 +35,8 @@ impl Held {
             workers: job.spec.workers,
             priority: job.spec.priority,
             ran,
-            had_its_turn: ran >= state.own_turn_of(job),
+            had_its_turn: state.tenants()[job.spec.tenant.0].order == Order::Fair
+                && ran >= state.own_turn_of(job),
             id: job.spec.id,
             gone: false,
         }

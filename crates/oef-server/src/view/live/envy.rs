@@ -33,7 +33,7 @@ impl EnvyDraft {
         let matrix = envy_matrix(&problem, &outcome.shares);
         let name = |t: TenantId| problem.tenants()[t.0].name.clone();
         let centre = self.tenant.as_ref().map(|n| problem.tenant_ids().find(|&t| name(t) == *n));
-        // Of whom the most interesting comparison is the greatest.
+        // For each of them the most interesting comparison is the largest.
         let interest = |t: TenantId| match centre {
             // A tenant without a share compares with nobody.
             Some(None) => 0.0,

@@ -192,7 +192,7 @@ fn why_a_job_ended_or_runs_is_its_reason() {
     let runs = view::why(&scene.world, &admin(), id).expect("there");
     assert_eq!(runs.kind, "running");
     assert!(runs.sentence.starts_with("runs: "), "{runs:?}");
-    scene.apply(Change::Cancelled { job: JobId(id), by: "alice".into() });
+    scene.apply(Change::Cancelled { job: JobId(id), by: "alice".into(), why: None });
     scene.ended(id, RunEnding::Checkpointed, "it saved its work", None);
     let ended = view::why(&scene.world, &admin(), id).expect("there");
     assert_eq!((ended.state, ended.kind.as_str()), (JobState::Cancelled, "cancelled"));

@@ -59,7 +59,12 @@ impl Scene {
         let told = "a test".to_string();
         let profile = ProfileEntry::plain(throughput, Provenance::Declared, self.now, told);
         let (tenant, name) = (tenant.into(), name.into());
-        self.apply(Change::WorkloadPut { tenant, name, weight: None, profile: Some(profile) });
+        self.apply(Change::WorkloadPut {
+            tenant,
+            name,
+            weight: None,
+            profile: Some(Box::new(profile)),
+        });
     }
 
     pub fn submit(&mut self, tenant: &str, workload: &str, workers: u32) -> u64 {
@@ -69,7 +74,7 @@ impl Scene {
 
     pub fn submit_as(&mut self, spec: JobSubmit) -> u64 {
         let id = self.world.next_job;
-        self.apply(Change::Submitted { jobs: vec![NewJob { id, spec }], key: None });
+        self.apply(Change::Submitted { jobs: vec![NewJob { id, spec }], key: None, sweep: None });
         id
     }
 

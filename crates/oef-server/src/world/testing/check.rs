@@ -46,7 +46,7 @@ fn jobs_agree(world: &World) {
         }
         if job.retry_at.is_some() {
             assert_eq!(job.state, JobState::Queued);
-            assert!(world.sched.job(id).is_some_and(|job| job.is_on_hold()));
+            assert!(world.sched.job(id).is_some_and(|job| job.is_backing_off()));
         }
         assert_eq!(job.ended.is_some(), job.state.is_final());
     }

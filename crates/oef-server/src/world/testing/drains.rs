@@ -33,7 +33,11 @@ impl Scene {
             limits: Limits::default(),
         });
         scene.then(Change::Round { kept: false });
-        scene.then(Change::Submitted { jobs: vec![NewJob { id: JOB.0, spec }], key: None });
+        scene.then(Change::Submitted {
+            jobs: vec![NewJob { id: JOB.0, spec }],
+            key: None,
+            sweep: None,
+        });
         let generation = scene.world.jobs[&JOB].run().expect("a run").generation;
         scene.then(Change::Started { job: JOB, generation, at_ms: None, host: None });
         scene

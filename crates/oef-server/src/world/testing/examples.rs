@@ -98,7 +98,7 @@ fn submit(id: u64, retries: u32) -> Change {
         retries,
         ..JobSubmit::default()
     };
-    Change::Submitted { jobs: vec![NewJob { id, spec }], key: None }
+    Change::Submitted { jobs: vec![NewJob { id, spec }], key: None, sweep: None }
 }
 
 #[test]
@@ -112,7 +112,11 @@ fn a_job_is_submitted_starts_runs_and_finishes() {
     story.ended(RunEnding::Finished, "it finished");
     assert_eq!((story.state(), story.reason()), (JobState::Finished, "all its work is done"));
     assert_eq!(story.world.jobs[&JOB].ran_ms, 1_000);
-    assert!(story.refused(Change::Cancelled { job: JOB, by: "x".into() }).contains("has ended"));
+    assert!(
+        story
+            .refused(Change::Cancelled { job: JOB, by: "x".into(), why: None })
+            .contains("has ended")
+    );
 }
 
 #[test]
@@ -125,8 +129,8 @@ fn a_failed_job_is_tried_again_with_growing_waits_and_says_why_it_gave_up() {
             "failed: worker 0 ended with exit code 3; tried again in {wait} (retry {retry} of 2)"
         );
         assert_eq!((story.state(), story.reason()), (JobState::Queued, told.as_str()));
-        let due = story.world.index.next_retry().expect("a time").0;
-        assert_eq!(story.world.index.due_retries(due).collect::<Vec<_>>(), [JOB]);
+        let due = story.world.index.next_wakeup().expect("a time").0;
+        assert_eq!(story.world.index.due_wakeups(due).collect::<Vec<_>>(), [JOB]);
         story.then(Change::Released { job: JOB });
         assert_eq!(story.state(), JobState::Starting, "its GPU is free");
     }
@@ -135,7 +139,7 @@ fn a_failed_job_is_tried_again_with_growing_waits_and_says_why_it_gave_up() {
     assert_eq!(story.state(), JobState::Failed);
     assert_eq!(
         story.reason(),
-        "failed: worker 0 ended with exit code 3; gave up after 3 failures; its last line: last words"
+        "worker 0 ended with exit code 3; gave up after 3 failures; its last line: last words"
     );
     let job = &story.world.jobs[&JOB];
     assert_eq!((job.failures, job.restarts, job.runs.len()), (3, 2, 3));
@@ -148,7 +152,7 @@ fn what_can_never_start_is_not_tried_again() {
     let mut story = Story::new(5);
     story.ended(RunEnding::Impossible, "there is no program `xx`");
     assert_eq!(story.state(), JobState::Failed);
-    assert!(story.reason().starts_with("failed: there is no program `xx`"), "{}", story.reason());
+    assert!(story.reason().starts_with("there is no program `xx`"), "{}", story.reason());
 }
 
 #[test]
@@ -188,10 +192,10 @@ fn a_job_that_stops_by_itself_goes_on_unless_it_never_does_anything() {
 fn a_running_job_is_stopped_before_it_is_cancelled() {
     let mut story = Story::new(3);
     story.started();
-    story.then(Change::Cancelled { job: JOB, by: "its owner".into() });
+    story.then(Change::Cancelled { job: JOB, by: "its owner".into(), why: None });
     assert!(matches!(story.actions[..], [Action::Stop { job: JOB, .. }]), "{:?}", story.actions);
     assert_eq!(story.state(), JobState::Stopping);
-    let again = story.refused(Change::Cancelled { job: JOB, by: "its owner".into() });
+    let again = story.refused(Change::Cancelled { job: JOB, by: "its owner".into(), why: None });
     assert!(again.contains("cancelled already"), "{again}");
     story.ended(RunEnding::Failed, "worker 0 ended with exit code 1");
     assert_eq!((story.state(), story.reason()), (JobState::Cancelled, "cancelled by its owner"));

@@ -17,6 +17,9 @@ struct Scene {
 
 const GANG: u64 = 3;
 
+/// Workers, how they stood, what each GPU keeps, and who says so.
+type Known = (u32, Stands, Option<f64>, FigureSource);
+
 impl Scene {
     fn new() -> Scene {
         let (journal, steps) = (Vec::new(), BTreeMap::new());
@@ -36,7 +39,11 @@ impl Scene {
                 workers,
                 ..JobSubmit::default()
             };
-            scene.then(Change::Submitted { jobs: vec![NewJob { id, spec }], key: None });
+            scene.then(Change::Submitted {
+                jobs: vec![NewJob { id, spec }],
+                key: None,
+                sweep: None,
+            });
         }
         scene.then(Change::Round { kept: false });
         scene.start();
@@ -83,7 +90,7 @@ impl Scene {
         let throughput = BTreeMap::from([("g".to_string(), 5.0)]);
         let profile = ProfileEntry::plain(throughput, provenance, self.at, "told".into());
         let (tenant, name, weight) = ("ada".into(), "w".into(), None);
-        self.then(Change::WorkloadPut { tenant, name, weight, profile: Some(profile) });
+        self.then(Change::WorkloadPut { tenant, name, weight, profile: Some(Box::new(profile)) });
     }
 
     fn key(&self) -> WorkloadKey {
@@ -91,7 +98,7 @@ impl Scene {
     }
 
     /// Figures of gangs, and what each GPU of a gang of four counts beside a single worker.
-    fn known(&self) -> (Vec<(u32, Stands, Option<f64>, FigureSource)>, f64) {
+    fn known(&self) -> (Vec<Known>, f64) {
         let gangs = self.world.workloads[&self.key()].profile.gangs();
         let figures = gangs.iter().map(|g| (g.workers, g.stands, g.kept, g.source)).collect();
         let profile = &self.world.sched.workloads()[self.key().0].profile;
@@ -152,6 +159,7 @@ fn starts_and_stops_tell_what_a_restart_costs() {
         group: None,
         limits: None,
         suspended: Some(suspended),
+        order: None,
     };
     scene.then(suspended(true));
     scene.at += 4_000;

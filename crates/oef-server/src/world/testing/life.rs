@@ -2,11 +2,13 @@
 
 use super::dice::Dice;
 use crate::world::{
-    Change, Drain, GangEntry, GroupChange, MEANING, NewJob, ProfileEntry, Record, RunEnding,
-    RunningJobs, SettingsEntry, SubmitKey, Telemetry, TokenEntry, World,
+    Change, Drain, GangEntry, GroupChange, MEANING, NewJob, NewSweep, ProfileEntry, Record,
+    RunEnding, RunningJobs, SettingsEntry, SubmitKey, Telemetry, TokenEntry, World, timestamp,
 };
+use jiff::Timestamp;
 use oef_api::types::{
-    FigureSource, JobState, JobSubmit, Limits, Measured, Probe, Provenance, Role, SettingsPatch,
+    Dependency, DependencyCondition, FigureSource, JobOrder, JobPatch, JobState, JobSubmit, Limits,
+    Measured, Probe, Provenance, Role, SettingsPatch,
 };
 use oef_core::Options;
 use oef_sched::{Generation, JobId, NodeSpec, PlacementRule, Settings, Span, Stands, Time};
@@ -112,19 +114,20 @@ impl Life {
     }
 
     fn change(&mut self) -> Change {
-        match self.dice.below(24) {
+        match self.dice.below(27) {
             0..4 => self.submitted(),
             4..8 => self.started(),
             8..12 => self.ended(),
             12 => self.progress(),
             13..16 => self.round(),
-            16 => Change::Cancelled { job: self.any_job(), by: "its owner".into() },
+            16 => Change::Cancelled { job: self.any_job(), by: "its owner".into(), why: None },
             17 => self.about_tenants(),
             18 => self.about_groups(),
             19 => self.about_workloads(),
             20 => self.about_nodes(),
             21 => self.released(),
             22 => self.about_tokens(),
+            23..26 => self.job_changed(),
             _ => self.about_settings(),
         }
     }
@@ -160,7 +163,9 @@ impl Life {
             digest: "d".into(),
         });
         let jobs = (first..first + count).map(|id| NewJob { id, spec: self.job() }).collect();
-        Change::Submitted { jobs, key }
+        let at_once = self.dice.once_in(2).then(|| 1 + self.dice.below(2) as u32);
+        let sweep = self.dice.once_in(3).then_some(NewSweep { at_once });
+        Change::Submitted { jobs, key, sweep }
     }
 
     fn job(&mut self) -> JobSubmit {
@@ -178,8 +183,44 @@ impl Life {
             priority: self.dice.below(3) as i32,
             retries: self.dice.below(3) as u32,
             min_run_s: self.dice.once_in(5).then_some(1.0),
+            held: self.dice.once_in(6),
+            steps: self.dice.once_in(2).then(|| 1.0 + self.dice.below(90) as f64),
+            not_before: self.dice.once_in(6).then(|| self.soon()),
+            after: self.older(),
             ..JobSubmit::default()
         }
+    }
+
+    /// A time around now.
+    fn soon(&mut self) -> Timestamp {
+        timestamp(Time(self.at + [0, 10, 3_000, 20_000][self.dice.below(4) as usize]))
+    }
+
+    /// Jobs to wait for, some of which are not there.
+    fn older(&mut self) -> Vec<Dependency> {
+        let when = [
+            DependencyCondition::Finished,
+            DependencyCondition::Ended,
+            DependencyCondition::Failed,
+        ];
+        let count = self.dice.below(8).saturating_sub(5);
+        let one = |_| Dependency {
+            job: self.dice.below(self.world.next_job + 1),
+            when: when[self.dice.below(3) as usize],
+        };
+        (0..count).map(one).collect()
+    }
+
+    fn job_changed(&mut self) -> Change {
+        let patch = JobPatch {
+            held: self.dice.once_in(2).then(|| self.dice.once_in(2)),
+            priority: self.dice.once_in(4).then(|| self.dice.below(5) as i32),
+            types: self.dice.once_in(6).then(|| vec!["slow".into()]),
+            not_before: self.dice.once_in(6).then(|| self.dice.once_in(2).then(|| self.soon())),
+            after: self.dice.once_in(6).then(|| self.older()),
+            ..JobPatch::default()
+        };
+        Change::JobChanged { job: self.any_job(), by: "its owner".into(), patch }
     }
 
     fn started(&mut self) -> Change {
@@ -258,6 +299,7 @@ impl Life {
                 group: self.dice.once_in(3).then_some(GroupChange::Into("north".into())),
                 limits: self.dice.once_in(3).then_some(Limits { gpus: Some(3), jobs: Some(9) }),
                 suspended: self.dice.once_in(3).then(|| self.dice.once_in(2)),
+                order: self.dice.once_in(3).then(|| JobOrder::ALL[self.dice.below(3) as usize]),
             },
         }
     }
@@ -296,7 +338,7 @@ impl Life {
             tenant: self.name(&TENANTS),
             name: self.name(&WORKLOADS),
             weight: self.dice.once_in(2).then_some(3.0),
-            profile: Some(profile).filter(|_| !self.dice.once_in(3)),
+            profile: Some(Box::new(profile)).filter(|_| !self.dice.once_in(3)),
         }
     }
 
@@ -310,7 +352,7 @@ impl Life {
                 node: name.into(),
                 drained: self.dice.once_in(2),
                 // By the clock: the lives that are kept by their seed stay what they were.
-                drain: (self.at % 2 == 0).then(|| Drain {
+                drain: self.at.is_multiple_of(2).then(|| Drain {
                     reason: Some("a fan".into()),
                     by: "the operator".into(),
                     running: match self.at % 3 {
@@ -318,7 +360,7 @@ impl Life {
                         1 => RunningJobs::StopAt(Time(self.at + 60_000)),
                         _ => RunningJobs::Finish,
                     },
-                    until: (self.at % 5 == 0).then(|| Time(self.at + 120_000)),
+                    until: self.at.is_multiple_of(5).then(|| Time(self.at + 120_000)),
                 }),
             },
             2 => Change::NodeUp(node(name, gpu_type, gpus + 1)),
@@ -327,7 +369,7 @@ impl Life {
     }
 
     fn released(&mut self) -> Change {
-        let due = self.world.index.next_retry().map(|(_, job)| job);
+        let due = self.world.index.next_wakeup().map(|(_, job)| job);
         Change::Released { job: due.unwrap_or(JobId(1)) }
     }
 

@@ -1,5 +1,6 @@
 //! Tests of the world: random lives, what must hold in each, and the journal of the first version.
 
+mod changes;
 mod check;
 mod dice;
 mod drains;

@@ -42,7 +42,12 @@ impl Story {
         let throughput = figures.iter().map(|(gpu, on)| ((*gpu).into(), *on)).collect();
         let profile = ProfileEntry::plain(throughput, Declared, self.at, "told".into());
         let (tenant, name) = (tenant.into(), name.into());
-        self.then(Change::WorkloadPut { tenant, name, weight: None, profile: Some(profile) });
+        self.then(Change::WorkloadPut {
+            tenant,
+            name,
+            weight: None,
+            profile: Some(Box::new(profile)),
+        });
     }
 
     /// Submits profile runs of `ada/w`, and gives the number of the first.
@@ -62,7 +67,7 @@ impl Story {
                 ..job()
             },
         });
-        let change = Change::Submitted { jobs: jobs.collect(), key: None };
+        let change = Change::Submitted { jobs: jobs.collect(), key: None, sweep: None };
         self.then(change);
         first
     }
@@ -255,13 +260,13 @@ fn a_cancelled_profile_run_ends_cancelled_unless_it_was_measured() {
     {
         let mut story = Story::new();
         let id = story.submit_with_retries(&[("slow", 1)], 3);
-        story.then(Change::Cancelled { job: JobId(id), by: "ada".into() });
+        story.then(Change::Cancelled { job: JobId(id), by: "ada".into(), why: None });
         story.end(id, ending, batch_seconds);
         let is_measured = ending == RunEnding::Finished && batch_seconds.is_some();
         let expected = if is_measured { JobState::Finished } else { JobState::Cancelled };
         let job = &story.world.jobs[&JobId(id)];
         assert_eq!(job.state, expected, "{ending:?}: {}", job.reason);
-        assert!(story.world.index.next_retry().is_none(), "{ending:?}");
+        assert!(story.world.index.next_wakeup().is_none(), "{ending:?}");
         assert!(story.world.sched.job(JobId(id)).is_none(), "{ending:?}");
     }
 }
@@ -306,7 +311,7 @@ fn a_type_without_a_free_gpu_waits_and_is_estimated_until_then() {
     };
     let next = story.world.next_job;
     let jobs = vec![long(next), long(next + 1)];
-    story.then(Change::Submitted { jobs, key: None });
+    story.then(Change::Submitted { jobs, key: None, sweep: None });
     let first = story.submit(&[("slow", 1), ("fast", 1)]);
     story.end(first + 1, RunEnding::Finished, Some(0.1));
     assert_eq!(story.world.jobs[&JobId(first)].state, JobState::Queued);
@@ -338,7 +343,7 @@ fn a_profile_run_names_one_type() {
     for types in [vec![], vec!["slow".to_string(), "fast".into()], vec!["none".into()]] {
         let spec = JobSubmit { types, probe: Some(Probe::default()), ..job() };
         let jobs = vec![NewJob { id: story.world.next_job, spec }];
-        let change = Change::Submitted { jobs, key: None };
+        let change = Change::Submitted { jobs, key: None, sweep: None };
         let refused = story.world.apply(&Record { at: Time(story.at), change });
         assert!(refused.is_err_and(|why| why.to_string().contains("one gpu type")));
     }

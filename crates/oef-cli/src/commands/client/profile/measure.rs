@@ -8,8 +8,11 @@ use crate::commands::client::{submit, wait};
 use crate::input::nearest;
 use jiff::Timestamp;
 use oef_api::client::Client;
-use oef_api::types::{Cluster, GpuTypeStatus, Job, JobBatch, JobState, JobSubmit, Probe, Workload};
+use oef_api::types::{
+    Cluster, GpuTypeStatus, Job, JobBatch, JobState, JobSubmit, Probe, SubmitQuery, Workload,
+};
 use oef_report::format::span;
+use oef_terminal::names::safe;
 use oef_terminal::numbers::counted;
 use oef_terminal::{Complaint, Exit, Failure, Printer, width};
 use std::collections::BTreeMap;
@@ -25,7 +28,7 @@ const UNKNOWN: [&str; 2] = ["unknown_workload", "unknown_tenant"];
 
 /// Runs the command.
 pub fn run(args: &ProfileRunArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
-    let job = representative(args, client, printer)?;
+    let (job, how) = representative(args, client, printer)?;
     let (tenant, name) = owner(&job, client)?;
     let cluster = client.cluster()?;
     // A gang is promised what it can do as a gang: that is measured, too.
@@ -46,7 +49,7 @@ pub fn run(args: &ProfileRunArgs, client: &Client, printer: &Printer) -> Result<
     let (points, skipped) = plan(&wanted, known.as_ref().map(|known| &known.profile));
     let mut report = Report::new(&tenant, &name, skipped);
     if !points.is_empty() {
-        measure(args, client, printer, &job, &points, &mut report)?;
+        measure(args, client, printer, (&job, how), &points, &mut report)?;
     }
     let known = workload(client, &tenant, &name)?;
     report.finish(known.as_ref(), &cluster);
@@ -59,25 +62,21 @@ fn representative(
     args: &ProfileRunArgs,
     client: &Client,
     printer: &Printer,
-) -> Result<JobSubmit, Failure> {
+) -> Result<(JobSubmit, SubmitQuery), Failure> {
     let (file, tenant) = (args.file.clone(), args.tenant.clone());
     let submitted = SubmitArgs { file, tenant, ..SubmitArgs::default() };
     let mut batch = submit::build(&submitted, &submit::here()?)?;
-    if batch.jobs.len() > 1 {
-        let count = batch.jobs.len();
-        let complaint = Complaint::new(format!(
-            "this is a sweep of {count} jobs, and one stands for a workload"
-        ));
-        return Err(complaint
-            .hint(
-                "copy the file without [sweep], with one value written out for each name in braces",
-            )
-            .into());
+    let count = batch.jobs.len();
+    batch.jobs.truncate(1);
+    if let Some(first) = batch.jobs.first().filter(|_| count > 1) {
+        let name = safe(first.name.as_deref().unwrap_or("the first"));
+        printer.note(&format!("the first of the sweep's {count} jobs stands for all: {name}"));
     }
-    submit::fill_tenant(&mut batch, client, printer)?;
+    let is_own = submit::fill_tenant(&mut batch, client, printer)?;
+    let how = SubmitQuery { create_tenant: args.create_tenant || is_own };
     let job = batch.jobs.pop();
     let job = job.ok_or_else(|| Complaint::new("the file has no job"))?;
-    Ok(job)
+    Ok((job, how))
 }
 
 /// Whose workload it is, and its name.
@@ -126,7 +125,7 @@ fn measure(
     args: &ProfileRunArgs,
     client: &Client,
     printer: &Printer,
-    job: &JobSubmit,
+    (job, how): (&JobSubmit, SubmitQuery),
     points: &[Point],
     report: &mut Report,
 ) -> Result<(), Failure> {
@@ -143,8 +142,8 @@ fn measure(
         probe: Some(probe.clone()),
         ..job.clone()
     };
-    let batch = JobBatch { name: None, jobs: points.iter().map(run).collect() };
-    let submitted = client.submit(&batch, Some(&submit::new_key()))?;
+    let batch = JobBatch::of(points.iter().map(run).collect());
+    let submitted = client.submit(&batch, Some(&submit::new_key()), how)?;
     for note in &submitted.notes {
         printer.note(note);
     }
@@ -177,7 +176,7 @@ fn say(job: &Job, by_id: &BTreeMap<u64, Point>, printer: &Printer) {
     let Some(point) = by_id.get(&job.id) else { return };
     let text = format!("{} (job {}): {}", point.words(), job.id, job.reason);
     match job.state {
-        JobState::Failed => printer.warn(&text),
+        JobState::Failed | JobState::TimedOut => printer.warn(&text),
         JobState::Starting | JobState::Stopping => {}
         _ => printer.note(&text),
     }

@@ -87,7 +87,7 @@ impl Ran {
     }
 
     fn has_failed(&self) -> bool {
-        matches!(self.state, JobState::Failed | JobState::Cancelled)
+        self.state.is_failure() || self.state == JobState::Cancelled
     }
 }
 

@@ -3,7 +3,8 @@
 use super::job_file::{self, JobFile};
 use super::sweep::{self, Axis};
 use crate::args::jobs::SubmitArgs;
-use oef_api::types::{JobBatch, JobSubmit};
+use crate::args::select::AfterArgs;
+use oef_api::types::{Dependency, DependencyCondition, JobBatch, JobSubmit};
 use oef_terminal::{Complaint, Failure, Source};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,9 +33,14 @@ pub fn jobs(args: &SubmitArgs, here: &Here<'_>) -> Result<JobBatch, Failure> {
         }
     }
     if axes.is_empty() {
-        return Ok(JobBatch { name: None, jobs: vec![job] });
+        if args.at_once.is_some() {
+            let complaint = Complaint::new("this is one job, not a sweep").at("--at-once");
+            return Err(complaint.hint("leave it out, or add a --sweep").into());
+        }
+        return Ok(JobBatch::of(vec![job]));
     }
-    sweep::expand(&job, &axes).map_err(Failure::input)
+    let batch = sweep::expand(&job, &axes).map_err(Failure::input)?;
+    Ok(JobBatch { at_once: args.at_once, ..batch })
 }
 
 fn merge(mut job: JobSubmit, args: &SubmitArgs, here: &Here<'_>) -> Result<JobSubmit, Failure> {
@@ -50,7 +56,11 @@ fn merge(mut job: JobSubmit, args: &SubmitArgs, here: &Here<'_>) -> Result<JobSu
     over(&mut job.min_run_s, &args.min_run);
     over(&mut job.grace_s, &args.grace);
     job.workers = args.workers.unwrap_or(job.workers);
+    over(&mut job.not_before, &args.at);
+    over(&mut job.steps, &args.steps);
     job.one_type |= args.one_type;
+    job.held |= args.hold;
+    job.after.extend(after(&args.after));
     job.priority = args.priority.unwrap_or(job.priority);
     job.retries = args.retries.unwrap_or(job.retries);
     job.stop_signal = args.signal.map_or(job.stop_signal, Into::into);
@@ -71,6 +81,14 @@ fn merge(mut job: JobSubmit, args: &SubmitArgs, here: &Here<'_>) -> Result<JobSu
     Ok(job)
 }
 
+/// Jobs that have to end first.
+pub fn after(args: &AfterArgs) -> Vec<Dependency> {
+    use DependencyCondition::{Ended, Failed, Finished};
+    let lists = [(&args.after, Finished), (&args.after_any, Ended), (&args.after_failed, Failed)];
+    let all = lists.into_iter().flat_map(|(ids, when)| ids.iter().map(move |&job| (job, when)));
+    all.map(|(job, when)| Dependency { job, when }).collect()
+}
+
 fn what_to_run(job: &mut JobSubmit, args: &SubmitArgs) -> Result<(), Failure> {
     if !args.command.is_empty() {
         job.command.clone_from(&args.command);
@@ -78,6 +96,9 @@ fn what_to_run(job: &mut JobSubmit, args: &SubmitArgs) -> Result<(), Failure> {
     }
     if let Some(path) = &args.script {
         job.script = Some(Source::read(path)?.text);
+        let file = path.file_name().filter(|_| path != Path::new("-"));
+        let file = file.map(|name| name.to_string_lossy().into_owned());
+        job.name = job.name.take().or(file);
         job.command.clear();
     }
     let example = "oef submit -- python train.py";

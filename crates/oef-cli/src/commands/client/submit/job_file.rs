@@ -17,26 +17,30 @@ const SWEEP: &str = "sweep";
 /// A job file with every field.
 pub const EXAMPLE: &str = r#"# A job for `oef submit --file`. Everything but the command may be left out.
 
-name = "vgg16-cifar"                # for people; by default the program's name
+name = "vgg16-cifar"                # for people; by default the script's or the program's
 tenant = "vision-lab"               # who owns it; a tenant's token need not say
 workload = "vgg16"                  # jobs of one workload share a profile
-command = ["python", "train.py", "--lr", "{lr}"]
+command = ["python", "train.py", "--lr", "0.1"]
 # script = """                      # instead of a command; run by /bin/sh or by what its first line names
 # set -e
 # python train.py
 # """
-warm = ["torch"]                    # Python modules that are imported before it starts, so that restarts are quick
+# warm = ["torch"]                  # Python modules that are imported before it starts, so that restarts are quick
 workers = 2                         # each on a GPU of its own; all run or none
 types = ["rtx3080", "rtx3090"]      # gpu types that it may use; by default all that its workload runs on
 one_type = false                    # true: all workers on GPUs of one type, whichever
 priority = 0                        # jobs of a higher class go first within their tenant
-workdir = "/home/ada/vgg16"         # by default the folder where you submit
-checkpoint_dir = "/data/ada/vgg16"  # by default a folder of the daemon's for this job
+# workdir = "/home/ada/vgg16"       # by default the folder where you submit
+# checkpoint_dir = "/data/ada/vgg"  # by default a folder of the daemon for this job
 max_run_s = 7200                    # stopped for good after so many seconds of running
 min_run_s = 600                     # once started, not preempted for so many seconds
+steps = 20000                       # in all: for tenants whose shortest jobs go first
 retries = 2                         # started again after so many failures
 stop_signal = "term"                # what tells it to write a checkpoint and stop: term, int, usr1, usr2
 grace_s = 30                        # how long it may take to stop
+# held = true                       # it does not start until `oef release`
+# not_before = "2026-12-24T08:00:00Z"            # it starts at this time or later
+# after = [{ job = 17, when = "finished" }]     # it starts after that job: finished, ended (in any way), or failed
 
 [env]
 OMP_NUM_THREADS = "8"
@@ -44,8 +48,8 @@ OMP_NUM_THREADS = "8"
 [labels]
 project = "cifar"
 
-[sweep]                             # one job for each value (and each combination); {lr} stands for the value
-lr = [0.1, 0.01]
+# [sweep]                           # one job for each value (and each combination), with "{lr}" in the command
+# lr = [0.1, 0.01]
 "#;
 
 /// A job file.
@@ -199,8 +203,10 @@ mod tests {
     #[test]
     fn the_example_has_every_field_and_is_read() {
         let file = parsed(EXAMPLE).expect("the example");
+        assert!(file.axes.is_empty(), "`oef profile` and `oef whatif` take the example as it is");
+        let swept = EXAMPLE.replace("# [sweep]", "[sweep]").replace("# lr", "lr");
         assert_eq!(
-            file.axes,
+            parsed(&swept).expect("the example").axes,
             [Axis { name: "lr".into(), values: vec!["0.1".into(), "0.01".into()] }]
         );
         assert_eq!((file.job.workers, file.job.retries), (2, 2));
@@ -250,5 +256,24 @@ mod tests {
             .expect("a file");
         let values: Vec<String> = file.axes.iter().map(|axis| axis.values.join("|")).collect();
         assert_eq!(values, ["1e-3|0.10|5", "true|x y"]);
+    }
+
+    /// What is nearly a job file is read or refused with a complaint.
+    #[cfg(feature = "lab")]
+    #[test]
+    fn no_text_makes_the_reader_panic() {
+        use oef_lab::fuzz::{Mutator, corpus};
+        let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|text| text.parse().ok());
+        let corpus = corpus("jobs");
+        let mut mutator = Mutator::new(seed.unwrap_or(1));
+        let changed: Vec<Vec<u8>> = (0..2_000).map(|_| mutator.next(&corpus)).collect();
+        for input in &corpus {
+            let text = String::from_utf8_lossy(input).into_owned();
+            assert!(parsed(&text).is_ok(), "{:?}", parsed(&text));
+        }
+        for input in &changed {
+            let refused = parsed(&String::from_utf8_lossy(input)).err();
+            assert!(refused.is_none_or(|why| !why.is_empty()), "refused without a word");
+        }
     }
 }

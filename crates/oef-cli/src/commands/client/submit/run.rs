@@ -4,14 +4,14 @@ use super::{EXAMPLE, Here, build};
 use crate::args::jobs::SubmitArgs;
 use crate::commands::client::{logs, wait};
 use oef_api::client::Client;
-use oef_api::types::{Job, JobBatch, JobState, Role, Submitted};
+use oef_api::types::{Info, Job, JobBatch, JobState, Role, SubmitQuery, Submitted};
 use oef_terminal::numbers::counted;
 use oef_terminal::{Complaint, Exit, Failure, Printer};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
-/// Whose jobs they are where an admin does not say.
+/// Whose jobs they are where nobody says, and the user has no name.
 const DEFAULT_TENANT: &str = "default";
 /// Names the tenant of whoever works with an admin's token.
 const TENANT_VARIABLE: &str = "OEF_TENANT";
@@ -31,8 +31,9 @@ pub fn run(args: &SubmitArgs, printer: &Printer) -> Result<Exit, Failure> {
             .into());
     }
     let client = Client::find()?;
-    fill_tenant(&mut batch, &client, printer)?;
-    let submitted = client.submit(&batch, Some(&new_key()))?;
+    let is_own = fill_tenant(&mut batch, &client, printer)?;
+    let how = SubmitQuery { create_tenant: args.create_tenant || is_own };
+    let submitted = client.submit(&batch, Some(&new_key()), how)?;
     for note in &submitted.notes {
         printer.note(note);
     }
@@ -51,22 +52,29 @@ pub fn here() -> Result<Here<'static>, Failure> {
     Ok(Here { folder, env: &|name| std::env::var(name).ok() })
 }
 
-/// A tenant's token says whose jobs they are; an admin's does not.
+/// A tenant's token says whose jobs they are; an admin's does not. True: they are for the admin's own tenant, which is
+/// created at need.
 pub fn fill_tenant(
     batch: &mut JobBatch,
     client: &Client,
     printer: &Printer,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     if batch.jobs.iter().all(|job| job.tenant.is_some()) || client.info()?.role != Role::Admin {
-        return Ok(());
+        return Ok(false);
     }
-    let named = std::env::var(TENANT_VARIABLE).ok().filter(|name| !name.is_empty());
-    let tenant = named.unwrap_or_else(|| DEFAULT_TENANT.into());
+    let tenant = own_tenant(&client.info()?);
     printer.note(&format!("for tenant `{tenant}`; name another with --tenant"));
     for job in &mut batch.jobs {
         job.tenant.get_or_insert_with(|| tenant.clone());
     }
-    Ok(())
+    Ok(true)
+}
+
+/// The tenant of whoever asks: their token's, or what the environment says, or that of their user name.
+pub fn own_tenant(info: &Info) -> String {
+    let named = |name: &&str| std::env::var(name).ok().filter(|name| !name.is_empty());
+    let user = || [TENANT_VARIABLE, "USER", "LOGNAME"].iter().find_map(named);
+    info.tenant.clone().or_else(user).unwrap_or_else(|| DEFAULT_TENANT.into())
 }
 
 /// Sent again with the same key, a submission is taken once. Only this invocation may know it, so it is drawn
@@ -93,7 +101,7 @@ fn told(
     if let ([first, .., last], Some(name)) = (submitted.ids.as_slice(), &batch.name) {
         let jobs = counted(submitted.ids.len(), "job");
         printer.note(&format!(
-            "{jobs}, {first} to {last}; `oef jobs --label array={name}` lists them"
+            "sweep {first} `{name}`: {jobs}, {first} to {last}; `oef jobs --sweep {first}` lists them"
         ));
     } else if let ([id], true) = (submitted.ids.as_slice(), printer.is_watched()) {
         printer.note(&format!("job {id} is queued; `oef why {id}`, `oef logs {id} --follow`"));

@@ -70,7 +70,8 @@ pub fn expand(template: &JobSubmit, axes: &[Axis]) -> Result<JobBatch, Vec<Compl
         turn[next + 1..].fill(0);
     }
     let name = template.name.clone().filter(|name| slots(name).is_empty());
-    Ok(JobBatch { name: name.or_else(|| Some(program(template))), jobs })
+    let unnamed = JobSubmit { name: None, ..template.clone() };
+    Ok(JobBatch { name: name.or_else(|| Some(unnamed.called())), ..JobBatch::of(jobs) })
 }
 
 fn check(template: &JobSubmit, axes: &[Axis]) -> Result<(), Vec<Complaint>> {
@@ -143,16 +144,10 @@ fn fill(template: &JobSubmit, values: &[(&str, &str)]) -> JobSubmit {
     if job.name.is_none() {
         let settings: Vec<String> =
             values.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        job.name = Some(format!("{} {}", program(template), settings.join(" ")));
+        job.name = Some(format!("{} {}", template.called(), settings.join(" ")));
     }
     job.labels.extend(values.iter().map(|(name, value)| (name.to_string(), value.to_string())));
     job
-}
-
-/// What the daemon would call a job without a name.
-fn program(job: &JobSubmit) -> String {
-    let program = job.command.first().map_or("script", |word| word);
-    program.rsplit('/').next().unwrap_or(program).into()
 }
 
 /// The text with its placeholders replaced; `{{name}}` becomes `{name}`.

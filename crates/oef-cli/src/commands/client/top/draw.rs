@@ -131,7 +131,7 @@ fn draw_tenants(frame: &mut Frame<'_>, screen: &Screen, area: Rect) {
         let (promised, delivered) = parts.get(tenant.name.as_str()).copied().unwrap_or((0.0, 0.0));
         Row::new([
             Cell::from(tenant_name(tenant)).style(style),
-            Cell::from(figure(tenant.effective_weight.unwrap_or(tenant.weight))),
+            Cell::from(figure(tenant.weight)),
             Cell::from(format!("{}/{}", tenant.running, tenant.queued)),
             Cell::from(format!("{} {promised:.2}", bar(promised, full, BAR_WIDTH))),
             Cell::from(format!("{} {delivered:.2}", bar(delivered, full, BAR_WIDTH))).style(style),
@@ -146,7 +146,7 @@ fn draw_tenants(frame: &mut Frame<'_>, screen: &Screen, area: Rect) {
         Constraint::Length(BAR_WIDTH as u16 + 8),
         Constraint::Length(8),
     ];
-    let header = Row::new([" tenant", "weight", "run/wait", "promised", "delivered", "owed"]);
+    let header = Row::new([" tenant", "weight", "run/wait", "promised", "now", "balance"]);
     let table = Table::new(rows, widths)
         .header(header.style(Style::new().add_modifier(Modifier::DIM)))
         .block(Block::new().borders(Borders::TOP).title(" Tenants "));
@@ -195,7 +195,7 @@ fn state_style(state: JobState) -> Style {
     match state {
         JobState::Running => Style::new().fg(Color::Green),
         JobState::Queued => Style::new().fg(Color::Yellow),
-        JobState::Failed => Style::new().fg(Color::Red),
+        JobState::Failed | JobState::TimedOut => Style::new().fg(Color::Red),
         _ => Style::new().fg(Color::Cyan),
     }
 }

@@ -71,7 +71,7 @@ pub mod tests {
             "Jobs",
             "running",
             "q quit",
-            "owed",
+            "balance",
         ] {
             assert!(frame.contains(part), "`{part}` is not in:\n{frame}");
         }

@@ -60,15 +60,15 @@ pub fn section(run: &RunResult, cast: &Cast, round: f64) -> Section {
         ])
         .figure(
             &deficits(run, cast, round),
-            "Summed over a tenant's workloads. Above zero it is owed GPUs; below it has had more than its share, and gives \
-             way when others want theirs. An account cannot leave its limits, about two of the workload's largest gangs.",
+            "Summed over a tenant's workloads. Above zero it is still to get GPUs; below zero it has used GPUs ahead of its share, and \
+             others go first. An account cannot leave its limits, about two of the workload's largest gangs.",
         )
 }
 
 fn deficits(run: &RunResult, cast: &Cast, round: f64) -> LineChart {
     let stretch = stretch(&[run], round);
     let chart = LineChart::new("Deficits", "A line per tenant around zero")
-        .y(Axis::new("owed").unit("GPU-rounds"))
+        .y(Axis::new("still to get").unit("GPU-rounds"))
         .reference(0.0, "");
     let chart = cast.in_order().into_iter().fold(chart, |chart, t| {
         let Some(owed) = run.series.deficits.get(t) else { return chart };

@@ -1,0 +1,75 @@
+//! Who used how much of what.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+/// By what usage is summed up.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum UsageBy {
+    /// Tenants.
+    #[default]
+    Tenant,
+    /// Unix users that tenants' jobs run as.
+    User,
+    /// Workloads of tenants.
+    Workload,
+    /// Gpu types.
+    Type,
+}
+
+/// Which usage is wanted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct UsageQuery {
+    /// From this day on (UTC); beyond two months from this month on. Default: all that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// Until this day, and with it. Default: today.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// By what it is summed up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(inline)]
+    pub by: Option<UsageBy>,
+}
+
+/// GPU time that was used.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Usage {
+    /// The beginning of the first period that is counted.
+    pub from: Timestamp,
+    /// Until when it is counted.
+    pub to: Timestamp,
+    /// By what it is summed up.
+    pub by: UsageBy,
+    /// In the order of names; one line for each gpu type.
+    pub rows: Vec<UsageRow>,
+}
+
+/// Hours of GPUs of one type.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct UsageRow {
+    /// The tenant, user or workload (`TENANT/WORKLOAD`); empty where it is by type.
+    pub name: String,
+    /// The gpu type.
+    #[serde(rename = "type")]
+    pub gpu_type: String,
+    /// GPU-hours that were held.
+    pub gpu_hours: f64,
+    /// GPU-hours that were its share; shares are tenants', so workloads have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promised: Option<f64>,
+    /// Of what was held, beyond its share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub borrowed: Option<f64>,
+    /// Of its share, not used by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lent: Option<f64>,
+    /// Of what was held, work that was lost because a run ended before it was saved.
+    pub wasted: f64,
+}

@@ -1,0 +1,111 @@
+//! Which jobs a command is about, and what is changed about one.
+
+use super::values::{instant, seconds};
+use clap::Args;
+use jiff::Timestamp;
+
+/// Jobs by number, or by what they have in common.
+#[derive(Debug, Args)]
+pub struct SelectArgs {
+    /// The jobs' numbers
+    #[arg(
+        value_name = "ID",
+        required_unless_present_any = ["all", "label", "sweep", "mine"],
+        conflicts_with_all = ["all", "tenant", "label", "sweep", "mine"]
+    )]
+    pub ids: Vec<u64>,
+    /// All jobs of a tenant that have not ended
+    #[arg(long)]
+    pub all: bool,
+    /// All jobs of your own tenant that have not ended
+    #[arg(long, conflicts_with_all = ["all", "tenant"])]
+    pub mine: bool,
+    /// Those with this label
+    #[arg(long, short, value_name = "KEY[=VALUE]")]
+    pub label: Option<String>,
+    /// Those of this sweep, by the number of its first job
+    #[arg(long, value_name = "ID")]
+    pub sweep: Option<u64>,
+    /// Those of this tenant; a tenant's token need not say
+    #[arg(long, short, value_name = "TENANT")]
+    pub tenant: Option<String>,
+    /// Print one JSON document instead of sentences
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `oef edit`
+#[derive(Debug, Args)]
+pub struct EditArgs {
+    /// The job's number
+    #[arg(value_name = "ID")]
+    pub id: u64,
+    /// Jobs of a higher priority go first within their tenant
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    pub priority: Option<i32>,
+    /// The gpu types that it may use; `any`: all that its workload runs on
+    #[arg(long, value_name = "TYPE,...", value_delimiter = ',')]
+    pub types: Vec<String>,
+    /// A name for people
+    #[arg(long, short, value_name = "NAME")]
+    pub name: Option<String>,
+    /// A label to set; `KEY=` removes it
+    #[arg(long, short, value_name = "KEY=VALUE")]
+    pub label: Vec<String>,
+    /// Stop it for good after so much running (`2h`); `none`: no limit
+    #[arg(long, value_name = "TIME", value_parser = limit)]
+    pub max_run: Option<Limit>,
+    /// Start it at this time or later (`30m`, `18:30`, `2026-12-24 08:00`); `now`: at any time
+    #[arg(long, value_name = "TIME", value_parser = start)]
+    pub at: Option<Start>,
+    /// What it waits for, instead of what it waited for before
+    #[command(flatten)]
+    pub after: AfterArgs,
+    /// Let it wait for no other job
+    #[arg(long, conflicts_with_all = ["after", "after_any", "after_failed"])]
+    pub after_none: bool,
+    /// Print one JSON document instead of a sentence
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Jobs that have to end before another starts.
+#[derive(Clone, Debug, Default, Args)]
+pub struct AfterArgs {
+    /// Start it after these jobs have finished; it is cancelled if one of them does not
+    #[arg(long, value_name = "ID,...", value_delimiter = ',')]
+    pub after: Vec<u64>,
+    /// Start it after these jobs have ended in any way
+    #[arg(long, value_name = "ID,...", value_delimiter = ',')]
+    pub after_any: Vec<u64>,
+    /// Start it after these jobs have failed or timed out; it is cancelled if one of them does not
+    #[arg(long, value_name = "ID,...", value_delimiter = ',')]
+    pub after_failed: Vec<u64>,
+}
+
+/// `oef resubmit`
+#[derive(Debug, Args)]
+pub struct ResubmitArgs {
+    /// The jobs' numbers
+    #[arg(value_name = "ID", required = true)]
+    pub ids: Vec<u64>,
+    /// Print one JSON document instead of the numbers
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A limit of time that can be taken away.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limit(pub Option<f64>);
+
+fn limit(text: &str) -> Result<Limit, String> {
+    if text == "none" { Ok(Limit(None)) } else { seconds(text).map(|s| Limit(Some(s))) }
+}
+
+/// A start time that can be taken away.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Start(pub Option<Timestamp>);
+
+fn start(text: &str) -> Result<Start, String> {
+    if text == "now" { Ok(Start(None)) } else { instant(text).map(|at| Start(Some(at))) }
+}

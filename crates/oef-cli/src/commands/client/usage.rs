@@ -1,0 +1,94 @@
+//! `oef usage`: who used how much of what.
+
+use crate::args::cluster::UsageArgs;
+use oef_api::client::Client;
+use oef_api::types::{Usage, UsageBy, UsageQuery, UsageRow};
+use oef_terminal::names::{safe, short};
+use oef_terminal::numbers::fixed;
+use oef_terminal::table::{Cell, Table};
+use oef_terminal::{Complaint, Exit, Failure, Printer, times, width};
+use std::fmt::Write as _;
+
+/// Runs the command.
+pub fn run(args: &UsageArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
+    let query = UsageQuery { since: args.since, until: args.until, by: Some(args.by.into()) };
+    let usage = client.usage(&query)?;
+    if args.csv {
+        printer.result(&csv(&usage)?)?;
+    } else {
+        printer.show(args.json, || &usage, || render(&usage, width::columns()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn render(usage: &Usage, columns: Option<usize>) -> String {
+    if usage.rows.is_empty() {
+        return "nothing was used in that time\n".into();
+    }
+    let mut table = Table::headed([
+        heading(usage.by),
+        "type",
+        "GPU-hours",
+        "share",
+        "borrowed",
+        "lent",
+        "wasted",
+    ]);
+    for row in &usage.rows {
+        table.row(cells(row));
+    }
+    let mut out = format!("from {} to {}\n", times::at(usage.from), times::at(usage.to));
+    out.push_str(&table.render_within(columns));
+    let _ = writeln!(
+        out,
+        "share: its fair share; borrowed: used beyond it; lent: of its share, not used by it; wasted: work lost \
+         before it was saved"
+    );
+    out
+}
+
+fn cells(row: &UsageRow) -> Vec<Cell> {
+    let hours = |x: f64| Cell::number(fixed(x));
+    let maybe = |x: Option<f64>| x.map_or_else(|| Cell::text(""), hours);
+    vec![
+        Cell::text(short(&row.name)),
+        Cell::text(short(&row.gpu_type)),
+        hours(row.gpu_hours),
+        maybe(row.promised),
+        maybe(row.borrowed),
+        maybe(row.lent),
+        hours(row.wasted),
+    ]
+}
+
+fn heading(by: UsageBy) -> &'static str {
+    match by {
+        UsageBy::Tenant => "tenant",
+        UsageBy::User => "user",
+        UsageBy::Workload => "workload",
+        UsageBy::Type => "",
+    }
+}
+
+fn csv(usage: &Usage) -> Result<String, Failure> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let failed = |error: csv::Error| Complaint::new(format!("it cannot be written: {error}"));
+    let header = ["name", "type", "gpu_hours", "promised", "borrowed", "lent", "wasted"];
+    writer.write_record(header).map_err(failed)?;
+    let text = |x: f64| format!("{x:.6}");
+    for row in &usage.rows {
+        let maybe = |x: Option<f64>| x.map(text).unwrap_or_default();
+        let record = [
+            safe(&row.name).to_string(),
+            row.gpu_type.clone(),
+            text(row.gpu_hours),
+            maybe(row.promised),
+            maybe(row.borrowed),
+            maybe(row.lent),
+            text(row.wasted),
+        ];
+        writer.write_record(record).map_err(failed)?;
+    }
+    let bytes = writer.into_inner().map_err(|error| Complaint::new(error.to_string()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,103 @@
+//! `oef shell`: a shell beside a running job, in its environment and on its GPUs.
+
+use crate::args::interactive::ShellArgs;
+use oef_api::client::Client;
+use oef_api::types::{Job, JobState};
+use oef_terminal::names::safe;
+use oef_terminal::{Complaint, Exit, Failure};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Replaces this process by the shell.
+pub fn run(args: &ShellArgs) -> Result<Exit, Failure> {
+    let job = Client::find()?.job(args.job)?;
+    if job.state != JobState::Running {
+        let complaint = Complaint::new(format!("job {} is {}", job.id, job.state.name()));
+        return Err(complaint
+            .hint("a shell needs a job that runs; `oef why` says when it starts")
+            .into());
+    }
+    let worker = find(&job, args.worker).ok_or_else(|| not_here(&job, args.worker))?;
+    worker.join_group();
+    let own = || std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
+    let shell = worker.variable("SHELL").unwrap_or_else(own);
+    let mut words = args.command.iter().map(OsString::from);
+    let program = words.next().unwrap_or(shell);
+    let mut command = Command::new(&program);
+    command.args(words).env_clear().envs(worker.env.iter().cloned());
+    for name in ["TERM", "LANG", "LC_ALL"] {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    if let Ok(folder) = fs::read_link(format!("/proc/{}/cwd", worker.pid)) {
+        command.current_dir(folder);
+    }
+    let error = command.exec();
+    Err(Complaint::new(format!("{}: {error}", program.to_string_lossy())).into())
+}
+
+/// A process of a worker of the job.
+struct Worker {
+    pid: u32,
+    env: Vec<(OsString, OsString)>,
+}
+
+impl Worker {
+    fn read(pid: u32) -> Option<Worker> {
+        let bytes = fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let entries = bytes.split(|byte| *byte == 0).filter_map(|entry| {
+            let at = entry.iter().position(|byte| *byte == b'=')?;
+            let text = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+            Some((text(&entry[..at]), text(&entry[at + 1..])))
+        });
+        Some(Worker { pid, env: entries.collect() })
+    }
+
+    fn variable(&self, name: &str) -> Option<OsString> {
+        self.env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+    }
+
+    fn is(&self, name: &str, value: &str) -> bool {
+        self.variable(name).is_some_and(|known| known == value)
+    }
+
+    /// Counts as a part of the job where control groups can be joined; otherwise its environment marks it.
+    fn join_group(&self) {
+        let groups = fs::read_to_string(format!("/proc/{}/cgroup", self.pid)).unwrap_or_default();
+        let Some(path) = groups.lines().find_map(|line| line.strip_prefix("0::/")) else { return };
+        for mount in ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"] {
+            let file = PathBuf::from(mount).join(path).join("cgroup.procs");
+            if file.exists() && fs::write(&file, std::process::id().to_string()).is_ok() {
+                return;
+            }
+        }
+    }
+}
+
+/// The first process of a worker on this machine.
+fn find(job: &Job, rank: u32) -> Option<Worker> {
+    let entries = fs::read_dir("/proc").ok()?.flatten();
+    let mut pids: Vec<u32> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    pids.sort_unstable();
+    let (id, rank) = (job.id.to_string(), rank.to_string());
+    // Another daemon's job may have the same number.
+    let is_own = |worker: &Worker| worker.is("OEF_TENANT", &job.tenant);
+    let is_it = |worker: &Worker| {
+        worker.is("OEF_JOB_ID", &id) && worker.is("RANK", &rank) && is_own(worker)
+    };
+    pids.into_iter().filter_map(Worker::read).find(is_it)
+}
+
+fn not_here(job: &Job, rank: u32) -> Complaint {
+    let node =
+        job.gpus.get(rank as usize).or(job.gpus.first()).map(|gpu| safe(&gpu.node).to_string());
+    let node = node.unwrap_or_else(|| "its node".into());
+    let what = format!("no process of worker {rank} of job {} can be seen here", job.id);
+    Complaint::new(what).hint(format!("run it on {node}, as the user whose job it is, or as root"))
+}

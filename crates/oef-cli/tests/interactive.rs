@@ -1,0 +1,141 @@
+//! `oef run` and `oef shell` with a real daemon: streams, exit codes, and a real terminal.
+
+mod common;
+#[path = "common/daemon.rs"]
+mod daemon;
+#[path = "common/up.rs"]
+mod up;
+
+use common::Dir;
+use std::process::Child;
+
+/// A daemon with one GPU, ended with the test.
+struct Up {
+    home: Dir,
+    child: Child,
+}
+
+impl Up {
+    fn start() -> Up {
+        let home = Dir::new();
+        let child = up::spawn(&home, up::up(&home, "fast=1", &[]));
+        Up { home, child }
+    }
+
+    fn env(&self) -> String {
+        self.home.path().display().to_string()
+    }
+
+    fn run(&self, args: &[&str], stdin: &str) -> common::Ran {
+        daemon::run(args, stdin, &[("XDG_STATE_HOME", &self.env())])
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        let _ = self.run(&["cancel", "--all", "--tenant", "me"], "");
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_command_runs_here_with_its_streams_and_its_exit_code() {
+    let up = Up::start();
+    let script = "read line; echo \"$line on $OEF_GPU_TYPE\"; echo oops >&2; exit 7";
+    let ran =
+        up.run(&["run", "--create-tenant", "--tenant", "me", "--", "sh", "-c", script], "hello\n");
+    assert_eq!(ran.out, "hello on fast\n", "{}", ran.err);
+    assert!(ran.err.contains("oops\n"), "{}", ran.err);
+    assert_eq!(ran.code, 7, "{}", ran.err);
+    let ran = up.run(&["run", "--create-tenant", "--tenant", "me", "--", "cat"], "to the end");
+    assert_eq!((ran.code, &*ran.out), (0, "to the end"), "{}", ran.err);
+    let ran =
+        up.run(&["run", "--create-tenant", "--tenant", "me", "--", "no-such-program-here"], "");
+    assert_eq!(ran.code, 127, "{}", ran.err);
+    assert!(ran.err.contains("no-such-program-here"), "{}", ran.err);
+    let ran =
+        up.run(&["run", "--create-tenant", "--tenant", "me", "--types", "slow", "--", "true"], "");
+    assert_eq!(ran.code, 2, "a type that is not there is refused: {}", ran.err);
+}
+
+/// `script` gives it a terminal: the job has one, too, of the same size, and Ctrl-C reaches the command.
+#[test]
+fn a_command_has_a_terminal_where_this_is_one() {
+    let up = Up::start();
+    let oef = env!("CARGO_BIN_EXE_oef");
+    let inner = "tty -s && stty size && trap 'echo caught; exit 5' INT && echo ready && sleep 60";
+    let line = format!(
+        "stty rows 31 cols 97; {oef} run --tenant me --create-tenant -- sh -c \"{inner}\"; echo code $?"
+    );
+    let mut child = std::process::Command::new("script")
+        .args(["-qfec", &line, "/dev/null"])
+        .env("XDG_STATE_HOME", up.env())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("script(1) is part of util-linux");
+    let (mut stdin, stdout) = (child.stdin.take().expect("stdin"), child.stdout.take());
+    let (send, lines) = std::sync::mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        use std::io::BufRead as _;
+        let out = std::io::BufReader::new(stdout.expect("stdout"));
+        for line in out.lines().map_while(Result::ok) {
+            let _ = send.send(line);
+        }
+    });
+    let mut seen = Vec::new();
+    let until = |seen: &mut Vec<String>, text: &str| {
+        while !seen.last().is_some_and(|line| line.contains(text)) {
+            let line = lines.recv_timeout(up::PATIENCE);
+            seen.push(line.unwrap_or_else(|_| panic!("no `{text}` in {seen:?}")));
+        }
+    };
+    until(&mut seen, "ready");
+    std::io::Write::write_all(&mut stdin, &[3]).expect("Ctrl-C");
+    until(&mut seen, "code");
+    drop(stdin);
+    let _ = child.wait();
+    let _ = reader.join();
+    let all = seen.join("\n");
+    assert!(all.contains("caught") && all.contains("code 5"), "{all}");
+    assert!(all.contains("31 97"), "it has the size of this terminal: {all}");
+}
+
+#[test]
+fn a_shell_is_in_the_environment_of_the_job() {
+    let up = Up::start();
+    let ran = up.run(
+        &[
+            "submit",
+            "--create-tenant",
+            "--tenant",
+            "me",
+            "--env",
+            "SECRET=sauce",
+            "--",
+            "sleep",
+            "300",
+        ],
+        "",
+    );
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let id = ran.out.trim().to_string();
+    let began = std::time::Instant::now();
+    while up.run(&["job", &id, "--json"], "").json()["state"] != "running" {
+        assert!(began.elapsed() < up::PATIENCE);
+    }
+    let ask = "echo $SECRET $OEF_JOB_ID $OEF_GPU_TYPE";
+    // The processes come a moment after the state.
+    let ran = loop {
+        let ran = up.run(&["shell", &id, "--", "sh", "-c", ask], "");
+        if ran.code == 0 || began.elapsed() > up::PATIENCE {
+            break ran;
+        }
+    };
+    assert_eq!(ran.out, format!("sauce {id} fast\n"), "{}", ran.err);
+    let ran = up.run(&["shell", &id, "--worker", "5", "--", "true"], "");
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(ran.err.contains("worker 5"), "{}", ran.err);
+    assert_eq!(up.run(&["cancel", &id], "").code, 0);
+}

@@ -1,0 +1,113 @@
+//! Submissions at a steady rate, and readers of events.
+
+use oef_api::types::{JobBatch, JobSubmit};
+use oef_server::caller::Caller;
+use oef_server::daemon::{Daemon, Delivery};
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+/// What came of the submissions of one thread.
+#[derive(Debug, Default)]
+pub(super) struct Submitted {
+    /// Seconds from the instant at which a submission was due to its acknowledgement.
+    pub took: Vec<f64>,
+    /// Submissions that were not taken.
+    pub refused: u64,
+    /// The first reason, and after how many seconds.
+    pub first: Option<(f64, String)>,
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits for an answer on this thread.
+pub(super) fn wait<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+/// What a load is made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    pub rate: u32,
+    pub tenants: u32,
+    /// Seconds that a job runs: so that all GPUs are in use.
+    pub job_s: f64,
+    pub until: Instant,
+}
+
+/// Submits whatever is due next, until it is over. The load is open: a submission is due at its instant even if the ones
+/// before are still waiting.
+pub(super) fn submit(daemon: &Daemon, plan: Plan, next: &AtomicU64, began: Instant) -> Submitted {
+    let mut done = Submitted::default();
+    loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        let due = began + Duration::from_secs_f64(number as f64 / f64::from(plan.rate));
+        if due >= plan.until {
+            return done;
+        }
+        thread::sleep(due.saturating_duration_since(Instant::now()));
+        let job = JobSubmit {
+            tenant: Some(tenant(number % u64::from(plan.tenants))),
+            workload: Some("soak".into()),
+            command: vec!["emulated".into(), plan.job_s.to_string()],
+            ..JobSubmit::default()
+        };
+        let batch = JobBatch::of(vec![job]);
+        match wait(daemon.submit(&Caller::admin(), batch, None)) {
+            Ok(_) => done.took.push(due.elapsed().as_secs_f64()),
+            Err(problem) => {
+                done.refused += 1;
+                let at = began.elapsed().as_secs_f64();
+                done.first.get_or_insert((at, problem.detail));
+            }
+        }
+    }
+}
+
+pub(super) fn tenant(number: u64) -> String {
+    format!("tenant-{number}")
+}
+
+/// What a reader of events saw.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seen {
+    pub events: u64,
+    /// Events that are missing between two that it got.
+    pub lost: u64,
+}
+
+/// Reads events until the daemon stops.
+pub(super) fn read_events(daemon: &Daemon) -> Seen {
+    let mut seen = Seen::default();
+    let Ok(mut events) = daemon.subscribe(&Caller::admin(), None) else { return seen };
+    let mut last = None;
+    while let Some(delivery) = wait(events.next()) {
+        match delivery {
+            Delivery::Event(event) => {
+                seen.events += 1;
+                seen.lost += last.map_or(0, |last| event.id.saturating_sub(last + 1));
+                last = Some(event.id);
+            }
+            // What was missed shows in the number of the next event.
+            Delivery::Reset { .. } => {}
+        }
+    }
+    seen
+}

@@ -1,0 +1,158 @@
+//! What reads, one function each.
+
+use crate::torture::take_wishes;
+use oef_api::types::{
+    GroupPut, JobBatch, JobSubmit, NodePatch, SettingsPatch, TenantCreate, TenantPatch,
+    TokenCreate, WhatIf, WorkloadPut,
+};
+use oef_executor::reading;
+use oef_server::config::Config;
+use oef_server::core::Wish;
+use oef_server::replay::Replay;
+use oef_server::store::{Snapshot, StoredRecord};
+use oef_sim::input::{
+    ClusterFormat, ProfileFormat, Source, TraceFormat, TraceOptions, read_cluster, read_profiles,
+    read_trace, tree,
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Something that reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Its name, and that of its corpus.
+    pub name: &'static str,
+    /// Reads. It must not panic, whatever it is given.
+    pub read: fn(&[u8]),
+    /// How many changed inputs are worth one of the quickest: some start a whole daemon's core.
+    pub cost: u32,
+}
+
+/// All of them.
+pub const TARGETS: [Target; 10] = [
+    Target { name: "trees", read: trees, cost: 1 },
+    Target { name: "traces", read: traces, cost: 1 },
+    Target { name: "accounting", read: accounting, cost: 1 },
+    Target { name: "profiles", read: profiles, cost: 1 },
+    Target { name: "clusters", read: clusters, cost: 1 },
+    Target { name: "configuration", read: configuration, cost: 1 },
+    Target { name: "bodies", read: bodies, cost: 20 },
+    Target { name: "progress", read: progress, cost: 1 },
+    Target { name: "records", read: records, cost: 1 },
+    Target { name: "journal", read: journal, cost: 20 },
+];
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The reader under problem files: TOML and JSON with the place of every value.
+fn trees(bytes: &[u8]) {
+    let text = text(bytes);
+    for wrong in [tree::toml(&text).err(), tree::json(&text).err()] {
+        assert!(wrong.is_none_or(|wrong| !wrong.is_empty()), "refused without a word");
+    }
+}
+
+fn trace_as(bytes: &[u8], formats: &[Option<TraceFormat>]) {
+    let text = text(bytes);
+    let source = Source::new("any", &text);
+    for skip_bad_rows in [false, true] {
+        let options = TraceOptions { skip_bad_rows, tenants: Some(3), ..TraceOptions::default() };
+        for format in formats {
+            if let Err(error) = read_trace(source, *format, &options) {
+                assert!(!error.problems.is_empty(), "refused without a word");
+            }
+        }
+    }
+}
+
+fn traces(bytes: &[u8]) {
+    trace_as(bytes, &[None, Some(TraceFormat::Csv), Some(TraceFormat::Gavel)]);
+}
+
+fn accounting(bytes: &[u8]) {
+    trace_as(bytes, &[Some(TraceFormat::Slurm)]);
+}
+
+fn profiles(bytes: &[u8]) {
+    let text = text(bytes);
+    for (_, format) in ProfileFormat::ALL {
+        let _ = read_profiles(Source::new("any", &text), Some(format), true);
+    }
+}
+
+fn clusters(bytes: &[u8]) {
+    let text = text(bytes);
+    for (_, format) in ClusterFormat::ALL {
+        let _ = read_cluster(Source::new("any", &text), Some(format), true);
+    }
+}
+
+fn configuration(bytes: &[u8]) {
+    if let Err(problems) = Config::check(&text(bytes)) {
+        assert!(!problems.is_empty(), "refused without a word");
+    }
+}
+
+fn read_as<T: DeserializeOwned>(value: &Value) -> Option<T> {
+    T::deserialize(value).ok()
+}
+
+/// Bodies of requests: read as everything they could be, and given to a daemon's core that has to go on.
+fn bodies(bytes: &[u8]) {
+    let Ok(value) = serde_json::from_slice::<Value>(bytes) else { return };
+    let _ =
+        (read_as::<WhatIf>(&value), read_as::<GroupPut>(&value), read_as::<TokenCreate>(&value));
+    let job = |job: JobSubmit| JobBatch::of(vec![job]);
+    let tenant = || "t0".to_string();
+    let wishes = [
+        read_as::<TenantCreate>(&value).map(Wish::CreateTenant),
+        read_as::<SettingsPatch>(&value).map(Wish::PatchSettings),
+        read_as::<TenantPatch>(&value).map(|patch| Wish::PatchTenant(tenant(), patch)),
+        read_as::<WorkloadPut>(&value)
+            .map(|put| Wish::PutWorkload(tenant(), "default".into(), put)),
+        read_as::<NodePatch>(&value).map(|patch| Wish::PatchNode("s0".into(), patch)),
+        read_as::<JobBatch>(&value).map(|batch| Wish::Submit(batch, None)),
+        read_as::<JobSubmit>(&value).map(|one| Wish::Submit(job(one), None)),
+    ];
+    let wishes: Vec<Wish> = wishes.into_iter().flatten().collect();
+    if !wishes.is_empty()
+        && let Err(broken) = take_wishes(wishes)
+    {
+        panic!("{}: {}", broken.invariant, broken.what);
+    }
+}
+
+/// What a job says of itself: the whole, and in two pieces.
+fn progress(bytes: &[u8]) {
+    let _ = reading::progress(&[bytes]);
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    let _ = reading::progress(&[first, second]);
+}
+
+/// The files by which executor and runner know of each other.
+fn records(bytes: &[u8]) {
+    let _ = (reading::status(bytes), reading::order(bytes), reading::launch(bytes));
+}
+
+/// A journal, a record on each line, or a snapshot: replayed until a record is refused.
+fn journal(bytes: &[u8]) {
+    let text = text(bytes);
+    let mut replay = Replay::default();
+    if replay.snapshot(&Snapshot { seq: 1, at_ms: 0, body: text.clone() }).is_ok() {
+        let _ = replay.finish().to_snapshot();
+        return;
+    }
+    for (seq, line) in (1..).zip(text.lines()) {
+        let Ok(value) = serde_json::from_str::<Value>(line) else { return };
+        let Some(at_ms) = value.get("at").and_then(Value::as_u64) else { return };
+        let Some(change) = value.get("change") else { return };
+        let record = StoredRecord { seq, at_ms, kind: "any".into(), body: change.to_string() };
+        if let Err(why) = replay.record(&record) {
+            assert!(!why.is_empty(), "refused without a word");
+            return;
+        }
+    }
+    let _ = replay.finish().to_snapshot();
+}

@@ -1,0 +1,67 @@
+//! What a start refuses although the file is well-formed: all of it, with the settings that are to blame. Nothing is
+//! changed, so that `oef config check` can ask beside a running daemon.
+
+use crate::config::{Config, is_loopback};
+use crate::http::tls_config;
+use crate::run_error::RunError;
+use crate::serve::Talk;
+use crate::slurm::ExecutorKind;
+use crate::up::{self, Mode};
+use oef_executor::Device;
+use oef_executor::checkpoints::check_tools;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What was found out on the way.
+pub(crate) struct Ready {
+    pub state_dir: PathBuf,
+    pub tls: Option<Arc<rustls::ServerConfig>>,
+    /// The GPUs of this machine; none where Slurm has them.
+    pub devices: Vec<Device>,
+}
+
+/// A setting with which a daemon does not start.
+#[derive(Debug)]
+pub struct Refused {
+    /// Its key in the file.
+    pub key: &'static str,
+    /// Why, and the way out.
+    pub why: RunError,
+}
+
+/// Everything with which `oef serve` would not start.
+pub fn refusals(config: &Config, file: PathBuf) -> Vec<Refused> {
+    let silent: Talk = Arc::new(|_: &str| {});
+    check(config, &Mode::Serve { file }, &silent).err().unwrap_or_default()
+}
+
+/// Looks at everything, and gives what a start needs or all that is wrong.
+pub(crate) fn check(config: &Config, mode: &Mode, talk: &Talk) -> Result<Ready, Vec<Refused>> {
+    let mut refused = Vec::new();
+    if !is_loopback(config.listen.ip()) && !config.has_tls() && !config.insecure {
+        refused.push(Refused { key: "listen", why: RunError::Open(config.listen) });
+    }
+    let mut note = |key: &'static str, why: RunError| refused.push(Refused { key, why });
+    let state_dir = up::state_dir(config).map_err(|why| note("state_dir", why)).ok();
+    let tls = match (&config.tls.certificate, &config.tls.key) {
+        (Some(certificate), Some(key)) => {
+            tls_config(certificate, key).map_err(|why| note("tls", why.into())).ok()
+        }
+        _ => None,
+    };
+    if let Err(why) = check_tools(&config.checkpoints.for_executor()) {
+        note("checkpoints.place", why.into());
+    }
+    let devices = match config.executor.kind {
+        ExecutorKind::Slurm => Some(Vec::new()),
+        ExecutorKind::Local => {
+            up::devices(config, mode, talk).map_err(|why| note("gpus", why)).ok()
+        }
+    };
+    match (state_dir, devices) {
+        (Some(state_dir), Some(devices)) if refused.is_empty() => {
+            Ok(Ready { state_dir, tls, devices })
+        }
+        _ => Err(refused),
+    }
+}

@@ -1,0 +1,246 @@
+//! Jobs that are changed after they were submitted, and what they wait for before they may start.
+
+use super::texts::text_bytes;
+use super::{Action, JobEntry, Rejection, SweepEntry, World, timestamp};
+use jiff::Timestamp;
+use oef_api::types::{Dependency, DependencyCondition, JobPatch, JobState, JobSubmit};
+use oef_sched::{EventKind, Gate, JobChange, JobId, SweepLimit, Time};
+use std::sync::Arc;
+
+/// Whether a job that ended so lets one start that waits for it.
+pub(crate) fn is_met(condition: DependencyCondition, ended: JobState) -> bool {
+    match condition {
+        DependencyCondition::Finished => ended == JobState::Finished,
+        DependencyCondition::Ended => ended.is_final(),
+        DependencyCondition::Failed => ended.is_failure(),
+    }
+}
+
+/// What a job wanted of one that ended otherwise, in words.
+pub(crate) fn unmet(dependency: &Dependency, ended: JobState) -> String {
+    let wanted = match dependency.when {
+        DependencyCondition::Finished => "finished",
+        DependencyCondition::Ended => "ended",
+        DependencyCondition::Failed => "failed",
+    };
+    format!(
+        "it was to start after job {} {wanted}, and that job {}",
+        dependency.job,
+        ended_how(ended)
+    )
+}
+
+/// How a job ended, as the end of a sentence.
+fn ended_how(state: JobState) -> &'static str {
+    match state {
+        JobState::TimedOut => "reached its time limit",
+        JobState::Cancelled => "was cancelled",
+        other => other.name(),
+    }
+}
+
+impl SweepEntry {
+    /// As the scheduler needs to know it: only a limit counts there.
+    pub(super) fn limit(&self) -> Option<SweepLimit> {
+        self.at_once.map(|jobs| SweepLimit { sweep: self.first, jobs })
+    }
+}
+
+impl World {
+    /// What has to be over before a job starts, as things are.
+    pub(super) fn gate(&self, at: Time, spec: &JobSubmit) -> Gate {
+        let is_open = |dependency: &&Dependency| match self.jobs.get(&JobId(dependency.job)) {
+            Some(job) if job.state.is_final() => !is_met(dependency.when, job.state),
+            Some(_) => true,
+            // It was looked at when the job was submitted; forgotten since, it has ended.
+            None => false,
+        };
+        let after = spec.after.iter().filter(is_open).map(|d| JobId(d.job)).collect();
+        let not_before = spec.not_before.map(millis).filter(|start| *start > at);
+        Gate { held: spec.held, not_before, after }
+    }
+
+    /// Something about a job was changed.
+    pub(super) fn job_changed(
+        &mut self,
+        at: Time,
+        id: JobId,
+        by: &str,
+        patch: &JobPatch,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        let job = self.jobs.get(&id).ok_or(Rejection::UnknownJob(id))?;
+        if job.state.is_final() {
+            return Err(Rejection::JobEnded(id));
+        }
+        if job.cancelled_by.is_some() {
+            return Err(Rejection::CancelledAlready(id));
+        }
+        if patch.needs_waiting().is_some() && job.state != JobState::Queued {
+            return Err(Rejection::WrongState(id));
+        }
+        let (before, spec) = (job.spec.clone(), patch.apply_to(&job.spec));
+        let gates = |spec: &JobSubmit| (spec.held, spec.not_before, spec.after.clone());
+        let change = JobChange {
+            priority: patch.priority,
+            types: (before.types != spec.types)
+                .then(|| (!spec.types.is_empty()).then(|| spec.types.clone())),
+            gate: (gates(&before) != gates(&spec)).then(|| self.gate(at, &spec)),
+            min_run: None,
+        };
+        let actions = self.change_in_scheduler(at, id, change)?;
+        let what = describe(&before, &spec, by);
+        let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) else { return Ok(()) };
+        job.spec = spec.clone();
+        let (tenant, state) = (job.tenant().to_string(), job.state);
+        self.index.drop_text(&tenant, text_bytes(&before));
+        self.index.add_text(&tenant, text_bytes(&spec));
+        self.find_unmet(id);
+        match state {
+            JobState::Queued => self.set_state(at, id, state, what.clone(), out),
+            _ => self.tell(at, id, format!("job {id} ({}): {what}", spec.name.unwrap_or_default())),
+        }
+        self.follow_because(at, actions, Some(&what), out);
+        Ok(())
+    }
+
+    /// Tells the scheduler, and keeps the times at which jobs wake up.
+    fn change_in_scheduler(
+        &mut self,
+        at: Time,
+        id: JobId,
+        change: JobChange,
+    ) -> Result<Vec<oef_sched::Action>, Rejection> {
+        let before = self.start_time(id);
+        let actions = self.step(at, EventKind::Changed { job: id, change })?;
+        before.map(|before| self.index.wakeups.remove(&(before, id)));
+        self.index_waits(id);
+        Ok(actions)
+    }
+
+    /// Notes when a job wakes up, and whom it waits for.
+    pub(super) fn index_waits(&mut self, id: JobId) {
+        let retry = self.jobs.get(&id).and_then(|job| job.retry_at);
+        let start = self.start_time(id);
+        self.index.wakeups.extend(start.into_iter().chain(retry).map(|at| (at, id)));
+        self.index.depends(id, self.sched.job(id).map_or(&[], |job| &job.spec().gate.after));
+    }
+
+    /// The time before which a job does not start, while it has not come.
+    pub(super) fn start_time(&self, id: JobId) -> Option<Time> {
+        self.sched.job(id)?.spec().gate.not_before
+    }
+
+    /// The jobs that a live job waits for.
+    pub(super) fn waits_for(&self, id: JobId) -> &[JobId] {
+        self.sched.job(id).map_or(&[], |job| &job.spec().gate.after)
+    }
+
+    /// A job's start time has come.
+    pub(super) fn start_time_came(
+        &mut self,
+        at: Time,
+        id: JobId,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        let Some(job) = self.sched.job(id) else { return Err(Rejection::UnknownJob(id)) };
+        let gate = Gate { not_before: None, ..job.spec().gate.clone() };
+        let change = JobChange { gate: Some(gate), ..JobChange::default() };
+        let actions = self.change_in_scheduler(at, id, change)?;
+        self.set_state(at, id, JobState::Queued, "its start time has come".into(), out);
+        self.follow(at, actions, out);
+        Ok(())
+    }
+
+    /// A job has ended: those that waited for it may start, or never will.
+    pub(super) fn resolve_dependents(&mut self, at: Time, ended: JobId, out: &mut Vec<Action>) {
+        let Some(state) = self.jobs.get(&ended).map(|job| job.state) else { return };
+        for id in self.index.dependents(ended) {
+            let Some(job) = self.jobs.get(&id) else { continue };
+            let mut on_it = job.spec.after.iter().filter(|d| d.job == ended.0);
+            if !on_it.all(|dependency| is_met(dependency.when, state)) {
+                self.due.never_starts(id);
+                continue;
+            }
+            let Some(job) = self.sched.job(id) else { continue };
+            let mut gate = job.spec().gate.clone();
+            gate.after.retain(|job| *job != ended);
+            let change = JobChange { gate: Some(gate), ..JobChange::default() };
+            // A live job that was not cancelled takes any gate: nothing can be refused.
+            let actions = self.change_in_scheduler(at, id, change).unwrap_or_default();
+            let reason = format!("job {ended}, which it waited for, {}", ended_how(state));
+            self.set_state(at, id, JobState::Queued, reason, out);
+            self.follow(at, actions, out);
+        }
+    }
+
+    /// Looks whether a job waits for one that has ended otherwise already.
+    pub(super) fn find_unmet(&mut self, id: JobId) {
+        if self.unmet_dependency(id).is_some() {
+            self.due.never_starts(id);
+        }
+    }
+
+    /// Why a job can never start: it waits for a job that ended otherwise.
+    pub(super) fn unmet_dependency(&self, id: JobId) -> Option<String> {
+        let job = self.jobs.get(&id).filter(|job| !job.state.is_final())?;
+        let open = self.waits_for(id);
+        let ended = job.spec.after.iter().filter(|d| open.contains(&JobId(d.job))).find_map(|d| {
+            let state = self.jobs.get(&JobId(d.job))?.state;
+            (state.is_final() && !is_met(d.when, state)).then_some((d, state))
+        });
+        ended.map(|(dependency, state)| unmet(dependency, state))
+    }
+
+    /// Something about a live job that is no change of its state.
+    pub(super) fn tell(&mut self, at: Time, id: JobId, message: String) {
+        let Some(job) = self.jobs.get(&id) else { return };
+        let (state, tenant) = (job.state, job.tenant().to_string());
+        self.push_event(oef_api::types::Event {
+            id: 0,
+            at: timestamp(at),
+            topic: oef_api::types::EventTopic::Job,
+            job: Some(id.0),
+            state: Some(state),
+            tenant: Some(tenant),
+            round: None,
+            message,
+        });
+    }
+}
+
+/// What was changed, and by whom, in words.
+fn describe(before: &JobSubmit, after: &JobSubmit, by: &str) -> String {
+    match (before.held, after.held) {
+        (false, true) => return format!("held by {by}"),
+        (true, false) => return format!("released by {by}"),
+        _ => {}
+    }
+    let fields = [
+        ("name", before.name != after.name),
+        ("priority", before.priority != after.priority),
+        ("gpu types", before.types != after.types),
+        ("labels", before.labels != after.labels),
+        ("time limit", before.max_run_s != after.max_run_s),
+        ("start time", before.not_before != after.not_before),
+        ("dependencies", before.after != after.after),
+    ];
+    let changed: Vec<&str> =
+        fields.into_iter().filter(|(_, is_new)| *is_new).map(|(name, _)| name).collect();
+    match changed.as_slice() {
+        [] => format!("left as it was by {by}"),
+        fields => format!("{} changed by {by}", fields.join(", ")),
+    }
+}
+
+/// An instant as the scheduler counts.
+pub(super) fn millis(at: Timestamp) -> Time {
+    Time(u64::try_from(at.as_millisecond()).unwrap_or(0))
+}
+
+impl JobEntry {
+    /// The number of its sweep's first job.
+    pub fn sweep_id(&self) -> Option<u64> {
+        self.sweep.map(|sweep| sweep.first.0)
+    }
+}
