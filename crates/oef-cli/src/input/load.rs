@@ -118,7 +118,7 @@ mod tests {
         let corpus = corpus("problems");
         assert!(corpus.len() >= 5, "no corpus");
         let mut mutator = Mutator::new(seed.unwrap_or(1));
-        let inputs = corpus.iter().cloned().collect::<Vec<_>>();
+        let inputs = corpus.to_vec();
         let changed: Vec<Vec<u8>> = (0..2_000).map(|_| mutator.next(&corpus)).collect();
         let mut read = 0;
         for (n, input) in inputs.iter().chain(&changed).enumerate() {

@@ -168,7 +168,7 @@ pub(super) fn workload(
                 None => "told by the operator".into(),
             };
             let plain = ProfileEntry::plain(throughput, provenance, now.0, source);
-            Some(ProfileEntry { gang_figures: gangs, ..plain })
+            Some(Box::new(ProfileEntry { gang_figures: gangs, ..plain }))
         }
     };
     Ok(Change::WorkloadPut { tenant, name, weight: put.weight, profile })

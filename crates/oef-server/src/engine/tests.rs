@@ -32,7 +32,7 @@ fn world() -> World {
         tenant: "ada".into(),
         name: "big".into(),
         weight: None,
-        profile: Some(profile),
+        profile: Some(Box::new(profile)),
     });
     world
 }

@@ -74,7 +74,7 @@ impl World {
             }
             Change::GroupRemoved { name } => self.group_removed(at, name)?,
             Change::WorkloadPut { tenant, name, weight, profile } => {
-                self.workload_put(at, tenant, name, *weight, profile.as_ref(), &mut out)?;
+                self.workload_put(at, tenant, name, *weight, profile.as_deref(), &mut out)?;
             }
             Change::Submitted { jobs, key, sweep } => {
                 self.submitted(at, jobs, key.as_ref(), *sweep, &mut out)?;

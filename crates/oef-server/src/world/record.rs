@@ -119,7 +119,7 @@ pub enum Change {
         weight: Option<f64>,
         /// Its profile.
         #[serde(default)]
-        profile: Option<ProfileEntry>,
+        profile: Option<Box<ProfileEntry>>,
     },
     /// A job was noticed that the cluster's own scheduler looks after.
     Noticed {

@@ -24,7 +24,7 @@ pub fn run(args: &[OsString]) -> ExitCode {
                 if how == "pty" { in_terminal(stream, command) } else { in_pipes(stream, command) }
             });
             ExitCode::from(code.unwrap_or_else(|error| {
-                eprintln!("oef run: {error}; the client has gone");
+                let _ = writeln!(io::stderr(), "oef run: {error}; the client has gone");
                 FAILED
             }))
         }

@@ -59,7 +59,12 @@ impl Scene {
         let told = "a test".to_string();
         let profile = ProfileEntry::plain(throughput, Provenance::Declared, self.now, told);
         let (tenant, name) = (tenant.into(), name.into());
-        self.apply(Change::WorkloadPut { tenant, name, weight: None, profile: Some(profile) });
+        self.apply(Change::WorkloadPut {
+            tenant,
+            name,
+            weight: None,
+            profile: Some(Box::new(profile)),
+        });
     }
 
     pub fn submit(&mut self, tenant: &str, workload: &str, workers: u32) -> u64 {

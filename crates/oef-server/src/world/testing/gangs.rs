@@ -8,9 +8,6 @@ use oef_sched::{JobId, NodeSpec, Stands, Time, WorkloadKey};
 use std::collections::BTreeMap;
 
 /// One node of six GPUs; two single jobs with ten steps a second, and a gang of four with eight.
-/// Workers, how they stand, the figure on a type, and where it comes from.
-type Figure = (u32, Stands, Option<f64>, FigureSource);
-
 struct Scene {
     world: World,
     journal: Vec<Record>,
@@ -19,6 +16,9 @@ struct Scene {
 }
 
 const GANG: u64 = 3;
+
+/// Workers, how they stood, what each GPU keeps, and who says so.
+type Known = (u32, Stands, Option<f64>, FigureSource);
 
 impl Scene {
     fn new() -> Scene {
@@ -90,7 +90,7 @@ impl Scene {
         let throughput = BTreeMap::from([("g".to_string(), 5.0)]);
         let profile = ProfileEntry::plain(throughput, provenance, self.at, "told".into());
         let (tenant, name, weight) = ("ada".into(), "w".into(), None);
-        self.then(Change::WorkloadPut { tenant, name, weight, profile: Some(profile) });
+        self.then(Change::WorkloadPut { tenant, name, weight, profile: Some(Box::new(profile)) });
     }
 
     fn key(&self) -> WorkloadKey {
@@ -98,7 +98,7 @@ impl Scene {
     }
 
     /// Figures of gangs, and what each GPU of a gang of four counts beside a single worker.
-    fn known(&self) -> (Vec<Figure>, f64) {
+    fn known(&self) -> (Vec<Known>, f64) {
         let gangs = self.world.workloads[&self.key()].profile.gangs();
         let figures = gangs.iter().map(|g| (g.workers, g.stands, g.kept, g.source)).collect();
         let profile = &self.world.sched.workloads()[self.key().0].profile;

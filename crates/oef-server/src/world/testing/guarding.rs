@@ -57,7 +57,7 @@ impl Lab {
         let profile =
             ProfileEntry::plain(throughput, Provenance::Declared, self.at, "told by ada".into());
         let (tenant, name, weight) = ("ada".into(), "w".into(), None);
-        self.then(Change::WorkloadPut { tenant, name, weight, profile: Some(profile) });
+        self.then(Change::WorkloadPut { tenant, name, weight, profile: Some(Box::new(profile)) });
     }
 
     /// Every job tells how far it is, every five seconds, and a round begins.

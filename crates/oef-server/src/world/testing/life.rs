@@ -338,7 +338,7 @@ impl Life {
             tenant: self.name(&TENANTS),
             name: self.name(&WORKLOADS),
             weight: self.dice.once_in(2).then_some(3.0),
-            profile: Some(profile).filter(|_| !self.dice.once_in(3)),
+            profile: Some(Box::new(profile)).filter(|_| !self.dice.once_in(3)),
         }
     }
 

@@ -42,7 +42,12 @@ impl Story {
         let throughput = figures.iter().map(|(gpu, on)| ((*gpu).into(), *on)).collect();
         let profile = ProfileEntry::plain(throughput, Declared, self.at, "told".into());
         let (tenant, name) = (tenant.into(), name.into());
-        self.then(Change::WorkloadPut { tenant, name, weight: None, profile: Some(profile) });
+        self.then(Change::WorkloadPut {
+            tenant,
+            name,
+            weight: None,
+            profile: Some(Box::new(profile)),
+        });
     }
 
     /// Submits profile runs of `ada/w`, and gives the number of the first.
