@@ -163,8 +163,9 @@ fn random(kind: Kind, seed: u64) -> ProblemSpec {
     spec
 }
 
-/// What is wrong with an outcome; one that is excused need not be optimal.
-fn faults(problem: &Problem, outcome: &Outcome, excused: bool) -> Vec<String> {
+/// What is wrong with an outcome; one that is excused need not be optimal. Nobody may be short of an equal split by more
+/// than `slack`.
+fn faults(problem: &Problem, outcome: &Outcome, excused: bool, slack: f64) -> Vec<String> {
     let mut faults = Vec::new();
     let mut fault = |bad: bool, what: String| {
         if bad {
@@ -215,7 +216,7 @@ fn faults(problem: &Problem, outcome: &Outcome, excused: bool) -> Vec<String> {
             let (got, floor) = (outcome.shares.throughput(problem, t), equal_split(problem, t));
             // What is not proven may fall short by its gap, and says so.
             let short = if excused { solver.gap } else { 0.0 };
-            let least = floor * (1.0 - short - 1e-7);
+            let least = floor * (1.0 - short - 1e-7) - slack;
             fault(got < least, format!("tenant {} has {got} of its {floor}", t.0));
         }
     }
@@ -242,7 +243,7 @@ fn stress(kind: Kind) {
                     let is_unproven = outcome.solver.status == Status::Feasible;
                     unproven += usize::from(is_unproven);
                     let excused = kind.is_huge() && is_unproven;
-                    let faults = faults(&problem, &outcome, excused);
+                    let faults = faults(&problem, &outcome, excused, 0.0);
                     // Over a huge range an equilibrium that is proven for everybody can still leave idle what is worth next
                     // to nothing beside the rest. That is rare; it counts as not proven.
                     let idle = |fault: &String| fault.ends_with("could use what is idle");
@@ -321,7 +322,12 @@ fn solve_all(kind: Kind, seed: u64, tally: &mut Tally, failed: &mut Vec<String>)
         tally.answers += 1;
         let is_unproven = outcome.solver.status != Status::Optimal;
         tally.unproven += usize::from(is_unproven);
-        let faults = faults(&problem, &outcome, is_unproven);
+        // The solver resolves 1e-9 of the whole. A tenant with less weight than that can end up with nothing.
+        let slack = match kind {
+            Kind::HugeWeights => 1e-9 * outcome.shares.total(&problem),
+            _ => 0.0,
+        };
+        let faults = faults(&problem, &outcome, is_unproven, slack);
         if !faults.is_empty() {
             failed.push(format!("seed {seed} {mechanism}: {}", faults.join("; ")));
         }

@@ -6,7 +6,7 @@ use oef_server::daemon::{Daemon, Delivery};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -93,12 +93,12 @@ pub(super) struct Seen {
     pub lost: u64,
 }
 
-/// Reads events until the daemon stops.
-pub(super) fn read_events(daemon: &Daemon) -> Seen {
+/// Reads events until the first one after it is over.
+pub(super) fn read_events(daemon: &Daemon, is_over: &AtomicBool) -> Seen {
     let mut seen = Seen::default();
     let Ok(mut events) = daemon.subscribe(&Caller::admin(), None) else { return seen };
     let mut last = None;
-    while let Some(delivery) = wait(events.next()) {
+    while let Some(delivery) = wait(events.next()).filter(|_| !is_over.load(Ordering::Relaxed)) {
         match delivery {
             Delivery::Event(event) => {
                 seen.events += 1;

@@ -14,7 +14,7 @@ use oef_terminal::progress::Progress;
 use oef_terminal::{Complaint, Exit, Failure, Printer};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -53,7 +53,7 @@ fn soak(args: &BenchSoakArgs, printer: &Printer, folder: &Path) -> Result<Soak, 
         job_s: f64::from(args.gpus) / f64::from(args.rate),
         until: began + Duration::from_secs(u64::from(args.seconds)),
     };
-    let next = AtomicU64::new(0);
+    let (next, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
     let mut soak = Soak {
         version: 1,
         rate: args.rate,
@@ -65,7 +65,7 @@ fn soak(args: &BenchSoakArgs, printer: &Printer, folder: &Path) -> Result<Soak, 
     };
     let (parts, seen) = thread::scope(|scope| {
         let readers: Vec<_> =
-            (0..args.streams).map(|_| scope.spawn(|| read_events(&daemon))).collect();
+            (0..args.streams).map(|_| scope.spawn(|| read_events(&daemon, &is_over))).collect();
         let submitters: Vec<_> =
             (0..THREADS).map(|_| scope.spawn(|| submit(&daemon, plan, &next, began))).collect();
         let first_round = daemon.gauges().round;
@@ -75,9 +75,12 @@ fn soak(args: &BenchSoakArgs, printer: &Printer, folder: &Path) -> Result<Soak, 
             submitters.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
         soak.seconds = began.elapsed().as_secs_f64();
         soak.finished = daemon.gauges().jobs.get(&JobState::Finished).copied().unwrap_or(0);
-        daemon.stop(StopJobs::LeaveRunning);
+        is_over.store(true, Ordering::Relaxed);
+        // One more event, so that those who wait for the next see that it is over.
+        let _ = wait(daemon.create_tenant(&Caller::admin(), new_tenant("end-of-soak".into())));
         let seen: Vec<Seen> =
             readers.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
+        daemon.stop(StopJobs::LeaveRunning);
         (parts, seen)
     });
     drop(progress);
@@ -98,17 +101,14 @@ fn start(
     };
     let daemon = Daemon::start(options).map_err(|error| trouble(error.to_string()))?;
     for number in 0..u64::from(args.tenants) {
-        let create = TenantCreate {
-            name: tenant(number),
-            weight: None,
-            group: None,
-            limits: Limits::default(),
-            user: None,
-        };
-        wait(daemon.create_tenant(&Caller::admin(), create))
+        wait(daemon.create_tenant(&Caller::admin(), new_tenant(tenant(number))))
             .map_err(|problem| trouble(problem.detail))?;
     }
     Ok(daemon)
+}
+
+fn new_tenant(name: String) -> TenantCreate {
+    TenantCreate { name, weight: None, group: None, limits: Limits::default(), user: None }
 }
 
 /// Looks now and then how things stand, until it is over.
