@@ -51,7 +51,7 @@ def profile(cluster: Cluster, form: Form, out: Path) -> Profiles:
         document = None
         try:
             least = LEAST_SHARED if form.device == "cuda" else ()
-            words = ("profile", str(file), "--types", "all", "--workers", "1", *least)
+            words = ("profile", str(file), "--create-tenant", "--types", "all", "--workers", "1", *least)
             document = cluster.ask(*words, seconds=PROFILE_SECONDS)
         except ClusterError as error:
             # One type may have failed, and the others are known: that is enough to go on.

@@ -182,16 +182,16 @@ fn following_shows_the_log_to_its_end_over_runs() {
     };
     server.on(
         "GET",
-        "/jobs/9/logs?limit=1048576",
+        "/jobs/9/logs?limit=1048576&stream=all",
         problem("not_found", 404, "job 9 has no log yet", ""),
     );
     // The run is there before its log is.
-    let first = "/jobs/9/logs?generation=1&limit=1048576";
+    let first = "/jobs/9/logs?generation=1&limit=1048576&stream=all";
     server.on("GET", first, problem("not_found", 404, "job 9 has written nothing", ""));
     for (query, text) in [
-        ("generation=1&limit=1048576", part(1, "one\n", 4, false)),
-        ("generation=1&limit=1048576&offset=4", part(1, "two\n", 8, true)),
-        ("generation=3&limit=1048576", part(3, "three\n", 6, true)),
+        ("generation=1&limit=1048576&stream=all", part(1, "one\n", 4, false)),
+        ("generation=1&limit=1048576&offset=4&stream=all", part(1, "two\n", 8, true)),
+        ("generation=3&limit=1048576&stream=all", part(3, "three\n", 6, true)),
     ] {
         server.json("GET", &format!("/jobs/9/logs?{query}"), text);
     }
@@ -203,7 +203,10 @@ fn following_shows_the_log_to_its_end_over_runs() {
         job.to_string()
     };
     for (state, runs) in [
+        // Asked for the runs so far, for what it waits for, and for its workers.
         ("queued", &[][..]),
+        ("queued", &[]),
+        ("starting", &[1]),
         ("starting", &[1]),
         ("starting", &[1]),
         ("queued", &[1]),

@@ -56,7 +56,7 @@ fn a_command_runs_here_with_its_streams_and_its_exit_code() {
     assert!(ran.err.contains("no-such-program-here"), "{}", ran.err);
     let ran =
         up.run(&["run", "--create-tenant", "--tenant", "me", "--types", "slow", "--", "true"], "");
-    assert_eq!(ran.code, 3, "a type that is not there is refused: {}", ran.err);
+    assert_eq!(ran.code, 2, "a type that is not there is refused: {}", ran.err);
 }
 
 /// `script` gives it a terminal: the job has one, too, of the same size, and Ctrl-C reaches the command.
@@ -65,8 +65,9 @@ fn a_command_has_a_terminal_where_this_is_one() {
     let up = Up::start();
     let oef = env!("CARGO_BIN_EXE_oef");
     let inner = "tty -s && stty size && trap 'echo caught; exit 5' INT && echo ready && sleep 60";
-    let line =
-        format!("stty rows 31 cols 97; {oef} run --tenant me -- sh -c \"{inner}\"; echo code $?");
+    let line = format!(
+        "stty rows 31 cols 97; {oef} run --tenant me --create-tenant -- sh -c \"{inner}\"; echo code $?"
+    );
     let mut child = std::process::Command::new("script")
         .args(["-qfec", &line, "/dev/null"])
         .env("XDG_STATE_HOME", up.env())

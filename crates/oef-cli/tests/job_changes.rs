@@ -164,7 +164,7 @@ fn a_sweep_runs_so_many_at_once_over_a_restart() {
 fn logs_have_both_streams_of_all_workers_and_of_all_runs() {
     let up = Up::start();
     let talk = "echo one $OEF_RESTART; sleep 0.3; echo two >&2; sleep 0.3; echo three";
-    let id = up.submit(&[], &format!("{talk}; trap 'exit 75' TERM; sleep 1000 & wait $!"));
+    let id = up.submit(&[], &format!("trap 'exit 75' TERM; {talk}; sleep 1000 & wait $!"));
     let shown = |wanted: &str| {
         let began = std::time::Instant::now();
         loop {

@@ -77,6 +77,10 @@ impl JobOrder {
     /// All of them.
     pub const ALL: [JobOrder; 3] = [JobOrder::Fair, JobOrder::Fifo, JobOrder::Shortest];
 
+    fn is_fair(&self) -> bool {
+        *self == JobOrder::Fair
+    }
+
     /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
@@ -116,8 +120,8 @@ pub struct Tenant {
     pub limits: Limits,
     /// Whether its jobs may not run.
     pub suspended: bool,
-    /// In which order its waiting jobs start.
-    #[serde(default)]
+    /// In which order its waiting jobs start; left out where it is `fair`.
+    #[serde(default, skip_serializing_if = "JobOrder::is_fair")]
     pub order: JobOrder,
     /// The Unix user that its jobs run as; none: that of the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -39,6 +39,7 @@ pub(super) fn shorten(spec: &mut JobSubmit) {
     }
     if text_bytes(spec) > ENDED_TEXT_MAX {
         spec.env.clear();
+        spec.env.insert("(others)".into(), CUT.into());
         spec.command.truncate(1);
     }
     spec.command.shrink_to_fit();
@@ -100,6 +101,7 @@ mod tests {
         shorten(&mut long);
         assert!(text_bytes(&long) <= ENDED_TEXT_MAX, "{}", text_bytes(&long));
         assert!(long.command[0].starts_with("--option-0"));
+        assert!(was_shortened(&long) && !was_shortened(&short));
         assert!(long.script.is_some_and(|script| script.ends_with(CUT)));
     }
 }

@@ -97,6 +97,7 @@ mod tests {
                 group: None,
                 limits: None,
                 suspended: Some(suspended),
+                order: None,
             };
             let ended = Change::Ended {
                 job: JOB,

@@ -148,7 +148,9 @@ fn render(answer: &WhatIfAnswer, now: Timestamp, columns: Option<usize>) -> Stri
 fn expected(start: &ExpectedStart, now: Timestamp) -> String {
     let reason = safe(&start.reason);
     match (start.at, start.round) {
-        (Some(at), _) if at <= now => format!("the job would start at once: {reason}"),
+        (Some(at), Some(round)) if at <= now => {
+            format!("the job would start at once (round {round}): {reason}")
+        }
         (Some(at), Some(round)) => {
             format!(
                 "the job would start {}, at {} (round {round}): {reason}",
