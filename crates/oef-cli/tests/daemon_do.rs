@@ -137,7 +137,7 @@ fn nothing_is_sent_where_the_input_is_bad() {
         (&["settings", "--set", "rond=5s"], "did you mean `round`?"),
         (&["whatif"], "no change was given"),
         (&["whatif", "--set", "a.demand=3"], "a tenant's weight can be set"),
-        (&["whatif", "--add-gpu", "h100=1.5"], "no whole number"),
+        (&["whatif", "--add-gpu", "h100=1.5"], "is not a whole number"),
         (&["whatif", "lab.toml", "--submit", "j.toml"], "cannot be used with"),
         (&["top"], "needs a terminal"),
         (&["jobs", "--state", "asleep"], "invalid value 'asleep'"),

@@ -227,5 +227,5 @@ fn nothing_is_said_about_nothing() {
     server.json("GET", "/fairness", r#"{"round":0,"mechanism":"nash","tenants":[],"envy":[],"sharing_incentive":null,"worst_envy":null}"#);
     assert!(oef_at(&server, &["jobs"]).out.contains("no jobs"));
     assert!(oef_at(&server, &["tenants"]).out.contains("oef tenant create"));
-    assert!(oef_at(&server, &["fairness"]).out.contains("nothing to share"));
+    assert!(oef_at(&server, &["fairness"]).out.contains("no tenant has jobs"));
 }

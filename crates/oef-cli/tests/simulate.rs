@@ -142,7 +142,7 @@ fn bad_input_is_told_with_its_place_and_the_way_out() {
         .fails(2, &["t.csv:3: model", "did you mean `lstm`?"]);
     with(TRACE, &["--lie", "c=fast:2"]).fails(2, &["--lie c=fast:2", "no tenant `c`"]);
     with(TRACE, &["--lie", "a=quick:2"]).fails(2, &["no gpu type `quick`"]);
-    with(TRACE, &["--lie", "a=fast:-1"]).fails(2, &["no factor above 0"]);
+    with(TRACE, &["--lie", "a=fast:-1"]).fails(2, &["is not a factor above 0"]);
     with(TRACE, &["--lie", "a"]).fails(2, &["TENANT=TYPE:FACTOR"]);
     with(TRACE, &["--reference", "fst"]).fails(2, &["--reference", "did you mean `fast`?"]);
     with(TRACE, &["--failures", "1h"]).fails(2, &["such as 7d,2h"]);

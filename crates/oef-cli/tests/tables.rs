@@ -51,7 +51,7 @@ fn counts_must_fit_the_table() {
     run(&["--counts", "k80=1,p10=1"]).fails(2, &["`p10`", "did you mean `p100`?"]);
     run(&["--counts", "k80=1,K80=1"]).fails(2, &["counted twice"]);
     run(&["--counts", "k80"]).fails(2, &["`k80` has no `=`"]);
-    run(&["--counts", "k80=many"]).fails(2, &["`many`", "no number"]);
+    run(&["--counts", "k80=many"]).fails(2, &["`many`", "is not a number"]);
     run(&["--counts", "v100=-1"]).fails(2, &["--counts", "count -1"]);
     run(&["--counts", "k80=1"]).fails(2, &["<stdin>:4", "lm-5"]);
     let ambiguous = "model,thr_a,thr_A\nx,1,1\n";

@@ -135,7 +135,7 @@ fn render(tenants: &[Tenant], columns: Option<usize>) -> String {
     let legend = "balance: + still to get, - used ahead, in GPU-rounds";
     let _ = writeln!(out, "{}", legend.dimmed());
     if grouped {
-        let legend = "counts: the weight inside its group; ·: as set, or no jobs now";
+        let legend = "counts: weight inside its group; ·: as set, or no jobs now";
         let _ = writeln!(out, "{}", legend.dimmed());
     }
     out

@@ -48,6 +48,9 @@ fn in_terminal(mut stream: UnixStream, command: &[OsString]) -> io::Result<u8> {
     let open = || OpenOptions::new().read(true).write(true).open(&name);
     let out: Out = Arc::new(Mutex::new(stream.try_clone()?));
     let master = File::from(master);
+    if let Some(Frame::Size(columns, rows)) = Frame::read(&mut stream)? {
+        resize(&master, columns, rows)?;
+    }
     // A session of its own, with the new terminal as its own: Ctrl-C and job control work.
     let mut child = {
         let mut session = Command::new("setsid");
@@ -60,10 +63,7 @@ fn in_terminal(mut stream: UnixStream, command: &[OsString]) -> io::Result<u8> {
             let done = match frame {
                 Frame::Data(bytes) => to.write_all(&bytes),
                 Frame::InputEnd => to.write_all(&[4]),
-                Frame::Size(ws_col, ws_row) => {
-                    let size = Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 };
-                    tcsetwinsize(&to, size).map_err(Into::into)
-                }
+                Frame::Size(columns, rows) => resize(&to, columns, rows),
                 Frame::Errors(_) | Frame::Ended(_) => Ok(()),
             };
             if done.is_err() {
@@ -80,6 +80,11 @@ fn in_terminal(mut stream: UnixStream, command: &[OsString]) -> io::Result<u8> {
     let status = child.wait()?;
     let _ = reader.join();
     ended(&out, status)
+}
+
+fn resize(terminal: &File, ws_col: u16, ws_row: u16) -> io::Result<()> {
+    let size = Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(terminal, size).map_err(Into::into)
 }
 
 fn in_pipes(mut stream: UnixStream, command: &[OsString]) -> io::Result<u8> {

@@ -180,12 +180,15 @@ fn without_a_word(job: &Job, printer: &Printer) -> Exit {
 /// Passes everything on until the command ends; none: the job was stopped before that.
 fn talk(stream: UnixStream, in_terminal: bool) -> Result<Option<u8>, Failure> {
     let raw = in_terminal.then(Raw::begin).transpose()?;
-    let keys = stream.try_clone()?;
-    thread::spawn(move || send_input(keys));
     if in_terminal {
-        let sizes = stream.try_clone()?;
+        // The command begins when it knows the size.
+        let mut sizes = stream.try_clone()?;
+        let (columns, rows) = terminal::size().unwrap_or((80, 24));
+        Frame::Size(columns, rows).write(&mut sizes)?;
         thread::spawn(move || send_sizes(sizes));
     }
+    let keys = stream.try_clone()?;
+    thread::spawn(move || send_input(keys));
     let (mut from, mut code) = (stream, None);
     while let Ok(Some(frame)) = Frame::read(&mut from) {
         match frame {

@@ -240,8 +240,8 @@ mod tests {
             ),
             ("command = [\"a\"\n", "job.toml:"),
             ("stop_signal = \"kill\"\n", "job.toml:1:15: unknown variant `kill`"),
-            ("command = [\"a\"]\n[sweep]\nlr = 0.1\n", "job.toml:3:6: `lr` is no list"),
-            ("command = [\"a\"]\n[sweep]\nlr = [[1]]\n", "job.toml:3:6: `lr` is no list"),
+            ("command = [\"a\"]\n[sweep]\nlr = 0.1\n", "job.toml:3:6: `lr` is not a list"),
+            ("command = [\"a\"]\n[sweep]\nlr = [[1]]\n", "job.toml:3:6: `lr` is not a list"),
             ("command = [\"a\"]\n[sweep]\nlr = []\n", "job.toml:3:6: `lr` has no values"),
             ("sweep = 3\n", "job.toml:1:9: `sweep` is not a table"),
         ];
