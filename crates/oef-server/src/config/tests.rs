@@ -90,7 +90,7 @@ fn what_is_wrong_is_said_with_its_line() {
         ("[scheduling]\nguard = \"on\"\n", 2, "off, report, replace"),
         ("[scheduling]\nstickiness = nan\n", 2, "not between 0 and 100"),
         ("[gpus]\nemulated = \"a=1\"\nmps = \"b=1x5%\"\n", 1, "cannot stand together"),
-        ("[log]\nlevel = \"a=b=c\"\n", 2, "is no level"),
+        ("[log]\nlevel = \"a=b=c\"\n", 2, "is not a level"),
         ("[limits]\nbody_bytes = 1\n", 2, "1 is not between"),
         ("[limits]\nrequests_per_second = 0.0\n", 2, "0 is not more than 0"),
         ("[limits]\nevents = 0\n", 2, "must be at least 1"),

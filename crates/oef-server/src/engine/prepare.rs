@@ -61,7 +61,7 @@ pub(super) fn prepare(
         Command::PatchTenant { name, patch } => {
             // In which order its own jobs start is nobody else's business.
             let own = TenantPatch { order: patch.order, ..TenantPatch::default() };
-            if own != patch || !caller.may_change(&name) {
+            if patch.order.is_none() || own != patch || !caller.may_change(&name) {
                 operator(caller, "change a tenant")?;
             }
             Ok(Prepared::Changes(tenancy::patch(world, caller, name, patch)?, Done::Nothing))

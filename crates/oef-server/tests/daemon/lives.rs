@@ -167,9 +167,9 @@ fn a_job_is_stopped_after_its_time() {
     let cluster = Cluster::new("g=1");
     let job = JobSubmit { max_run_s: Some(0.5), ..training("alice", 100_000, 20) };
     let id = cluster.submit(job);
-    cluster.wait(id, JobState::Failed);
+    cluster.wait(id, JobState::TimedOut);
     let reason = cluster.look(id, |job| job.reason.clone());
-    assert!(reason.contains("allowed"), "{reason}");
+    assert!(reason.contains("time limit of 0.5 s"), "{reason}");
 }
 
 fn a_key_makes_a_submission_safe_to_repeat() {

@@ -46,6 +46,8 @@ const ROWS: &[Row] = &[
     ("GET", "/workloads/own/default", None, [200, 200, 404, 200]),
     ("GET", "/cluster", None, [200, 200, 200, 200]),
     ("PATCH", "/cluster/nodes/slow-0", Some(r#"{"health":"up"}"#), [403, 403, 403, 200]),
+    ("DELETE", "/cluster/windows/1", None, [403, 403, 403, 404]),
+    ("GET", "/usage", None, [200, 200, 200, 200]),
     ("GET", "/rounds", None, [200, 200, 200, 200]),
     ("GET", "/rounds/current", None, [200, 200, 200, 200]),
     ("GET", "/rounds/1", None, [200, 200, 200, 200]),

@@ -233,7 +233,8 @@ fn profile_runs_that_make_no_sense() {
     }
     let job = json!({"tenant": "t", "command": ["true"], "types": ["slow"], "retries": 9,
         "checkpoint_dir": "/mine", "probe": {}});
-    let id = server.admin("POST", "/jobs", Some(job)).json()["ids"][0].clone();
+    let reply = server.admin("POST", "/jobs?create_tenant=true", Some(job));
+    let id = reply.json()["ids"][0].clone();
     let taken = server.admin("GET", &format!("/jobs/{id}"), None).json();
     let expected = json!({"batches": 20, "warmup": 5, "least_s": 5.0, "limit_s": 120.0});
     assert_eq!(taken["probe"], expected);

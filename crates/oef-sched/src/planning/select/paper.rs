@@ -46,22 +46,12 @@ fn grant(state: &State, key: WorkloadKey) -> PaperGrant {
 pub(crate) fn select(state: &State, grants: &[PaperGrant]) -> Vec<Pick> {
     let mut free = state.cluster().capacity().to_vec();
     let mut room = room(state, Scope::Round);
-    let mut picks = Vec::new();
+    let mut picks = finishing(state, grants, &mut free, &mut room);
     for grant in grants {
         let mut gpus: Vec<u32> = grant.gpus.iter().zip(&free).map(|(&g, &f)| g.min(f)).collect();
         for slot in in_order(state, grant.workload) {
             let (held, spec) = (held_types(state, slot), &state.at(slot).spec);
-            if let Some(types) = held.as_ref().filter(|_| state.is_finishing(slot)) {
-                let why = StartReason::Owed { deficit: 0.0 };
-                picks.push(Pick { slot, types: types.clone(), stays: true, why });
-                for &gpu in state.target(slot).map_or(&[][..], |lease| &lease.gpus) {
-                    let j = state.cluster().type_of(gpu).0;
-                    free[j] -= u32::from(state.cluster().counts(gpu)).min(free[j]);
-                    gpus[j] = gpus[j].min(free[j]);
-                }
-                continue;
-            }
-            if spec.workers > room[spec.tenant.0] {
+            if state.is_finishing(slot) || spec.workers > room[spec.tenant.0] {
                 continue;
             }
             let Some(types) = fit(state, slot, held.as_ref(), &gpus) else { continue };
@@ -72,6 +62,31 @@ pub(crate) fn select(state: &State, grants: &[PaperGrant]) -> Vec<Pick> {
             });
             let stays = held.as_ref() == Some(&types);
             picks.push(Pick { slot, types, stays, why: StartReason::Owed { deficit: 0.0 } });
+        }
+    }
+    picks
+}
+
+/// Jobs that may end on nodes that close: they stay, and what they have of other nodes is not handed out.
+fn finishing(
+    state: &State,
+    grants: &[PaperGrant],
+    free: &mut [u32],
+    room: &mut [u32],
+) -> Vec<Pick> {
+    let mut picks = Vec::new();
+    for grant in grants {
+        for &slot in &state.workloads()[grant.workload.0].placed {
+            let Some(types) = held_types(state, slot).filter(|_| state.is_finishing(slot)) else {
+                continue;
+            };
+            for &gpu in state.target(slot).map_or(&[][..], |lease| &lease.gpus) {
+                let j = state.cluster().type_of(gpu).0;
+                free[j] -= u32::from(state.cluster().counts(gpu)).min(free[j]);
+            }
+            let spec = &state.at(slot).spec;
+            room[spec.tenant.0] = room[spec.tenant.0].saturating_sub(spec.workers);
+            picks.push(Pick { slot, types, stays: true, why: StartReason::Owed { deficit: 0.0 } });
         }
     }
     picks
