@@ -104,7 +104,11 @@ fn what_is_wrong_is_said_with_its_line() {
             3,
             "the same for every host",
         ),
-        ("[checkpoints]\ntransport = \"ssh\"\naddress = \"-oX{host}\"\n", 3, "none of ssh's"),
+        (
+            "[checkpoints]\ntransport = \"ssh\"\naddress = \"-oX{host}\"\n",
+            3,
+            "is not an ssh address",
+        ),
         ("[checkpoints]\ntransport = \"ssh\"\nnode_dir = \"/a b/{host}\"\n", 3, "has a ' ' in it"),
         ("[checkpoints]\ntransport = \"ssh\"\nnode_dir = \"/$(x)/{host}\"\n", 3, "has a '$' in it"),
         ("[checkpoints]\ntransport = \"rsync\"\naddress = \"{host}\"\n", 3, "begin with rsync://"),

@@ -25,7 +25,13 @@ pub const TESTS: &[Test] = &[
 pub fn serve(args: &[OsString]) -> ExitCode {
     let Some(file) = args.first() else { return ExitCode::from(2) };
     let text = fs::read_to_string(file).expect("settings");
-    let config = Config::check(&text).unwrap_or_else(|problems| panic!("{problems:?}"));
+    let config = match Config::check(&text) {
+        Ok(config) => config,
+        Err(problems) => {
+            eprintln!("{problems:?}");
+            return ExitCode::from(2);
+        }
+    };
     let is_demo = args.get(1).is_some_and(|arg| arg == "demo");
     let mode = match is_demo {
         true => Mode::Up { demo: true },

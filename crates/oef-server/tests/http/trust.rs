@@ -267,8 +267,11 @@ fn silent() {
     assert!(closed >= 40, "{closed}");
     drop(held);
     let id = wait_until(|| {
-        let reply =
-            server.admin("POST", "/jobs", Some(json!({"tenant": "t", "command": ["true"]})));
+        let reply = server.admin(
+            "POST",
+            "/jobs?create_tenant=true",
+            Some(json!({"tenant": "t", "command": ["true"]})),
+        );
         (reply.status == 201).then(|| reply.json()["ids"][0].as_u64())?
     });
     server.wait_for(id, &["finished"]);
