@@ -2,6 +2,7 @@
 
 use super::job::JobSubmit;
 use jiff::Timestamp;
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -90,10 +91,27 @@ impl JobPatch {
 #[schema(examples(json!({"job": 17, "when": "finished"})))]
 pub struct Dependency {
     /// The job's number.
+    #[serde(deserialize_with = "job_number")]
     pub job: u64,
     /// How it has to end.
     #[serde(default)]
     pub when: DependencyCondition,
+}
+
+/// A number that a job can have: it is an integer of 64 bits with a sign wherever it is read.
+fn job_number<'de, D: Deserializer<'de>>(number: D) -> Result<u64, D::Error> {
+    let number = u64::deserialize(number)?;
+    match i64::try_from(number) {
+        Ok(_) => Ok(number),
+        Err(_) => Err(D::Error::custom(format!("no job has the number {number}"))),
+    }
+}
+
+/// The same, where it may be left out.
+pub(super) fn maybe_job_number<'de, D: Deserializer<'de>>(
+    number: D,
+) -> Result<Option<u64>, D::Error> {
+    job_number(number).map(Some)
 }
 
 /// How a job has to end for another to start.

@@ -22,7 +22,11 @@ pub struct JobsQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Of this sweep: the number of its first job.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "super::job_change::maybe_job_number"
+    )]
     pub sweep: Option<u64>,
     /// Ended ones too.
     #[serde(default, skip_serializing_if = "is_default")]
