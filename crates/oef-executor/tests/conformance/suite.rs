@@ -366,8 +366,8 @@ pub fn nodes_go_and_come_back(mut daemon: Daemon) {
     daemon.until("list", |daemon| daemon.heard.contains(&Event::NodesListed).then_some(()));
     // It may name it with the reason for which it cannot be used.
     let is_joined = |daemon: &Daemon| {
-        let about_it = daemon.node_events().into_iter().filter(|event| name_of(event) == node);
-        matches!(about_it.last(), Some(NodeEvent::Joined { .. }))
+        let mut about_it = daemon.node_events().into_iter().filter(|event| name_of(event) == node);
+        matches!(about_it.next_back(), Some(NodeEvent::Joined { .. }))
     };
     assert!(!is_joined(&daemon));
     daemon.bed.disturb(&NodeFault::Joins(node.clone()));
