@@ -103,7 +103,7 @@ class Cluster:
         return found
 
     def _start(self) -> None:
-        command = [str(self._oef), "up", *self._arguments, "--state", str(self.folder / "s"), "--listen", "127.0.0.1:0"]
+        command = [str(self._oef), "up", "--trust-tenants", *self._arguments, "--state", str(self.folder / "s"), "--listen", "127.0.0.1:0"]
         with self._log.open("wb") as log:
             self._daemon = subprocess.Popen(
                 command, env=self._env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True

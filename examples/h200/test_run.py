@@ -356,7 +356,7 @@ class Runs(unittest.TestCase):
             (["--round", "0"], 2, "not a number above 0"),
             (["--jobs=-3"], 2, "not a whole number above 0"),
             # It is a folder that is emptied: nothing but a mechanism may be named.
-            (["--mechanisms", ".."], 2, "is no mechanism"),
+            (["--mechanisms", ".."], 2, "is not a mechanism"),
             (["--report-only", "--out", str(self.folder / "other")], 1, "there are no results"),
             (["--out", "/proc/here"], 1, "/proc/here"),
         ]
