@@ -74,13 +74,25 @@ pub(crate) fn adopted() -> Vec<Process> {
     known.filter(|child| child.parent == own && child.session != me.session).collect()
 }
 
-/// The fields of `stat`. The name of the program is in brackets, and may have any.
+/// The session of a process, ended or not; zero: its leader is outside this container. `getsid` of rustix
+/// cannot say zero (it panics, or worse).
+pub(crate) fn session_of(pid: i32) -> Option<i32> {
+    session(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+fn session(stat: &str) -> Option<i32> {
+    fields(stat)?.nth(3)?.parse().ok()
+}
+
+/// The fields of `stat` from the state on. The name of the program is in brackets, and may have any.
+fn fields(stat: &str) -> Option<std::str::SplitAsciiWhitespace<'_>> {
+    Some(stat.rsplit_once(')')?.1.split_ascii_whitespace())
+}
+
 fn parse(pid: i32, stat: &str) -> Option<Process> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_ascii_whitespace();
+    let mut fields = fields(stat)?;
     // A zombie is gone but for its number.
-    let state = fields.next()?;
-    if matches!(state, "Z" | "X") {
+    if matches!(fields.next()?, "Z" | "X") {
         return None;
     }
     let parent = fields.next()?.parse().ok()?;
@@ -100,6 +112,9 @@ mod tests {
         assert_eq!(found, Process { pid: 9, parent: 4, session: 7, began: 991 });
         assert_eq!(parse(9, &format!("9 (x) Z 4 {tail}")), None);
         assert_eq!(parse(9, "9 x"), None);
+        assert_eq!(session(&format!("9 (x) Z 4 {tail}")), Some(7));
+        // In a container that was entered, the leader of the session is outside.
+        assert_eq!(session("9 (x) S 4 1 0 0 -1"), Some(0));
     }
 
     #[test]

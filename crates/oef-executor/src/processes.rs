@@ -1,6 +1,7 @@
 //! The processes of jobs, found by what is in their environment: it is inherited by everything that a
 //! job starts, whatever happened to the parents.
 
+use crate::family::session_of;
 use crate::local::SERVICE;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, pidfd_send_signal,
@@ -180,9 +181,9 @@ pub(crate) fn kill_launcher(folder: &Path) -> bool {
 
 /// Waits for the dead among the orphans that this process was given: those of another session.
 pub(crate) fn reap_adopted() {
-    let own = rustix::process::getsid(None).ok();
+    let own = session_of(rustix::process::getpid().as_raw_nonzero().get());
     for pid in children() {
-        if rustix::process::getsid(Some(pid)).ok() != own {
+        if session_of(pid.as_raw_nonzero().get()) != own {
             let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
         }
     }
