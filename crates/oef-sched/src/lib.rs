@@ -71,5 +71,5 @@ pub use state::restarts::RestartBudget;
 pub use state::{State, apply, refresh_shares, step};
 pub use tenant::{Group, Tenant, Workload};
 pub use time::{Span, Time};
-pub use why::{Forecast, why};
+pub use why::{Forecast, why, why_not_displacing};
 pub use why_tenant::{TenantForecast, why_tenant};

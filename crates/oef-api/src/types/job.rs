@@ -46,9 +46,14 @@ pub struct JobSubmit {
     /// several and run at the pace of the slowest.
     #[serde(default, skip_serializing_if = "is_default")]
     pub one_type: bool,
-    /// Jobs of a higher class go first within their tenant.
+    /// Jobs of a higher priority go first within their tenant. When a round begins, one that waits takes the GPUs of
+    /// running jobs of its tenant that have a lower priority; never those of another tenant.
     #[serde(default, skip_serializing_if = "is_default")]
     pub priority: i32,
+    /// It does not wait for the next round to take the GPUs of its tenant's jobs of a lower priority. For each tenant one job
+    /// does so in a round, the next ones when the next round begins.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub now: bool,
     /// Environment variables on top of the daemon's own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,

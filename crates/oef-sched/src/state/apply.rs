@@ -4,7 +4,7 @@
 use super::leases::{carry_out, start_if_free, stop, unplace};
 use super::ledger::advance;
 use super::lifecycle::{admit, find, forget, go_back, start_assigned, vacate};
-use super::{State, commands, entitle, parties};
+use super::{State, commands, entitle, ledger, parties};
 use crate::action::{Action, Refusal, bad, wrong};
 use crate::cluster::{GPUS_PER_NODE_MAX, Health, NodeSpec};
 use crate::event::{Event, EventKind};
@@ -130,6 +130,7 @@ impl EventKind {
 fn tick(state: &mut State, at: Time) -> Vec<Action> {
     let again = state.round.0 > 0 && at == state.round_began;
     advance(state, at);
+    ledger::settle_urgent(state);
     if !again {
         state.round = RoundId(state.round.0 + 1);
         state.round_began = at;

@@ -209,9 +209,7 @@ pub(super) fn start_within_limit(state: &mut State, tenant: TenantKey) -> Vec<Ac
     if state.tenants[tenant.0].limit.is_none() {
         return Vec::new();
     }
-    let own = state.tenants[tenant.0].workloads.iter();
-    let placed = own.flat_map(|w| &state.workloads[w.0].placed).copied();
-    let mut slots: Vec<Slot> = placed.collect();
+    let mut slots: Vec<Slot> = state.placed_of(tenant).collect();
     slots.sort_by_key(|&slot| state.at(slot).spec.id);
     slots.into_iter().filter_map(|slot| start_if_free(state, slot)).collect()
 }

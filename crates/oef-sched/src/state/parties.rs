@@ -4,7 +4,7 @@ use super::State;
 use super::gangs;
 use super::ledger::{self, advance};
 use crate::action::{Action, Refusal, bad};
-use crate::ids::{GroupKey, TenantKey, WorkloadKey};
+use crate::ids::{GroupKey, RoundId, TenantKey, WorkloadKey};
 use crate::order::Order;
 use crate::profile::Profile;
 use crate::settings::Settings;
@@ -45,6 +45,8 @@ pub(super) fn add_tenant(
         order: Order::Fair,
         limit: None,
         holds: 0,
+        waits_now: 0,
+        displaced_in: RoundId(0),
     });
     Ok(Vec::new())
 }

@@ -40,6 +40,7 @@ pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
             Some(waits) => {
                 why.kind = kind(waits).into();
                 details.push(format!("it is queued because: {reason}"));
+                details.extend(oef_sched::why_not_displacing(&world.sched, JobId(id)));
                 why.sentence = waiting(entry, waits, &forecast.sentence);
             }
             // The scheduler counts a job as running when it was told to start.

@@ -432,6 +432,7 @@ pub(crate) fn for_scheduler(
 ) -> JobSpec {
     JobSpec {
         priority: spec.priority,
+        now: spec.now,
         types: (!spec.types.is_empty()).then(|| spec.types.clone()),
         one_type: spec.one_type,
         min_run: spec.min_run_s.map(Span::from_seconds),

@@ -167,6 +167,11 @@ fn specification(out: &mut String, spec: &JobSubmit) {
         types = format!("one of {}", if types.is_empty() { "all" } else { &types });
     }
     fact(out, "types", &types);
+    fact(
+        out,
+        "urgent",
+        if spec.now { "takes GPUs of its tenant's jobs of a lower priority at once" } else { "" },
+    );
     fact(out, "env", &pairs(&spec.env));
     fact(out, "workdir", &spec.workdir.as_deref().map(safe).unwrap_or_default());
     fact(out, "checkpoints", &spec.checkpoint_dir.as_deref().map(safe).unwrap_or_default());

@@ -126,6 +126,7 @@ fn submit(
         workers: 1,
         types: args.types.clone(),
         priority: args.priority.unwrap_or(0),
+        now: args.now,
         max_run_s: args.max_run,
         workdir: Some(text(&std::env::current_dir()?)),
         env: environment(&args.env)?,

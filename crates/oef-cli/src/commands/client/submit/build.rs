@@ -59,6 +59,7 @@ fn merge(mut job: JobSubmit, args: &SubmitArgs, here: &Here<'_>) -> Result<JobSu
     over(&mut job.not_before, &args.at);
     over(&mut job.steps, &args.steps);
     job.one_type |= args.one_type;
+    job.now |= args.now;
     job.held |= args.hold;
     job.after.extend(after(&args.after));
     job.priority = args.priority.unwrap_or(job.priority);

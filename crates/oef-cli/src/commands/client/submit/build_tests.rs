@@ -36,6 +36,7 @@ fn the_command_line_says_it_all() {
         "n",
         "--priority",
         "-1",
+        "--now",
         "--env",
         "A=1=2",
         "--env",
@@ -66,7 +67,7 @@ fn the_command_line_says_it_all() {
     let document = serde_json::to_value(&job).expect("a document");
     let expected = serde_json::json!({
         "tenant": "t", "workload": "w", "name": "n", "command": ["python", "train.py", "--x"],
-        "workers": 4, "types": ["a", "b"], "one_type": true, "priority": -1, "env": {"A": "1=2", "HERE": "taken"},
+        "workers": 4, "types": ["a", "b"], "one_type": true, "priority": -1, "now": true, "env": {"A": "1=2", "HERE": "taken"},
         "workdir": "/home/ada/sub", "checkpoint_dir": "/ckpt", "max_run_s": 7200.0,
         "min_run_s": 600.0, "retries": 3, "stop_signal": "usr1", "grace_s": 30.0,
         "labels": {"k": "v"}, "warm": ["torch", "torchvision"],
