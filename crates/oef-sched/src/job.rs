@@ -25,6 +25,9 @@ pub struct JobSpec {
     pub now: bool,
     /// Gpu types that it may use, by name; `None`: any that its workload can run on.
     pub types: Option<Vec<String>>,
+    /// Each of its GPUs has so much memory at least, in MiB.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub memory: Option<u32>,
     /// All its workers are on GPUs of one type.
     #[cfg_attr(feature = "serde", serde(default))]
     pub one_type: bool,
@@ -53,6 +56,7 @@ impl JobSpec {
             priority: 0,
             now: false,
             types: None,
+            memory: None,
             one_type: false,
             min_run: None,
             steps: None,

@@ -131,6 +131,11 @@ pub enum WaitReason {
     },
     /// Its workload runs on no gpu type of the cluster.
     CannotRun,
+    /// No type that it may use is known to have enough memory.
+    TooLittleMemory {
+        /// What it needs, in MiB.
+        memory: u32,
+    },
     /// Of the types that it may use no GPU is up.
     NoneUp {
         /// The first of them.
@@ -215,6 +220,12 @@ pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[
         WaitReason::AtLimit { limit, used, workers } => {
             let needs = gpus(*workers);
             return format!("needs {needs}; its tenant has {used} of the {limit} it may have");
+        }
+        WaitReason::TooLittleMemory { memory } => {
+            let gib = (f64::from(*memory) / 102.4).round() / 10.0;
+            return format!(
+                "needs GPUs with {gib} GiB of memory; no gpu type that it may use is known to have that"
+            );
         }
         WaitReason::CannotRun => return "runs on no gpu type of this cluster".into(),
         WaitReason::NoneUp { gpu } => {

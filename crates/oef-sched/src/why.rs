@@ -100,7 +100,11 @@ fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
     let types: Vec<usize> = (0..capacity.len()).filter(usable).collect();
     if types.is_empty() {
         let down = (0..capacity.len()).find(|&j| state.may_use(job, j));
-        let reason = down.map_or(WaitReason::CannotRun, |j| WaitReason::NoneUp { gpu: TypeId(j) });
+        let reason = match (down, job.spec.memory) {
+            (Some(j), _) => WaitReason::NoneUp { gpu: TypeId(j) },
+            (None, Some(memory)) => WaitReason::TooLittleMemory { memory },
+            (None, None) => WaitReason::CannotRun,
+        };
         return (reason, None);
     }
     let most: u32 = types.iter().map(|&j| capacity[j]).sum();

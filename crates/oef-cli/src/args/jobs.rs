@@ -60,6 +60,7 @@ Examples:
   oef submit --sweep lr=0.1,0.01 --sweep bs=32,64 -- python train.py --lr {lr} --batch {bs}
   oef submit --sweep seed=1,2,3,4,5,6,7,8 --at-once 2 -- python train.py --seed {seed}
   oef submit --after 17 -- python evaluate.py
+  oef submit --gpu-memory 20G -- python train.py
   oef submit --now --priority 10 -- python debug.py
   oef submit --at 22:00 --priority -1 -- ./nightly.sh
   oef submit --file job.toml --wait
@@ -118,6 +119,9 @@ pub struct SubmitArgs {
     /// The gpu types that it may use [default: all that its workload runs on]
     #[arg(long, value_name = "TYPE,...", value_delimiter = ',')]
     pub types: Vec<String>,
+    /// Use only GPUs with this much memory at least (`20G`)
+    #[arg(long, value_name = "SIZE", value_parser = oef_api::memory::gibibytes)]
+    pub gpu_memory: Option<f64>,
     /// All workers on GPUs of one type, even if several types together would start it sooner
     #[arg(long)]
     pub one_type: bool,

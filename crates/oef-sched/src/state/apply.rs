@@ -105,13 +105,13 @@ impl EventKind {
             | EventKind::NodeClosing { .. }
             | EventKind::Profiled { .. }
             | EventKind::Limit { .. }
+            | EventKind::Settings(_)
             | EventKind::Suspend { .. } => Some(Scope::Fill),
             // What these change counts from the next round on.
             EventKind::Planned(_)
             | EventKind::Shares(_)
             | EventKind::Progress { .. }
             | EventKind::RestartCost { .. }
-            | EventKind::Settings(_)
             | EventKind::TenantAdded { .. }
             | EventKind::GroupAdded { .. }
             | EventKind::WorkloadAdded { .. }
@@ -287,13 +287,13 @@ fn node_up(state: &mut State, at: Time, spec: &NodeSpec) -> Result<Vec<Action>, 
     Ok(Vec::new())
 }
 
-/// Jobs may have named a type before there was one.
-fn types_appeared(state: &mut State) {
-    let State { workloads, cluster, .. } = state;
+/// Jobs may have named a type before there was one, or need more memory than was known of it.
+pub(super) fn types_appeared(state: &mut State) {
+    let State { workloads, cluster, settings, .. } = state;
     for workload in workloads {
         workload.widen(cluster.types().len());
         for class in &mut workload.classes {
-            class.resolve(cluster.types());
+            class.resolve(cluster.types(), settings);
         }
     }
 }

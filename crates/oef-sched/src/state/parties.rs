@@ -1,6 +1,7 @@
 //! Tenants, groups and workloads come and change; so do the settings.
 
 use super::State;
+use super::apply::types_appeared;
 use super::gangs;
 use super::ledger::{self, advance};
 use crate::action::{Action, Refusal, bad};
@@ -19,7 +20,11 @@ pub(super) fn settings(state: &mut State, at: Time, settings: Settings) -> Vec<A
     if settings.rounding != state.settings.rounding {
         ledger::clear(state);
     }
+    let other_memory = settings.gpu_memory != state.settings.gpu_memory;
     state.settings = settings;
+    if other_memory {
+        types_appeared(state);
+    }
     state.entitlement.invalidate();
     Vec::new()
 }

@@ -24,6 +24,7 @@ fn any_event(dice: &mut Dice, world: &World) -> EventKind {
             types: dice.chance(0.2).then(|| vec![name]),
             min_run: dice.chance(0.2).then(|| Span(dice.next() % 1_000_000)),
             one_type: dice.chance(0.3),
+            memory: (number == 0.3).then_some(12_000),
             steps: dice.chance(0.5).then_some(number),
             gate: Gate { held: dice.chance(0.1), ..Gate::OPEN },
             sweep: dice

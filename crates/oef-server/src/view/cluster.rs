@@ -2,6 +2,7 @@
 
 use crate::caller::Caller;
 use crate::world::{World, timestamp};
+use oef_api::memory;
 use oef_api::types::{
     Cluster, GpuTypeStatus, JobState, Node, NodeHealth, NodeWindow, Problem, Settings,
 };
@@ -73,6 +74,7 @@ pub(crate) fn types(world: &World) -> Vec<GpuTypeStatus> {
         gpu_type: name.clone(),
         capacity,
         idle,
+        memory_gib: world.sched.settings().memory_of(name).map(|mib| f64::from(mib) / 1024.0),
         price: price(name),
     });
     types.collect()
@@ -101,6 +103,7 @@ pub fn settings(world: &World, _caller: &Caller) -> Result<Settings, Problem> {
         min_run_s: sched.min_run.seconds(),
         grace_s: world.settings.grace_ms as f64 / 1000.0,
         stickiness: sched.stickiness,
+        gpu_memory: memory::as_text(&sched.gpu_memory),
         guard: world.settings.guard.name().into(),
     })
 }

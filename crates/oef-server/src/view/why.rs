@@ -9,6 +9,7 @@ use super::restarts;
 use super::text::{amounts, gpus, timestamp};
 use crate::caller::Caller;
 use crate::world::{JobEntry, TenantEntry, World};
+use oef_api::memory::{mebibytes, shown};
 use oef_api::types::{Blocked, JobState, Problem, Provenance, TenantWhy, Why};
 use oef_core::{TenantId, equal_split};
 use oef_report::format::figure;
@@ -56,6 +57,7 @@ pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
     }
     if !entry.state.is_final() {
         details.extend(estimate(world, entry));
+        details.extend(memory(world, entry));
         if entry.spec.probe.is_none() {
             details.extend(gangs::sentence(world, entry.workload, entry.spec.workers));
             details.extend(restarts::sentence(world, JobId(id)));
@@ -106,6 +108,7 @@ fn kind(waits: &WaitReason) -> &'static str {
         WaitReason::Blocked(obstacle) => blocked(obstacle.clone()).name(),
         WaitReason::TooLarge { .. } => "too_large",
         WaitReason::CannotRun => "cannot_run",
+        WaitReason::TooLittleMemory { .. } => "gpu_memory",
         WaitReason::NoneUp { .. } => "none_up",
         WaitReason::AtLimit { .. } => "at_limit",
         WaitReason::Behind { .. } => "behind",
@@ -133,6 +136,13 @@ fn estimate(world: &World, entry: &JobEntry) -> Option<String> {
             workload.name, workload.profile.source
         )
     })
+}
+
+/// Which gpu types have the memory that a job needs.
+fn memory(world: &World, entry: &JobEntry) -> Option<String> {
+    let least = entry.spec.gpu_memory_gib?;
+    let types = world.memory_of_types(least);
+    Some(format!("it needs GPUs with {} of memory: {types}", shown(mebibytes(least))))
 }
 
 /// A tenant's share, what it holds, and its balance.

@@ -127,6 +127,7 @@ fn submit(
         types: args.types.clone(),
         priority: args.priority.unwrap_or(0),
         now: args.now,
+        gpu_memory_gib: args.gpu_memory,
         max_run_s: args.max_run,
         workdir: Some(text(&std::env::current_dir()?)),
         env: environment(&args.env)?,

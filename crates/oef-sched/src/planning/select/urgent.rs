@@ -17,9 +17,19 @@ use crate::time::{Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A job that may take the GPUs of others, who is first in order: by priority, running jobs first, then by its place in
-/// the queue. With the queue and, if it waits, the line in it.
-type Urgent = (Reverse<i32>, bool, Time, JobId, Slot, usize, Option<usize>);
+/// A job that may take the GPUs of others. Who is first in order does so first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Urgent {
+    priority: Reverse<i32>,
+    /// Running jobs come before those that wait.
+    waits: bool,
+    since: Time,
+    id: JobId,
+    slot: Slot,
+    queue: usize,
+    /// The line of the queue in which it waits.
+    line: Option<usize>,
+}
 
 /// A job that may give way.
 struct Victim {
@@ -58,7 +68,7 @@ impl Selection<'_> {
         }
         let mut victims: BTreeMap<TenantKey, Vec<Victim>> = BTreeMap::new();
         let mut displaced = false;
-        while let Some((.., slot, queue, line)) = urgent.pop_first() {
+        while let Some(Urgent { slot, queue, line, .. }) = urgent.pop_first() {
             let tenant = self.tenant_of(queue);
             let own = victims.entry(tenant).or_insert_with(|| self.victims(tenant, reach));
             if self.displace_for(slot, queue, own) {
@@ -148,7 +158,8 @@ impl Selection<'_> {
         let held = self.queues.all_held(queue).filter(|held| held.priority > least);
         urgent.extend(held.map(|held| {
             let id = self.state.at(held.slot).spec.id;
-            (Reverse(held.priority), false, Time(0), id, held.slot, queue, None)
+            let (priority, slot) = (Reverse(held.priority), held.slot);
+            Urgent { priority, waits: false, since: Time(0), id, slot, queue, line: None }
         }));
         urgent
     }
@@ -163,8 +174,9 @@ impl Selection<'_> {
         let least = *lowest.get(&self.tenant_of(queue))?;
         let may = |job: &Job| reach == Scope::Round || job.spec.now;
         let key = self.queues.next_that(&self.queues.lines(queue)[line], may)?;
-        let (Reverse(priority), since, id, slot) = key;
-        (priority > least).then_some((Reverse(priority), true, since, id, slot, queue, Some(line)))
+        let (priority, since, id, slot) = key;
+        let urgent = Urgent { priority, waits: true, since, id, slot, queue, line: Some(line) };
+        (priority.0 > least).then_some(urgent)
     }
 
     /// A tenant's jobs that may give way, who does so first: those that were only chosen to start, and running ones.

@@ -32,6 +32,8 @@ fn the_command_line_says_it_all() {
         "--types",
         "a,b",
         "--one-type",
+        "--gpu-memory",
+        "20G",
         "--name",
         "n",
         "--priority",
@@ -67,7 +69,7 @@ fn the_command_line_says_it_all() {
     let document = serde_json::to_value(&job).expect("a document");
     let expected = serde_json::json!({
         "tenant": "t", "workload": "w", "name": "n", "command": ["python", "train.py", "--x"],
-        "workers": 4, "types": ["a", "b"], "one_type": true, "priority": -1, "now": true, "env": {"A": "1=2", "HERE": "taken"},
+        "workers": 4, "types": ["a", "b"], "gpu_memory_gib": 20.0, "one_type": true, "priority": -1, "now": true, "env": {"A": "1=2", "HERE": "taken"},
         "workdir": "/home/ada/sub", "checkpoint_dir": "/ckpt", "max_run_s": 7200.0,
         "min_run_s": 600.0, "retries": 3, "stop_signal": "usr1", "grace_s": 30.0,
         "labels": {"k": "v"}, "warm": ["torch", "torchvision"],
@@ -107,6 +109,7 @@ fn bad_submissions_are_told() {
         (&["--label", "k", "--", "true"], "is not a label"),
         (&["--workers", "0", "--", "true"], "invalid value '0'"),
         (&["--retries", "1001", "--", "true"], "invalid value '1001'"),
+        (&["--gpu-memory", "much", "--", "true"], "is not a size of memory"),
         (&["--max-run", "soon", "--", "true"], "write a time"),
         (&["--signal", "kill", "--", "true"], "invalid value 'kill'"),
         (&["--script", "/nowhere/run.sh"], "no such file"),

@@ -28,6 +28,7 @@ command = ["python", "train.py", "--lr", "0.1"]
 # warm = ["torch"]                  # Python modules that are imported before it starts, so that restarts are quick
 workers = 2                         # each on a GPU of its own; all run or none
 types = ["rtx3080", "rtx3090"]      # gpu types that it may use; by default all that its workload runs on
+# gpu_memory_gib = 20               # each of its GPUs has so much memory at least
 one_type = false                    # true: all workers on GPUs of one type, whichever
 priority = 0                        # a higher one goes first within its tenant, and takes the GPUs of its jobs of a lower one
 now = false                         # true: it does so at once, not when the next round begins
