@@ -22,17 +22,19 @@ pub fn cluster(world: &World, caller: &Caller) -> Result<Cluster, Problem> {
         name: node.name().into(),
         gpu_type: cluster.types().get(node.gpu_type().0).cloned().unwrap_or_default(),
         health: health(world, node),
-        reason: drain(node).and_then(|drain| drain.reason.clone()).or_else(|| {
-            let told = world.node_reasons.get(node.name()).cloned();
-            told.or_else(|| {
-                world.drained.contains(node.name()).then(|| "taken out by an operator".into())
-            })
-        }),
+        reason: reason(world, node.name()),
         until: drain(node).and_then(|drain| drain.until).map(timestamp),
         windows: windows(world, node.name()),
         jobs: (0..node.gpus() as u32).map(|at| holders.get(&(node.name(), at)).copied()).collect(),
     });
     Ok(Cluster { types, nodes: nodes.collect(), reference: world.reference() })
+}
+
+/// Why a node cannot be used, as an operator or the cluster told it.
+pub(super) fn reason(world: &World, node: &str) -> Option<String> {
+    let drain = world.drains.get(node).and_then(|drain| drain.reason.clone());
+    let told = drain.or_else(|| world.node_reasons.get(node).cloned());
+    told.or_else(|| world.drained.contains(node).then(|| "taken out by an operator".into()))
 }
 
 /// A node that closes is down when the last job has left it.

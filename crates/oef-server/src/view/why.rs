@@ -1,6 +1,7 @@
 //! Why a job waits, runs or ended, and why a tenant has what it has.
 
 use super::access;
+use super::cluster;
 use super::day::last_day;
 use super::gangs;
 use super::guard;
@@ -11,9 +12,12 @@ use crate::caller::Caller;
 use crate::world::{JobEntry, TenantEntry, World};
 use oef_api::memory::{mebibytes, shown};
 use oef_api::types::{Blocked, JobState, Problem, Provenance, TenantWhy, Why};
-use oef_core::{TenantId, equal_split};
+use oef_core::{TenantId, TypeId, equal_split};
 use oef_report::format::figure;
 use oef_sched::{JobId, Obstacle, RoundId, Time, WaitReason};
+
+/// Nodes that are named where all of a type are out.
+const NODES_SHOWN: usize = 5;
 
 /// Why a job does what it does, and when it can expect to start.
 pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
@@ -43,6 +47,9 @@ pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
                 details.push(format!("it is queued because: {reason}"));
                 details.extend(oef_sched::why_not_displacing(&world.sched, JobId(id)));
                 why.sentence = waiting(entry, waits, &forecast.sentence);
+                if let WaitReason::NoneUp { gpu } = waits {
+                    details.extend(nodes_out(world, *gpu));
+                }
             }
             // The scheduler counts a job as running when it was told to start.
             None if entry.state == JobState::Starting => {}
@@ -94,6 +101,19 @@ fn waiting(entry: &JobEntry, waits: &WaitReason, sentence: &str) -> String {
         }
         _ => sentence.into(),
     }
+}
+
+/// The nodes of a type that cannot be used, each with the reason.
+fn nodes_out(world: &World, gpu: TypeId) -> Vec<String> {
+    let nodes = world.sched.cluster().nodes().iter().filter(|node| node.gpu_type() == gpu);
+    let line = |node: &oef_sched::Node| match cluster::reason(world, node.name()) {
+        Some(reason) => format!("node {} is out: {reason}", node.name()),
+        None => format!("node {} is down", node.name()),
+    };
+    let mut lines: Vec<String> = nodes.clone().take(NODES_SHOWN).map(line).collect();
+    let more = nodes.count().saturating_sub(NODES_SHOWN);
+    lines.extend((more > 0).then(|| format!("and {more} more of these nodes")));
+    lines
 }
 
 /// When a round begins, as far as one can tell: rounds follow one another without a pause.
