@@ -86,8 +86,7 @@ fn trim_snapshots(
     let mut surplus = snapshot::unfinished(connection).map_err(failed)?;
     let begun = surplus.len();
     for row in snapshot::list(connection, file)? {
-        let is_kept =
-            sound.len() < SNAPSHOTS_KEPT && snapshot::read(connection, file, &row)?.is_ok();
+        let is_kept = sound.len() < SNAPSHOTS_KEPT && snapshot::is_sound(connection, file, &row)?;
         if is_kept { sound.push(row.seq) } else { surplus.push(row.seq) }
     }
     for &seq in &surplus {

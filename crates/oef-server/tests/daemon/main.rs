@@ -7,6 +7,7 @@
 #![expect(clippy::result_large_err, reason = "a problem is told once, not passed through layers")]
 
 mod common;
+mod events;
 mod gangs;
 mod lives;
 mod load;
@@ -40,7 +41,7 @@ fn run(args: &[OsString]) -> ExitCode {
     let mut failed = Vec::new();
     let long: &[Test] = if std::env::var_os("OEF_LONG").is_some() { load::TESTS } else { &[] };
     let tests: Vec<Test> =
-        [lives::TESTS, gangs::TESTS, nodes::TESTS, restarts::TESTS, long].concat();
+        [lives::TESTS, events::TESTS, gangs::TESTS, nodes::TESTS, restarts::TESTS, long].concat();
     for (name, test) in tests {
         if !words.is_empty() && !words.iter().any(|word| name.contains(word.as_str())) {
             continue;

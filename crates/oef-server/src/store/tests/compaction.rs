@@ -1,4 +1,4 @@
-use super::{Folder, append, open};
+use super::{Folder, append, open, save_snapshot};
 use crate::store::{Compacted, Keep, StoreError, journal};
 
 const NOTHING: Keep = Keep { records: 0, rounds: 2 };
@@ -10,11 +10,11 @@ fn only_what_two_sound_snapshots_cover_is_removed() {
     let archive = store.archive();
     append(&mut store, 5_000);
     assert_eq!(archive.compact(&NOTHING).expect("room"), Compacted::default());
-    archive.save_snapshot(4_000, 1, r#""four""#).expect("room");
+    save_snapshot(&archive, 4_000, 1, r#""four""#).expect("room");
     assert_eq!(archive.compact(&NOTHING).expect("room").records, 0);
-    archive.save_snapshot(4_500, 2, r#""four and a half""#).expect("room");
+    save_snapshot(&archive, 4_500, 2, r#""four and a half""#).expect("room");
     assert_eq!(archive.compact(&NOTHING).expect("room").records, 4_000);
-    archive.save_snapshot(5_000, 3, r#""five""#).expect("room");
+    save_snapshot(&archive, 5_000, 3, r#""five""#).expect("room");
     let keep = Keep { records: 700, ..NOTHING };
     let removed = archive.compact(&keep).expect("room");
     assert_eq!((removed.records, removed.snapshots), (300, 1));
@@ -34,8 +34,8 @@ fn a_damaged_snapshot_does_not_count() {
     let folder = Folder::new("compact-bad");
     let mut store = open(&folder);
     append(&mut store, 100);
-    store.archive().save_snapshot(50, 1, "{}").expect("room");
-    store.archive().save_snapshot(100, 2, "{}").expect("room");
+    save_snapshot(&store.archive(), 50, 1, "{}").expect("room");
+    save_snapshot(&store.archive(), 100, 2, "{}").expect("room");
     folder.meddle("UPDATE snapshots SET at_ms = 7 WHERE seq = 100");
     let removed = store.archive().compact(&NOTHING).expect("room");
     assert_eq!((removed.records, removed.snapshots), (0, 1));
@@ -70,8 +70,8 @@ fn without_a_snapshot_that_can_be_read_a_compacted_journal_is_no_world() {
     let folder = Folder::new("no-world");
     let mut store = open(&folder);
     append(&mut store, 10);
-    store.archive().save_snapshot(4, 1, "{}").expect("room");
-    store.archive().save_snapshot(8, 1, "{}").expect("room");
+    save_snapshot(&store.archive(), 4, 1, "{}").expect("room");
+    save_snapshot(&store.archive(), 8, 1, "{}").expect("room");
     store.archive().compact(&NOTHING).expect("room");
     folder.meddle("DELETE FROM snapshots");
     let error = store.load().expect_err("the first records are gone");

@@ -1,6 +1,6 @@
 //! A writer that is killed in the middle loses nothing that it had acknowledged.
 
-use super::{Folder, append, open};
+use super::{Folder, append, open, save_snapshot};
 use crate::store::{OpenMode, Store, journal};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
@@ -21,7 +21,9 @@ fn writer_process() {
         writeln!(out, "acknowledged {}", store.head()).expect("somebody listens");
         let archive = store.archive();
         match turn % 16 {
-            5 => archive.save_snapshot(store.head(), turn, &format!("\"{}\"", "s".repeat(3 << 20))),
+            5 => {
+                save_snapshot(&archive, store.head(), turn, &format!("\"{}\"", "s".repeat(3 << 20)))
+            }
             9 => archive.save_round(turn, turn, r#"{"round":true}"#),
             13 => archive.compact(&crate::store::Keep { records: 100, rounds: 3 }).map(|_| ()),
             _ => Ok(()),

@@ -9,7 +9,7 @@ mod opening;
 mod reading;
 mod second;
 
-use super::{NewRecord, OpenMode, Store};
+use super::{Archive, NewRecord, OpenMode, Store, StoreError};
 use folder::Folder;
 
 /// Some bodies, each different.
@@ -28,4 +28,8 @@ fn append(store: &mut Store, count: u64) {
 
 fn open(folder: &Folder) -> Store {
     Store::open(folder.path(), OpenMode::Create).expect("the folder is free")
+}
+
+fn save_snapshot(archive: &Archive, seq: u64, at_ms: u64, body: &str) -> Result<(), StoreError> {
+    archive.save_snapshot(seq, at_ms, &|to| to.write_all(body.as_bytes())).map(drop)
 }
