@@ -17,9 +17,13 @@ use std::time::Instant;
 pub(crate) enum Document {
     /// The world after a record.
     Snapshot { world: Box<World>, seq: u64 },
-    /// A round, which wants its certificate.
-    Round(Box<RoundDraft>),
+    /// A round, which wants its certificate. The ticket is counted while it waits.
+    Round { draft: Box<RoundDraft>, ticket: Arc<()> },
 }
+
+/// Old rounds are looked for whenever so many new ones are written: snapshots, after which the rest is compacted, may be
+/// days apart.
+const TRIM_EVERY: u64 = 32;
 
 /// Who writes.
 pub(crate) struct Archiver {
@@ -40,7 +44,10 @@ impl Archiver {
                         return;
                     }
                 }
-                Document::Round(draft) => self.round(*draft),
+                Document::Round { draft, ticket } => {
+                    self.round(*draft);
+                    drop(ticket);
+                }
             }
         }
     }
@@ -63,6 +70,11 @@ impl Archiver {
         };
         if let Err(error) = self.archive.save_round(round, u64::try_from(at).unwrap_or(0), &body) {
             tracing::warn!(round, error = sentence(&error), "a round could not be written");
+        }
+        if round % TRIM_EVERY == 0
+            && let Err(error) = self.archive.trim_rounds(&self.keep)
+        {
+            tracing::warn!(error = sentence(&error), "old rounds could not be removed");
         }
     }
 

@@ -122,6 +122,12 @@ impl Archive {
         self.write(|connection, file| compaction::compact(connection, file, gate, keep))
     }
 
+    /// Removes the documents of old rounds, and nothing else.
+    pub fn trim_rounds(&self, keep: &Keep) -> Result<u64, StoreError> {
+        let gate = &self.desk().gate;
+        self.write(|connection, file| compaction::trim_rounds(connection, file, gate, keep))
+    }
+
     /// Lets go of the files; whoever asks from now on is told so.
     pub(super) fn close(&self) {
         for connection in [&self.inner.reader, &self.inner.writer] {

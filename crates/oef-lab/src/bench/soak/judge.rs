@@ -13,7 +13,7 @@ pub(super) fn judge(soak: &mut Soak, parts: Vec<Submitted>, seen: &[Seen], ended
         took.extend(part.took);
         soak.refused += part.refused;
         if let Some((at, why)) = part.first {
-            broke(soak, at, format!("a submission was refused: {why}"));
+            broke(soak, at, why);
         }
     }
     took.sort_by(f64::total_cmp);

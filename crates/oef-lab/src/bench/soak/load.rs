@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 /// The kind of job that every tenant has.
 pub(super) const WORKLOAD: &str = "soak";
 
+/// A submission that takes longer is as good as refused: people and scripts give up.
+const LATE_S: f64 = 10.0;
+
 /// What came of the submissions of one thread.
 #[derive(Debug, Default)]
 pub(super) struct Submitted {
@@ -21,7 +24,7 @@ pub(super) struct Submitted {
     pub took: Vec<f64>,
     /// Submissions that were not taken.
     pub refused: u64,
-    /// The first reason, and after how many seconds.
+    /// What was wrong first, and after how many seconds.
     pub first: Option<(f64, String)>,
 }
 
@@ -80,13 +83,20 @@ pub(super) fn submit(daemon: &Daemon, plan: Plan, next: &AtomicU64) -> Submitted
             ..JobSubmit::default()
         };
         let batch = JobBatch::of(vec![job]);
-        match wait(daemon.submit(&Caller::admin(), batch, None)) {
-            Ok(_) => done.took.push(due.elapsed().as_secs_f64()),
+        let answer = wait(daemon.submit(&Caller::admin(), batch, None));
+        let (took, at) = (due.elapsed().as_secs_f64(), plan.began.elapsed().as_secs_f64());
+        let wrong = match answer {
+            Ok(_) => {
+                done.took.push(took);
+                (took > LATE_S).then(|| format!("a submission was acknowledged after {took:.0} s"))
+            }
             Err(problem) => {
                 done.refused += 1;
-                let at = plan.began.elapsed().as_secs_f64();
-                done.first.get_or_insert((at, problem.detail));
+                Some(format!("a submission was refused: {}", problem.detail))
             }
+        };
+        if let Some(wrong) = wrong {
+            done.first.get_or_insert((at, wrong));
         }
     }
 }

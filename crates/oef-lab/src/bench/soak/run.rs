@@ -25,8 +25,14 @@ use std::time::{Duration, Instant};
 const THREADS: u32 = 16;
 /// How often it is written down how things stand, over the whole run.
 const SAMPLES: u32 = 60;
-/// A round may begin so late before it counts as missed: shares are computed aside, and what is ready is used.
+/// Rounds that may be missing: the first and the last are not whole.
 const ROUNDS_MISSED: u64 = 1;
+
+/// How much of the cluster is in use in the long run: with all of it, what waits after a pause would wait for ever.
+const USED: f64 = 0.97;
+/// Documents of rounds that the daemon may keep: reached within minutes, so that it is seen that they end there. By
+/// default there may be more.
+const ROUND_BYTES: u64 = 64 << 20;
 
 /// Runs the command.
 pub fn run(args: &BenchSoakArgs, printer: &Printer) -> Result<Exit, Failure> {
@@ -63,7 +69,7 @@ pub fn soak(load: Load, folder: &Path, tell: &dyn Fn(&Sample)) -> Result<Soak, F
     let plan = Plan {
         rate: load.rate,
         tenants: load.tenants,
-        job_s: f64::from(load.gpus) / f64::from(load.rate),
+        job_s: USED * f64::from(load.gpus) / f64::from(load.rate),
         began,
         until: began + Duration::from_secs(u64::from(load.seconds)),
     };
@@ -106,6 +112,7 @@ pub fn soak(load: Load, folder: &Path, tell: &dyn Fn(&Sample)) -> Result<Soak, F
 
 fn start(load: Load, folder: &Path, executor: Arc<dyn Executor>) -> Result<Daemon, Failure> {
     let mut options = Options::new(folder.join("state"), executor);
+    options.memory.round_bytes_max = ROUND_BYTES;
     options.settings = SettingsPatch {
         round_s: Some(f64::from(load.round)),
         min_run_s: Some(0.0),

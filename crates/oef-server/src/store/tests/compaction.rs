@@ -1,7 +1,7 @@
 use super::{Folder, append, open, save_snapshot};
 use crate::store::{Compacted, Keep, StoreError, journal};
 
-const NOTHING: Keep = Keep { records: 0, rounds: 2 };
+const NOTHING: Keep = Keep { records: 0, rounds: 2, round_bytes: u64::MAX };
 
 #[test]
 fn only_what_two_sound_snapshots_cover_is_removed() {
@@ -77,4 +77,27 @@ fn without_a_snapshot_that_can_be_read_a_compacted_journal_is_no_world() {
     let error = store.load().expect_err("the first records are gone");
     assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
     assert!(error.to_string().contains("up to 4"), "{error}");
+}
+
+#[test]
+fn rounds_stay_as_long_as_they_are_few_and_small_enough() {
+    let folder = Folder::new("rounds-bytes");
+    let store = open(&folder);
+    let archive = store.archive();
+    let left = |rounds, round_bytes| {
+        archive.trim_rounds(&Keep { records: 0, rounds, round_bytes }).expect("room");
+        let rounds = archive.rounds(None, 100).expect("readable");
+        rounds.iter().map(|round| round.round).collect::<Vec<_>>()
+    };
+    assert_eq!(left(5, 5), [] as [u64; 0]);
+    // Characters are not bytes.
+    let text = "✓".repeat(1_000);
+    for round in [1, 2, 3, 5, 8, 9] {
+        archive.save_round(round, round, &text).expect("room");
+    }
+    assert_eq!(left(6, 18_000), [9, 8, 5, 3, 2, 1]);
+    assert_eq!(left(5, 18_000), [9, 8, 5, 3, 2]);
+    assert_eq!(left(5, 9_500), [9, 8, 5]);
+    assert_eq!(left(2, u64::MAX), [9, 8]);
+    assert_eq!(left(5, 1), [9], "the last one stays");
 }
