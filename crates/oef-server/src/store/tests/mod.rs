@@ -8,6 +8,7 @@ mod limits;
 mod opening;
 mod reading;
 mod second;
+mod upgrade;
 
 use super::{Archive, NewRecord, OpenMode, Store, StoreError};
 use folder::Folder;
