@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The one test command: style, lints, all tests (a minute of them kills a daemon again and again), the shipped
-# examples, the REST interface against its document, the book with its commands, the page in a browser, the Python package, the example of examples/h200 without a GPU,
+# examples, the REST interface against its document, the book with its commands, the
+# dashboard against a Prometheus, the page in a browser, the Python package, the example of examples/h200 without a GPU,
 # and the prototype's own test.
 #
 #   scripts/test.sh              everything
@@ -136,6 +137,8 @@ if $with_python; then
     scripts/api-test.sh
     step "the book: links, and every command as printed"
     scripts/book-test.sh
+    step "the dashboard and the rules against a real Prometheus"
+    scripts/metrics-test.sh 2>&1 | tee -a "$log"
     step "the page in a browser"
     scripts/page-test.sh 2>&1 | tee -a "$log"
     step "the Python package"

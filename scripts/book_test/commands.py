@@ -54,7 +54,12 @@ INSTEAD = [
 
 # What a reader does or waits for after a command: this machine may have no GPUs, and a job needs a moment to stop.
 STOPPED = "until oef job 12 --json | jq -e '.state == \"queued\"' >/dev/null; do sleep 0.2; done"
-THEN = {"oef config init": "sed -i 's/^#emulated/emulated/' etc/oef.toml", "oef hold 12": STOPPED}
+RUNS = "until oef job 19 --json | jq -e '.state == \"running\"' >/dev/null; do sleep 0.2; done"
+THEN = {
+    "oef config init": "sed -i 's/^#emulated/emulated/' etc/oef.toml",
+    "oef hold 12": STOPPED,
+    "oef submit --name notebook": RUNS,
+}
 
 # Exit codes that the text itself announces.
 CODES = {"oef share examples/not-pareto.toml --mechanism cooperative --require ef,si,pe": 1}

@@ -29,6 +29,12 @@ for step in range(1, steps + 1):
 print("done", *sys.argv[1:])
 """
 
+JUPYTER = """\
+#!/bin/sh
+echo "http://127.0.0.1:8888/lab?token=5f0c8b2e"
+exec sleep 600
+"""
+
 NEWCOMERS = """\
 [[tenant]]
 name = "newcomers"
@@ -55,6 +61,8 @@ class Stage:
             (self.home / folder).mkdir(parents=True)
         (bin_ / "oef").symlink_to(oef)
         (bin_ / "python").symlink_to(sys.executable)
+        (bin_ / "jupyter").write_text(JUPYTER)
+        (bin_ / "jupyter").chmod(0o755)
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("OEF_")} | {
             "HOME": str(self.home),
             "XDG_STATE_HOME": str(self.folder / "state"),

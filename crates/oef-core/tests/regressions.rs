@@ -280,3 +280,14 @@ fn cooperative_with_many_ties_is_proven_in_few_pivots() {
         assert!(solver.iterations < 5_000, "seed {seed}: {solver:?}");
     }
 }
+
+/// The sixth tenant is at its demand in the plain division, but for what the division may leave idle.
+#[test]
+fn cooperative_where_the_division_just_fills_a_demand() {
+    let text = "8 10.5 | 1: 1 1 | 1 0.75: 1 2 | 1 0.25: 1 2 | 1: 1 2 | 1 0.25: 1 2 | 2 2.5: 1 2 | 1: 1 2 \
+        | 2: 1 7.0625 | 2: 1 3.4375 | 1: 1 3.625 | 1 0.25: 1 4.125 | 1 0.5: 1 7.8125 \
+        | 2 1.5: 1 0.5625 | 1: 1 3.875 | 1 4: 1 6.3125";
+    let (problem, found) = outcome(&problem(text), Cooperative);
+    let verdict = verdict::plainly(&problem, Cooperative, None, &found.shares);
+    assert!(matches!(verdict, Verdict::Right | Verdict::AsGood), "{verdict:?}");
+}

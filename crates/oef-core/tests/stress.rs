@@ -340,6 +340,9 @@ fn nasty(kind: Kind, default: usize) {
     let only = number("OEF_SEED");
     let first = only.or(number("OEF_FIRST")).unwrap_or_else(oef_oracle::families::first_seed);
     let (mut tally, mut failed) = (Tally::default(), Vec::new());
+    if let Some(seed) = only {
+        println!("{}", oef_oracle::problem_file(&random(kind, seed)));
+    }
     for seed in (first..).take(if only.is_some() { 1 } else { count }) {
         solve_all(kind, seed, &mut tally, &mut failed);
     }

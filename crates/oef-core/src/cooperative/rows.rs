@@ -25,8 +25,8 @@ use std::ops::Deref;
 
 /// A type of which the division leaves no greater part is used up; the division itself is better.
 const USED_UP: f64 = 1e-10;
-/// Part of a demand that is nothing but rounding.
-const ROUNDING: f64 = 1e-12;
+/// Part of a demand that is nothing but rounding: more than the division may leave idle.
+const ROUNDING: f64 = 1e-10;
 /// What may be missing from a floor, relative to it.
 const FLOOR: f64 = 1e-10;
 /// Envy, or GPUs beyond a cap or capacity, in units of an equal split, in a feasible answer.
