@@ -95,7 +95,8 @@ fn every_sample_is_opened_twice() {
 
 /// Folders that a newer version has opened, each known by something else.
 fn what_is_newer_is_refused_and_stays() {
-    let newer: [(&str, fn(&Path)); 4] = [
+    type MakeNewer = fn(&Path);
+    let newer: [(&str, MakeNewer); 4] = [
         ("the database", |folder| {
             let database = rusqlite::Connection::open(folder.join("oef.db")).expect("a database");
             database.execute_batch("PRAGMA user_version = 2").expect("written");
