@@ -3,8 +3,9 @@
 use super::load::{Seen, Submitted};
 use super::report::{Growth, Sample, Soak};
 
-/// What grows by no more than this from one quarter of the run to the next is flat.
-const FLAT: f64 = 0.05;
+/// What grows by no more than this from one quarter of the run to the next is flat. A snapshot that is being written, and a
+/// queue after a pause, make the largest figures of two quarters differ by some percent.
+const FLAT: f64 = 0.1;
 
 /// Adds up what the threads of the load saw, and judges the samples.
 pub(super) fn judge(soak: &mut Soak, parts: Vec<Submitted>, seen: &[Seen], ended_max: usize) {
@@ -71,8 +72,8 @@ mod tests {
     #[test]
     fn what_grows_is_told_from_what_is_flat() {
         let of = |memory, ended| growth(&samples(memory, ended), 10, |sample| sample.memory_bytes);
-        let flat = of([1, 50, 90, 100, 100, 101, 99, 104], 10);
-        assert_eq!(flat, Some(Growth { before: 101, after: 104, is_flat: true }));
+        let flat = of([1, 50, 90, 100, 100, 101, 99, 108], 10);
+        assert_eq!(flat, Some(Growth { before: 101, after: 108, is_flat: true }));
         let grows = of([1, 50, 90, 100, 110, 120, 130, 140], 10);
         assert_eq!(grows, Some(Growth { before: 120, after: 140, is_flat: false }));
         assert_eq!(of([1, 50, 90, 100, 110, 120, 130, 140], 9), None, "it is still filling");
