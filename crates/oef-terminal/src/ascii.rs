@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 /// The text as the reader's locale can show it: without a locale, or with another than `C`, as it is.
-pub(crate) fn shown(text: &str) -> Cow<'_, str> {
-    if is_c(|name| std::env::var(name).ok()) { plain(text) } else { Cow::Borrowed(text) }
+pub fn shown(text: &str) -> Cow<'_, str> {
+    let is_fine = text.is_ascii() || !is_c(|name| std::env::var(name).ok());
+    if is_fine { Cow::Borrowed(text) } else { plain(text) }
 }
 
 /// Whether the locale for characters is `C` (or `POSIX`), by the first variable that says anything.

@@ -18,6 +18,7 @@ pub mod table;
 pub mod times;
 pub mod width;
 
+pub use ascii::shown;
 pub use exit::{EXIT_CODES_HELP, Exit};
 pub use failure::{Complaint, Failure, exit_of};
 pub use printer::Printer;

@@ -8,11 +8,13 @@ use oef_report::format::{figure, span};
 use oef_terminal::bars::bar;
 use oef_terminal::names::{cut, safe};
 use oef_terminal::numbers::difference;
+use oef_terminal::shown;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row, Table, TableState};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Told apart on light and dark grounds; beyond six tenants they come again, and the name says who it is.
@@ -43,6 +45,11 @@ pub fn draw(frame: &mut Frame<'_>, screen: &Screen, now: Timestamp) {
     draw_tenants(frame, screen, shares);
     draw_jobs(frame, screen, now, jobs);
     frame.render_widget(footline(screen), foot);
+    for cell in &mut frame.buffer_mut().content {
+        if let Cow::Owned(plain) = shown(cell.symbol()) {
+            cell.set_symbol(&plain);
+        }
+    }
 }
 
 /// A tenant's colour, the same in every part of the screen.
