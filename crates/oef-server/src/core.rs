@@ -165,10 +165,10 @@ impl Core {
         let mut rounds = Vec::new();
         while let Ok(page) = self.pages.try_recv() {
             match page {
-                Document::Round(draft) if draft.number() % every.max(1) == 0 => {
+                Document::Round { draft, .. } if draft.number() % every.max(1) == 0 => {
                     rounds.push(draft.finish());
                 }
-                Document::Round(_) => {}
+                Document::Round { .. } => {}
                 Document::Snapshot { seq, .. } => {
                     self.engine.step(Some(Message::SnapshotTried { saved: Some(seq) }));
                 }

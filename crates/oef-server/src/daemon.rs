@@ -16,7 +16,7 @@ pub use subscription::{Delivery, Subscription};
 use crate::caller::Caller;
 use crate::engine::{self, Budgets, Message, Shared};
 use crate::secret;
-use crate::store::{Archive, StoreError};
+use crate::store::{Archive, Keep, StoreError};
 use crate::world::World;
 use oef_api::types::SettingsPatch;
 use oef_executor::{Executor, ExecutorError};
@@ -88,12 +88,19 @@ pub struct Memory {
     pub events_max: usize,
     /// Rounds with their certificates.
     pub rounds_max: u64,
+    /// Bytes of them on the disk.
+    pub round_bytes_max: u64,
 }
 
 impl Default for Memory {
     /// Weeks of a busy cluster; some hundred megabytes at most.
     fn default() -> Self {
-        Memory { ended_jobs_max: 50_000, events_max: 10_000, rounds_max: 10_000 }
+        Memory {
+            ended_jobs_max: 50_000,
+            events_max: 10_000,
+            rounds_max: 10_000,
+            round_bytes_max: Keep::default().round_bytes,
+        }
     }
 }
 

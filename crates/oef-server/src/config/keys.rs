@@ -94,6 +94,7 @@ pub(super) const KEYS: &[(&str, &[&str])] = &[
             "ended_jobs",
             "events",
             "rounds",
+            "round_bytes",
             "log_bytes",
             "body_bytes",
             "batch_bytes",

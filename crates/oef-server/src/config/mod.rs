@@ -211,8 +211,10 @@ pub struct LimitSettings {
     pub ended_jobs: usize,
     /// Events that are remembered.
     pub events: usize,
-    /// Rounds that are remembered.
+    /// Rounds that are remembered...
     pub rounds: u64,
+    /// ... and the bytes of their documents on the disk.
+    pub round_bytes: u64,
     /// Output that is kept of each worker's stream.
     pub log_bytes: u64,
     /// The body of a request.
@@ -252,6 +254,7 @@ impl Default for LimitSettings {
             ended_jobs: memory.ended_jobs_max,
             events: memory.events_max,
             rounds: memory.rounds_max,
+            round_bytes: memory.round_bytes_max,
             log_bytes: 16 << 20,
             // A job is a few kilobytes; a script or an environment may be some hundred.
             body_bytes: 1 << 20,
@@ -351,6 +354,7 @@ impl Config {
             ended_jobs_max: self.limits.ended_jobs,
             events_max: self.limits.events,
             rounds_max: self.limits.rounds,
+            round_bytes_max: self.limits.round_bytes,
         }
     }
 

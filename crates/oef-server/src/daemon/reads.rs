@@ -1,8 +1,7 @@
 //! Questions. They look at the world for a moment and never wait for a computation of shares, but for the
 //! one that asks for one.
 
-use super::subscription::is_visible;
-use super::{Daemon, Delivery, Gauges, GpuGauges, Subscription, TenantGauges};
+use super::{Daemon, Gauges, GpuGauges, Subscription, TenantGauges};
 use crate::caller::Caller;
 use crate::invariants::{self, Broken, Invariant};
 use crate::problem::{Kind, More};
@@ -15,7 +14,7 @@ use oef_api::types::{
 };
 use oef_executor::{ExecutorError, LogFrom, Stream};
 use oef_sched::{Generation, Health, JobId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -216,27 +215,7 @@ impl Daemon {
 
     /// Events after a number, then each as it happens; none: only what happens from now on.
     pub fn subscribe(&self, caller: &Caller, after: Option<u64>) -> Result<Subscription, Problem> {
-        let live = self.inner.shared.events.subscribe();
-        self.with_world(|world| {
-            let newest = world.next_event - 1;
-            let after = after.unwrap_or(newest);
-            let oldest = world.events.front().map_or(world.next_event, |event| event.id);
-            let mut backlog = VecDeque::new();
-            // A number that was never given out is of another state folder.
-            let is_strange = after > newest;
-            if after.saturating_add(1) < oldest || is_strange {
-                backlog.push_back(Delivery::Reset { upto: oldest - 1 });
-            }
-            let after = if is_strange { newest } else { after };
-            let events = world.events.iter().filter(|event| event.id > after);
-            // An earlier tenant of the same name is not for the caller.
-            let own = caller.tenant.as_ref().and_then(|name| world.tenants.get(name));
-            let since = own.map_or(0, |entry| i64::try_from(entry.created_ms).unwrap_or(0));
-            let visible = events
-                .filter(|event| event.at.as_millisecond() >= since && is_visible(caller, event));
-            backlog.extend(visible.cloned().map(Delivery::Event));
-            Ok(Subscription::new(caller.clone(), after, backlog, live))
-        })
+        Ok(Subscription::begin(&self.inner.shared, caller, after))
     }
 
     /// How things stand, for whoever draws curves.

@@ -1,76 +1,90 @@
 //! Events as they happen, for one caller.
 
 use crate::caller::Caller;
+use crate::engine::Shared;
 use crate::view::without_output;
+use crate::world::World;
 use oef_api::types::{Event, EventTopic};
 use std::collections::VecDeque;
-use std::sync::Arc;
-use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
+use std::sync::{Arc, Weak};
+use tokio::sync::watch;
 
 /// What comes next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delivery {
     /// An event.
     Event(Event),
-    /// Events between are lost: they are older than what is remembered, or the reader was too slow. What
-    /// was known should be read again; the events after this number follow.
+    /// Events between are lost: they are older than what is remembered. What was known should be read again; the events
+    /// after this number follow.
     Reset {
         /// The number of the last event that is lost.
         upto: u64,
     },
 }
 
-/// Events after a number: first those that are remembered, then each as it happens.
-#[derive(Debug)]
+/// Events after a number: first those that are remembered, then those that happen. All are read from what is remembered,
+/// so a slow reader loses nothing before that is full.
 pub struct Subscription {
+    /// Not held: with the daemon goes who tells of new events.
+    shared: Weak<Shared>,
     caller: Caller,
-    /// The number of the last event that was delivered or left out.
-    last: u64,
+    /// Events up to this number were delivered or left out, or are in the backlog.
+    upto: u64,
     backlog: VecDeque<Delivery>,
-    live: broadcast::Receiver<Arc<Event>>,
+    /// The number of the newest event.
+    newest: watch::Receiver<u64>,
 }
 
 impl Subscription {
-    pub(crate) fn new(
-        caller: Caller,
-        last: u64,
-        backlog: VecDeque<Delivery>,
-        live: broadcast::Receiver<Arc<Event>>,
-    ) -> Self {
-        Subscription { caller, last, backlog, live }
+    /// Events after a number; none: those that happen from now on.
+    pub(crate) fn begin(shared: &Arc<Shared>, caller: &Caller, after: Option<u64>) -> Self {
+        Subscription {
+            newest: shared.newest_event.subscribe(),
+            upto: after.unwrap_or_else(|| shared.world().next_event - 1),
+            shared: Arc::downgrade(shared),
+            caller: caller.clone(),
+            backlog: VecDeque::new(),
+        }
     }
 
     /// What comes next; `None`: the daemon stops.
     pub async fn next(&mut self) -> Option<Delivery> {
         loop {
             if let Some(delivery) = self.backlog.pop_front() {
-                match &delivery {
-                    Delivery::Event(event) if event.id <= self.last => continue,
-                    Delivery::Event(event) => self.last = event.id,
-                    Delivery::Reset { upto } => self.last = *upto,
-                }
-                if self.is_for_caller(&delivery) {
-                    return Some(shown(&self.caller, delivery));
-                }
-                continue;
+                return Some(shown(&self.caller, delivery));
             }
-            match self.live.recv().await {
-                Ok(event) => self.backlog.push_back(Delivery::Event((*event).clone())),
-                Err(RecvError::Lagged(missed)) => {
-                    return Some(Delivery::Reset { upto: self.last.saturating_add(missed) });
-                }
-                Err(RecvError::Closed) => return None,
+            // What happens from here on is told again.
+            self.newest.mark_unchanged();
+            (self.upto, self.backlog) =
+                remembered(&self.shared.upgrade()?.world(), &self.caller, self.upto);
+            if self.backlog.is_empty() {
+                self.newest.changed().await.ok()?;
             }
         }
     }
+}
 
-    fn is_for_caller(&self, delivery: &Delivery) -> bool {
-        match delivery {
-            Delivery::Event(event) => is_visible(&self.caller, event),
-            Delivery::Reset { .. } => true,
-        }
+/// The number of the newest event, and what is remembered after another number for a caller.
+fn remembered(world: &World, caller: &Caller, after: u64) -> (u64, VecDeque<Delivery>) {
+    let newest = world.next_event - 1;
+    let oldest = world.events.front().map_or(world.next_event, |event| event.id);
+    let mut backlog = VecDeque::new();
+    // A number that was never given out is of another state folder.
+    let is_strange = after > newest;
+    if after.saturating_add(1) < oldest || is_strange {
+        backlog.push_back(Delivery::Reset { upto: oldest - 1 });
     }
+    // They are numbered without gaps.
+    let known = if is_strange { newest } else { after };
+    let skip = usize::try_from((known + 1).saturating_sub(oldest)).unwrap_or(usize::MAX);
+    let events = world.events.iter().skip(skip);
+    // An earlier tenant of the same name is not for the caller.
+    let own = caller.tenant.as_ref().and_then(|name| world.tenants.get(name));
+    let since = own.map_or(0, |entry| i64::try_from(entry.created_ms).unwrap_or(0));
+    let visible =
+        events.filter(|event| event.at.as_millisecond() >= since && is_visible(caller, event));
+    backlog.extend(visible.cloned().map(Delivery::Event));
+    (newest, backlog)
 }
 
 /// An event without the output of a job, for those who may not see inside.
@@ -88,7 +102,7 @@ fn shown(caller: &Caller, delivery: Delivery) -> Delivery {
 }
 
 /// Whether a caller may see an event: what belongs to a tenant is for those who may see the tenant.
-pub(crate) fn is_visible(caller: &Caller, event: &Event) -> bool {
+fn is_visible(caller: &Caller, event: &Event) -> bool {
     match (&event.tenant, event.topic) {
         (Some(tenant), _) => caller.may_see(tenant),
         (None, EventTopic::Tenant) => caller.is_admin(),

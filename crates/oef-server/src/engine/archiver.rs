@@ -5,9 +5,10 @@ use super::shared::{LastCertificate, Shared};
 use crate::daemon::{Measure, Metrics};
 use crate::store::{Archive, Keep};
 use crate::view::RoundDraft;
-use crate::world::World;
+use crate::world::{SnapshotError, World};
 use oef_executor::sentence;
 use oef_sched::Time;
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Instant;
@@ -16,9 +17,13 @@ use std::time::Instant;
 pub(crate) enum Document {
     /// The world after a record.
     Snapshot { world: Box<World>, seq: u64 },
-    /// A round, which wants its certificate.
-    Round(Box<RoundDraft>),
+    /// A round, which wants its certificate. The ticket is counted while it waits.
+    Round { draft: Box<RoundDraft>, ticket: Arc<()> },
 }
+
+/// Old rounds are looked for whenever so many new ones are written: snapshots, after which the rest is compacted, may be
+/// days apart.
+const TRIM_EVERY: u64 = 32;
 
 /// Who writes.
 pub(crate) struct Archiver {
@@ -39,7 +44,10 @@ impl Archiver {
                         return;
                     }
                 }
-                Document::Round(draft) => self.round(*draft),
+                Document::Round { draft, ticket } => {
+                    self.round(*draft);
+                    drop(ticket);
+                }
             }
         }
     }
@@ -63,6 +71,11 @@ impl Archiver {
         if let Err(error) = self.archive.save_round(round, u64::try_from(at).unwrap_or(0), &body) {
             tracing::warn!(round, error = sentence(&error), "a round could not be written");
         }
+        if round % TRIM_EVERY == 0
+            && let Err(error) = self.archive.trim_rounds(&self.keep)
+        {
+            tracing::warn!(error = sentence(&error), "old rounds could not be removed");
+        }
     }
 
     /// Writes a snapshot, and removes what it makes superfluous. What goes wrong is logged: the journal
@@ -70,18 +83,18 @@ impl Archiver {
     pub fn snapshot(&self, world: &World, seq: u64) -> bool {
         let began = Instant::now();
         let Time(at_ms) = world.sched.now();
-        let body = match world.to_snapshot() {
-            Ok(body) => body,
+        let text = |to: &mut dyn io::Write| match world.write_snapshot(to) {
+            Err(SnapshotError::Json(error)) => Err(error.into()),
+            written => written.map_err(io::Error::other),
+        };
+        let bytes = match self.archive.save_snapshot(seq, at_ms, &text) {
+            Ok(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX),
             Err(error) => {
-                tracing::error!(error = sentence(&error), "the world cannot be written as text");
+                tracing::warn!(error = sentence(&error), "a snapshot could not be written");
                 return false;
             }
         };
-        if let Err(error) = self.archive.save_snapshot(seq, at_ms, &body) {
-            tracing::warn!(error = sentence(&error), "a snapshot could not be written");
-            return false;
-        }
-        let (took, bytes) = (began.elapsed(), body.len());
+        let took = began.elapsed();
         self.metrics.measure(Measure::Snapshot { took, bytes });
         if let Err(error) = self.archive.compact(&self.keep) {
             tracing::warn!(error = sentence(&error), "the journal could not be compacted");

@@ -142,8 +142,9 @@ impl Engine {
             self.measure(record, &before, &world.totals);
         }
         self.share_ended(&mut world, records);
+        let newest = world.next_event - 1;
         drop(world);
-        self.announce();
+        shared.newest_event.send_if_modified(|known| std::mem::replace(known, newest) != newest);
     }
 
     /// An ended job never changes again: one copy of it is enough.
@@ -242,18 +243,6 @@ impl Engine {
             0 => {}
             wasted => measure(Measure::Wasted(Duration::from_millis(wasted))),
         }
-    }
-
-    /// Tells everybody who listens what happened.
-    pub(super) fn announce(&mut self) {
-        let world = self.shared.world();
-        let first = world.events.front().map_or(world.next_event, |event| event.id);
-        let skip = usize::try_from(self.published.saturating_sub(first)).unwrap_or(usize::MAX);
-        for event in world.events.iter().skip(skip) {
-            // Nobody may be listening.
-            let _ = self.shared.events.send(Arc::new(event.clone()));
-        }
-        self.published = world.next_event;
     }
 }
 

@@ -83,7 +83,6 @@ pub(crate) fn assemble(parts: Parts) -> Result<(Engine, Vec<(Cursor, Event)>), S
     let first = first_changes(&world, &parts.beginning, &site.nodes)?;
     let engine = Engine {
         shared: Arc::new(Shared::new(world.clone(), parts.ledger.head())),
-        published: world.next_event,
         world,
         store: parts.ledger,
         clock,

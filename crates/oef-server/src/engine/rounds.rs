@@ -11,12 +11,17 @@ use crate::daemon::Measure;
 use crate::view::{RoundDraft, RoundFacts};
 use crate::world::Change;
 use oef_sched::{Answer, Span, Time};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A round waits for its shares for this part of its length...
 const PATIENCE_PART: u64 = 10;
 /// ... and no longer than this: people look at the clock.
 const PATIENCE_MAX: Span = Span(500);
+
+/// Rounds that may wait to be written down, each as large as its document. Certificates of many tenants can take longer
+/// than short rounds: then rounds are left out, and said so.
+const WAITING_MAX: usize = 16;
 
 /// What is known of the next round.
 pub(super) struct Rounds {
@@ -32,6 +37,8 @@ pub(super) struct Rounds {
     last_solve: Span,
     /// Shares that are not yet durable.
     answer: Option<(Box<Answer>, Duration)>,
+    /// Rounds that wait to be written down hold a copy each.
+    ticket: Arc<()>,
 }
 
 impl Rounds {
@@ -44,6 +51,7 @@ impl Rounds {
             is_asked: false,
             last_solve: Span(0),
             answer: None,
+            ticket: Arc::default(),
         }
     }
 
@@ -162,12 +170,23 @@ impl Engine {
                 "shares could not be computed in time; using last round's"
             );
         }
-        self.dearchiver_round(self.planned);
+        self.archive_round(self.planned);
     }
 
     /// Has the round written down with its certificate.
-    fn dearchiver_round(&mut self, plan: Duration) {
-        let draft = RoundDraft::take(&self.world, RoundFacts { plan });
-        let _ = self.pages.send(Document::Round(Box::new(draft)));
+    fn archive_round(&mut self, plan: Duration) {
+        let waiting = Arc::strong_count(&self.rounds.ticket) - 1;
+        if waiting >= WAITING_MAX {
+            let round = self.world.sched.round().0;
+            tracing::warn!(
+                round,
+                waiting,
+                "this round is not kept: the certificates of those before take too long; make rounds longer"
+            );
+            return;
+        }
+        let draft = Box::new(RoundDraft::take(&self.world, RoundFacts { plan }));
+        let ticket = Arc::clone(&self.rounds.ticket);
+        let _ = self.pages.send(Document::Round { draft, ticket });
     }
 }

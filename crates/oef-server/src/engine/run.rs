@@ -56,8 +56,6 @@ pub(crate) struct Engine {
     pub(super) rounds: Rounds,
     /// How long the last round took to plan.
     pub planned: Duration,
-    /// The number of the first event that was not yet published.
-    pub published: u64,
     /// The last record that a snapshot covers, and whether one is being written.
     pub snapshot: (u64, bool),
     pub stopping: Option<Stopping>,

@@ -2,20 +2,16 @@
 
 use super::health::Health;
 use crate::world::World;
-use oef_api::types::Event;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use tokio::sync::broadcast;
-
-/// Events that a slow reader may fall behind before it has to start again.
-const EVENTS_AHEAD: usize = 4096;
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tokio::sync::watch;
 
 /// The world and what is known about it. A thread that panicked while it held a lock has left a whole
 /// value behind: nothing here is changed in steps that would show.
 pub(crate) struct Shared {
     world: RwLock<World>,
-    /// Every event as it happens.
-    pub events: broadcast::Sender<Arc<Event>>,
+    /// The number of the newest event that everybody may see: those who wait for events wake up once for all of a batch.
+    pub newest_event: watch::Sender<u64>,
     /// Whether commands are taken.
     pub ready: AtomicBool,
     /// The number of the last journalled record.
@@ -38,8 +34,8 @@ pub(crate) struct LastCertificate {
 impl Shared {
     pub fn new(world: World, seq: u64) -> Shared {
         Shared {
+            newest_event: watch::Sender::new(world.next_event - 1),
             world: RwLock::new(world),
-            events: broadcast::Sender::new(EVENTS_AHEAD),
             ready: AtomicBool::new(false),
             seq: AtomicU64::new(seq),
             health: Health::default(),

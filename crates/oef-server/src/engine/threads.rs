@@ -16,7 +16,11 @@ use std::thread::{self, JoinHandle};
 pub(super) fn archiver(options: &Options, archive: &Archive, shared: &Arc<Shared>) -> Archiver {
     Archiver {
         archive: archive.clone(),
-        keep: Keep { rounds: options.memory.rounds_max, ..Keep::default() },
+        keep: Keep {
+            rounds: options.memory.rounds_max,
+            round_bytes: options.memory.round_bytes_max,
+            ..Keep::default()
+        },
         shared: Arc::clone(shared),
         metrics: Arc::clone(&options.metrics),
     }

@@ -6,7 +6,7 @@ use super::fold::Folding;
 use super::gate::Gate;
 use super::record::StoredRound;
 use super::schema::{self, DATABASE, Durability};
-use super::snapshot;
+use super::snapshot::{self, WriteText};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,10 +51,16 @@ impl Archive {
         &self.inner.desk
     }
 
-    /// Saves the world after a record. Appends go on meanwhile; each may wait for one part, some milliseconds.
-    pub fn save_snapshot(&self, seq: u64, at_ms: u64, body: &str) -> Result<(), StoreError> {
+    /// Saves the world after a record, and says how many bytes that took. The text is asked for twice and never held as
+    /// a whole. Appends go on meanwhile; each may wait for one part, some milliseconds.
+    pub fn save_snapshot(
+        &self,
+        seq: u64,
+        at_ms: u64,
+        text: &WriteText<'_>,
+    ) -> Result<u64, StoreError> {
         let desk = self.desk();
-        self.write(|connection, file| snapshot::save(connection, file, desk, (seq, at_ms, body)))
+        self.write(|connection, file| snapshot::save(connection, file, desk, (seq, at_ms), text))
     }
 
     /// Saves the document of a round; one that was there under this number is replaced.
@@ -114,6 +120,12 @@ impl Archive {
     pub fn compact(&self, keep: &Keep) -> Result<Compacted, StoreError> {
         let gate = &self.desk().gate;
         self.write(|connection, file| compaction::compact(connection, file, gate, keep))
+    }
+
+    /// Removes the documents of old rounds, and nothing else.
+    pub fn trim_rounds(&self, keep: &Keep) -> Result<u64, StoreError> {
+        let gate = &self.desk().gate;
+        self.write(|connection, file| compaction::trim_rounds(connection, file, gate, keep))
     }
 
     /// Lets go of the files; whoever asks from now on is told so.

@@ -70,25 +70,46 @@ pub fn compare_ends(
 }
 
 impl Sum {
-    /// The checksum of something that stands on this one. Lengths are in it, so that no byte can move
-    /// from one field to the next unseen.
+    /// The checksum of something that stands on this one.
     pub fn over(self, seq: u64, at_ms: u64, kind: &str, body: &str) -> Sum {
-        let mut hash = Sha256::new();
-        hash.update(self.0);
-        for number in [seq, at_ms, kind.len() as u64, body.len() as u64] {
-            hash.update(number.to_le_bytes());
-        }
-        hash.update(kind);
-        hash.update(body);
-        let whole = hash.finalize();
-        let mut sum = Sum::default();
-        sum.0.copy_from_slice(&whole[..SUM_BYTES]);
-        sum
+        let mut summing = Summing::begin(self, (seq, at_ms, kind), body.len() as u64);
+        summing.add(body.as_bytes());
+        summing.finish()
     }
 
     /// The checksum in these bytes, if there are as many as there should be.
     pub fn read(bytes: &[u8]) -> Option<Sum> {
         bytes.try_into().ok().map(Sum)
+    }
+}
+
+/// A checksum of something that comes in pieces.
+pub(super) struct Summing(Sha256);
+
+impl Summing {
+    /// Begins one that stands on another, for a body of so many bytes. Lengths are in it, so that no byte can move from
+    /// one field to the next unseen.
+    pub fn begin(on: Sum, (seq, at_ms, kind): (u64, u64, &str), body_bytes: u64) -> Summing {
+        let mut hash = Sha256::new();
+        hash.update(on.0);
+        for number in [seq, at_ms, kind.len() as u64, body_bytes] {
+            hash.update(number.to_le_bytes());
+        }
+        hash.update(kind);
+        Summing(hash)
+    }
+
+    /// The next piece of the body.
+    pub fn add(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+
+    /// The checksum of all of it.
+    pub fn finish(self) -> Sum {
+        let whole = self.0.finalize();
+        let mut sum = Sum::default();
+        sum.0.copy_from_slice(&whole[..SUM_BYTES]);
+        sum
     }
 }
 

@@ -13,6 +13,10 @@ const RECORDS_KEPT: u64 = 100_000;
 /// Documents of rounds that stay: two weeks of rounds of five minutes.
 const ROUNDS_KEPT: u64 = 4_032;
 
+/// Bytes of such documents that stay, whatever their number: one of 10,000 GPUs has almost two megabytes, so this is a
+/// day of rounds of five minutes there, and two weeks on a cluster of some hundred.
+const ROUND_BYTES_KEPT: u64 = 512 << 20;
+
 /// Snapshots that stay. Records are removed only when so many sound snapshots cover them: one damaged
 /// snapshot loses nothing.
 const SNAPSHOTS_KEPT: usize = 2;
@@ -28,13 +32,15 @@ const STEP_PAGES: u32 = 1_024;
 pub struct Keep {
     /// So many of the last records, and all that the snapshots do not cover.
     pub records: u64,
-    /// So many of the last rounds.
+    /// So many of the last rounds...
     pub rounds: u64,
+    /// ... and no more of them than fit into so many bytes. The last one stays whatever its size.
+    pub round_bytes: u64,
 }
 
 impl Default for Keep {
     fn default() -> Self {
-        Keep { records: RECORDS_KEPT, rounds: ROUNDS_KEPT }
+        Keep { records: RECORDS_KEPT, rounds: ROUNDS_KEPT, round_bytes: ROUND_BYTES_KEPT }
     }
 }
 
@@ -68,7 +74,7 @@ pub(super) fn compact(
         }
         None => 0,
     };
-    let rounds = trim_rounds(connection, gate, keep.rounds).map_err(failed)?;
+    let rounds = trim_rounds(connection, file, gate, keep)?;
     give_back(connection, gate).map_err(failed)?;
     let after = bytes(connection).map_err(failed)?;
     Ok(Compacted { records, snapshots, rounds, bytes: before.saturating_sub(after) })
@@ -86,8 +92,7 @@ fn trim_snapshots(
     let mut surplus = snapshot::unfinished(connection).map_err(failed)?;
     let begun = surplus.len();
     for row in snapshot::list(connection, file)? {
-        let is_kept =
-            sound.len() < SNAPSHOTS_KEPT && snapshot::read(connection, file, &row)?.is_ok();
+        let is_kept = sound.len() < SNAPSHOTS_KEPT && snapshot::is_sound(connection, file, &row)?;
         if is_kept { sound.push(row.seq) } else { surplus.push(row.seq) }
     }
     for &seq in &surplus {
@@ -124,19 +129,45 @@ fn trim_journal(
     }
 }
 
-fn trim_rounds(connection: &Connection, gate: &Gate, keep: u64) -> rusqlite::Result<u64> {
-    let sql = "DELETE FROM rounds WHERE round IN
-        (SELECT round FROM rounds WHERE round <= (SELECT max(round) FROM rounds) - ?1 LIMIT ?2)";
-    let keep = i64::try_from(keep).unwrap_or(i64::MAX);
-    let mut removed = 0;
-    loop {
-        let _turn = gate.enter();
-        let rows = connection.execute(sql, (keep, STEP_ROWS))? as u64;
-        removed += rows;
-        if rows == 0 {
-            return Ok(removed);
+/// Removes the documents of rounds that are too many or too large, the oldest first.
+pub(super) fn trim_rounds(
+    connection: &Connection,
+    file: &Path,
+    gate: &Gate,
+    keep: &Keep,
+) -> Result<u64, StoreError> {
+    let trimmed = || -> rusqlite::Result<u64> {
+        let first = first_round(connection, keep)?;
+        let sql = "DELETE FROM rounds WHERE round IN (SELECT round FROM rounds WHERE round < ?1 LIMIT ?2)";
+        let mut removed = 0;
+        loop {
+            let _turn = gate.enter();
+            let rows = connection.execute(sql, (first, STEP_ROWS))? as u64;
+            removed += rows;
+            if rows == 0 {
+                return Ok(removed);
+            }
         }
+    };
+    trimmed().map_err(|source| StoreError::database(file, "removing old rounds", source))
+}
+
+/// The oldest round that stays.
+fn first_round(connection: &Connection, keep: &Keep) -> rusqlite::Result<u64> {
+    // Sizes stand at the beginning of a row: the documents themselves are not read.
+    let sql = "SELECT round, octet_length(body) FROM rounds ORDER BY round DESC";
+    let mut query = connection.prepare_cached(sql)?;
+    let mut rows = query.query([])?;
+    let (mut first, mut count, mut bytes) = (0, 0u64, 0u64);
+    while let Some(row) = rows.next()? {
+        count += 1;
+        bytes = bytes.saturating_add(row.get(1)?);
+        if count > 1 && (count > keep.rounds || bytes > keep.round_bytes) {
+            return Ok(first);
+        }
+        first = row.get(0)?;
     }
+    Ok(0)
 }
 
 /// Gives free pages back to the disk.

@@ -48,7 +48,7 @@ pub(super) enum Durability {
 }
 
 /// The schema, one step per version; never changed once released, only added to.
-const STEPS: [&str; 1] = [
+pub(super) const STEPS: [&str; 1] = [
     // Version 1. `body` is JSON. A snapshot's text lies in parts, so that writing one holds nobody up.
     "PRAGMA application_id = 1329940074;
      CREATE TABLE journal (
@@ -90,11 +90,22 @@ pub(super) fn open_for_writing(dir: &Path, mode: OpenMode) -> Result<Connection,
         Contents::Nothing | Contents::Ours => {}
     }
     let mut connection = connect(&file, Durability::Full)?;
-    let failed = |source| StoreError::database(&file, "bringing the schema up to date", source);
-    let steps: Vec<M<'_>> = STEPS.iter().map(|sql| M::up(sql)).collect();
-    match Migrations::new(steps).to_latest(&mut connection) {
-        Ok(()) => Ok(connection),
-        Err(rusqlite_migration::Error::RusqliteError { err, .. }) => Err(failed(err)),
+    migrate(&mut connection, &file, &STEPS)?;
+    Ok(connection)
+}
+
+/// Takes the steps that a database has not taken yet: all of them in one transaction, or none.
+pub(super) fn migrate(
+    connection: &mut Connection,
+    file: &Path,
+    steps: &[&str],
+) -> Result<(), StoreError> {
+    let steps: Vec<M<'_>> = steps.iter().map(|sql| M::up(sql)).collect();
+    match Migrations::new(steps).to_latest(connection) {
+        Ok(()) => Ok(()),
+        Err(rusqlite_migration::Error::RusqliteError { err, .. }) => {
+            Err(StoreError::database(file, "bringing the schema up to date", err))
+        }
         Err(other) => Err(StoreError::Damaged {
             file: file.to_path_buf(),
             seq: None,

@@ -1,12 +1,14 @@
-//! Snapshots: written in parts, valid when their last row is there and their checksum fits.
+//! Snapshots: written in parts, valid when their last row is there and their checksum fits. A text is never held as a
+//! whole while it is written or checked.
 
 use super::archive::Desk;
-use super::chain::{Link, Sum};
+use super::chain::{Link, Sum, Summing};
 use super::error::StoreError;
 use super::gate::Gate;
 use super::record::Snapshot;
 use super::schema;
 use rusqlite::{Connection, OptionalExtension as _};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Bytes that are written in one transaction: a few milliseconds, which is how long the journal may have
@@ -15,6 +17,9 @@ const PART_BYTES: usize = 1 << 20;
 
 /// What stands in a snapshot's checksum where a record has its kind.
 const KIND: &str = "snapshot";
+
+/// Writes a snapshot's text, the same bytes each time: its checksum begins with its length.
+pub type WriteText<'a> = dyn Fn(&mut dyn Write) -> io::Result<()> + 'a;
 
 /// A snapshot that was written to its end.
 #[derive(Clone, Copy, Debug)]
@@ -43,72 +48,172 @@ pub(super) fn read(
     file: &Path,
     row: &Row,
 ) -> Result<Result<(Snapshot, Link), String>, StoreError> {
-    let Some(link) = link_at(connection, file, row.seq)? else {
-        return Ok(Err("the journal has no such record".into()));
-    };
-    let bytes = match body(connection, row) {
-        Ok(bytes) => bytes,
-        Err(source) => match reading(file, source) {
-            StoreError::Damaged { what, .. } => return Ok(Err(what)),
-            other => return Err(other),
-        },
+    let mut bytes = Vec::new();
+    let link = match walk(connection, file, row, &mut |part| bytes.extend_from_slice(part))? {
+        Ok(link) => link,
+        Err(what) => return Ok(Err(what)),
     };
     let Ok(body) = String::from_utf8(bytes) else { return Ok(Err("it is not text".into())) };
-    let sum = link.sum.over(row.seq, row.at_ms, KIND, &body);
-    if row.sum != Some(sum) {
-        return Ok(Err("its checksum does not fit".into()));
-    }
     Ok(Ok((Snapshot { seq: row.seq, at_ms: row.at_ms, body }, link)))
 }
 
-fn body(connection: &Connection, row: &Row) -> rusqlite::Result<Vec<u8>> {
+/// Whether a snapshot is as it was written.
+pub(super) fn is_sound(
+    connection: &Connection,
+    file: &Path,
+    row: &Row,
+) -> Result<bool, StoreError> {
+    Ok(walk(connection, file, row, &mut |_| ())?.is_ok())
+}
+
+/// Goes through a snapshot's parts and compares its checksum: its place in the chain, or what is wrong with it.
+fn walk(
+    connection: &Connection,
+    file: &Path,
+    row: &Row,
+    each: &mut dyn FnMut(&[u8]),
+) -> Result<Result<Link, String>, StoreError> {
+    let Some(link) = link_at(connection, file, row.seq)? else {
+        return Ok(Err("the journal has no such record".into()));
+    };
+    match sum_parts(connection, row, link, each) {
+        Ok(sum) if row.sum == Some(sum) => Ok(Ok(link)),
+        Ok(_) => Ok(Err("its checksum does not fit".into())),
+        Err(source) => match reading(file, source) {
+            StoreError::Damaged { what, .. } => Ok(Err(what)),
+            other => Err(other),
+        },
+    }
+}
+
+fn sum_parts(
+    connection: &Connection,
+    row: &Row,
+    link: Link,
+    each: &mut dyn FnMut(&[u8]),
+) -> rusqlite::Result<Sum> {
+    let sql =
+        "SELECT ifnull(sum(length(body)), 0) FROM snapshot_parts WHERE seq = ?1 AND part < ?2";
+    let bytes =
+        connection.prepare_cached(sql)?.query_row((row.seq, row.parts), |row| row.get(0))?;
+    let mut sum = Summing::begin(link.sum, (row.seq, row.at_ms, KIND), bytes);
     let sql = "SELECT body FROM snapshot_parts WHERE seq = ?1 AND part < ?2 ORDER BY part";
     let mut query = connection.prepare_cached(sql)?;
     let mut parts = query.query((row.seq, row.parts))?;
-    let mut bytes = Vec::new();
     while let Some(part) = parts.next()? {
-        bytes.extend_from_slice(part.get_ref(0)?.as_bytes()?);
+        let part = part.get_ref(0)?.as_bytes()?;
+        sum.add(part);
+        each(part);
     }
-    Ok(bytes)
+    Ok(sum.finish())
 }
 
-/// Writes a snapshot. Whoever else writes may do so between two parts.
+/// Writes a snapshot, and says how many bytes it has. Whoever else writes may do so between two parts.
 pub(super) fn save(
     connection: &Connection,
     file: &Path,
     desk: &Desk,
-    snapshot: (u64, u64, &str),
-) -> Result<(), StoreError> {
-    let (seq, at_ms, body) = snapshot;
+    (seq, at_ms): (u64, u64),
+    text: &WriteText<'_>,
+) -> Result<u64, StoreError> {
     let Some(link) = link_at(connection, file, seq)? else {
         let what = format!("a snapshot at record {seq} was to be written, which is not there");
         return Err(StoreError::Damaged { file: file.to_path_buf(), seq: Some(seq), what });
     };
-    let sum = link.sum.over(seq, at_ms, KIND, body);
-    write(connection, desk, snapshot, sum)
-        .map_err(|source| StoreError::database(file, "writing a snapshot", source))
+    let mut length = Length(0);
+    let counted = text(&mut length).map(|()| length.0);
+    let written = counted.and_then(|bytes| {
+        let sum = Summing::begin(link.sum, (seq, at_ms, KIND), bytes);
+        remove(connection, &desk.gate, seq).map_err(io::Error::other)?;
+        let mut parts =
+            Parts { connection, desk, seq, sum, part: Vec::new(), count: 0, left: bytes };
+        text(&mut parts)?;
+        parts.finish(at_ms).map(|()| bytes)
+    });
+    written.map_err(|error| match error.downcast::<rusqlite::Error>() {
+        Ok(source) => StoreError::database(file, "writing a snapshot", source),
+        Err(source) => StoreError::Output { file: file.to_path_buf(), source },
+    })
 }
 
-fn write(
-    connection: &Connection,
-    desk: &Desk,
-    (seq, at_ms, body): (u64, u64, &str),
-    sum: Sum,
-) -> rusqlite::Result<()> {
-    remove(connection, &desk.gate, seq)?;
-    let mut parts = 0u64;
-    for part in body.as_bytes().chunks(PART_BYTES) {
-        let sql = "INSERT INTO snapshot_parts (seq, part, body) VALUES (?1, ?2, ?3)";
-        let mut insert = connection.prepare_cached(sql)?;
-        let turn = desk.gate.enter();
-        insert.execute((seq, parts, part))?;
-        drop(turn);
-        desk.folding.wrote(part.len());
-        parts += 1;
+/// Counts what is written to it.
+struct Length(u64);
+
+impl Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
     }
-    let sql = "INSERT INTO snapshots (seq, at_ms, parts, sum) VALUES (?1, ?2, ?3, ?4)";
-    let _turn = desk.gate.enter();
-    connection.prepare_cached(sql)?.execute((seq, at_ms, parts, sum.0)).map(|_| ())
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Puts what is written to it into the database, a part at a time.
+struct Parts<'a> {
+    connection: &'a Connection,
+    desk: &'a Desk,
+    seq: u64,
+    sum: Summing,
+    part: Vec<u8>,
+    /// Parts that are written.
+    count: u64,
+    /// Bytes that are still to come.
+    left: u64,
+}
+
+impl Parts<'_> {
+    fn put(&mut self) -> io::Result<()> {
+        let bytes = self.part.len() as u64;
+        self.left = self.left.checked_sub(bytes).ok_or_else(two_lengths)?;
+        self.sum.add(&self.part);
+        let sql = "INSERT INTO snapshot_parts (seq, part, body) VALUES (?1, ?2, ?3)";
+        let put = self.connection.prepare_cached(sql).and_then(|mut insert| {
+            let _turn = self.desk.gate.enter();
+            insert.execute((self.seq, self.count, &self.part))
+        });
+        put.map_err(io::Error::other)?;
+        self.desk.folding.wrote(self.part.len());
+        self.part.clear();
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Writes what is left, and the row that makes it valid.
+    fn finish(mut self, at_ms: u64) -> io::Result<()> {
+        if !self.part.is_empty() {
+            self.put()?;
+        }
+        if self.left > 0 {
+            return Err(two_lengths());
+        }
+        let sql = "INSERT INTO snapshots (seq, at_ms, parts, sum) VALUES (?1, ?2, ?3, ?4)";
+        let _turn = self.desk.gate.enter();
+        let put = self.connection.prepare_cached(sql).and_then(|mut insert| {
+            insert.execute((self.seq, at_ms, self.count, self.sum.finish().0))
+        });
+        put.map(drop).map_err(io::Error::other)
+    }
+}
+
+fn two_lengths() -> io::Error {
+    io::Error::other("internal error: a snapshot was written twice with different lengths")
+}
+
+impl Write for Parts<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(PART_BYTES - self.part.len());
+        self.part.extend_from_slice(&bytes[..taken]);
+        if self.part.len() == PART_BYTES {
+            self.put()?;
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Removes a snapshot, or what was written of one, part by part.

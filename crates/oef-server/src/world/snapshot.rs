@@ -1,6 +1,7 @@
 //! The world as one text, and back.
 
 use super::{Index, MEANING, World};
+use std::io;
 use thiserror::Error;
 
 /// The form of the text. A change that an older program would read wrongly needs another number.
@@ -47,6 +48,11 @@ impl World {
     /// As JSON.
     pub fn to_snapshot(&self) -> Result<String, SnapshotError> {
         Ok(serde_json::to_string(&Written { version: VERSION, world: self })?)
+    }
+
+    /// The same, piece by piece.
+    pub fn write_snapshot(&self, to: &mut dyn io::Write) -> Result<(), SnapshotError> {
+        Ok(serde_json::to_writer(to, &Written { version: VERSION, world: self })?)
     }
 
     /// From JSON.

@@ -7,11 +7,14 @@
 #![expect(clippy::result_large_err, reason = "a problem is told once, not passed through layers")]
 
 mod common;
+mod events;
 mod gangs;
 mod lives;
 mod load;
 mod nodes;
 mod restarts;
+mod sample;
+mod upgrade;
 
 use std::ffi::OsString;
 use std::panic::catch_unwind;
@@ -39,8 +42,17 @@ fn run(args: &[OsString]) -> ExitCode {
         .collect();
     let mut failed = Vec::new();
     let long: &[Test] = if std::env::var_os("OEF_LONG").is_some() { load::TESTS } else { &[] };
-    let tests: Vec<Test> =
-        [lives::TESTS, gangs::TESTS, nodes::TESTS, restarts::TESTS, long].concat();
+    let tests: Vec<Test> = [
+        lives::TESTS,
+        events::TESTS,
+        gangs::TESTS,
+        nodes::TESTS,
+        restarts::TESTS,
+        sample::TESTS,
+        upgrade::TESTS,
+        long,
+    ]
+    .concat();
     for (name, test) in tests {
         if !words.is_empty() && !words.iter().any(|word| name.contains(word.as_str())) {
             continue;

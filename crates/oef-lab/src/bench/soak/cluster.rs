@@ -1,14 +1,19 @@
 //! Emulated GPUs: jobs that run for their time and report on their way, without a process.
 
 use oef_executor::{
-    CheckpointLocation, Cursor, DeviceId, Ending, Event, Executor, ExecutorError, Known,
+    CheckpointLocation, Cursor, DeviceId, Ending, Event, Executor, ExecutorError, Known, Launch,
     LeaseEvent, LogChunk, LogQuery, NodeEvent, Order, Program, Progress, WorkerExit,
 };
 use oef_sched::{Generation, JobId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// The gpu type of every second node.
+pub(super) const SLOW: &str = "slow";
+/// The gpu type of the others.
+pub(super) const FAST: &str = "fast";
 
 /// GPUs of a node.
 const NODE_GPUS: u32 = 8;
@@ -29,13 +34,18 @@ struct State {
     last: u64,
     log: VecDeque<(Cursor, Event)>,
     running: BTreeMap<Key, Job>,
+    /// How long those ran that were stopped on their way.
+    saved: BTreeMap<JobId, Duration>,
     /// What is due when.
-    due: BTreeMap<(Duration, Key), ()>,
+    due: BTreeSet<(Duration, Key)>,
 }
 
 struct Job {
     until: Duration,
+    /// When it would have begun, had it never been stopped.
     since: Duration,
+    /// Steps in a second.
+    throughput: f64,
     workers: u32,
 }
 
@@ -47,11 +57,12 @@ impl Emulated {
             last: 0,
             log: VecDeque::new(),
             running: BTreeMap::new(),
-            due: BTreeMap::new(),
+            saved: BTreeMap::new(),
+            due: BTreeSet::new(),
         };
         for node in 0..gpus.div_ceil(NODE_GPUS) {
             let devices = (0..NODE_GPUS).map(|gpu| DeviceId(format!("n{node}/{gpu}"))).collect();
-            let gpu_type = if node % 2 == 0 { "slow" } else { "fast" }.to_string();
+            let gpu_type = if is_fast(node) { FAST } else { SLOW }.to_string();
             state.tell(Event::Node(NodeEvent::Joined {
                 node: format!("n{node}"),
                 gpu_type,
@@ -72,6 +83,16 @@ impl Emulated {
     }
 }
 
+fn is_fast(node: u32) -> bool {
+    node % 2 == 1
+}
+
+/// Whether a GPU is on a fast node.
+fn is_on_fast(DeviceId(name): &DeviceId) -> bool {
+    let node = name.strip_prefix('n').and_then(|rest| rest.split('/').next());
+    node.and_then(|number| number.parse().ok()).is_some_and(is_fast)
+}
+
 fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
@@ -87,14 +108,32 @@ impl State {
         self.tell(Event::Lease { job, generation, event });
     }
 
-    fn start(&mut self, key: Key, seconds: f64, workers: u32) {
-        let since = self.began.elapsed();
-        let until = since + Duration::from_secs_f64(seconds);
-        if self.running.insert(key, Job { until, since, workers }).is_none() {
+    fn start(&mut self, launch: &Launch) {
+        let Program::Command(words) = &launch.program else { return };
+        let number = |at: usize| words.get(at).and_then(|word| word.parse().ok()).unwrap_or(1.0);
+        let key = (launch.job, launch.generation);
+        let now = self.began.elapsed();
+        let done = self.saved.remove(&launch.job).unwrap_or_default();
+        let is_fast = launch.devices.first().is_some_and(is_on_fast);
+        let job = Job {
+            until: now + Duration::from_secs_f64(number(1)).saturating_sub(done),
+            since: now.saturating_sub(done),
+            throughput: if is_fast { number(2) } else { 1.0 },
+            workers: u32::try_from(launch.devices.len()).unwrap_or(u32::MAX),
+        };
+        let next = job.until.min(now + REPORT_EVERY);
+        if self.running.insert(key, job).is_none() {
             let checkpoints = Some(CheckpointLocation::Shared);
             self.tell_lease(key, LeaseEvent::Started { at_ms: now_ms(), checkpoints });
-            self.due.insert((until.min(since + REPORT_EVERY), key), ());
+            self.due.insert((next, key));
         }
+    }
+
+    fn stop(&mut self, key: Key) {
+        if let Some(job) = self.running.get(&key) {
+            self.saved.insert(key.0, self.began.elapsed().saturating_sub(job.since));
+        }
+        self.end(key, Ending::Checkpointed, SAVED);
     }
 
     fn end(&mut self, key: Key, ending: Ending, code: i32) {
@@ -108,7 +147,7 @@ impl State {
     /// Ends and reports that are due.
     fn tick(&mut self) {
         let now = self.began.elapsed();
-        while let Some((&(at, key), ())) = self.due.first_key_value() {
+        while let Some(&(at, key)) = self.due.first() {
             if at > now {
                 return;
             }
@@ -118,11 +157,11 @@ impl State {
                 self.end(key, Ending::Finished, 0);
                 continue;
             }
-            let steps = (now - job.since).as_secs_f64();
-            self.due.insert((job.until.min(now + REPORT_EVERY), key), ());
+            let steps = (now - job.since).as_secs_f64() * job.throughput;
+            self.due.insert((job.until.min(now + REPORT_EVERY), key));
             let progress = Progress {
                 steps,
-                throughput: Some(1.0),
+                throughput: Some(job.throughput),
                 checkpoint: Some(steps),
                 at_ms: now_ms(),
                 ..Progress::default()
@@ -136,21 +175,15 @@ impl Executor for Emulated {
     fn order(&self, order: Order) {
         let mut state = self.state();
         match order {
-            Order::Start(launch) => {
-                let Program::Command(words) = &launch.program else { return };
-                let seconds = words.get(1).and_then(|word| word.parse().ok()).unwrap_or(1.0);
-                let workers = u32::try_from(launch.devices.len()).unwrap_or(u32::MAX);
-                state.start((launch.job, launch.generation), seconds, workers);
-            }
-            Order::Stop { job, generation, .. } => {
-                state.end((job, generation), Ending::Checkpointed, SAVED);
-            }
+            Order::Start(launch) => state.start(&launch),
+            Order::Stop { job, generation, .. } => state.stop((job, generation)),
             Order::Acknowledge(cursor) => {
                 while state.log.front().is_some_and(|(known, _)| *known <= cursor) {
                     state.log.pop_front();
                 }
             }
-            Order::Keep { .. } | Order::Retire(_) | Order::Forget(_) => {}
+            Order::Retire(job) | Order::Forget(job) => drop(state.saved.remove(&job)),
+            Order::Keep { .. } => {}
         }
     }
 

@@ -1,27 +1,38 @@
 //! Runs a soak.
 
-use super::args::BenchSoakArgs;
-use super::cluster::Emulated;
-use super::load::{Plan, Seen, Submitted, read_events, submit, tenant, wait};
-use super::report::{Sample, Soak, render};
+use super::args::{BenchSoakArgs, Load};
+use super::cluster::{Emulated, FAST, SLOW};
+use super::judge::{broke, judge};
+use super::load::{
+    Plan, Seen, Submitted, WORKLOAD, fast_throughput, read_events, submit, tenant, wait,
+};
+use super::report::{HEADING, Sample, Soak, render, row};
 use crate::bench::daemon::trouble;
 use crate::bench::memory;
-use oef_api::types::{JobState, Limits, SettingsPatch, TenantCreate};
+use oef_api::types::{JobState, Limits, SettingsPatch, TenantCreate, WorkloadPut};
 use oef_executor::Executor;
 use oef_server::caller::Caller;
-use oef_server::daemon::{Daemon, Options, StopJobs};
-use oef_terminal::progress::Progress;
+use oef_server::daemon::{Daemon, Memory, Options, StopJobs};
 use oef_terminal::{Complaint, Exit, Failure, Printer};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Submissions that may be under way at once.
 const THREADS: u32 = 16;
 /// How often it is written down how things stand, over the whole run.
-const SAMPLES: u32 = 12;
+const SAMPLES: u32 = 60;
+/// Rounds that may be missing: the first and the last are not whole.
+const ROUNDS_MISSED: u64 = 1;
+
+/// How much of the cluster is in use in the long run: with all of it, what waits after a pause would wait for ever.
+const USED: f64 = 0.97;
+/// Documents of rounds that the daemon may keep: reached within minutes, so that it is seen that they end there. By
+/// default there may be more.
+const ROUND_BYTES: u64 = 64 << 20;
 
 /// Runs the command.
 pub fn run(args: &BenchSoakArgs, printer: &Printer) -> Result<Exit, Failure> {
@@ -34,74 +45,88 @@ pub fn run(args: &BenchSoakArgs, printer: &Printer) -> Result<Exit, Failure> {
         let what = format!("the folder cannot be made: {error}");
         Complaint::new(what).at(folder.display().to_string()).hint("choose another with --dir")
     })?;
-    let soak = soak(args, printer, &folder);
+    let load = args.load();
+    printer.note(&format!(
+        "{} submissions/s by {} tenants for {} s; the state is in {}",
+        load.rate,
+        load.tenants,
+        load.seconds,
+        folder.display()
+    ));
+    printer.note(HEADING);
+    let soak = soak(load, &folder, &|sample| printer.note(&row(sample)));
     let _ = std::fs::remove_dir_all(&folder);
     let soak = soak?;
     printer.show(args.json, || soak.clone(), || render(&soak))?;
-    Ok(Exit::Done)
+    Ok(if soak.holds() { Exit::Done } else { Exit::DoesNotHold })
 }
 
-fn soak(args: &BenchSoakArgs, printer: &Printer, folder: &Path) -> Result<Soak, Failure> {
-    let cluster = Arc::new(Emulated::new(args.gpus));
-    let daemon = start(args, folder, Arc::clone(&cluster) as Arc<dyn Executor>)?;
-    let what = format!("{} submissions a second for {} s", args.rate, args.seconds);
-    let progress = Progress::start(printer, what);
+/// Puts a load on a daemon whose state is in `folder`, and tells each sample when it is taken.
+pub fn soak(load: Load, folder: &Path, tell: &dyn Fn(&Sample)) -> Result<Soak, Failure> {
+    let cluster = Arc::new(Emulated::new(load.gpus));
+    let daemon = start(load, folder, Arc::clone(&cluster) as Arc<dyn Executor>)?;
     let began = Instant::now();
     let plan = Plan {
-        rate: args.rate,
-        tenants: args.tenants,
-        job_s: f64::from(args.gpus) / f64::from(args.rate),
-        until: began + Duration::from_secs(u64::from(args.seconds)),
+        rate: load.rate,
+        tenants: load.tenants,
+        job_s: USED * f64::from(load.gpus) / f64::from(load.rate),
+        began,
+        until: began + Duration::from_secs(u64::from(load.seconds)),
     };
-    let (next, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+    // The number of the last event; it is known when the load is over.
+    let (next, end) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
     let mut soak = Soak {
         version: 1,
-        rate: args.rate,
-        tenants: args.tenants,
-        gpus: args.gpus,
-        streams: args.streams,
-        rounds_expected: (f64::from(args.seconds) / args.round) as u64,
+        load: Some(load),
+        rounds_expected: u64::from(load.seconds / load.round),
         ..Soak::default()
     };
     let (parts, seen) = thread::scope(|scope| {
         let readers: Vec<_> =
-            (0..args.streams).map(|_| scope.spawn(|| read_events(&daemon, &is_over))).collect();
+            (0..load.streams).map(|_| scope.spawn(|| read_events(&daemon, began, &end))).collect();
         let submitters: Vec<_> =
-            (0..THREADS).map(|_| scope.spawn(|| submit(&daemon, plan, &next, began))).collect();
+            (0..THREADS).map(|_| scope.spawn(|| submit(&daemon, plan, &next))).collect();
         let first_round = daemon.gauges().round;
-        watch(&mut soak, &daemon, &cluster, folder, (began, plan.until));
+        let look = || sample(&daemon, &cluster, folder, began);
+        watch(&mut soak, &daemon, plan, &look, tell);
         soak.rounds = daemon.gauges().round - first_round;
         let parts: Vec<Submitted> =
             submitters.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
         soak.seconds = began.elapsed().as_secs_f64();
-        soak.finished = daemon.gauges().jobs.get(&JobState::Finished).copied().unwrap_or(0);
-        is_over.store(true, Ordering::Relaxed);
-        // One more event, so that those who wait for the next see that it is over.
+        soak.finished = daemon.with_world(|world| world.totals.finished);
+        end.store(daemon.with_world(|world| world.next_event), Ordering::Relaxed);
+        // One more event at least: those who wait for the next see that it is over.
         let _ = wait(daemon.create_tenant(&Caller::admin(), new_tenant("end-of-soak".into())));
         let seen: Vec<Seen> =
             readers.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
-        daemon.stop(StopJobs::LeaveRunning);
         (parts, seen)
     });
-    drop(progress);
-    add_up(&mut soak, parts, &seen);
+    daemon.stop(StopJobs::LeaveRunning);
+    if soak.rounds + ROUNDS_MISSED < soak.rounds_expected {
+        let what = format!("only {} of {} rounds began", soak.rounds, soak.rounds_expected);
+        broke(&mut soak, f64::from(load.seconds), what);
+    }
+    judge(&mut soak, parts, &seen, Memory::default().ended_jobs_max);
     Ok(soak)
 }
 
-fn start(
-    args: &BenchSoakArgs,
-    folder: &Path,
-    executor: Arc<dyn Executor>,
-) -> Result<Daemon, Failure> {
+fn start(load: Load, folder: &Path, executor: Arc<dyn Executor>) -> Result<Daemon, Failure> {
     let mut options = Options::new(folder.join("state"), executor);
+    options.memory.round_bytes_max = ROUND_BYTES;
     options.settings = SettingsPatch {
-        round_s: Some(args.round),
+        round_s: Some(f64::from(load.round)),
         min_run_s: Some(0.0),
         ..SettingsPatch::default()
     };
     let daemon = Daemon::start(options).map_err(|error| trouble(error.to_string()))?;
-    for number in 0..u64::from(args.tenants) {
-        wait(daemon.create_tenant(&Caller::admin(), new_tenant(tenant(number))))
+    let admin = Caller::admin();
+    for number in 0..u64::from(load.tenants) {
+        let name = tenant(number);
+        let profile = BTreeMap::from([(SLOW.into(), 1.0), (FAST.into(), fast_throughput(number))]);
+        let workload = WorkloadPut { throughput: Some(profile), ..WorkloadPut::default() };
+        wait(daemon.create_tenant(&admin, new_tenant(name.clone())))
+            .map_err(|problem| trouble(problem.detail))?;
+        wait(daemon.put_workload(&admin, &name, WORKLOAD, workload))
             .map_err(|problem| trouble(problem.detail))?;
     }
     Ok(daemon)
@@ -115,27 +140,29 @@ fn new_tenant(name: String) -> TenantCreate {
 fn watch(
     soak: &mut Soak,
     daemon: &Daemon,
-    cluster: &Emulated,
-    folder: &Path,
-    (began, until): (Instant, Instant),
+    plan: Plan,
+    look: &dyn Fn() -> Sample,
+    tell: &dyn Fn(&Sample),
 ) {
-    let every = (until - began) / SAMPLES;
-    let mut due = began;
+    let every = (plan.until - plan.began) / SAMPLES;
+    let mut due = plan.began;
     loop {
         let now = Instant::now();
         let problems = daemon.problems();
         if !problems.is_empty() {
-            let at = began.elapsed().as_secs_f64();
-            soak.first_problem.get_or_insert((at, problems.join("; ")));
+            let at = plan.began.elapsed().as_secs_f64();
+            broke(soak, at, format!("the daemon is not ready: {}", problems.join("; ")));
         }
-        if now >= due || now >= until {
+        if now >= due || now >= plan.until {
             due = now + every;
-            soak.samples.push(sample(daemon, cluster, folder, began));
+            let sample = look();
+            tell(&sample);
+            soak.samples.push(sample);
         }
-        if now >= until {
+        if now >= plan.until {
             return;
         }
-        thread::sleep(Duration::from_secs(1).min(until - now));
+        thread::sleep(Duration::from_secs(1).min(every).min(plan.until - now));
     }
 }
 
@@ -150,30 +177,7 @@ fn sample(daemon: &Daemon, cluster: &Emulated, folder: &Path, began: Instant) ->
         journal_records: gauges.journal_seq,
         running: cluster.running(),
         queued: gauges.jobs.get(&JobState::Queued).copied().unwrap_or(0),
+        ended: daemon.with_world(|world| world.ended.len() as u64),
         round: gauges.round,
     }
-}
-
-fn add_up(soak: &mut Soak, parts: Vec<Submitted>, seen: &[Seen]) {
-    let mut took = Vec::new();
-    for part in parts {
-        took.extend(part.took);
-        soak.refused += part.refused;
-        let earlier = |(at, _): &(f64, String)| {
-            soak.first_refusal.as_ref().is_none_or(|(known, _)| at < known)
-        };
-        if let Some(first) = part.first.filter(earlier) {
-            soak.first_refusal = Some(first);
-        }
-    }
-    took.sort_by(f64::total_cmp);
-    let at = |part: f64| {
-        let last = took.len().saturating_sub(1);
-        took.get((last as f64 * part) as usize).copied().unwrap_or(0.0)
-    };
-    (soak.submission_p50_s, soak.submission_p99_s, soak.submission_max_s) =
-        (at(0.5), at(0.99), at(1.0));
-    soak.submitted = took.len();
-    soak.events = seen.iter().map(|seen| seen.events).sum();
-    soak.lost_events = seen.iter().map(|seen| seen.lost).sum();
 }

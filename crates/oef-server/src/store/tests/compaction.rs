@@ -1,7 +1,7 @@
-use super::{Folder, append, open};
+use super::{Folder, append, open, save_snapshot};
 use crate::store::{Compacted, Keep, StoreError, journal};
 
-const NOTHING: Keep = Keep { records: 0, rounds: 2 };
+const NOTHING: Keep = Keep { records: 0, rounds: 2, round_bytes: u64::MAX };
 
 #[test]
 fn only_what_two_sound_snapshots_cover_is_removed() {
@@ -10,11 +10,11 @@ fn only_what_two_sound_snapshots_cover_is_removed() {
     let archive = store.archive();
     append(&mut store, 5_000);
     assert_eq!(archive.compact(&NOTHING).expect("room"), Compacted::default());
-    archive.save_snapshot(4_000, 1, r#""four""#).expect("room");
+    save_snapshot(&archive, 4_000, 1, r#""four""#).expect("room");
     assert_eq!(archive.compact(&NOTHING).expect("room").records, 0);
-    archive.save_snapshot(4_500, 2, r#""four and a half""#).expect("room");
+    save_snapshot(&archive, 4_500, 2, r#""four and a half""#).expect("room");
     assert_eq!(archive.compact(&NOTHING).expect("room").records, 4_000);
-    archive.save_snapshot(5_000, 3, r#""five""#).expect("room");
+    save_snapshot(&archive, 5_000, 3, r#""five""#).expect("room");
     let keep = Keep { records: 700, ..NOTHING };
     let removed = archive.compact(&keep).expect("room");
     assert_eq!((removed.records, removed.snapshots), (300, 1));
@@ -34,8 +34,8 @@ fn a_damaged_snapshot_does_not_count() {
     let folder = Folder::new("compact-bad");
     let mut store = open(&folder);
     append(&mut store, 100);
-    store.archive().save_snapshot(50, 1, "{}").expect("room");
-    store.archive().save_snapshot(100, 2, "{}").expect("room");
+    save_snapshot(&store.archive(), 50, 1, "{}").expect("room");
+    save_snapshot(&store.archive(), 100, 2, "{}").expect("room");
     folder.meddle("UPDATE snapshots SET at_ms = 7 WHERE seq = 100");
     let removed = store.archive().compact(&NOTHING).expect("room");
     assert_eq!((removed.records, removed.snapshots), (0, 1));
@@ -70,11 +70,34 @@ fn without_a_snapshot_that_can_be_read_a_compacted_journal_is_no_world() {
     let folder = Folder::new("no-world");
     let mut store = open(&folder);
     append(&mut store, 10);
-    store.archive().save_snapshot(4, 1, "{}").expect("room");
-    store.archive().save_snapshot(8, 1, "{}").expect("room");
+    save_snapshot(&store.archive(), 4, 1, "{}").expect("room");
+    save_snapshot(&store.archive(), 8, 1, "{}").expect("room");
     store.archive().compact(&NOTHING).expect("room");
     folder.meddle("DELETE FROM snapshots");
     let error = store.load().expect_err("the first records are gone");
     assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
     assert!(error.to_string().contains("up to 4"), "{error}");
+}
+
+#[test]
+fn rounds_stay_as_long_as_they_are_few_and_small_enough() {
+    let folder = Folder::new("rounds-bytes");
+    let store = open(&folder);
+    let archive = store.archive();
+    let left = |rounds, round_bytes| {
+        archive.trim_rounds(&Keep { records: 0, rounds, round_bytes }).expect("room");
+        let rounds = archive.rounds(None, 100).expect("readable");
+        rounds.iter().map(|round| round.round).collect::<Vec<_>>()
+    };
+    assert_eq!(left(5, 5), [] as [u64; 0]);
+    // Characters are not bytes.
+    let text = "✓".repeat(1_000);
+    for round in [1, 2, 3, 5, 8, 9] {
+        archive.save_round(round, round, &text).expect("room");
+    }
+    assert_eq!(left(6, 18_000), [9, 8, 5, 3, 2, 1]);
+    assert_eq!(left(5, 18_000), [9, 8, 5, 3, 2]);
+    assert_eq!(left(5, 9_500), [9, 8, 5]);
+    assert_eq!(left(2, u64::MAX), [9, 8]);
+    assert_eq!(left(5, 1), [9], "the last one stays");
 }

@@ -1,7 +1,7 @@
 //! A writer that is killed in the middle loses nothing that it had acknowledged.
 
-use super::{Folder, append, open};
-use crate::store::{OpenMode, Store, journal};
+use super::{Folder, append, open, save_snapshot};
+use crate::store::{Keep, OpenMode, Store, journal};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,9 +21,11 @@ fn writer_process() {
         writeln!(out, "acknowledged {}", store.head()).expect("somebody listens");
         let archive = store.archive();
         match turn % 16 {
-            5 => archive.save_snapshot(store.head(), turn, &format!("\"{}\"", "s".repeat(3 << 20))),
+            5 => {
+                save_snapshot(&archive, store.head(), turn, &format!("\"{}\"", "s".repeat(3 << 20)))
+            }
             9 => archive.save_round(turn, turn, r#"{"round":true}"#),
-            13 => archive.compact(&crate::store::Keep { records: 100, rounds: 3 }).map(|_| ()),
+            13 => archive.compact(&Keep { records: 100, rounds: 3, ..Keep::default() }).map(|_| ()),
             _ => Ok(()),
         }
         .expect("there is room");

@@ -1,4 +1,4 @@
-use super::{Folder, append, open};
+use super::{Folder, append, open, save_snapshot};
 use crate::store::journal::{self, Problem, Report, Step};
 use crate::store::{OpenMode, Store, StoreError};
 
@@ -10,9 +10,9 @@ fn filled(name: &str) -> Folder {
     let folder = Folder::new(name);
     let mut store = open(&folder);
     append(&mut store, 20);
-    store.archive().save_snapshot(5, 1, r#"{"at":5}"#).expect("room");
+    save_snapshot(&store.archive(), 5, 1, r#"{"at":5}"#).expect("room");
     append(&mut store, 5);
-    store.archive().save_snapshot(22, 2, r#"{"at":22}"#).expect("room");
+    save_snapshot(&store.archive(), 22, 2, r#"{"at":22}"#).expect("room");
     store.archive().save_round(1, 3, "{}").expect("room");
     drop(store);
     folder

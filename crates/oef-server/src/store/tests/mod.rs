@@ -8,8 +8,9 @@ mod limits;
 mod opening;
 mod reading;
 mod second;
+mod upgrade;
 
-use super::{NewRecord, OpenMode, Store};
+use super::{Archive, NewRecord, OpenMode, Store, StoreError};
 use folder::Folder;
 
 /// Some bodies, each different.
@@ -28,4 +29,8 @@ fn append(store: &mut Store, count: u64) {
 
 fn open(folder: &Folder) -> Store {
     Store::open(folder.path(), OpenMode::Create).expect("the folder is free")
+}
+
+fn save_snapshot(archive: &Archive, seq: u64, at_ms: u64, body: &str) -> Result<(), StoreError> {
+    archive.save_snapshot(seq, at_ms, &|to| to.write_all(body.as_bytes())).map(drop)
 }

@@ -1,5 +1,7 @@
-use super::{Folder, append, bodies, open, records};
-use crate::store::{Keep, OpenMode, Store, StoreError, StoredRecord, journal};
+use super::{Folder, append, bodies, open, records, save_snapshot};
+use crate::store::{Keep, OpenMode, Store, StoreError, StoredRecord, WriteText, journal};
+use std::cell::Cell;
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 fn stored(store: &Store) -> Vec<StoredRecord> {
@@ -30,19 +32,51 @@ fn what_was_appended_comes_back_in_order_after_a_restart() {
 fn the_newest_snapshot_is_taken_and_only_the_records_after_it() {
     let folder = Folder::new("snapshot");
     let mut store = open(&folder);
-    store.archive().save_snapshot(0, 1, "{}").expect("an empty world can be saved");
+    save_snapshot(&store.archive(), 0, 1, "{}").expect("an empty world can be saved");
     append(&mut store, 10);
     // Longer than one part, and not a whole number of them.
     let body = format!("\"{}\"", "x✓".repeat(700_000));
-    store.archive().save_snapshot(7, 2_000, &body).expect("room");
+    save_snapshot(&store.archive(), 7, 2_000, &body).expect("room");
     drop(store);
     let store = open(&folder);
     let snapshot = store.load().expect("readable").snapshot.expect("there is one");
     assert_eq!((snapshot.seq, snapshot.at_ms), (7, 2_000));
     assert!(snapshot.body == body);
     assert_eq!(stored(&store).iter().map(|r| r.seq).collect::<Vec<_>>(), [8, 9, 10]);
-    store.archive().save_snapshot(7, 2_500, "{}").expect("the same place again");
+    save_snapshot(&store.archive(), 7, 2_500, "{}").expect("the same place again");
     assert_eq!(store.load().expect("readable").snapshot.map(|s| s.body), Some("{}".into()));
+}
+
+#[test]
+fn a_text_that_changes_while_it_is_written_or_breaks_off_is_no_snapshot() {
+    let folder = Folder::new("changing");
+    let mut store = open(&folder);
+    append(&mut store, 3);
+    save_snapshot(&store.archive(), 2, 1, "\"two\"").expect("room");
+    let asked = Cell::new(0);
+    let longer = |to: &mut dyn Write| {
+        asked.set(asked.get() + 1);
+        to.write_all(&vec![b'1'; asked.get() * 1_500_000])
+    };
+    let shorter = |to: &mut dyn Write| {
+        asked.set(asked.get() - 1);
+        to.write_all(&vec![b'1'; asked.get() * 1_500_000])
+    };
+    let breaks = |_: &mut dyn Write| Err(io::Error::other("no text"));
+    let texts: [&WriteText<'_>; 3] = [&longer, &shorter, &breaks];
+    for text in texts {
+        asked.set(if asked.get() == 0 { 0 } else { 3 });
+        let error = store.archive().save_snapshot(3, 1, text).expect_err("not twice the same");
+        assert!(matches!(error, StoreError::Output { .. }), "{error}");
+        let found = store.load().expect("readable").snapshot.expect("the one before");
+        assert_eq!((found.seq, found.body.as_str()), (2, "\"two\""));
+    }
+    // What was begun is removed with the next compaction.
+    store.archive().compact(&Keep::default()).expect("room");
+    let connection = rusqlite::Connection::open(folder.database()).expect("a database");
+    let count = "SELECT count(DISTINCT seq) FROM snapshot_parts";
+    let left: u64 = connection.query_row(count, [], |row| row.get(0)).expect("a number");
+    assert_eq!(left, 1);
 }
 
 #[test]
@@ -50,7 +84,7 @@ fn a_snapshot_of_a_record_that_is_not_there_is_refused() {
     let folder = Folder::new("ahead");
     let mut store = open(&folder);
     append(&mut store, 3);
-    let error = store.archive().save_snapshot(4, 1, "{}").expect_err("there is no record 4");
+    let error = save_snapshot(&store.archive(), 4, 1, "{}").expect_err("there is no record 4");
     assert!(matches!(error, StoreError::Damaged { seq: Some(4), .. }), "{error}");
 }
 
@@ -103,9 +137,11 @@ fn the_archive_has_its_turn_however_busy_the_journal_is() {
     std::thread::scope(|scope| {
         let saving = scope.spawn(|| {
             for seq in 8..=10 {
-                archive.save_snapshot(seq, 1, &body).expect("its turn comes");
+                save_snapshot(&archive, seq, 1, &body).expect("its turn comes");
                 archive.save_round(seq, 1, "{}").expect("its turn comes");
-                archive.compact(&Keep { records: 5, rounds: 1 }).expect("its turn comes");
+                archive
+                    .compact(&Keep { records: 5, rounds: 1, ..Keep::default() })
+                    .expect("its turn comes");
             }
         });
         // Without a pause, as an engine does when many submit.

@@ -2,7 +2,7 @@
 
 use super::life::{Life, empty};
 use crate::replay::Replay;
-use crate::store::StoredRecord;
+use crate::store::{OpenMode, Store, StoredRecord};
 use crate::world::{Change, Record, World};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -104,14 +104,47 @@ fn the_journal_of_version_2_gives_the_leases_and_the_world_that_it_gave() {
     gives_what_it_gave("life-v2");
 }
 
-/// `OEF_WRITE_SAMPLE=1 cargo test -p oef-server versions` writes the sample of this version anew: only until it is
+/// `OEF_WRITE_SAMPLE=life-v3 cargo test -p oef-server versions` writes the sample of this version anew: only until it is
 /// released.
 #[test]
 fn the_journal_of_version_3_gives_the_leases_and_the_world_that_it_gave() {
-    if std::env::var_os("OEF_WRITE_SAMPLE").is_some() {
+    if std::env::var_os("OEF_WRITE_SAMPLE").is_some_and(|written| written == "life-v3") {
         write_sample("life-v3");
     }
     gives_what_it_gave("life-v3");
+}
+
+/// State folders as a daemon left them, a snapshot and records after it: the database's version, then that of the records.
+/// `OEF_WRITE_SAMPLE=NAME cargo test -p oef-server --test daemon -- a_life_with` makes another one, for a form that is new;
+/// with the same variable this test writes what it holds.
+#[test]
+fn every_state_folder_holds_what_it_held() {
+    for name in ["state-1-3"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let copied = std::fs::copy(data(&format!("{name}.db")), folder.path().join("oef.db"));
+        copied.expect("the sample");
+        let store = Store::open(folder.path(), OpenMode::Existing).expect("it opens");
+        let loaded = store.load().expect("it is whole");
+        let (mut replay, mut records) = (Replay::default(), 0);
+        replay.snapshot(&loaded.snapshot.expect("it has one")).expect("a world");
+        for record in loaded.records {
+            replay.record(&record.expect("the chain holds")).expect("it is replayed");
+            records += 1;
+        }
+        assert!(records > 0, "records come after the snapshot");
+        let world = replay.finish();
+        let beside = data(&format!("{name}.world.json"));
+        if std::env::var_os("OEF_WRITE_SAMPLE").is_some_and(|written| written == name) {
+            std::fs::write(&beside, format!("{:#}\n", known(&world))).expect("written");
+        }
+        let expected = std::fs::read_to_string(&beside).expect("the sample");
+        let expected: Value = serde_json::from_str(&expected).expect("JSON");
+        for field in ["drains", "windows", "usage", "totals", "tokens", "groups", "keys"] {
+            let is_there = expected[field].as_object().is_some_and(|object| !object.is_empty());
+            assert!(is_there, "the sample has {field}");
+        }
+        contains(&known(&world), &expected, "the world");
+    }
 }
 
 fn gives_what_it_gave(name: &str) {
@@ -192,6 +225,10 @@ fn known(world: &World) -> Value {
         "ended": world.ended,
         "keys": world.keys,
         "drained": world.drained,
+        "drains": world.drains,
+        "windows": world.windows,
+        "usage": world.usage,
+        "totals": world.totals,
         "settings": world.settings,
         "next_job": world.next_job,
         "next_event": world.next_event,
