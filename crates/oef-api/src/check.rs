@@ -4,6 +4,7 @@ use crate::limits::{
     AFTER_MAX, JOB_NAME_MAX, LABEL_MAX, LABELS_MAX, NAME_MAX, RETRIES_MAX, SECONDS_MAX,
     VARIABLES_MAX, WORKERS_MAX,
 };
+use crate::memory::is_memory;
 use crate::types::{JobSubmit, Probe};
 use std::path::Path;
 use thiserror::Error;
@@ -159,6 +160,12 @@ impl JobSubmit {
         if let Some(steps) = self.steps.filter(|steps| !(steps.is_finite() && *steps > 0.0)) {
             let why = format!("a job has a number of steps above 0, not {steps}");
             return Err(BadValue::new("steps", why));
+        }
+        if let Some(memory) = self.gpu_memory_gib.filter(|&memory| !is_memory(memory)) {
+            let why = format!(
+                "a GPU has a memory of more than 0 GiB and at most a million, not {memory}"
+            );
+            return Err(BadValue::new("gpu_memory_gib", why));
         }
         if self.after.len() > AFTER_MAX {
             let why = format!("a job waits for {AFTER_MAX} jobs at most, not {}", self.after.len());

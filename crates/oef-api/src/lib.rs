@@ -8,6 +8,7 @@
 pub mod check;
 pub mod client;
 pub mod limits;
+pub mod memory;
 pub mod types;
 
 /// The path under which version 1 lives.

@@ -6,6 +6,7 @@
 use crate::ids::{JobId, Slot};
 use crate::job::JobSpec;
 use crate::profile::Profile;
+use crate::settings::Settings;
 use crate::time::Time;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -21,6 +22,9 @@ pub(crate) struct Class {
     pub workers: u32,
     /// The gpu types that the jobs may use, by name; `None`: any.
     pub types: Option<Vec<String>>,
+    /// The memory that each of their GPUs has at least, in MiB.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub memory: Option<u32>,
     /// All workers of a job are on one type.
     #[cfg_attr(feature = "serde", serde(default))]
     pub one_type: bool,
@@ -34,23 +38,32 @@ pub(crate) struct Class {
 
 impl Class {
     /// The class of jobs like this one, without any yet.
-    pub fn of(spec: &JobSpec, known: &[String]) -> Self {
-        let JobSpec { workers, one_type, types, .. } = spec.clone();
+    pub fn of(spec: &JobSpec, known: &[String], settings: &Settings) -> Self {
+        let JobSpec { workers, one_type, types, memory, .. } = spec.clone();
         let waiting = BTreeSet::new();
-        let mut class = Class { workers, types, one_type, allowed: None, live: 0, waiting };
-        class.resolve(known);
+        let mut class = Class { workers, types, memory, one_type, allowed: None, live: 0, waiting };
+        class.resolve(known, settings);
         class
     }
 
     /// Whether a job is of this class.
     pub fn is_of(&self, spec: &JobSpec) -> bool {
-        (self.workers, &self.types, self.one_type) == (spec.workers, &spec.types, spec.one_type)
+        (self.workers, &self.types, self.memory, self.one_type)
+            == (spec.workers, &spec.types, spec.memory, spec.one_type)
     }
 
-    /// Looks the names of the types up; to be done again when types appear.
-    pub fn resolve(&mut self, known: &[String]) {
-        let names = self.types.as_ref();
-        self.allowed = names.map(|names| known.iter().map(|t| names.contains(t)).collect());
+    /// Looks the names and the memory of the types up; to be done again when types appear or the settings change. A type of
+    /// which nobody knows the memory is not used by jobs that need some.
+    pub fn resolve(&mut self, known: &[String], settings: &Settings) {
+        let named = |name: &String| self.types.as_ref().is_none_or(|types| types.contains(name));
+        let is_large = |name: &String| {
+            let enough =
+                |least: u32| settings.memory_of(name).is_some_and(|memory| memory >= least);
+            self.memory.is_none_or(enough)
+        };
+        let restricted = self.types.is_some() || self.memory.is_some();
+        let allowed = || known.iter().map(|name| named(name) && is_large(name)).collect();
+        self.allowed = restricted.then(allowed);
     }
 
     /// Whether the jobs may use a type, as far as they say so themselves.

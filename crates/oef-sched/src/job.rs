@@ -20,8 +20,14 @@ pub struct JobSpec {
     pub workers: u32,
     /// Jobs of a higher class go first within their tenant.
     pub priority: i32,
+    /// It does not wait for the next round to take the GPUs of its tenant's jobs of a lower class.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "is_false"))]
+    pub now: bool,
     /// Gpu types that it may use, by name; `None`: any that its workload can run on.
     pub types: Option<Vec<String>>,
+    /// Each of its GPUs has so much memory at least, in MiB.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub memory: Option<u32>,
     /// All its workers are on GPUs of one type.
     #[cfg_attr(feature = "serde", serde(default))]
     pub one_type: bool,
@@ -48,7 +54,9 @@ impl JobSpec {
             workload,
             workers,
             priority: 0,
+            now: false,
             types: None,
+            memory: None,
             one_type: false,
             min_run: None,
             steps: None,
@@ -56,6 +64,12 @@ impl JobSpec {
             sweep: None,
         }
     }
+}
+
+#[cfg(feature = "serde")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// What is new about a live job; what is `None` stays.

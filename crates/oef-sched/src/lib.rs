@@ -29,6 +29,7 @@ pub mod guard;
 mod hosts;
 mod ids;
 mod job;
+mod memory;
 mod order;
 mod plan;
 mod planning;
@@ -57,6 +58,7 @@ pub use gang::{GangFigures, SCALING_PER_DOUBLING, SPREAD_LOSS_PER_DOUBLING, Stan
 pub use gate::{Gate, Obstacle, SweepLimit};
 pub use ids::{Generation, GpuId, GroupKey, JobId, NodeId, RoundId, TenantKey, WorkloadKey};
 pub use job::{Job, JobChange, JobSpec, JobState, Lease};
+pub use memory::usual_memory;
 pub use order::Order;
 pub use plan::{
     Grant, Origin, Placement, Plan, PlannedRound, PlannedStart, PlannedStop, PlannedWait, Scope,
@@ -71,5 +73,5 @@ pub use state::restarts::RestartBudget;
 pub use state::{State, apply, refresh_shares, step};
 pub use tenant::{Group, Tenant, Workload};
 pub use time::{Span, Time};
-pub use why::{Forecast, why};
+pub use why::{Forecast, why, why_not_displacing};
 pub use why_tenant::{TenantForecast, why_tenant};

@@ -10,10 +10,21 @@
 use crate::ids::WorkloadKey;
 use crate::profile::{Profile, Provenance};
 use crate::state::State;
+use crate::tenant::Workload;
 
 /// What a profile run counts beside its tenant's other workloads: it wants a GPU or a few for a minute or two, and
 /// what it cannot use of its part goes to its siblings.
 const WEIGHT: f64 = 100.0;
+
+/// Between the name of the workload that is measured and that of the gpu type.
+const PROBE: &str = "/profile/";
+
+impl Workload {
+    /// Whether profile runs count under it.
+    pub(crate) fn is_probe(&self) -> bool {
+        self.name.contains(PROBE)
+    }
+}
 
 impl State {
     /// The workload under which profile runs of another one count on a gpu type; `None`: either is not known.
@@ -23,7 +34,7 @@ impl State {
         let mut throughput = vec![0.0; gpu.0 + 1];
         throughput[gpu.0] = 1.0;
         // No name of a workload contains a slash, so that this is nobody else's.
-        let name = format!("{}/profile/{gpu_type}", measured.name);
+        let name = format!("{}{PROBE}{gpu_type}", measured.name);
         let profile = Profile::new(throughput, Provenance::Estimated);
         self.workload(measured.tenant, &name, WEIGHT, profile)
     }

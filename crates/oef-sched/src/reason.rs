@@ -27,6 +27,8 @@ pub enum StartReason {
     AcrossTypes,
     /// Idle GPUs of a better type or on one host pay for the restart.
     Better,
+    /// Jobs of its tenant with a lower priority gave it their GPUs, on whose account it runs: it may be stopped at any round.
+    Urgent,
     /// The cluster's own scheduler started it there, and nobody here was asked.
     Observed,
 }
@@ -34,7 +36,7 @@ pub enum StartReason {
 impl StartReason {
     /// Whether the job may be stopped before its minimum run time.
     pub(crate) fn is_borrowed(self) -> bool {
-        matches!(self, StartReason::Borrowed)
+        matches!(self, StartReason::Borrowed | StartReason::Urgent)
     }
 }
 
@@ -54,6 +56,9 @@ impl fmt::Display for StartReason {
             StartReason::Borrowed => f.write_str("it borrows GPUs that a bigger job waits for"),
             StartReason::AcrossTypes => f.write_str("no single gpu type had room for the gang"),
             StartReason::Better => f.write_str("a better place pays for the restart"),
+            StartReason::Urgent => f.write_str(
+                "it has a higher priority than other jobs of its tenant, whose GPUs it was given",
+            ),
             StartReason::Observed => f.write_str("the cluster's own scheduler started it"),
         }
     }
@@ -66,6 +71,11 @@ impl fmt::Display for StartReason {
 pub enum StopReason {
     /// Others are owed its GPUs.
     Outranked,
+    /// It gave its GPUs to another job of its tenant, which has a higher priority.
+    Displaced {
+        /// That job.
+        by: JobId,
+    },
     /// It makes room for a gang on its host.
     MadeRoom,
     /// It moves: its workload is owed GPUs elsewhere, or a better place pays for the restart.
@@ -87,6 +97,12 @@ impl fmt::Display for StopReason {
         f.write_str(match self {
             StopReason::Outranked => {
                 "preempted: the GPUs go to a workload that is further below its share"
+            }
+            StopReason::Displaced { by } => {
+                return write!(
+                    f,
+                    "gave its GPUs to job {by} of the same tenant, which has a higher priority"
+                );
             }
             StopReason::MadeRoom => "moved to make room on its host for a larger job",
             StopReason::Moved => "moved to other GPUs",
@@ -115,6 +131,11 @@ pub enum WaitReason {
     },
     /// Its workload runs on no gpu type of the cluster.
     CannotRun,
+    /// No type that it may use is known to have enough memory.
+    TooLittleMemory {
+        /// What it needs, in MiB.
+        memory: u32,
+    },
     /// Of the types that it may use no GPU is up.
     NoneUp {
         /// The first of them.
@@ -199,6 +220,12 @@ pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[
         WaitReason::AtLimit { limit, used, workers } => {
             let needs = gpus(*workers);
             return format!("needs {needs}; its tenant has {used} of the {limit} it may have");
+        }
+        WaitReason::TooLittleMemory { memory } => {
+            let gib = (f64::from(*memory) / 102.4).round() / 10.0;
+            return format!(
+                "needs GPUs with {gib} GiB of memory; no gpu type that it may use is known to have that"
+            );
         }
         WaitReason::CannotRun => return "runs on no gpu type of this cluster".into(),
         WaitReason::NoneUp { gpu } => {

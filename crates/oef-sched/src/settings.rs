@@ -2,6 +2,7 @@
 
 use crate::time::Span;
 use oef_core::Mechanism;
+use std::collections::BTreeMap;
 
 /// How the scheduler works; may be changed between two steps.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +46,9 @@ pub struct Settings {
     /// How strongly a running job holds its GPUs, in its own gangs of deficit: somebody must be owed
     /// that much more before it is preempted.
     pub stickiness: f64,
+    /// The memory of GPUs by type, in MiB, where the name of the type does not tell it or tells it wrongly.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "BTreeMap::is_empty"))]
+    pub gpu_memory: BTreeMap<String, u32>,
 }
 
 impl Default for Settings {
@@ -69,6 +73,7 @@ impl Default for Settings {
             patience: 3,
             spread_loss: 0.1,
             stickiness: 1.0,
+            gpu_memory: BTreeMap::new(),
         }
     }
 }

@@ -305,6 +305,18 @@ impl State {
         own.flat_map(|w| &self.workloads[w.0].used).sum()
     }
 
+    /// The jobs of a tenant that own GPUs.
+    pub(crate) fn placed_of(&self, tenant: TenantKey) -> impl Iterator<Item = Slot> + '_ {
+        let own = self.tenants[tenant.0].workloads.iter();
+        own.flat_map(|w| &self.workloads[w.0].placed).copied()
+    }
+
+    /// Whether a job of a tenant waits that displaces others at once, and none did so in this round.
+    pub(crate) fn may_displace_now(&self, tenant: TenantKey) -> bool {
+        let tenant = &self.tenants[tenant.0];
+        tenant.waits_now > 0 && tenant.displaced_in < self.round
+    }
+
     /// How many more GPUs a tenant may be given.
     pub(crate) fn room(&self, tenant: TenantKey) -> u32 {
         let limit = self.tenants[tenant.0].limit;
@@ -374,17 +386,21 @@ impl State {
         let job = self.at_mut(slot);
         job.phase = Phase::Queued;
         let (key, class) = (waiting_key(job, slot), job.class);
-        let workload = job.row();
+        let (workload, tenant, now) = (job.row(), job.spec.tenant, job.spec.now);
         let workload = &mut self.workloads[workload.0];
-        workload.waits += u32::from(workload.classes[class].waiting.insert(key));
+        let is_new = u32::from(workload.classes[class].waiting.insert(key));
+        workload.waits += is_new;
+        self.tenants[tenant.0].waits_now += if now { is_new } else { 0 };
     }
 
     fn dequeue(&mut self, slot: Slot) {
         let job = self.at(slot);
         let (key, class) = (waiting_key(job, slot), job.class);
-        let workload = job.row();
+        let (workload, tenant, now) = (job.row(), job.spec.tenant, job.spec.now);
         let workload = &mut self.workloads[workload.0];
-        workload.waits -= u32::from(workload.classes[class].waiting.remove(&key));
+        let was_there = u32::from(workload.classes[class].waiting.remove(&key));
+        workload.waits -= was_there;
+        self.tenants[tenant.0].waits_now -= if now { was_there } else { 0 };
     }
 
     /// Whether a node is healthy.

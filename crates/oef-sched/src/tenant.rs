@@ -1,7 +1,7 @@
 //! Who owns jobs, and how fast their workloads run.
 
 use crate::class::Class;
-use crate::ids::{GroupKey, Slot, TenantKey, WorkloadKey};
+use crate::ids::{GroupKey, RoundId, Slot, TenantKey, WorkloadKey};
 use crate::order::Order;
 use crate::profile::Profile;
 use crate::settings::Settings;
@@ -27,6 +27,12 @@ pub struct Tenant {
     pub(crate) limit: Option<u32>,
     /// GPUs that its jobs hold now, those of jobs that are being stopped included.
     pub(crate) holds: u32,
+    /// Its waiting jobs that would displace others at once.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub(crate) waits_now: u32,
+    /// The round in which one did so last.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub(crate) displaced_in: RoundId,
 }
 
 impl Tenant {
@@ -258,6 +264,12 @@ impl Workload {
                     && class.may_use(gpu)
                     && (class.workers <= capacity[gpu] || class.spans(&self.profile, capacity))
             })
+    }
+
+    /// Whether a job of a lower priority waits.
+    pub(crate) fn waits_below(&self, priority: i32) -> bool {
+        let lowest = self.classes.iter().filter_map(|class| class.waiting.last());
+        lowest.max().is_some_and(|key| key.0.0 < priority)
     }
 
     pub(crate) fn is_active(&self) -> bool {

@@ -63,6 +63,35 @@ pub fn why(state: &State, job: JobId) -> Option<Forecast> {
     })
 }
 
+/// Says whom a waiting job could displace, if that is of interest: it has a higher priority than running jobs of its tenant,
+/// or was submitted to start at once.
+pub fn why_not_displacing(state: &State, job: JobId) -> Option<String> {
+    let slot = state.slot_of(job)?;
+    let spec = &state.at(slot).spec;
+    let lower = |other: &Slot| state.at(*other).spec.priority < spec.priority;
+    let lower: Vec<Slot> = state.placed_of(spec.tenant).filter(lower).collect();
+    let can_stop = lower.iter().filter(|&&slot| state.may_move(slot)).count();
+    let (count, jobs) = (lower.len(), if lower.len() == 1 { "job" } else { "jobs" });
+    if state.at(slot).phase != Phase::Queued || (count == 0 && !spec.now) {
+        return None;
+    }
+    Some(match (count, can_stop) {
+        (0, _) => {
+            "it was submitted to start at once, but no running job of its tenant has a lower priority"
+                .into()
+        }
+        (_, 0) => format!(
+            "its tenant has {count} running {jobs} with a lower priority, but none can be stopped now: each was promised a longer run or has used up its restarts"
+        ),
+        _ if spec.now && !state.may_displace_now(spec.tenant) => format!(
+            "its tenant has {count} running {jobs} with a lower priority; another job was started at once in this round, so it takes their GPUs when the next round begins, if they suit it"
+        ),
+        _ => format!(
+            "its tenant has {count} running {jobs} with a lower priority: when the next round begins, it takes their GPUs if they suit it"
+        ),
+    })
+}
+
 fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
     let job = state.at(slot);
     let workload = &state.workloads()[job.row().0];
@@ -71,7 +100,11 @@ fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
     let types: Vec<usize> = (0..capacity.len()).filter(usable).collect();
     if types.is_empty() {
         let down = (0..capacity.len()).find(|&j| state.may_use(job, j));
-        let reason = down.map_or(WaitReason::CannotRun, |j| WaitReason::NoneUp { gpu: TypeId(j) });
+        let reason = match (down, job.spec.memory) {
+            (Some(j), _) => WaitReason::NoneUp { gpu: TypeId(j) },
+            (None, Some(memory)) => WaitReason::TooLittleMemory { memory },
+            (None, None) => WaitReason::CannotRun,
+        };
         return (reason, None);
     }
     let most: u32 = types.iter().map(|&j| capacity[j]).sum();

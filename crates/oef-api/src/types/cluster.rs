@@ -37,6 +37,9 @@ pub struct GpuTypeStatus {
     pub capacity: u32,
     /// Healthy GPUs that nobody uses.
     pub idle: u32,
+    /// The memory of each, in GiB, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_gib: Option<f64>,
     /// What one more would be worth, in normalised throughput; from the shares of the round.
     pub price: Option<f64>,
 }

@@ -42,13 +42,22 @@ pub struct JobSubmit {
     /// Gpu types that it may use; by default all that its workload can run on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub types: Vec<String>,
+    /// Each of its GPUs has so much memory at least, in GiB. It runs only on gpu types that are known to have that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(exclusive_minimum = 0.0, maximum = 1_000_000.0)]
+    pub gpu_memory_gib: Option<f64>,
     /// All workers run on GPUs of one type, whichever; otherwise a gang that fits on no single one may be spread over
     /// several and run at the pace of the slowest.
     #[serde(default, skip_serializing_if = "is_default")]
     pub one_type: bool,
-    /// Jobs of a higher class go first within their tenant.
+    /// Jobs of a higher priority go first within their tenant. When a round begins, one that waits takes the GPUs of
+    /// running jobs of its tenant that have a lower priority; never those of another tenant.
     #[serde(default, skip_serializing_if = "is_default")]
     pub priority: i32,
+    /// It does not wait for the next round to take the GPUs of its tenant's jobs of a lower priority. For each tenant one job,
+    /// or jobs that were submitted together, do so in a round; the next ones when the next round begins.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub now: bool,
     /// Environment variables on top of the daemon's own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,

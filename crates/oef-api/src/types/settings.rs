@@ -35,6 +35,9 @@ pub struct Settings {
     pub grace_s: f64,
     /// How strongly a running job holds its GPUs.
     pub stickiness: f64,
+    /// The memory of GPUs by type (`fast=24G,slow=11G`), where it was set.
+    #[serde(default)]
+    pub gpu_memory: String,
     /// What is done about profiles that are not what jobs show: off, report or replace.
     #[serde(default)]
     pub guard: String,
@@ -67,6 +70,9 @@ pub struct SettingsPatch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0, maximum = 100.0)]
     pub stickiness: Option<f64>,
+    /// The memory of GPUs by type, as in `fast=24G,slow=11G`; the empty text: what the names of the types tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_memory: Option<String>,
     /// What is done about profiles that are not what jobs show: off, report or replace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<String>,

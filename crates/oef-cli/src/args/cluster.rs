@@ -52,8 +52,10 @@ const SETTINGS_EXAMPLES: &str = "\
 Examples:
   oef settings
   oef settings --set mechanism=nash --set round=60s
+  oef settings --set gpu_memory=fast=24G,slow=11G
 
-Fields: mechanism, round, reference (empty: derived from the profiles), min_run, grace, stickiness, guard.";
+Fields: mechanism, round, reference (empty: derived from the profiles), min_run, grace, stickiness, gpu_memory
+(of types whose name does not tell it; empty: of none), guard.";
 
 const TOP_KEYS: &str = "\
 Keys: q or Esc quits, arrows choose a job, p pauses, c cancels the chosen job (it asks first).

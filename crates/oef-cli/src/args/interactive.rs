@@ -37,9 +37,16 @@ pub struct RunArgs {
     /// The gpu types that it may use [default: all]
     #[arg(long, value_name = "TYPE,...", value_delimiter = ',')]
     pub types: Vec<String>,
-    /// Jobs of a higher class go first within their tenant [default: 0]
+    /// Use only GPUs with this much memory at least (`20G`)
+    #[arg(long, value_name = "SIZE", value_parser = oef_api::memory::gibibytes)]
+    pub gpu_memory: Option<f64>,
+    /// Jobs of a higher priority go first within their tenant, and take the GPUs of its running jobs of a lower one when the
+    /// next round begins [default: 0]
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub priority: Option<i32>,
+    /// Take the GPUs of your tenant's running jobs of a lower priority at once, not when the next round begins
+    #[arg(long)]
+    pub now: bool,
     /// End it for good after this much running time (`2h`)
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub max_run: Option<f64>,

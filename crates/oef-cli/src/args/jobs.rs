@@ -60,6 +60,8 @@ Examples:
   oef submit --sweep lr=0.1,0.01 --sweep bs=32,64 -- python train.py --lr {lr} --batch {bs}
   oef submit --sweep seed=1,2,3,4,5,6,7,8 --at-once 2 -- python train.py --seed {seed}
   oef submit --after 17 -- python evaluate.py
+  oef submit --gpu-memory 20G -- python train.py
+  oef submit --now --priority 10 -- python debug.py
   oef submit --at 22:00 --priority -1 -- ./nightly.sh
   oef submit --file job.toml --wait
   oef submit --example-file > job.toml
@@ -117,15 +119,22 @@ pub struct SubmitArgs {
     /// The gpu types that it may use [default: all that its workload runs on]
     #[arg(long, value_name = "TYPE,...", value_delimiter = ',')]
     pub types: Vec<String>,
+    /// Use only GPUs with this much memory at least (`20G`)
+    #[arg(long, value_name = "SIZE", value_parser = oef_api::memory::gibibytes)]
+    pub gpu_memory: Option<f64>,
     /// All workers on GPUs of one type, even if several types together would start it sooner
     #[arg(long)]
     pub one_type: bool,
     /// A name for people [default: the script's or the program's]
     #[arg(long, short, value_name = "NAME")]
     pub name: Option<String>,
-    /// Jobs of a higher class go first within their tenant [default: 0]
+    /// Jobs of a higher priority go first within their tenant, and take the GPUs of its running jobs of a lower one when the
+    /// next round begins [default: 0]
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub priority: Option<i32>,
+    /// Take the GPUs of your tenant's running jobs of a lower priority at once, not when the next round begins
+    #[arg(long)]
+    pub now: bool,
     /// An environment variable; without `=VALUE` it is taken from here
     #[arg(long, short, value_name = "NAME=VALUE")]
     pub env: Vec<String>,

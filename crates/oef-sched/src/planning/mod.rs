@@ -8,3 +8,5 @@ mod select;
 
 pub(crate) use floor::Floor;
 pub use plan::plan;
+#[cfg(test)]
+pub(crate) use select::{between_tenants, select};

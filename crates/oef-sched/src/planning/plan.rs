@@ -40,7 +40,7 @@ pub fn plan(state: &State, scope: Scope) -> Plan {
         }
         (_, RoundingRule::Paper) => {
             let picks = by_paper(state, &mut plan);
-            Layout::new(state, &picks, reach, &mut plan).place(&picks, 0);
+            Layout::new(state, &picks, &[], reach, &mut plan).place(&picks, 0);
         }
     }
     plan
@@ -49,7 +49,7 @@ pub fn plan(state: &State, scope: Scope) -> Plan {
 /// Lays a selection out. What gangs leave while they wait for room is lent to others, who are placed after all; where
 /// nobody can use it, the gangs do not wait.
 fn lay_out_selection(state: &State, mut selection: Selection<'_>, reach: Scope, plan: &mut Plan) {
-    let mut layout = Layout::new(state, &selection.picks, reach, plan);
+    let mut layout = Layout::new(state, &selection.picks, &selection.displaced, reach, plan);
     let (mut first, mut waiting) = (0, Vec::new());
     loop {
         let waits = layout.place(&selection.picks, first);
@@ -71,12 +71,14 @@ fn lay_out_selection(state: &State, mut selection: Selection<'_>, reach: Scope, 
     }
 }
 
-/// Whether somebody waits and something is free. The paper's rounding waits for the next round.
+/// Whether somebody waits and something is free, or may take what others of its tenant have. The paper's rounding waits for
+/// the next round.
 fn has_work(state: &State) -> bool {
     let spare = state.cluster().free().iter().any(|&free| free > 0);
     let waits = || state.active().any(|w| state.workloads()[w.0].waits > 0);
     let paper = state.settings().rounding == RoundingRule::Paper;
-    spare && state.round().0 > 0 && !paper && waits()
+    let displaces = || (0..state.tenants().len()).any(|t| state.may_displace_now(TenantKey(t)));
+    state.round().0 > 0 && !paper && ((spare && waits()) || displaces())
 }
 
 /// The part of the round that is still to come.
@@ -106,15 +108,27 @@ struct Layout<'a, 'p> {
 
 impl<'a, 'p> Layout<'a, 'p> {
     /// Stops come first, so that GPUs come free.
-    fn new(state: &'a State, picks: &[Pick], reach: Scope, plan: &'p mut Plan) -> Self {
+    fn new(
+        state: &'a State,
+        picks: &[Pick],
+        displaced: &[(Slot, Slot)],
+        reach: Scope,
+        plan: &'p mut Plan,
+    ) -> Self {
         let mut floor = Floor::new(state.cluster());
         let mut free = |slot: Slot| {
             for &gpu in state.target(slot).map_or(&[][..], |lease| &lease.gpus) {
                 floor.disown(gpu);
             }
         };
+        for &(slot, by) in displaced {
+            free(slot);
+            let why = StopReason::Displaced { by: state.at(by).spec.id };
+            plan.stops.push(PlannedStop { job: state.at(slot).spec.id, why });
+        }
         if reach == Scope::Round {
-            plan.stops = unwanted(state, picks, &mut free);
+            let displaced = displaced.iter().map(|&(slot, _)| slot);
+            plan.stops.extend(unwanted(state, picks, displaced, &mut free));
         }
         picks.iter().filter(|pick| !pick.stays).for_each(|pick| free(pick.slot));
         Layout { state, floor, reach, plan }
@@ -162,7 +176,7 @@ impl<'a, 'p> Layout<'a, 'p> {
             let job = state.at(pick.slot);
             match gpus {
                 _ if waits[index] => {}
-                None => self.plan.keeps.push((job.spec.id, pick.why)),
+                None => self.plan.keeps.push((job.spec.id, lasting(state, pick.slot, pick.why))),
                 Some(gpus) if gpus.len() == job.spec.workers as usize => {
                     let serves = placed.serves[index].map(|slot| state.at(slot).spec.id);
                     self.plan.starts.push(PlannedStart { serves, ..start(state, pick, gpus) });
@@ -188,14 +202,25 @@ fn start(state: &State, pick: &Pick, gpus: Vec<GpuId>) -> PlannedStart {
     };
     let comes_together = pick.stays && !pick.why.is_borrowed();
     let why = if comes_together { StartReason::Better } else { pick.why };
+    let why = lasting(state, pick.slot, why);
     PlannedStart { job: job.spec.id, gpus, why, from, serves: None }
 }
 
-/// The placed jobs that were not chosen.
-fn unwanted(state: &State, picks: &[Pick], free: &mut impl FnMut(Slot)) -> Vec<PlannedStop> {
+/// Who took the GPUs of others of its tenant runs on their account until it is stopped.
+fn lasting(state: &State, slot: Slot, why: StartReason) -> StartReason {
+    state.start_reason(slot).filter(|&before| before == StartReason::Urgent).unwrap_or(why)
+}
+
+/// The placed jobs that were not chosen, but for those that were displaced.
+fn unwanted(
+    state: &State,
+    picks: &[Pick],
+    displaced: impl Iterator<Item = Slot>,
+    free: &mut impl FnMut(Slot),
+) -> Vec<PlannedStop> {
     let mut wanted = vec![false; state.slots()];
-    for pick in picks {
-        wanted[pick.slot.0] = true;
+    for slot in picks.iter().map(|pick| pick.slot).chain(displaced) {
+        wanted[slot.0] = true;
     }
     let placed = state.active().flat_map(|w| &state.workloads()[w.0].placed);
     let mut owned: BTreeMap<TenantKey, u32> = BTreeMap::new();

@@ -19,6 +19,7 @@ use super::select::{Pick, Types};
 use crate::cluster::{Health, hosts_needed};
 use crate::ids::{GpuId, NodeId, Slot};
 use crate::plan::PlannedWait;
+use crate::reason::StartReason;
 use crate::state::State;
 use oef_core::TypeId;
 use std::cmp::Reverse;
@@ -178,7 +179,8 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
         let mut left = self.worth(slot, gpu, workers) - moving * self.restart(slot);
         for piece in pieces {
             let host = self.floor.hosts(gpu).tightest(piece).or_else(|| {
-                let eviction = self.cheapest(gpu, piece, workers).filter(|_| self.may_move)?;
+                let may_move = self.may_move && !self.is_urgent(index);
+                let eviction = self.cheapest(gpu, piece, workers).filter(|_| may_move)?;
                 left -= eviction.cost;
                 (left > 0.0).then(|| self.evict(&eviction, slot))
             });
@@ -189,6 +191,11 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
             own.extend(self.floor.own_on(host, piece, slot));
         }
         Some(own)
+    }
+
+    /// Whether a job took the GPUs of others of its tenant: it does not wait for a better place, and nobody moves for it.
+    fn is_urgent(&self, index: usize) -> bool {
+        self.picks[index].why == StartReason::Urgent
     }
 
     /// What a gang wins within the horizon by standing on as few hosts as it can rather than on one more, in GPU-seconds.
@@ -308,7 +315,7 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
         let job = self.state.at(pick.slot);
         let has_place = self.state.target(pick.slot).is_some();
         let waited = job.room.as_ref().map_or(0, |(rounds, _)| *rounds);
-        if has_place || waited >= self.state.settings().patience {
+        if has_place || waited >= self.state.settings().patience || self.is_urgent(index) {
             return None;
         }
         let needed = hosts_needed(&self.sizes[gpu], workers);

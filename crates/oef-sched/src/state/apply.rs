@@ -4,7 +4,7 @@
 use super::leases::{carry_out, start_if_free, stop, unplace};
 use super::ledger::advance;
 use super::lifecycle::{admit, find, forget, go_back, start_assigned, vacate};
-use super::{State, commands, entitle, parties};
+use super::{State, commands, entitle, ledger, parties};
 use crate::action::{Action, Refusal, bad, wrong};
 use crate::cluster::{GPUS_PER_NODE_MAX, Health, NodeSpec};
 use crate::event::{Event, EventKind};
@@ -105,13 +105,13 @@ impl EventKind {
             | EventKind::NodeClosing { .. }
             | EventKind::Profiled { .. }
             | EventKind::Limit { .. }
+            | EventKind::Settings(_)
             | EventKind::Suspend { .. } => Some(Scope::Fill),
             // What these change counts from the next round on.
             EventKind::Planned(_)
             | EventKind::Shares(_)
             | EventKind::Progress { .. }
             | EventKind::RestartCost { .. }
-            | EventKind::Settings(_)
             | EventKind::TenantAdded { .. }
             | EventKind::GroupAdded { .. }
             | EventKind::WorkloadAdded { .. }
@@ -130,6 +130,7 @@ impl EventKind {
 fn tick(state: &mut State, at: Time) -> Vec<Action> {
     let again = state.round.0 > 0 && at == state.round_began;
     advance(state, at);
+    ledger::settle_urgent(state);
     if !again {
         state.round = RoundId(state.round.0 + 1);
         state.round_began = at;
@@ -286,13 +287,13 @@ fn node_up(state: &mut State, at: Time, spec: &NodeSpec) -> Result<Vec<Action>, 
     Ok(Vec::new())
 }
 
-/// Jobs may have named a type before there was one.
-fn types_appeared(state: &mut State) {
-    let State { workloads, cluster, .. } = state;
+/// Jobs may have named a type before there was one, or need more memory than was known of it.
+pub(super) fn types_appeared(state: &mut State) {
+    let State { workloads, cluster, settings, .. } = state;
     for workload in workloads {
         workload.widen(cluster.types().len());
         for class in &mut workload.classes {
-            class.resolve(cluster.types());
+            class.resolve(cluster.types(), settings);
         }
     }
 }

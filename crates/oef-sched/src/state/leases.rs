@@ -26,6 +26,10 @@ pub(super) fn carry_out(state: &mut State, plan: Plan) -> Result<Vec<Action>, Re
     let mut actions = Vec::new();
     for stopped in &plan.stops {
         let slot = find(state, stopped.job)?;
+        if plan.scope == Scope::Fill && matches!(stopped.why, StopReason::Displaced { .. }) {
+            let tenant = state.at(slot).spec.tenant;
+            state.tenants[tenant.0].displaced_in = state.round;
+        }
         actions.extend(stop(state, slot, stopped.why));
     }
     let mut starts = Vec::with_capacity(plan.starts.len());
@@ -235,6 +239,7 @@ fn disown(state: &mut State, slot: Slot) {
 
 /// Takes a job's GPUs from it, and it from those that own some.
 pub(super) fn unplace(state: &mut State, slot: Slot) {
+    ledger::pay_for_urgent(state, slot);
     let Some(gpus) = state.target(slot).map(|lease| lease.gpus.clone()) else { return };
     let Some(place) = state.at_mut(slot).place.take() else { return };
     let key = state.at(slot).row();

@@ -21,11 +21,15 @@
 //! wait can be longer, and the limit then cuts a little. Tests count `cut`: it is 0 for jobs of one GPU with some
 //! stickiness and a protection of a round at most, and always no more than what was left over or others had.
 //!
+//! *Urgent jobs.* A job that took the GPUs of others of its tenant ([`pay_for_urgent`]) runs on their account.
+//!
 //! An account is kept while its workload has no jobs, and counts again when it comes back. Whoever leaves in
 //! debt takes nothing from those who are owed: they keep their claims.
 
 use super::State;
 use crate::ids::{Slot, WorkloadKey};
+use crate::job::Phase;
+use crate::reason::StartReason;
 use crate::settings::{RoundingRule, Settings, pays};
 use crate::tenant::Workload;
 use crate::time::Time;
@@ -156,6 +160,45 @@ pub(crate) fn pay_for_room(state: &mut State, moved: Slot, gang: Slot) {
         workload.widen(types);
         let wanted = workload.deficit[gpu] + amount;
         set(workload, gpu, wanted, &state.settings);
+    }
+}
+
+/// What urgent jobs used in the round that ends is paid for.
+pub(crate) fn settle_urgent(state: &mut State) {
+    let jobs = state.by_id.values().copied();
+    let urgent = jobs.filter(|&slot| state.start_reason(slot) == Some(StartReason::Urgent));
+    for slot in urgent.collect::<Vec<Slot>>() {
+        pay_for_urgent(state, slot);
+    }
+}
+
+/// A job that was given the GPUs of others of its tenant runs on their account: what its own workload owes for its GPUs since
+/// the round began is taken from what the tenant's workloads with jobs of a lower priority are owed of the same type, the
+/// most first. The tenant as a whole is owed what it was, and nobody else's account is touched.
+pub(crate) fn pay_for_urgent(state: &mut State, slot: Slot) {
+    let job = state.at(slot);
+    let Phase::Running { lease, since, why: StartReason::Urgent } = &job.phase else { return };
+    let Some(gpu) = state.single_type(&lease.gpus) else { return };
+    if state.settings.rounding != RoundingRule::Deficit {
+        return;
+    }
+    let span = state.now.since(state.round_began.max(*since)).rounds(state.settings.round);
+    let (own, priority) = (job.row(), job.spec.priority);
+    let owes = (-state.workloads[own.0].deficit_on(gpu)).max(0.0);
+    let mut left = owes.min(span * lease.gpus.len() as f64);
+    let gives_way = |w: &WorkloadKey| {
+        let workload = &state.workloads[w.0];
+        *w != own && workload.deficit_on(gpu) > 0.0 && workload.waits_below(priority)
+    };
+    let of_tenant = state.tenants[job.spec.tenant.0].workloads.iter();
+    let mut payers: Vec<WorkloadKey> = of_tenant.copied().filter(gives_way).collect();
+    let owed = |w: &WorkloadKey| state.workloads[w.0].deficit_on(gpu);
+    payers.sort_by(|a, b| owed(b).total_cmp(&owed(a)).then(a.cmp(b)));
+    for payer in payers {
+        let paid = left.min(state.workloads[payer.0].deficit[gpu]);
+        state.workloads[payer.0].deficit[gpu] -= paid;
+        state.workloads[own.0].deficit[gpu] += paid;
+        left -= paid;
     }
 }
 

@@ -128,7 +128,7 @@ fn unpark(state: &mut State, slot: Slot) {
 
 /// Counts a job in the class of its kind, and returns its position.
 fn join(state: &mut State, row: WorkloadKey, spec: &JobSpec) -> usize {
-    let State { workloads, cluster, entitlement, .. } = state;
+    let State { workloads, cluster, entitlement, settings, .. } = state;
     let workload = &mut workloads[row.0];
     let known = workload.classes.iter().position(|class| class.is_of(spec));
     let class = known.or_else(|| workload.classes.iter().position(|c| c.live == 0));
@@ -136,7 +136,7 @@ fn join(state: &mut State, row: WorkloadKey, spec: &JobSpec) -> usize {
     let is_first = workload.classes.get(class).is_none_or(|c| c.live == 0);
     let before = is_first.then(|| workload.usable_types(cluster.capacity()));
     if known.is_none() {
-        let new = Class::of(spec, cluster.types());
+        let new = Class::of(spec, cluster.types(), settings);
         match workload.classes.get_mut(class) {
             Some(vacant) => *vacant = new,
             None => workload.classes.push(new),
@@ -209,9 +209,7 @@ pub(super) fn start_within_limit(state: &mut State, tenant: TenantKey) -> Vec<Ac
     if state.tenants[tenant.0].limit.is_none() {
         return Vec::new();
     }
-    let own = state.tenants[tenant.0].workloads.iter();
-    let placed = own.flat_map(|w| &state.workloads[w.0].placed).copied();
-    let mut slots: Vec<Slot> = placed.collect();
+    let mut slots: Vec<Slot> = state.placed_of(tenant).collect();
     slots.sort_by_key(|&slot| state.at(slot).spec.id);
     slots.into_iter().filter_map(|slot| start_if_free(state, slot)).collect()
 }

@@ -1,10 +1,11 @@
 //! Tenants, groups and workloads come and change; so do the settings.
 
 use super::State;
+use super::apply::types_appeared;
 use super::gangs;
 use super::ledger::{self, advance};
 use crate::action::{Action, Refusal, bad};
-use crate::ids::{GroupKey, TenantKey, WorkloadKey};
+use crate::ids::{GroupKey, RoundId, TenantKey, WorkloadKey};
 use crate::order::Order;
 use crate::profile::Profile;
 use crate::settings::Settings;
@@ -19,7 +20,11 @@ pub(super) fn settings(state: &mut State, at: Time, settings: Settings) -> Vec<A
     if settings.rounding != state.settings.rounding {
         ledger::clear(state);
     }
+    let other_memory = settings.gpu_memory != state.settings.gpu_memory;
     state.settings = settings;
+    if other_memory {
+        types_appeared(state);
+    }
     state.entitlement.invalidate();
     Vec::new()
 }
@@ -45,6 +50,8 @@ pub(super) fn add_tenant(
         order: Order::Fair,
         limit: None,
         holds: 0,
+        waits_now: 0,
+        displaced_in: RoundId(0),
     });
     Ok(Vec::new())
 }

@@ -20,5 +20,6 @@ mod room;
 mod scenario;
 mod serial;
 mod turns;
+mod urgent;
 mod work;
 mod world;

@@ -132,3 +132,34 @@ fn what_a_job_leaves_for_a_better_place_is_handed_out_in_the_same_round() {
     assert_eq!(world.runs_on(third), "k80");
     assert_eq!(world.state.cluster().idle(), [0, 0]);
 }
+
+#[test]
+fn a_job_that_needs_memory_runs_only_where_it_is_known_to_be() {
+    let settings = Settings { mechanism: Mechanism::MaxMin, ..Settings::default() };
+    let mut world = World::new(settings, &[("rtx3070", 1, 2), ("a100", 1, 1), ("odd", 1, 2)]);
+    let a = world.tenant("a", 1.0, &[1.0, 2.0, 3.0]);
+    let jobs: Vec<JobId> = (0..3)
+        .map(|_| {
+            let spec = JobSpec { memory: Some(20 * 1024), ..world.spec(a, 1) };
+            world.submit_spec(spec)
+        })
+        .collect();
+    world.ticks(2);
+    let on = |world: &World| -> Vec<String> {
+        jobs.iter().map(|job| world.runs_on(*job).to_string()).collect()
+    };
+    assert_eq!(on(&world), ["a100", "-", "-"], "nobody knows the memory of the odd ones");
+    assert_eq!(world.state.workloads()[a.0].share, [0.0, 1.0, 0.0], "shares know it");
+    let mut settings = world.state.settings().clone();
+    settings.gpu_memory.insert("odd".into(), 24 * 1024);
+    world.happen(EventKind::Settings(Box::new(settings.clone())));
+    world.tick();
+    assert_eq!(on(&world).iter().filter(|on| *on == "odd").count(), 2, "{:?}", on(&world));
+    settings.gpu_memory = [("odd".into(), 1024), ("a100".into(), 1024)].into();
+    world.happen(EventKind::Settings(Box::new(settings)));
+    let late = JobSpec { memory: Some(20 * 1024), ..world.spec(a, 1) };
+    let late = world.submit_spec(late);
+    world.tick();
+    let said = why(&world.state, late).map(|forecast| forecast.sentence).unwrap_or_default();
+    assert!(said.starts_with("needs GPUs with 20 GiB of memory"), "{said}");
+}

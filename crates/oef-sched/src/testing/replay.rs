@@ -20,9 +20,11 @@ fn any_event(dice: &mut Dice, world: &World) -> EventKind {
             workload: WorkloadKey(dice.below(8)),
             workers: dice.one_of(&[0, 1, 2, 5, 100_000, u32::MAX]),
             priority: dice.one_of(&[0, i32::MIN, i32::MAX]),
+            now: number > 0.5,
             types: dice.chance(0.2).then(|| vec![name]),
             min_run: dice.chance(0.2).then(|| Span(dice.next() % 1_000_000)),
             one_type: dice.chance(0.3),
+            memory: (number == 0.3).then_some(12_000),
             steps: dice.chance(0.5).then_some(number),
             gate: Gate { held: dice.chance(0.1), ..Gate::OPEN },
             sweep: dice

@@ -86,6 +86,8 @@ pub(crate) fn submit(world: &mut World, dice: &mut Dice, turmoil: Turmoil) -> Jo
     let workload = WorkloadKey(dice.below(world.state.workloads().len()));
     let mut spec = world.spec(workload, dice.one_of(turmoil.gangs));
     spec.priority = dice.one_of(&[0, 0, 0, 1, -1]);
+    spec.now = turmoil.changes && spec.id.0.is_multiple_of(4);
+    spec.memory = (turmoil.restricted && spec.id.0.is_multiple_of(11)).then_some(13_000);
     spec.one_type = turmoil.restricted && spec.id.0.is_multiple_of(5);
     if turmoil.changes && spec.id.0.is_multiple_of(3) {
         let sweep = JobId(spec.id.0 / 24);

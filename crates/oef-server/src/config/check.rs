@@ -198,6 +198,9 @@ impl Checks<'_> {
             let fits = (0.0..=STICKINESS_MAX).contains(&x);
             self.must(fits, "scheduling.stickiness", format!("{x} is not between 0 and 100"));
         }
+        if let Some(Err(why)) = s.gpu_memory.as_deref().map(oef_api::memory::by_type) {
+            self.must(false, "scheduling.gpu_memory", why);
+        }
         let solve = s.solve_limit.0;
         self.must(!solve.0.is_zero(), "scheduling.solve_limit", "must be more than 0");
     }

@@ -35,6 +35,7 @@ pub(super) const KEYS: &[(&str, &[&str])] = &[
             "min_run",
             "grace",
             "stickiness",
+            "gpu_memory",
             "guard",
             "solve_limit",
         ],

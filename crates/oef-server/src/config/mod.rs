@@ -129,6 +129,8 @@ pub struct Scheduling {
     pub grace: Option<Length>,
     /// How strongly a running job holds its GPUs.
     pub stickiness: Option<f64>,
+    /// The memory of GPUs by type.
+    pub gpu_memory: Option<String>,
     /// What is done about profiles that are not what jobs show.
     #[serde(deserialize_with = "values::guard")]
     pub guard: Option<Policy>,
@@ -341,6 +343,7 @@ impl Config {
             min_run_s: seconds(s.min_run),
             grace_s: seconds(s.grace),
             stickiness: s.stickiness,
+            gpu_memory: s.gpu_memory.clone(),
             guard: s.guard.map(|guard| guard.name().into()),
         }
     }

@@ -89,6 +89,7 @@ fn what_is_wrong_is_said_with_its_line() {
         ),
         ("[scheduling]\nguard = \"on\"\n", 2, "off, report, replace"),
         ("[scheduling]\nstickiness = nan\n", 2, "not between 0 and 100"),
+        ("[scheduling]\ngpu_memory = \"fast=much\"\n", 2, "`much` is not a size of memory"),
         ("[gpus]\nemulated = \"a=1\"\nmps = \"b=1x5%\"\n", 1, "cannot stand together"),
         ("[log]\nlevel = \"a=b=c\"\n", 2, "is not a level"),
         ("[limits]\nbody_bytes = 1\n", 2, "1 is not between"),

@@ -10,6 +10,7 @@ use crate::secret;
 use crate::world::changes::{is_met, unmet};
 use crate::world::{Change, NewJob, NewSweep, SubmitKey, World};
 use oef_api::limits::{BATCH_MAX, KEY_MAX};
+use oef_api::memory::{mebibytes, shown};
 use oef_api::types::{JobBatch, JobSubmit, Limits, Problem, Provenance, Role, Submitted};
 use oef_sched::{JobId, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -136,6 +137,8 @@ fn fill(caller: &Caller, mut job: JobSubmit) -> Result<JobSubmit, Problem> {
     if let Some(probe) = &job.probe {
         // It is tried once, has checkpoints of its own, and is left alone for the time that it has.
         (job.retries, job.checkpoint_dir, job.max_run_s) = (0, None, None);
+        // It is to find out whether it runs there.
+        job.gpu_memory_gib = None;
         job.min_run_s = Some(probe.limit_s);
     }
     job.name = Some(job.called());
@@ -220,12 +223,17 @@ pub(super) fn check_gang(world: &World, job: &JobSubmit) -> Result<(), Problem> 
     let runs = |gpu: &str| {
         profile.is_none_or(|profile| profile.throughput.get(gpu).is_some_and(|&on| on > 0.0))
     };
+    let memory_of = |gpu: &str| world.sched.settings().memory_of(gpu);
+    let is_large = |gpu: &str| {
+        let enough = |least: f64| memory_of(gpu).is_some_and(|memory| memory >= mebibytes(least));
+        job.gpu_memory_gib.is_none_or(enough)
+    };
     let named = |gpu: &str| job.types.is_empty() || job.types.iter().any(|named| named == gpu);
     let cluster = world.sched.cluster();
     let mut room: BTreeMap<&str, usize> = BTreeMap::new();
     for node in cluster.nodes() {
         let gpu = cluster.types().get(node.gpu_type().0).map_or("", String::as_str);
-        if named(gpu) && runs(gpu) {
+        if named(gpu) && runs(gpu) && is_large(gpu) {
             *room.entry(gpu).or_default() += node.gpus();
         }
     }
@@ -233,6 +241,16 @@ pub(super) fn check_gang(world: &World, job: &JobSubmit) -> Result<(), Problem> 
         true => room.values().copied().max().unwrap_or(0),
         false => room.values().sum(),
     };
+    let none_is =
+        cluster.total() > 0 && !cluster.types().iter().any(|gpu| named(gpu) && is_large(gpu));
+    if let Some(least) = job.gpu_memory_gib.filter(|_| none_is) {
+        let (least, types) = (shown(mebibytes(least)), world.memory_of_types(least));
+        let why =
+            format!("no gpu type that it may use is known to have {least} of memory: {types}");
+        let hint =
+            "an operator can say how much a type has: oef settings --set gpu_memory=TYPE=24G";
+        return Err(Kind::BadRequest.problem(why).field("gpu_memory_gib").hint(hint));
+    }
     if most == 0 && cluster.total() > 0 {
         let why = match job.types.is_empty() {
             true => format!("workload `{workload}` runs on no gpu type of this cluster"),

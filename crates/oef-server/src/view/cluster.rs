@@ -2,6 +2,7 @@
 
 use crate::caller::Caller;
 use crate::world::{World, timestamp};
+use oef_api::memory;
 use oef_api::types::{
     Cluster, GpuTypeStatus, JobState, Node, NodeHealth, NodeWindow, Problem, Settings,
 };
@@ -21,17 +22,19 @@ pub fn cluster(world: &World, caller: &Caller) -> Result<Cluster, Problem> {
         name: node.name().into(),
         gpu_type: cluster.types().get(node.gpu_type().0).cloned().unwrap_or_default(),
         health: health(world, node),
-        reason: drain(node).and_then(|drain| drain.reason.clone()).or_else(|| {
-            let told = world.node_reasons.get(node.name()).cloned();
-            told.or_else(|| {
-                world.drained.contains(node.name()).then(|| "taken out by an operator".into())
-            })
-        }),
+        reason: reason(world, node.name()),
         until: drain(node).and_then(|drain| drain.until).map(timestamp),
         windows: windows(world, node.name()),
         jobs: (0..node.gpus() as u32).map(|at| holders.get(&(node.name(), at)).copied()).collect(),
     });
     Ok(Cluster { types, nodes: nodes.collect(), reference: world.reference() })
+}
+
+/// Why a node cannot be used, as an operator or the cluster told it.
+pub(super) fn reason(world: &World, node: &str) -> Option<String> {
+    let drain = world.drains.get(node).and_then(|drain| drain.reason.clone());
+    let told = drain.or_else(|| world.node_reasons.get(node).cloned());
+    told.or_else(|| world.drained.contains(node).then(|| "taken out by an operator".into()))
 }
 
 /// A node that closes is down when the last job has left it.
@@ -73,6 +76,7 @@ pub(crate) fn types(world: &World) -> Vec<GpuTypeStatus> {
         gpu_type: name.clone(),
         capacity,
         idle,
+        memory_gib: world.sched.settings().memory_of(name).map(|mib| f64::from(mib) / 1024.0),
         price: price(name),
     });
     types.collect()
@@ -101,6 +105,7 @@ pub fn settings(world: &World, _caller: &Caller) -> Result<Settings, Problem> {
         min_run_s: sched.min_run.seconds(),
         grace_s: world.settings.grace_ms as f64 / 1000.0,
         stickiness: sched.stickiness,
+        gpu_memory: memory::as_text(&sched.gpu_memory),
         guard: world.settings.guard.name().into(),
     })
 }

@@ -1,6 +1,7 @@
 //! Why a job waits, runs or ended, and why a tenant has what it has.
 
 use super::access;
+use super::cluster;
 use super::day::last_day;
 use super::gangs;
 use super::guard;
@@ -9,10 +10,14 @@ use super::restarts;
 use super::text::{amounts, gpus, timestamp};
 use crate::caller::Caller;
 use crate::world::{JobEntry, TenantEntry, World};
+use oef_api::memory::{mebibytes, shown};
 use oef_api::types::{Blocked, JobState, Problem, Provenance, TenantWhy, Why};
-use oef_core::{TenantId, equal_split};
+use oef_core::{TenantId, TypeId, equal_split};
 use oef_report::format::figure;
 use oef_sched::{JobId, Obstacle, RoundId, Time, WaitReason};
+
+/// Nodes that are named where all of a type are out.
+const NODES_SHOWN: usize = 5;
 
 /// Why a job does what it does, and when it can expect to start.
 pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
@@ -40,7 +45,11 @@ pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
             Some(waits) => {
                 why.kind = kind(waits).into();
                 details.push(format!("it is queued because: {reason}"));
+                details.extend(oef_sched::why_not_displacing(&world.sched, JobId(id)));
                 why.sentence = waiting(entry, waits, &forecast.sentence);
+                if let WaitReason::NoneUp { gpu } = waits {
+                    details.extend(nodes_out(world, *gpu));
+                }
             }
             // The scheduler counts a job as running when it was told to start.
             None if entry.state == JobState::Starting => {}
@@ -55,6 +64,7 @@ pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
     }
     if !entry.state.is_final() {
         details.extend(estimate(world, entry));
+        details.extend(memory(world, entry));
         if entry.spec.probe.is_none() {
             details.extend(gangs::sentence(world, entry.workload, entry.spec.workers));
             details.extend(restarts::sentence(world, JobId(id)));
@@ -93,6 +103,19 @@ fn waiting(entry: &JobEntry, waits: &WaitReason, sentence: &str) -> String {
     }
 }
 
+/// The nodes of a type that cannot be used, each with the reason.
+fn nodes_out(world: &World, gpu: TypeId) -> Vec<String> {
+    let nodes = world.sched.cluster().nodes().iter().filter(|node| node.gpu_type() == gpu);
+    let line = |node: &oef_sched::Node| match cluster::reason(world, node.name()) {
+        Some(reason) => format!("node {} is out: {reason}", node.name()),
+        None => format!("node {} is down", node.name()),
+    };
+    let mut lines: Vec<String> = nodes.clone().take(NODES_SHOWN).map(line).collect();
+    let more = nodes.count().saturating_sub(NODES_SHOWN);
+    lines.extend((more > 0).then(|| format!("and {more} more of these nodes")));
+    lines
+}
+
 /// When a round begins, as far as one can tell: rounds follow one another without a pause.
 pub(super) fn start_of(world: &World, round: RoundId) -> Time {
     let ahead = round.0.saturating_sub(world.sched.round().0);
@@ -105,6 +128,7 @@ fn kind(waits: &WaitReason) -> &'static str {
         WaitReason::Blocked(obstacle) => blocked(obstacle.clone()).name(),
         WaitReason::TooLarge { .. } => "too_large",
         WaitReason::CannotRun => "cannot_run",
+        WaitReason::TooLittleMemory { .. } => "gpu_memory",
         WaitReason::NoneUp { .. } => "none_up",
         WaitReason::AtLimit { .. } => "at_limit",
         WaitReason::Behind { .. } => "behind",
@@ -132,6 +156,13 @@ fn estimate(world: &World, entry: &JobEntry) -> Option<String> {
             workload.name, workload.profile.source
         )
     })
+}
+
+/// Which gpu types have the memory that a job needs.
+fn memory(world: &World, entry: &JobEntry) -> Option<String> {
+    let least = entry.spec.gpu_memory_gib?;
+    let types = world.memory_of_types(least);
+    Some(format!("it needs GPUs with {} of memory: {types}", shown(mebibytes(least))))
 }
 
 /// A tenant's share, what it holds, and its balance.

@@ -6,6 +6,7 @@ use super::{
     Action, JobEntry, NewJob, NewSweep, Rejection, RunEntry, SweepEntry, Telemetry, World,
 };
 use oef_api::limits::WORKERS_MAX;
+use oef_api::memory::mebibytes;
 use oef_api::types::{GpuRef, JobState, JobSubmit};
 use oef_sched::{
     EventKind, Generation, GpuId, JobId, JobSpec, Lease, Span, TenantKey, Time, WorkloadKey,
@@ -432,8 +433,10 @@ pub(crate) fn for_scheduler(
 ) -> JobSpec {
     JobSpec {
         priority: spec.priority,
+        now: spec.now,
         types: (!spec.types.is_empty()).then(|| spec.types.clone()),
         one_type: spec.one_type,
+        memory: spec.gpu_memory_gib.map(mebibytes),
         min_run: spec.min_run_s.map(Span::from_seconds),
         steps: spec.steps,
         ..JobSpec::new(id, tenant, workload, spec.workers)

@@ -2,10 +2,11 @@
 
 use super::{Rejection, World};
 use oef_api::limits::{ROUND_MAX_S, ROUND_MIN_S, STICKINESS_MAX};
+use oef_api::memory;
 use oef_api::types::{EventTopic, SettingsPatch};
 use oef_core::Mechanism;
 use oef_sched::guard::Policy;
-use oef_sched::{Settings, Span, Time};
+use oef_sched::{Scope, Settings, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// More than any job needs to write a checkpoint, or should run undisturbed.
@@ -92,6 +93,9 @@ impl World {
             }
             sched.stickiness = stickiness;
         }
+        if let Some(text) = &patch.gpu_memory {
+            sched.gpu_memory = memory::by_type(text).map_err(Rejection::Bad)?;
+        }
         if let Some(name) = &patch.guard {
             own.guard = name.parse().map_err(|()| {
                 let known = Policy::ALL.map(Policy::name).join(", ");
@@ -102,12 +106,31 @@ impl World {
         Ok((sched, own))
     }
 
+    /// The memory of each gpu type of the cluster, against what a job needs, in words.
+    pub fn memory_of_types(&self, least_gib: f64) -> String {
+        let least = memory::mebibytes(least_gib);
+        let words = self.sched.cluster().types().iter().map(|gpu| {
+            match self.sched.settings().memory_of(gpu) {
+                None => format!("{gpu} is not used (its memory is not known)"),
+                Some(has) if has < least => {
+                    format!("{gpu} has too little ({})", memory::shown(has))
+                }
+                Some(has) => format!("{gpu} has {}", memory::shown(has)),
+            }
+        });
+        words.collect::<Vec<_>>().join(", ")
+    }
+
     pub(super) fn change_settings(
         &mut self,
         at: Time,
         patch: &SettingsPatch,
     ) -> Result<(), Rejection> {
         let (sched, own) = self.patched(patch)?;
+        if sched.gpu_memory != self.sched.settings().gpu_memory {
+            // Jobs may find that GPUs which are idle are large enough.
+            self.due.plan(Some(Scope::Fill));
+        }
         if sched != *self.sched.settings() {
             self.sched.set_settings(sched);
         }

@@ -5,6 +5,7 @@ use crate::args::jobs::JobArgs;
 use crate::output::jobs::{by_type, one_by_one, state, state_style, state_word};
 use jiff::Timestamp;
 use oef_api::client::Client;
+use oef_api::memory;
 use oef_api::types::{Ending, Job, JobState, JobSubmit, Run};
 use oef_report::format::{number, percent, si, span};
 use oef_terminal::names::{safe, safe_lines};
@@ -167,6 +168,14 @@ fn specification(out: &mut String, spec: &JobSubmit) {
         types = format!("one of {}", if types.is_empty() { "all" } else { &types });
     }
     fact(out, "types", &types);
+    let memory = spec.gpu_memory_gib.map(|gib| memory::shown(memory::mebibytes(gib)));
+    let memory = memory.map(|memory| format!("{memory} on each GPU at least"));
+    fact(out, "gpu memory", &memory.unwrap_or_default());
+    fact(
+        out,
+        "urgent",
+        if spec.now { "takes GPUs of its tenant's jobs of a lower priority at once" } else { "" },
+    );
     fact(out, "env", &pairs(&spec.env));
     fact(out, "workdir", &spec.workdir.as_deref().map(safe).unwrap_or_default());
     fact(out, "checkpoints", &spec.checkpoint_dir.as_deref().map(safe).unwrap_or_default());

@@ -11,8 +11,8 @@ use oef_terminal::{Complaint, Exit, Failure, Printer};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 
-const FIELDS: [&str; 7] =
-    ["mechanism", "round", "reference", "min_run", "grace", "stickiness", "guard"];
+const FIELDS: [&str; 8] =
+    ["mechanism", "round", "reference", "min_run", "grace", "stickiness", "gpu_memory", "guard"];
 
 /// Runs the command.
 pub fn run(args: &SettingsArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
@@ -45,6 +45,12 @@ fn assign(patch: &mut SettingsPatch, text: &str) -> Result<(), Complaint> {
     match name.trim_end_matches("_s").replace('-', "_").as_str() {
         "mechanism" => patch.mechanism = Some(value.into()),
         "reference" => patch.reference = Some(value.into()),
+        "gpu_memory" => {
+            let wrong =
+                |why: String| Complaint::new(why).hint("write --set gpu_memory=fast=24G,slow=11G");
+            oef_api::memory::by_type(value).map_err(wrong)?;
+            patch.gpu_memory = Some(value.into());
+        }
         "guard" => patch.guard = Some(value.into()),
         "round" => patch.round_s = Some(time(value)?),
         "min_run" => patch.min_run_s = Some(time(value)?),
@@ -71,6 +77,10 @@ fn time(text: &str) -> Result<f64, Complaint> {
 fn render(settings: &Settings) -> String {
     let mut out = String::new();
     let reference = settings.reference.as_deref().map_or("derived from the profiles".into(), safe);
+    let memory = match settings.gpu_memory.as_str() {
+        "" => "by the names of the gpu types".into(),
+        set => safe(set),
+    };
     for (name, value) in [
         ("mechanism", safe(&settings.mechanism)),
         ("round", span(settings.round_s)),
@@ -78,6 +88,7 @@ fn render(settings: &Settings) -> String {
         ("min_run", span(settings.min_run_s)),
         ("grace", span(settings.grace_s)),
         ("stickiness", figure(settings.stickiness)),
+        ("gpu_memory", memory),
         ("guard", safe(&settings.guard)),
     ] {
         let _ = writeln!(out, "{:<12} {value}", name.bold());

@@ -126,6 +126,8 @@ fn submit(
         workers: 1,
         types: args.types.clone(),
         priority: args.priority.unwrap_or(0),
+        now: args.now,
+        gpu_memory_gib: args.gpu_memory,
         max_run_s: args.max_run,
         workdir: Some(text(&std::env::current_dir()?)),
         env: environment(&args.env)?,

@@ -9,6 +9,7 @@
 //! 3. *Extra*: what is idle goes to whoever had the least beyond its entitlement, per weight.
 //! 4. *Across types*: gangs that fit on no single type now, on adjacent ones.
 //! 5. *Better*: jobs for which idle GPUs of a faster type pay; what they leave is handed out again.
+//! 6. *Urgent*: within a tenant, jobs of a higher priority take what jobs of a lower one were given.
 //!
 //! Where a gang that is owed GPUs does not fit because of others that stay, later starts on that type are
 //! *borrowed*: they are not protected, so that the gang finds its GPUs in a later round. A job that may
@@ -28,7 +29,18 @@ use std::collections::{BTreeSet, BinaryHeap};
 /// Chooses the jobs that run until the end of the round, which is `rounds` rounds away. In mid-round only
 /// the jobs that start are listed.
 pub(crate) fn select(state: &State, reach: Scope, rounds: f64) -> Selection<'_> {
+    let mut selection = between_tenants(state, reach, rounds);
+    if selection.displace(reach) {
+        selection.hand_out_extra();
+        selection.reach_across_types();
+    }
+    selection
+}
+
+/// All stages but the last: what each tenant has.
+pub(crate) fn between_tenants(state: &State, reach: Scope, rounds: f64) -> Selection<'_> {
     let mut selection = Selection::new(state, reach, rounds);
+    selection.fund_urgent();
     selection.hand_out_owed();
     selection.hand_out_extra();
     selection.reach_across_types();
@@ -61,6 +73,8 @@ pub(crate) struct Selection<'a> {
     /// The owed gangs that wait behind jobs that stay, by type.
     reserved: Vec<BTreeSet<Slot>>,
     pub picks: Vec<Pick>,
+    /// Running jobs that give their GPUs to another of their tenant, and to whom.
+    pub displaced: Vec<(Slot, Slot)>,
 }
 
 /// A workload (by its queue) that wants GPUs of a type (one beyond the last: of several), by its urgency.
@@ -130,6 +144,7 @@ impl<'a> Selection<'a> {
                 .collect(),
             reserved: vec![BTreeSet::new(); free.len()],
             picks: Vec::new(),
+            displaced: Vec::new(),
         };
         let (mut held, mut stays) = (Vec::new(), vec![0; free.len()]);
         for &key in state.active_workloads() {

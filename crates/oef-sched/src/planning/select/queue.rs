@@ -56,7 +56,7 @@ pub(crate) struct Line<'a> {
     pub spans: bool,
     /// Who is next.
     pub head: Option<WaitingKey>,
-    rest: btree_set::Iter<'a, WaitingKey>,
+    rest: btree_set::Range<'a, WaitingKey>,
 }
 
 /// One workload of a selection.
@@ -126,7 +126,7 @@ impl<'a> Queues<'a> {
         let first = self.lines.len();
         let mut spans = held.last().is_some_and(|h| h.gpu == self.types);
         for class in of.classes.iter().filter(|_| of.waits > 0) {
-            let mut rest = class.waiting.iter();
+            let mut rest = class.waiting.range(..);
             let Some(&head) = rest.next() else { continue };
             let spans_types = class.workers > 1 && class.spans(&of.profile, capacity);
             spans |= spans_types;
@@ -147,6 +147,12 @@ impl<'a> Queues<'a> {
 
     pub fn charge(&mut self, queue: usize, gpu: usize, gpus: u32) {
         self.owed[queue * self.types + gpu] -= f64::from(gpus);
+    }
+
+    /// What one queue is owed of a type counts for another.
+    pub fn transfer(&mut self, from: usize, to: usize, gpu: usize, gpus: f64) {
+        self.owed[from * self.types + gpu] -= gpus;
+        self.owed[to * self.types + gpu] += gpus;
     }
 
     pub fn lines(&self, queue: usize) -> &[Line<'a>] {
@@ -180,9 +186,31 @@ impl<'a> Queues<'a> {
 
     /// The next job of a line that can afford to be stopped once more.
     pub fn next_affordable(&self, line: &Line<'_>) -> Option<WaitingKey> {
+        self.next_that(line, |job| self.state.may_be_stopped_again(job))
+    }
+
+    /// The next job of a line of which something holds.
+    pub fn next_that(&self, line: &Line<'_>, holds: impl Fn(&Job) -> bool) -> Option<WaitingKey> {
         let head = line.head?;
         let rest = line.class.waiting.range(head..).filter(|key| !self.picked[key.3.0]);
-        rest.copied().find(|key| self.state.may_be_stopped_again(self.state.at(key.3)))
+        rest.copied().find(|key| holds(self.state.at(key.3)))
+    }
+
+    /// A waiting job that was picked is not, after all.
+    pub fn put_back(&mut self, slot: Slot, job: &Job) {
+        let row = job.row();
+        let Some(q) = self.all.iter_mut().find(|queue| queue.workload == row) else { return };
+        self.picked[slot.0] = false;
+        q.open += 1;
+        let (class, key) =
+            (&self.state.workloads()[row.0].classes[job.class], self.state.waiting_key(slot));
+        let lines = self.lines[q.lines.clone()].iter_mut();
+        // Whoever comes after the head is still to come.
+        let passed = |line: &&mut Line<'_>| line.head.is_none_or(|head| key < head);
+        for line in lines.filter(|line| std::ptr::eq(line.class, class)).filter(passed) {
+            line.rest = line.class.waiting.range(key..);
+            line.head = line.rest.next().copied();
+        }
     }
 
     /// A running job of so many workers at most elsewhere that should move to a type: the move pays, or it loses its place (`lost`).

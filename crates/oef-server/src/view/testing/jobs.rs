@@ -1,7 +1,7 @@
 use super::scene::{BEGIN_MS, ROUND_MS, job};
 use super::{Scene, admin, of, viewer};
 use crate::view;
-use crate::world::{Change, RunEnding};
+use crate::world::{Change, Drain, RunEnding, RunningJobs};
 use jiff::Timestamp;
 use oef_api::types::{Ending, JobState, JobSubmit, JobsQuery};
 use oef_core::Mechanism;
@@ -161,6 +161,28 @@ fn why_a_job_waits_is_said_with_the_start_to_expect() {
         assert_eq!(listed.reason, why.sentence);
         let figures = why.details.iter().any(|d| d.contains("share 1.00 slow; holds "));
         assert!(figures, "{why:?}");
+    }
+}
+
+#[test]
+fn a_job_for_a_type_that_is_out_is_told_which_nodes_and_why() {
+    let mut scene = Scene::new(Mechanism::Cooperative, &[("n1", "slow", 1), ("n2", "slow", 1)]);
+    scene.tenant("alice", 1.0);
+    let drain = Drain {
+        reason: Some("new fan".into()),
+        by: "the operator".into(),
+        running: RunningJobs::Stop,
+        until: None,
+    };
+    for (node, drain) in [("n1", Some(drain)), ("n2", None)] {
+        scene.apply(Change::NodeDrained { node: node.into(), drained: true, drain });
+    }
+    let id = scene.submit_as(job("alice", "odd", 1));
+    scene.round();
+    let why = view::why(&scene.world, &admin(), id).expect("there");
+    assert_eq!(why.kind, "none_up");
+    for line in ["node n1 is out: new fan", "node n2 is out: taken out by an operator"] {
+        assert!(why.details.iter().any(|detail| detail == line), "{why:?}");
     }
 }
 

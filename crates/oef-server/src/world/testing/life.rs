@@ -402,6 +402,7 @@ impl Life {
                 min_run_s: some(self.dice.once_in(2), self.dice.below(3) as f64 - 0.5),
                 grace_s: None,
                 stickiness: None,
+                gpu_memory: None,
                 guard: self
                     .dice
                     .once_in(3)

@@ -170,6 +170,7 @@ mod tests {
                 gpu_type: name.into(),
                 capacity: if name == "old" { 1 } else { 4 },
                 idle: 0,
+                memory_gib: None,
                 price: None,
             })
             .into();

@@ -58,7 +58,9 @@ fn merge(mut job: JobSubmit, args: &SubmitArgs, here: &Here<'_>) -> Result<JobSu
     job.workers = args.workers.unwrap_or(job.workers);
     over(&mut job.not_before, &args.at);
     over(&mut job.steps, &args.steps);
+    over(&mut job.gpu_memory_gib, &args.gpu_memory);
     job.one_type |= args.one_type;
+    job.now |= args.now;
     job.held |= args.hold;
     job.after.extend(after(&args.after));
     job.priority = args.priority.unwrap_or(job.priority);
