@@ -70,7 +70,7 @@ pub use reason::{StartReason, StopReason, WaitReason};
 pub use settings::{GangRule, PlacementRule, RoundingRule, Settings};
 pub use state::ledger::bound as deficit_bound;
 pub use state::restarts::RestartBudget;
-pub use state::{State, apply, refresh_shares, step};
+pub use state::{State, apply, refresh_shares, step, step_without_displacing};
 pub use tenant::{Group, Tenant, Workload};
 pub use time::{Span, Time};
 pub use why::{Forecast, why, why_not_displacing};

@@ -12,7 +12,7 @@ mod lifecycle;
 mod parties;
 pub(crate) mod restarts;
 
-pub use apply::{apply, step};
+pub use apply::{apply, step, step_without_displacing};
 pub use entitle::refresh_shares;
 
 use crate::class::WaitingKey;

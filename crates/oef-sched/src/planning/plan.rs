@@ -3,7 +3,7 @@
 use super::floor::Floor;
 use super::place::place;
 use super::room::take_emptiest;
-use super::select::{Pick, Selection, paper_grants, select, select_paper};
+use super::select::{Pick, Selection, between_tenants, paper_grants, select, select_paper};
 use crate::ids::{GpuId, Slot, TenantKey};
 use crate::job::Phase;
 use crate::plan::{Origin, Plan, PlannedStart, PlannedStop, Scope};
@@ -17,6 +17,18 @@ use std::collections::BTreeMap;
 /// A round that was planned before, begun again at the same instant, renews what there is and hands out what is
 /// idle: nobody is owed more than a moment ago.
 pub fn plan(state: &State, scope: Scope) -> Plan {
+    plan_with(state, scope, select)
+}
+
+/// As it was decided before jobs could take the GPUs of others of their tenant.
+pub(crate) fn plan_without_displacing(state: &State, scope: Scope) -> Plan {
+    plan_with(state, scope, between_tenants)
+}
+
+/// How jobs are chosen.
+type Select = for<'a> fn(&'a State, Scope, f64) -> Selection<'a>;
+
+fn plan_with(state: &State, scope: Scope, select: Select) -> Plan {
     let again = state.round().0 > 0 && state.plan().round == state.round();
     let mut plan = Plan {
         round: state.round(),

@@ -10,8 +10,8 @@ use crate::cluster::{GPUS_PER_NODE_MAX, Health, NodeSpec};
 use crate::event::{Event, EventKind};
 use crate::ids::{Generation, JobId, RoundId, Slot};
 use crate::job::{JobSpec, Next, Phase};
-use crate::plan::Scope;
-use crate::planning::plan;
+use crate::plan::{Plan, Scope};
+use crate::planning::{plan, plan_without_displacing};
 use crate::reason::StopReason;
 use crate::time::Time;
 
@@ -76,6 +76,20 @@ pub fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
 /// For a driver that journals nothing: [`apply`], and where the event calls for a decision, [`plan`](crate::plan())
 /// and that applied as well.
 pub fn step(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
+    step_with(state, event, plan)
+}
+
+/// The same for events that were written down without what was decided after them, when no job took the GPUs of others of
+/// its tenant.
+pub fn step_without_displacing(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
+    step_with(state, event, plan_without_displacing)
+}
+
+fn step_with(
+    state: &mut State,
+    event: Event,
+    plan: fn(&State, Scope) -> Plan,
+) -> Result<Vec<Action>, Refusal> {
     let (at, scope) = (event.at, event.kind.calls_for());
     let mut actions = apply(state, event)?;
     let Some(scope) = scope else { return Ok(actions) };
@@ -138,7 +152,7 @@ fn tick(state: &mut State, at: Time) -> Vec<Action> {
     Vec::new()
 }
 
-fn planned(state: &mut State, at: Time, plan: crate::plan::Plan) -> Result<Vec<Action>, Refusal> {
+fn planned(state: &mut State, at: Time, plan: Plan) -> Result<Vec<Action>, Refusal> {
     super::leases::check(state, &plan)?;
     advance(state, at);
     carry_out(state, plan)

@@ -161,7 +161,7 @@ impl World {
         kind: EventKind,
     ) -> Result<Vec<oef_sched::Action>, Rejection> {
         if self.meaning == 1 {
-            return Ok(oef_sched::step(&mut self.sched, Event { at, kind })?);
+            return Ok(oef_sched::step_without_displacing(&mut self.sched, Event { at, kind })?);
         }
         let scope = kind.calls_for();
         let actions = oef_sched::apply(&mut self.sched, Event { at, kind })?;

@@ -7,8 +7,6 @@ mod pick;
 mod queue;
 mod urgent;
 
-#[cfg(test)]
-pub(crate) use deficit::between_tenants;
-pub(crate) use deficit::{Selection, select};
+pub(crate) use deficit::{Selection, between_tenants, select};
 pub(crate) use paper::{grants as paper_grants, select as select_paper};
 pub(crate) use pick::{Pick, Types};
