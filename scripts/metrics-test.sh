@@ -17,7 +17,7 @@ prometheus=$(command -v prometheus || echo "$target/prometheus/usr/bin/prometheu
 if [ ! -x "$prometheus" ]; then
     echo "== unpack prometheus" >&2
     $([ "$(id -u)" = 0 ] || echo sudo) apt-get update -qq
-    # Unpacked, not installed: a test must start no service of a package.
+    # Unpacked, not installed: the installed package would start a service.
     mkdir -p "$target/prometheus"
     (cd "$target/prometheus" && apt-get download -qq prometheus 2>/dev/null && dpkg -x prometheus_*.deb . && rm prometheus_*.deb)
 fi
