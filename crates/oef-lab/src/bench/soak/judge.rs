@@ -3,9 +3,8 @@
 use super::load::{Seen, Submitted};
 use super::report::{Growth, Sample, Soak};
 
-/// What grows by no more than this from one quarter of the run to the next is flat. A snapshot that is being written, and a
-/// queue after a pause, make the largest figures of two quarters differ by some percent.
-const FLAT: f64 = 0.1;
+/// What grows by no more than this from one quarter of the run to the next is flat.
+const FLAT: f64 = 0.05;
 
 /// Adds up what the threads of the load saw, and judges the samples.
 pub(super) fn judge(soak: &mut Soak, parts: Vec<Submitted>, seen: &[Seen], ended_max: usize) {
