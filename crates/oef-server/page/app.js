@@ -223,14 +223,17 @@ function clock() {
     const { overview } = state;
     if (!overview || document.hidden) return;
     const passed = (now() - overview.began_ms) / 1000;
-    const part = Math.max(0, Math.min(1, passed / overview.length_s));
-    hand.setAttribute("stroke-dashoffset", String(length * (1 - part)));
+    // A hundred steps a round: a hand that never rests has the browser draw all the time.
+    const part = Math.round(100 * Math.max(0, Math.min(1, passed / overview.length_s))) / 100;
+    const offset = String(length * (1 - part));
+    if (hand.getAttribute("stroke-dashoffset") !== offset) hand.setAttribute("stroke-dashoffset", offset);
     const text = `round ${overview.round}`;
     if (number.textContent !== text) number.textContent = text;
     const rest = overview.length_s - passed;
     const words = rest > 0 ? `next in ${span(Math.ceil(rest))}` : "next is due";
     if (left.textContent !== words) left.textContent = words;
-    element.title = `a round lasts ${span(overview.length_s)}; shares by ${overview.mechanism}`;
+    const title = `a round lasts ${span(overview.length_s)}; shares by ${overview.mechanism}`;
+    if (element.title !== title) element.title = title;
   };
   setInterval(tick, 250);
   tick();
