@@ -52,6 +52,9 @@ pub fn envy(problem: &Problem, shares: &Shares) -> f64 {
     worst
 }
 
+/// A throughput of so small a part of the equal split is the rounding of none.
+const ROUNDING: f64 = 1e-12;
+
 /// The largest envy between tenants: a tenant divides the other's bundle among its workloads by their
 /// weights. Relative to the own throughput, or to the equal split of a tenant that has none. With a
 /// demand only what can be used counts.
@@ -60,7 +63,8 @@ pub fn tenant_envy(problem: &Problem, shares: &Shares) -> f64 {
     let mut worst = 0.0_f64;
     for t in problem.tenant_ids() {
         let own = shares.throughput(problem, t);
-        let scale = if own > 0.0 { own } else { equal_split(problem, t) };
+        let split = equal_split(problem, t);
+        let scale = if own > ROUNDING * split { own } else { split };
         for s in problem.tenant_ids().filter(|&s| s != t) {
             let bundle = shares.of_tenant(problem, s);
             let other = tenant_value(problem, t, &bundle, weight(s));
