@@ -145,9 +145,7 @@ pub(crate) fn solve(
     let answer = Some(answer).filter(keeps_floors).unwrap_or_else(|| search.with_floors());
     state.kept = answer.kept;
     let mut x = rows.to_shares(instance, &answer.y);
-    if rows.is_limited() {
-        instance.fit(&mut x);
-    }
+    instance.fit(&mut x);
     Allocation {
         x,
         price: rows.to_prices(instance, &answer.price),
