@@ -6,6 +6,7 @@ use clap::{Args, ValueHint};
 use oef_executor::slurm::Slurm;
 use oef_terminal::{Complaint, Exit, Failure, Printer};
 use serde::Serialize;
+use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ pub struct BenchSlurmArgs {
     /// The partition; its nodes should be idle [default: all nodes]
     #[arg(long, value_name = "NAME")]
     pub partition: Option<String>,
-    /// A new folder that all nodes see
+    /// A new folder that all nodes see; it is removed at the end
     #[arg(long, value_name = "DIR", default_value = "bench-slurm", value_hint = ValueHint::DirPath)]
     pub state: PathBuf,
     /// How many launches are measured
@@ -49,6 +50,11 @@ struct Measured {
 
 /// Runs the command. The exit code is 1 where a bar is missed.
 pub fn run(args: &BenchSlurmArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let dir = args.state.display();
+    fs::create_dir(&args.state).map_err(|error| {
+        Complaint::new(format!("{dir}: cannot be made: {error}"))
+            .hint("--state names a folder that does not exist yet")
+    })?;
     let mut figures = vec![recorded::read_and_plan(&args.state).map_err(failed)?];
     if !args.recorded_only {
         let slurm =
@@ -59,6 +65,7 @@ pub fn run(args: &BenchSlurmArgs, printer: &Printer) -> Result<Exit, Failure> {
         drop(bench);
         figures.push(idle::measure(args).map_err(failed)?);
     }
+    fs::remove_dir_all(&args.state).map_err(|error| failed(format!("{dir}: {error}")))?;
     let is_kept = figures.iter().all(|figure| figure.value <= figure.bar);
     let measured = Measured { version: 1, figures };
     printer.show(args.json, || &measured, || text(&measured))?;
