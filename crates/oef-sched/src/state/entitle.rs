@@ -33,7 +33,7 @@ pub(super) fn take_shares(
 /// as they are.
 fn take(state: &mut State, mut answer: Answer) {
     let entitlement = &mut state.entitlement;
-    entitlement.solves += answer.solves();
+    entitlement.solves = entitlement.solves.saturating_add(answer.solves());
     if answer.warm.0.is_some() {
         entitlement.warm = std::mem::take(&mut answer.warm);
     }
