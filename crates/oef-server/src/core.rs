@@ -75,7 +75,8 @@ impl Core {
     pub fn start(options: CoreOptions) -> Result<Core, StartError> {
         let (solver, questions) = channel();
         let (pages, to_write) = channel();
-        let (inbox, messages) = channel();
+        // Messages come by `turn` and `ask` alone.
+        let (_, messages) = channel();
         let records = options.records.into_iter().map(Ok);
         let (world, covered) = replay(options.snapshot.as_ref(), records)?;
         let parts = Parts {
@@ -99,10 +100,9 @@ impl Core {
         };
         let (mut engine, heard) = assemble(parts)?;
         let last = heard.last().map_or(Cursor::default(), |(cursor, _)| *cursor);
-        // The engine is at the other end of this thread.
-        let _ = inbox.send(Message::Happened(heard));
         engine.begin()?;
-        engine.step(None);
+        // Before anything else: what comes later may be about the same nodes.
+        engine.step(Some(Message::Happened(heard)));
         Ok(Core { engine, questions, pages: to_write, heard: last })
     }
 

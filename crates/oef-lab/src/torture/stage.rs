@@ -22,6 +22,8 @@ use std::sync::Arc;
 const TENANTS: u8 = 4;
 /// Jobs that have not ended, at most: a story is about what happens, not about load.
 const LIVE_MAX: usize = 24;
+/// A daemon that could not start is started again after so long.
+const STARTS_AGAIN_MS: u64 = 15_000;
 /// Turns in one stretch of waiting; more is a core that never rests.
 const TURNS_MAX: u64 = 200_000;
 /// Rounds in which everything has to run once nothing breaks any more, beyond two for each job.
@@ -356,7 +358,7 @@ impl Stage {
                 return Err(Broken { invariant: Invariant::RunnableJobsRun, what });
             }
             let now = self.time.now();
-            let own = self.core.as_mut().map_or(1_000, Core::wait_ms);
+            let own = self.core.as_mut().map_or(STARTS_AGAIN_MS, Core::wait_ms);
             let theirs = self.cluster.next().map_or(u64::MAX, |next| next.saturating_sub(now));
             let step = own.min(theirs).clamp(20, 60_000).min(until - now);
             self.time.advance(step);
@@ -485,4 +487,21 @@ pub(crate) fn take_wishes(wishes: Vec<Wish>) -> Played {
 
 fn name(tenant: u8) -> String {
     format!("t{}", tenant % TENANTS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::story::Kind;
+    use super::*;
+
+    /// The list of nodes that a start begins with was heard after the first news, and brought the node back.
+    #[test]
+    fn a_node_that_leaves_right_after_a_start_is_known_to_be_gone() {
+        let job = Step::Submit { tenant: 0, workers: 2, kind: Kind::Works, ms: 68_000 };
+        let steps = [Step::Power { after: true }, job, Step::Node { node: 2, up: false }];
+        for seed in [2_052_716, 2_055_320] {
+            let played = Stage::new(seed, None).play(&steps);
+            assert!(played.is_ok(), "{played:?}");
+        }
+    }
 }
