@@ -137,6 +137,9 @@ pub(crate) fn own<'a>(
     caller: &Caller,
     id: u64,
 ) -> Result<&'a NotificationEntry, Problem> {
+    if caller.role == Role::Viewer {
+        return Err(forbidden(caller, "change a notification"));
+    }
     let found = world.notifications.all.get(&id).filter(|entry| is_own(caller, entry));
     found.ok_or_else(|| {
         problem_of(&Rejection::UnknownNotification(id))
