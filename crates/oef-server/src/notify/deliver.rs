@@ -149,8 +149,8 @@ fn post(parcel: Parcel, means: &Arc<Means>, back: &Sender<(u64, Option<Duration>
     let (means, back, id) = (Arc::clone(means), back.clone(), parcel.id);
     let (told, first) = (back.clone(), means.first_pause());
     let work = move || {
-        let pause = catch_unwind(AssertUnwindSafe(|| means.deliver(&parcel)));
-        let _ = back.send((parcel.id, pause.unwrap_or(Some(PAUSE_MAX))));
+        let pause = means.deliver(&parcel);
+        let _ = back.send((parcel.id, pause));
     };
     if thread::Builder::new().name("notify".into()).spawn(work).is_err() {
         let _ = told.send((id, Some(first)));
@@ -165,9 +165,12 @@ impl Means {
     /// Sends it and has what came of it written down. How long to wait then; none: not at all.
     fn deliver(&self, parcel: &Parcel) -> Option<Duration> {
         let Parcel { id, receiver, any_address, notice, tries, .. } = parcel;
-        let sent = serde_json::to_string(notice)
-            .map_err(|error| error.to_string())
-            .and_then(|body| self.send(receiver, *any_address, &body));
+        let sent =
+            serde_json::to_string(notice).map_err(|error| error.to_string()).and_then(|body| {
+                // Its notification would wait for an answer for ever.
+                catch_unwind(AssertUnwindSafe(|| self.send(receiver, *any_address, &body)))
+                    .unwrap_or_else(|_| Err("internal error: a panic".into()))
+            });
         let delivered = sent.is_ok();
         let detail = sent.unwrap_or_else(|why| why);
         let command = Command::Notified { id: *id, notice: notice.id.clone(), delivered, detail };
