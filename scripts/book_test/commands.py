@@ -22,6 +22,7 @@ CANNOT = [
     (r"oef slurm ", "needs a Slurm cluster"),
     (r"oef up --slurm", "needs a Slurm cluster"),
     (r"oef service ", "needs systemd"),
+    (r"oef notify (test|add --command)", "needs a receiver; crates/oef-cli/tests/notify.rs has one"),
     (r"oef open$", "opens a browser"),
     (r"oef bench ", "measures for minutes"),
     (r"oef torture --seed", "takes minutes; scripts/test.sh runs a minute of it"),

@@ -4,17 +4,19 @@ mod commands;
 mod gauges;
 mod live;
 mod metrics;
+mod notifications;
 mod reads;
 mod subscription;
 
 pub use gauges::{Gauges, GpuGauges, TenantGauges};
 pub(crate) use live::Sample;
-pub use metrics::{Measure, Metrics, NoMetrics};
+pub use metrics::{Measure, Metrics, NoMetrics, NoticeEnd};
 pub use reads::Page;
 pub use subscription::{Delivery, Subscription};
 
 use crate::caller::Caller;
 use crate::engine::{self, Budgets, Message, Shared};
+use crate::notify::NotifySettings;
 use crate::secret;
 use crate::store::{Archive, Keep, StoreError};
 use crate::world::World;
@@ -53,6 +55,8 @@ pub struct Options {
     pub solve_limit: Duration,
     /// How much one tenant may have.
     pub budgets: Budgets,
+    /// What notifications may do.
+    pub notify: Arc<NotifySettings>,
 }
 
 impl Options {
@@ -70,6 +74,7 @@ impl Options {
             log_limit_bytes: LOG_LIMIT_BYTES,
             solve_limit: SOLVE_LIMIT,
             budgets: Budgets::default(),
+            notify: Arc::default(),
         }
     }
 }
@@ -156,6 +161,7 @@ struct Inner {
     engine: Mutex<Option<Engine>>,
     inbox: Sender<Message>,
     owner: Option<String>,
+    notify: Arc<NotifySettings>,
     since: Instant,
 }
 
@@ -194,6 +200,7 @@ impl Daemon {
                 engine: Mutex::new(Some(Engine(running.thread))),
                 inbox: running.inbox,
                 owner: options.owner_secret.as_deref().map(secret::hash),
+                notify: options.notify,
                 since: Instant::now(),
             }),
         })

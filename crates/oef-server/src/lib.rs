@@ -23,6 +23,7 @@ pub mod http;
 pub mod invariants;
 mod logging;
 pub mod metrics;
+pub mod notify;
 pub mod preflight;
 pub mod problem;
 pub mod replay;

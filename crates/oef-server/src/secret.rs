@@ -40,7 +40,8 @@ pub fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && different == 0
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+/// Bytes in hexadecimal digits.
+pub fn hexadecimal(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * bytes.len());
     for byte in bytes {
         // Writing to a text does not fail.

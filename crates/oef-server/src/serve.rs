@@ -128,6 +128,7 @@ fn start(
         log_limit_bytes: config.limits.log_bytes,
         solve_limit: config.scheduling.solve_limit.0.0,
         budgets: config.budgets(),
+        notify: Arc::new(config.notify.clone()),
     };
     Ok(Daemon::start(options)?)
 }

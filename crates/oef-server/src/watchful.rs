@@ -9,7 +9,8 @@ use std::thread;
 pub const EXIT_INTERNAL: i32 = 70;
 
 /// The threads without which a daemon is none; `job-` has the orders of one job.
-const NEEDED: [&str; 6] = ["engine", "watcher", "solver", "archiver", "cleaner", "oef-fold"];
+const NEEDED: [&str; 7] =
+    ["engine", "watcher", "solver", "archiver", "notifier", "cleaner", "oef-fold"];
 
 /// From now on a panic of a thread that the daemon needs ends the process with a code. Those of requests are answered.
 pub fn begin() {

@@ -5,10 +5,10 @@ use super::error::{ClientError, Reach};
 use super::path::{query, segment};
 use crate::types::{
     Cluster, Fairness, Group, GroupPut, Groups, Info, Job, JobBatch, JobPatch, Jobs, JobsQuery,
-    LogChunk, LogQuery, LoginCode, NewToken, Node, NodePatch, Round, RoundProblem, Rounds,
-    Settings, SettingsPatch, SubmitQuery, Submitted, Tenant, TenantCreate, TenantPatch, TenantWhy,
-    Tenants, TokenCreate, Tokens, Usage, UsageQuery, WhatIf, WhatIfAnswer, Why, Workload,
-    WorkloadPut, Workloads,
+    LogChunk, LogQuery, LoginCode, NewNotification, NewToken, Node, NodePatch, Notification,
+    NotificationCreate, Notifications, Round, RoundProblem, Rounds, Settings, SettingsPatch,
+    SubmitQuery, Submitted, Tenant, TenantCreate, TenantPatch, TenantWhy, Tenants, TokenCreate,
+    Tokens, Usage, UsageQuery, WhatIf, WhatIfAnswer, Why, Workload, WorkloadPut, Workloads,
 };
 use serde::Serialize;
 use std::thread;
@@ -247,6 +247,29 @@ impl Client {
     /// Creates a token; its secret is in the answer, this once.
     pub fn create_token(&self, token: &TokenCreate) -> Result<NewToken, ClientError> {
         self.send_json(Method::POST, "/tokens", token, &[])
+    }
+
+    /// A page of notifications, without their secrets.
+    pub fn notifications(&self, after: Option<&str>) -> Result<Notifications, ClientError> {
+        self.get(&format!("/notifications{}", page(None, after)))
+    }
+
+    /// Adds a notification; the secret of a webhook is in the answer, this once.
+    pub fn add_notification(
+        &self,
+        notification: &NotificationCreate,
+    ) -> Result<NewNotification, ClientError> {
+        self.send_json(Method::POST, "/notifications", notification, &[])
+    }
+
+    /// Removes a notification.
+    pub fn remove_notification(&self, id: u64) -> Result<(), ClientError> {
+        self.send_empty(Method::DELETE, &format!("/notifications/{id}"))
+    }
+
+    /// Sends a test notice, and waits for what comes of it.
+    pub fn test_notification(&self, id: u64) -> Result<Notification, ClientError> {
+        self.send_json(Method::POST, &format!("/notifications/{id}/test"), &Nothing {}, &[])
     }
 
     /// Makes a token void.

@@ -8,6 +8,7 @@ mod job;
 mod job_change;
 mod job_query;
 mod live;
+mod notification;
 mod page;
 mod problem;
 mod round;
@@ -35,7 +36,8 @@ pub use live::{
     RoundTick, Series, SeriesQuery, Span, TenantCurve, TenantLine, Timeline, TimelineNode,
     TimelineQuery,
 };
-pub use page::{Groups, Jobs, Rounds, Tenants, Tokens, Workloads};
+pub use notification::{NewNotification, Notice, NoticeTry, Notification, NotificationCreate};
+pub use page::{Groups, Jobs, Notifications, Rounds, Tenants, Tokens, Workloads};
 pub use problem::Problem;
 pub use round::{
     Audit, Grant, LeftOut, Placement, Property, Round, RoundSummary, ShareEntry, SharesAge,

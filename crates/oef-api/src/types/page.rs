@@ -1,6 +1,6 @@
 //! Lists that come in pages: ask again with `after` set to `next`, until there is none.
 
-use super::{Group, Job, RoundSummary, Tenant, Token, Workload};
+use super::{Group, Job, Notification, RoundSummary, Tenant, Token, Workload};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -50,6 +50,13 @@ page!(
     Tokens {
         /// The tokens of this page.
         tokens: Token
+    }
+);
+page!(
+    /// Notifications, the oldest first, without their secrets.
+    Notifications {
+        /// The notifications of this page.
+        notifications: Notification
     }
 );
 page!(

@@ -294,7 +294,7 @@ pub struct LogsArgs {
 }
 
 /// States by the names of the interface.
-fn state() -> impl TypedValueParser<Value = JobState> {
+pub(super) fn state() -> impl TypedValueParser<Value = JobState> {
     let known = |name: String| JobState::ALL.into_iter().find(|state| state.name() == name);
     PossibleValuesParser::new(JobState::ALL.map(JobState::name))
         .try_map(move |name| known(name).ok_or("there is no such state"))

@@ -6,6 +6,7 @@ pub mod daemon;
 pub mod generate;
 pub mod interactive;
 pub mod jobs;
+pub mod notify;
 pub mod problem;
 pub mod select;
 pub mod service;

@@ -1,5 +1,6 @@
 //! The arguments of the commands about tenants, groups, workloads and tokens.
 
+use super::notify::{self, NotifyArgs};
 use super::values::{positive, seconds};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
@@ -33,6 +34,9 @@ pub enum TenantsCommand {
     /// Create, list or revoke tokens
     #[command(subcommand, after_help = TOKEN_EXAMPLES)]
     Token(TokenCommand),
+    /// Have requests sent or commands run when jobs change their state
+    #[command(after_help = notify::EXAMPLES)]
+    Notify(NotifyArgs),
 }
 
 const TENANT_EXAMPLES: &str = "\

@@ -133,6 +133,7 @@ impl Checks<'_> {
         self.scheduling();
         self.limits();
         self.checkpoints();
+        self.notify();
         self.groups();
         self.tenants();
     }
@@ -237,6 +238,24 @@ impl Checks<'_> {
         for (key, what) in self.config.checkpoints.problems() {
             self.wrong(format!("checkpoints.{key}"), what);
         }
+    }
+
+    fn notify(&mut self) {
+        let notify = &self.config.notify;
+        for (name, command) in &notify.commands {
+            let key = format!("notify.commands.{name}");
+            let program = command.first().map_or("", String::as_str);
+            // The daemon's folder and search path are not what the operator has in mind.
+            let fits = program.starts_with('/');
+            self.must(fits, key, format!("`{program}` is not the path of a program from /"));
+        }
+        for (i, host) in notify.hosts.iter().enumerate() {
+            let fits = !host.is_empty() && !host.contains('/');
+            let what = format!("`{host}` is not a host; write `chat.lab` or `chat.lab:8080`");
+            self.must(fits, format!("notify.hosts.{i}"), what);
+        }
+        let pause = notify.pause;
+        self.must(!pause.0.is_zero(), "notify.pause", format!("{pause} is no pause"));
     }
 
     fn groups(&mut self) {

@@ -19,6 +19,7 @@ pub(super) const KEYS: &[(&str, &[&str])] = &[
             "slurm",
             "socket",
             "checkpoints",
+            "notify",
             "log",
             "limits",
             "group",
@@ -87,6 +88,7 @@ pub(super) const KEYS: &[(&str, &[&str])] = &[
         ],
     ),
     ("socket", &["path", "tenant_of", "tenants", "operators", "create_tenants"]),
+    ("notify", &["hosts", "commands", "pause"]),
     ("log", &["format", "level"]),
     (
         "limits",

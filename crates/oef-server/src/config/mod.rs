@@ -16,6 +16,7 @@ pub use values::{LogFormat, StopPolicy};
 use crate::checkpoints::CheckpointSettings;
 use crate::daemon::Memory;
 use crate::engine::Budgets;
+use crate::notify::NotifySettings;
 use crate::slurm::{ExecutorSettings, SlurmSettings};
 use crate::socket::SocketSettings;
 use oef_api::types::{Limits, SettingsPatch};
@@ -63,6 +64,8 @@ pub struct Config {
     pub socket: SocketSettings,
     /// Where their checkpoints are.
     pub checkpoints: CheckpointSettings,
+    /// What notifications may do.
+    pub notify: NotifySettings,
     /// What is logged, and how.
     pub log: Log,
     /// How much is kept and taken.
@@ -92,6 +95,7 @@ impl Default for Config {
             slurm: SlurmSettings::default(),
             socket: SocketSettings::default(),
             checkpoints: CheckpointSettings::default(),
+            notify: NotifySettings::default(),
             log: Log::default(),
             limits: LimitSettings::default(),
             groups: Vec::new(),

@@ -65,6 +65,16 @@ fn every_key_is_in_the_sample() {
 fn what_is_wrong_is_said_with_its_line() {
     let cases: &[(&str, usize, &str)] = &[
         (
+            "[notify]\ncommands = { mail = [\"sendmail\"] }\n",
+            2,
+            "`notify.commands.mail`: `sendmail` is not the path of a program from /",
+        ),
+        (
+            "[notify]\nhosts = [\"https://chat.lab/\"]\n",
+            2,
+            "`notify.hosts.0`: `https://chat.lab/` is not a host; write `chat.lab` or `chat.lab:8080`",
+        ),
+        (
             "listen = \"127.0.0.1:1\"\nlisen = 3\n",
             2,
             "`lisen`: is not known; did you mean `listen`?",

@@ -164,7 +164,7 @@ impl Daemon {
         self.ask(caller, Command::DropWindow { id }).await.map(drop)
     }
 
-    async fn ask(&self, caller: &Caller, command: Command) -> Result<Done, Problem> {
+    pub(super) async fn ask(&self, caller: &Caller, command: Command) -> Result<Done, Problem> {
         let (reply, answer) = oneshot::channel();
         let message =
             Message::Command { caller: caller.clone(), command: Box::new(command), reply };
@@ -195,6 +195,6 @@ fn stopped() -> Problem {
     Kind::Unavailable.problem("the daemon has stopped").hint("start it again with `oef up`")
 }
 
-fn mixed_up() -> Problem {
+pub(super) fn mixed_up() -> Problem {
     Kind::Internal.problem("unexpected reply from the engine")
 }

@@ -21,6 +21,8 @@ pub enum Measure {
     Wasted(Duration),
     /// A job's checkpoint was brought from another host, or was not.
     Transferred(Transfer),
+    /// It was tried to deliver a notice, or one was given up.
+    Notified(NoticeEnd),
     /// Shares were computed.
     Solved(Duration),
     /// A round was planned (without its shares); `kept`: with the shares of before.
@@ -46,6 +48,31 @@ pub enum Measure {
         /// Its size.
         bytes: usize,
     },
+}
+
+/// What became of a notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NoticeEnd {
+    /// Its receiver took it.
+    Delivered,
+    /// A try failed.
+    Failed,
+    /// It was given up.
+    Dropped,
+}
+
+impl NoticeEnd {
+    /// All of them.
+    pub const ALL: [NoticeEnd; 3] = [NoticeEnd::Delivered, NoticeEnd::Failed, NoticeEnd::Dropped];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            NoticeEnd::Delivered => "delivered",
+            NoticeEnd::Failed => "failed",
+            NoticeEnd::Dropped => "dropped",
+        }
+    }
 }
 
 /// Who keeps the figures. Called from the daemon's threads: it must be quick.

@@ -4,7 +4,7 @@ use super::command::Done;
 use super::message::Reply;
 use super::prepare::problem_of;
 use super::run::Engine;
-use crate::daemon::Measure;
+use crate::daemon::{Measure, NoticeEnd};
 use crate::problem::{Kind, More};
 use crate::store::{NewRecord, StoreError};
 use crate::world::{Action, Change, Record, Rejection, World};
@@ -225,6 +225,10 @@ impl Engine {
             Change::Round { kept } => {
                 measure(Measure::Round { took: self.planned, kept: *kept });
             }
+            Change::Notified { delivered, .. } => measure(Measure::Notified(match delivered {
+                true => NoticeEnd::Delivered,
+                false => NoticeEnd::Failed,
+            })),
             Change::Submitted { jobs, .. } => measure(Measure::Submitted(jobs.len())),
             _ => {}
         }
@@ -238,6 +242,8 @@ impl Engine {
             (0..count).for_each(|_| measure(Measure::Ended(state)));
         }
         (0..grown(|t| t.false_profiles)).for_each(|_| measure(Measure::FalseProfile));
+        (0..grown(|t| t.notices_dropped))
+            .for_each(|_| measure(Measure::Notified(NoticeEnd::Dropped)));
         (0..grown(|t| t.restarts)).for_each(|_| measure(Measure::Restarted));
         match grown(|t| t.wasted_ms) {
             0 => {}

@@ -3,7 +3,7 @@
 use super::budgets::Budgets;
 use super::command::{Command, Done};
 use super::submission::{self, Asked};
-use super::{jobs, outage, tenancy};
+use super::{jobs, notifications, outage, tenancy};
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::world::{Change, Rejection, World};
@@ -24,6 +24,7 @@ pub(super) enum Prepared {
 pub(super) struct Numbers {
     pub next_job: u64,
     pub next_token: u64,
+    pub next_notification: u64,
     pub budgets: Budgets,
 }
 
@@ -104,6 +105,12 @@ pub(super) fn prepare(
                 false => Err(Kind::NotFound.problem(format!("no time window {id} is planned"))),
             }
         }
+        Command::AddNotification(create) => notifications::add(world, caller, create, numbers),
+        Command::RemoveNotification { id } => notifications::remove(world, caller, id),
+        Command::TestNotification { id } => notifications::test(world, caller, id),
+        Command::Notified { id, notice, delivered, detail } => {
+            one(Change::Notified { id, notice, delivered, detail })
+        }
         Command::PatchNode { name, patch } => {
             operator(caller, "change a node")?;
             if world.sched.cluster().node_named(&name).is_none() {
@@ -171,6 +178,7 @@ pub(crate) fn problem_of(rejection: &Rejection) -> Problem {
         Rejection::UnknownGroup(_)
         | Rejection::UnknownJob(_)
         | Rejection::UnknownToken(_)
+        | Rejection::UnknownNotification(_)
         | Rejection::UnknownNode(_) => Kind::NotFound,
         Rejection::TenantExists(_)
         | Rejection::TenantLeaves(_)

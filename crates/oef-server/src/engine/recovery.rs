@@ -79,7 +79,8 @@ pub(crate) fn assemble(parts: Parts) -> Result<(Engine, Vec<(Cursor, Event)>), S
     let unused = executor.resume(site.known(&world)).map_err(StartError::Recover)?;
     let now = clock.now();
     let next_job = world.next_job.max(unused.0);
-    let numbers = Numbers { next_job, next_token: world.next_token, budgets };
+    let (next_token, next_notification) = (world.next_token, world.notifications.next);
+    let numbers = Numbers { next_job, next_token, next_notification, budgets };
     let first = first_changes(&world, &parts.beginning, &site.nodes)?;
     let engine = Engine {
         shared: Arc::new(Shared::new(world.clone(), parts.ledger.head())),

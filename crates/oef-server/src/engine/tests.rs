@@ -42,6 +42,7 @@ fn ask(world: &World, caller: &Caller, command: Command) -> Result<Prepared, Pro
         budgets: Budgets::default(),
         next_job: world.next_job,
         next_token: world.next_token,
+        next_notification: 1,
     };
     prepare(world, Time(2_000), caller, command, &mut numbers)
 }

@@ -3,11 +3,13 @@
 use super::archiver::{Archiver, Document};
 use super::message::Message;
 use super::shared::Shared;
-use super::{solver, watcher};
+use super::{environment, solver, watcher};
 use crate::daemon::{Options, StartError};
+use crate::notify::Notifier;
 use crate::store::{Archive, Keep};
 use oef_executor::{Cursor, Executor};
 use oef_sched::Question;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
@@ -67,8 +69,16 @@ impl Threads {
         spawn("solver", Box::new(move || solver::answer(&questions, &engine, limit)))?;
         let (engine, archiver) = (inbox.clone(), archiver(options, archive, shared));
         let writing = spawn("archiver", Box::new(move || archiver.write(&to_write, &engine)))?;
+        let notifier = Notifier {
+            shared: Arc::clone(shared),
+            engine: inbox.clone(),
+            settings: Arc::clone(&options.notify),
+            env: environment::for_jobs(std::env::vars(), &BTreeMap::new()),
+            stop: Arc::clone(&stop),
+        };
+        let notifying = spawn("notifier", Box::new(move || notifier.run()))?;
         let executor = Arc::clone(&options.executor);
-        Ok(Threads { solver, pages, stop, executor, to_join: vec![watching, writing] })
+        Ok(Threads { solver, pages, stop, executor, to_join: vec![watching, writing, notifying] })
     }
 
     /// Waits until everything that was ordered is done. A computation of shares is not waited for:

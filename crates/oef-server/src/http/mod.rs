@@ -19,6 +19,7 @@ mod jobs;
 mod layers;
 mod live;
 mod login;
+mod notifications;
 mod openapi;
 mod page;
 mod queries;

@@ -2,11 +2,11 @@
 
 use super::failure::PROBLEM_JSON;
 use super::{
-    App, cluster, events, fairness, groups, info, jobs, live, login, rounds, settings, tenants,
-    tokens, usage, workloads,
+    App, cluster, events, fairness, groups, info, jobs, live, login, notifications, rounds,
+    settings, tenants, tokens, usage, workloads,
 };
 use axum::Json;
-use oef_api::types::{Event, Problem};
+use oef_api::types::{Event, Notice, Problem};
 use std::sync::LazyLock;
 use utoipa::OpenApi;
 use utoipa::openapi::path::Operation;
@@ -24,7 +24,7 @@ use utoipa_axum::routes;
                        Errors are problem details (RFC 9457) with a stable `type`, what is wrong in `detail` and the way out in `hint`."
     ),
     servers((url = "/api/v1")),
-    components(schemas(Problem, Event)),
+    components(schemas(Problem, Event, Notice)),
     security(("token" = [])),
     tags(
         (name = "jobs", description = "Submit, watch, ask, stop"),
@@ -33,6 +33,7 @@ use utoipa_axum::routes;
         (name = "cluster", description = "Machines and settings"),
         (name = "rounds", description = "Plans, certificates, fairness"),
         (name = "tokens", description = "Who may do what"),
+        (name = "notifications", description = "Who is told when jobs change"),
         (name = "events", description = "What happens, as it happens")
     )
 )]
@@ -52,6 +53,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .merge(usage::routes())
         .merge(settings::routes())
         .merge(tokens::routes())
+        .merge(notifications::routes())
         .merge(events::routes())
         .merge(live::routes())
         .merge(login::routes())

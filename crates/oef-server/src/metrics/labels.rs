@@ -1,5 +1,6 @@
 //! Labels as types, so that no two places spell one in two ways.
 
+use crate::daemon::NoticeEnd;
 use crate::invariants::Invariant;
 use oef_api::types::JobState;
 use oef_executor::checkpoints::TransferResult;
@@ -34,6 +35,21 @@ pub(super) struct InvariantLabels {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct EndLabels {
     pub state: StateName,
+}
+
+/// What became of a notice, by its word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct NoticeName(pub NoticeEnd);
+
+impl EncodeLabelValue for NoticeName {
+    fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
+        encoder.write_str(self.0.name())
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct NoticeLabels {
+    pub result: NoticeName,
 }
 
 /// How a transfer ended, by its word.

@@ -7,9 +7,9 @@ mod gauges;
 mod labels;
 mod transfers;
 
-use crate::daemon::{Gauges, Measure, Metrics};
+use crate::daemon::{Gauges, Measure, Metrics, NoticeEnd};
 use gauges::GaugeFamilies;
-use labels::{EndLabels, RequestLabels, StateName};
+use labels::{EndLabels, NoticeLabels, NoticeName, RequestLabels, StateName};
 use oef_api::types::JobState;
 use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
@@ -45,6 +45,7 @@ struct Inner {
     commits_failed: Counter,
     wasted: Counter<f64, AtomicU64>,
     transfers: TransferFigures,
+    notices: Family<NoticeLabels, Counter>,
     rounds: Counter,
     rounds_kept: Counter,
     queue_wait: Histogram,
@@ -88,6 +89,7 @@ impl Exporter {
             ),
             wasted: wasted(r),
             transfers: TransferFigures::register(r),
+            notices: notices(r),
             rounds: counter(r, "rounds", "Rounds that were planned"),
             rounds_kept: counter(
                 r,
@@ -155,6 +157,9 @@ impl Metrics for Exporter {
             Measure::Restarted => _ = inner.restarts.inc(),
             Measure::Wasted(work) => _ = inner.wasted.inc_by(work.as_secs_f64()),
             Measure::Transferred(transfer) => inner.transfers.count(&transfer),
+            Measure::Notified(end) => {
+                inner.notices.get_or_create(&NoticeLabels { result: NoticeName(end) }).inc();
+            }
             Measure::Solved(time) => inner.solve.observe(time.as_secs_f64()),
             Measure::Round { took, kept } => {
                 inner.rounds.inc();
@@ -193,6 +198,16 @@ fn family(registry: &mut Registry, name: &str, help: &str) -> Family<EndLabels, 
         drop(family.get_or_create(&EndLabels { state: StateName(state) }));
     }
     registry.register(name, help, family.clone());
+    family
+}
+
+fn notices(registry: &mut Registry) -> Family<NoticeLabels, Counter> {
+    let family = Family::<NoticeLabels, Counter>::default();
+    for end in NoticeEnd::ALL {
+        drop(family.get_or_create(&NoticeLabels { result: NoticeName(end) }));
+    }
+    let help = "Deliveries of notices by result: delivered, failed (one try) or dropped (given up)";
+    registry.register("notices", help, family.clone());
     family
 }
 

@@ -17,6 +17,7 @@ mod gangs;
 mod guard;
 mod jobs;
 mod live;
+mod notifications;
 mod restarts;
 mod round;
 mod tenants;
@@ -37,6 +38,7 @@ pub use cluster::{cluster, settings};
 pub use fairness::FairnessDraft;
 pub use jobs::{job, jobs};
 pub use live::{EnvyDraft, ScenarioDraft, overview, promises, series, timeline};
+pub use notifications::{notification, notifications};
 pub use round::{
     RoundDocument, RoundDraft, RoundFacts, recent_rounds, round_for, round_problem, rounds,
     stored_round,

@@ -35,6 +35,7 @@ impl World {
             round: Default::default(),
             totals: Default::default(),
             usage: Default::default(),
+            notifications: Default::default(),
             index: Default::default(),
             due: Due::default(),
             observes: false,
@@ -103,6 +104,14 @@ impl World {
             }
             Change::WindowPlanned { id, window } => self.window_planned(at, *id, window)?,
             Change::WindowDropped { id } => self.window_dropped(at, *id)?,
+            Change::NotificationAdded { id, spec } => self.notification_added(at, *id, spec)?,
+            Change::NotificationRemoved { id } => self.notification_removed(at, *id)?,
+            Change::NotificationTested { id, notice } => {
+                self.notification_tested(at, *id, notice)?;
+            }
+            Change::Notified { id, notice, delivered, detail } => {
+                self.notified(at, *id, notice, *delivered, detail)?;
+            }
             Change::Preparing { job, generation, detail } => {
                 self.preparing(at, *job, *generation, detail, &mut out)?;
             }

@@ -67,6 +67,7 @@ impl World {
         let before = std::mem::replace(&mut job.state, state);
         job.reason = reason;
         remember(job, at);
+        let is_new = job.history.len() == 1;
         if let Some(due) = job.retry_at
             && state != JobState::Queued
         {
@@ -94,6 +95,9 @@ impl World {
         if before != state {
             self.index.remove(&tenant, before, id);
             self.index.insert(&tenant, state, id);
+        }
+        if before != state || is_new {
+            self.notify(at, id, state);
         }
         self.push_event(Event {
             id: 0,

@@ -20,6 +20,7 @@ mod index;
 mod job;
 pub(crate) mod lifecycle;
 mod nodes;
+mod notifications;
 mod probes;
 mod record;
 mod rejection;
@@ -46,6 +47,7 @@ pub(crate) use history::timestamp;
 pub use index::Index;
 pub use job::{JobEntry, RunEnding, RunEntry, StateChange, SweepEntry, Telemetry};
 pub(crate) use lifecycle::for_scheduler;
+pub use notifications::{NotificationEntry, NotificationSpec, Notifications, Receiver, Tried};
 pub use record::{Change, GroupChange, NewJob, NewSweep, Record, SubmitKey};
 pub use rejection::Rejection;
 pub use restart_cost::RestartTimes;
@@ -128,6 +130,9 @@ pub struct World {
     /// Who used how much of what.
     #[serde(default)]
     pub usage: Usage,
+    /// Who is told of jobs, and what they are still to be told.
+    #[serde(default, skip_serializing_if = "Notifications::is_unused")]
+    pub notifications: Notifications,
     /// Jobs by tenant and state, and who is tried again when. Follows from the rest.
     #[serde(skip)]
     pub index: Index,
@@ -186,4 +191,7 @@ pub struct Totals {
     /// Profiles that were found not to be what jobs show.
     #[serde(default)]
     pub false_profiles: u64,
+    /// Notices that were given up.
+    #[serde(default)]
+    pub notices_dropped: u64,
 }

@@ -2,6 +2,7 @@
 
 use super::drains::{Drain, Window};
 use super::endings::RunOutcome;
+use super::notifications::NotificationSpec;
 use super::settings::SettingsEntry;
 use super::tenant::ProfileEntry;
 use super::tokens::TokenEntry;
@@ -216,6 +217,36 @@ pub enum Change {
         /// Its number.
         id: u64,
     },
+    /// Somebody wants to be told of jobs.
+    NotificationAdded {
+        /// The number of this notification.
+        id: u64,
+        /// What is wanted.
+        spec: Box<NotificationSpec>,
+    },
+    /// They do not any more.
+    NotificationRemoved {
+        /// Its number.
+        id: u64,
+    },
+    /// Somebody wants to see whether it works.
+    NotificationTested {
+        /// Its number.
+        id: u64,
+        /// The notice that is sent for it.
+        notice: String,
+    },
+    /// It was tried to deliver a notice.
+    Notified {
+        /// The number of the notification.
+        id: u64,
+        /// The notice.
+        notice: String,
+        /// Whether it was taken.
+        delivered: bool,
+        /// The answer, or what went wrong.
+        detail: String,
+    },
     /// A gang waits for something before its processes can run.
     Preparing {
         /// The job.
@@ -332,6 +363,10 @@ impl Change {
             Change::NodeDrained { .. } => "node_drained",
             Change::WindowPlanned { .. } => "window_planned",
             Change::WindowDropped { .. } => "window_dropped",
+            Change::NotificationAdded { .. } => "notification_added",
+            Change::NotificationRemoved { .. } => "notification_removed",
+            Change::NotificationTested { .. } => "notification_tested",
+            Change::Notified { .. } => "notified",
             Change::Preparing { .. } => "preparing",
             Change::Started { .. } => "started",
             Change::Progress { .. } => "progress",

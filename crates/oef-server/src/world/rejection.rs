@@ -59,6 +59,9 @@ pub enum Rejection {
     /// Nobody knows the token.
     #[error("there is no token {0}")]
     UnknownToken(u64),
+    /// Nobody knows the notification.
+    #[error("there is no notification {0}")]
+    UnknownNotification(u64),
     /// Nobody knows the node.
     #[error("there is no node `{0}`")]
     UnknownNode(String),

@@ -180,6 +180,7 @@ impl World {
         for id in tokens {
             self.token_revoked(at, id)?;
         }
+        self.forget_notifications_of(name);
         self.forget_ended_of(name, out);
         self.note(at, EventTopic::Tenant, Some(name), format!("tenant {name} was removed"));
         Ok(())

@@ -144,6 +144,7 @@ fn daemon(dir: &TempDir, config: &Config, exporter: &Exporter) -> Daemon {
     options.settings.min_run_s = Some(0.0);
     options.memory = config.memory();
     options.budgets = config.budgets();
+    options.notify = Arc::new(config.notify.clone());
     Daemon::start(options).expect("a daemon")
 }
 

@@ -11,6 +11,7 @@ mod jobs;
 mod limits;
 mod login;
 mod luck;
+mod notify;
 mod page;
 mod problems;
 mod starting;
@@ -49,6 +50,7 @@ fn run(args: &[OsString]) -> ExitCode {
         events::TESTS,
         limits::TESTS,
         login::TESTS,
+        notify::TESTS,
         page::TESTS,
         tls::TESTS,
         trust::TESTS,

@@ -2,8 +2,8 @@
 
 use super::select::Deed;
 use super::{
-    cluster, edit, events, fairness, groups, job, jobs, logs, node, open, profile, round, select,
-    settings, submit, tenants, tokens, top, usage, why, workloads,
+    cluster, edit, events, fairness, groups, job, jobs, logs, node, notify, open, profile, round,
+    select, settings, submit, tenants, tokens, top, usage, why, workloads,
 };
 use crate::args::cluster::ClusterCommand;
 use crate::args::jobs::JobCommand;
@@ -42,6 +42,7 @@ pub fn tenants(command: &TenantsCommand, printer: &Printer) -> Result<Exit, Fail
         TenantsCommand::Workload(command) => workloads::run(command, &client, printer),
         TenantsCommand::Profile(command) => profile::run(command, &client, printer),
         TenantsCommand::Token(command) => tokens::run(command, &client, printer),
+        TenantsCommand::Notify(args) => notify::run(args, &client, printer),
     }
 }
 

@@ -10,6 +10,7 @@ pub mod job;
 pub mod jobs;
 pub mod logs;
 pub mod node;
+pub mod notify;
 pub mod open;
 pub mod pages;
 pub mod profile;

@@ -2,7 +2,7 @@
 
 use oef_api::client::{Client, ClientError};
 use oef_api::limits::PAGE_MAX;
-use oef_api::types::{Group, Job, Jobs, JobsQuery, Tenant, Token, Workload};
+use oef_api::types::{Group, Job, Jobs, JobsQuery, Notification, Tenant, Token, Workload};
 use oef_terminal::Failure;
 
 /// A daemon whose pages never end is broken; no list of ours is a tenth as long.
@@ -42,6 +42,11 @@ pub fn workloads(client: &Client, tenant: Option<&str>) -> Result<Vec<Workload>,
 /// All tokens.
 pub fn tokens(client: &Client) -> Result<Vec<Token>, Failure> {
     all(|after| client.tokens(after).map(|page| (page.tokens, page.next)))
+}
+
+/// All notifications.
+pub fn notifications(client: &Client) -> Result<Vec<Notification>, Failure> {
+    all(|after| client.notifications(after).map(|page| (page.notifications, page.next)))
 }
 
 /// Jobs, as many as `limit`, in as many pages as that takes; `next` says where more begin.

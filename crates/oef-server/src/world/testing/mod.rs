@@ -9,5 +9,6 @@ mod gangs;
 mod guarding;
 mod life;
 mod lives;
+mod notifications;
 mod probes;
 mod versions;

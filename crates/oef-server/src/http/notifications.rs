@@ -1,0 +1,69 @@
+//! Notifications.
+
+use super::App;
+use super::auth::Asks;
+use super::extract::{Body, Nothing, Params, Part};
+use super::failure::{Answer, Failure, refused};
+use super::queries::{NumberedParams, page};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use oef_api::types::{NewNotification, Notification, NotificationCreate, Notifications};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(list, add)).routes(routes!(remove)).routes(routes!(test))
+}
+
+/// Lists notifications with their last delivery, without their secrets
+#[utoipa::path(get, path = "/notifications", tag = "notifications", operation_id = "listNotifications", params(NumberedParams),
+    responses((status = 200, description = "One page of notifications", body = Notifications)))]
+async fn list(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(query): Params<NumberedParams>,
+) -> Answer<Notifications> {
+    Ok(Json(app.daemon().notifications(&caller, &page(query)?)?))
+}
+
+/// Adds a notification; the secret of a webhook is shown this once
+#[utoipa::path(post, path = "/notifications", tag = "notifications", operation_id = "addNotification",
+    request_body = NotificationCreate,
+    responses((status = 201, description = "The notification with its secret", body = NewNotification)))]
+async fn add(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Body(create): Body<NotificationCreate>,
+) -> Result<(StatusCode, Json<NewNotification>), Failure> {
+    let added = app.daemon().add_notification(&caller, create).await.map_err(refused)?;
+    Ok((StatusCode::CREATED, Json(added)))
+}
+
+/// Removes a notification; notices that wait are dropped
+#[utoipa::path(delete, path = "/notifications/{id}", tag = "notifications", operation_id = "removeNotification",
+    params(("id" = u64, Path, description = "The notification's number")),
+    responses((status = 204, description = "It is removed")))]
+async fn remove(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part(id): Part<u64>,
+) -> Result<StatusCode, Failure> {
+    app.daemon().remove_notification(&caller, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Sends a test notice now, once, and waits for what comes of it
+#[utoipa::path(post, path = "/notifications/{id}/test", tag = "notifications", operation_id = "testNotification",
+    params(("id" = u64, Path, description = "The notification's number")),
+    responses((status = 200, description = "The notification with its last try", body = Notification)))]
+async fn test(
+    State(app): State<App>,
+    Asks(caller): Asks,
+    Params(_): Params<Nothing>,
+    Part(id): Part<u64>,
+) -> Answer<Notification> {
+    Ok(Json(app.daemon().test_notification(&caller, id).await?))
+}
