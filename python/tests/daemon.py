@@ -7,6 +7,7 @@ import shlex
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -42,7 +43,14 @@ class Daemon:
             oef_binary(), "up", *shlex.split(options), "--state", str(self.folder / "cluster"),
             "--listen", f"127.0.0.1:{self.port}",
         ]  # fmt: skip
-        self.environment = {**plain_environment(), "XDG_STATE_HOME": str(self.folder), "USER": "ada"}
+        # Jobs call `python`, which some systems have under another name only.
+        programs = self.folder / "bin"
+        programs.mkdir()
+        (programs / "python").symlink_to(sys.executable)
+        self.environment = {
+            **plain_environment(), "XDG_STATE_HOME": str(self.folder), "USER": "ada",
+            "PATH": f"{programs}:{os.environ['PATH']}",
+        }  # fmt: skip
         self.log = self.folder / "daemon.log"
         self.process: Optional["subprocess.Popen[bytes]"] = None
         self.start()

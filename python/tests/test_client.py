@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import re
 import signal
 import subprocess
 import sys
@@ -362,6 +363,38 @@ class Operators(DaemonCase):
         self.assertEqual(client.change_settings(mechanism="cooperative", grace_s=timedelta(seconds=5))["grace_s"], 5)
         self.assertEqual(client.settings()["mechanism"], "cooperative")
         self.assertEqual(client.request("get", "/jobs", query={"limit": 1})["jobs"][0]["id"], id)
+
+
+#: What a reader has beside the page: a script that reports its loss.
+TRAIN = """
+import os, sys
+if os.environ["RANK"] == "0":
+    with open(os.environ["OEF_PROGRESS_FILE"], "a") as out:
+        print('{"step": 1, "loss": 0.5}', file=out)
+print("trained", *sys.argv[1:])
+"""
+
+
+class Book(DaemonCase):
+    """The examples of the book run as they are printed, one after the other."""
+
+    options = "--gpus rtx3070=8,rtx3090=8 --round 1s"
+
+    def test_the_page(self) -> None:
+        page = (ROOT / "docs" / "src" / "python-client.md").read_text()
+        blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+        self.assertGreater(len(blocks), 6)
+        folder = self.daemon.folder
+        for name in ("train.py", "evaluate.py"):
+            (folder / name).write_text(TRAIN)
+        self.client.submit(["true"])  # Somebody has used the cluster before.
+        done = subprocess.run(
+            [sys.executable, "-c", "\n".join(blocks)], env=environment_of(self.daemon), cwd=folder,
+            capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False,
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for words in ("trained --epochs 3", "0.01 64 finished 0.5", "is finished", "did you mean `rtx3090`?"):
+            self.assertIn(words, done.stdout)
 
 
 class Restart(Case):
