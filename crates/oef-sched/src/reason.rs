@@ -188,6 +188,11 @@ pub enum WaitReason {
         /// Workers of the gang.
         workers: u32,
     },
+    /// An urgent job of its tenant runs on the GPUs that it would have.
+    Urgent {
+        /// That job.
+        job: JobId,
+    },
     /// It is owed GPUs, and those who hold them may not yet be stopped.
     Protected {
         /// The type.
@@ -236,6 +241,11 @@ pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[
         }
         WaitReason::Behind { next, ahead } => {
             format!("{ahead} jobs of its workload go first, job {next} next")
+        }
+        WaitReason::Urgent { job } => {
+            return format!(
+                "job {job} of its tenant has a higher priority and runs on its GPUs: it waits until that job ends"
+            );
         }
         WaitReason::NextRound => "its workload has its first share in the next round".into(),
         WaitReason::Room { gpu, hosts: (room, without), workers, gain } => {

@@ -4,7 +4,7 @@ use crate::class::Class;
 use crate::gate::Obstacle;
 use crate::ids::{JobId, RoundId, Slot};
 use crate::job::{JobState, Phase};
-use crate::reason::{WaitReason, sentence};
+use crate::reason::{StartReason, WaitReason, sentence};
 use crate::state::State;
 use crate::time::Span;
 use oef_core::TypeId;
@@ -136,6 +136,9 @@ fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
             false => (WaitReason::NextRound, Some(RoundId(state.round().0 + 1))),
         };
     }
+    if let Some(urgent) = taken_by_urgent(state, slot, owed + share) {
+        return (WaitReason::Urgent { job: urgent }, None);
+    }
     let own = state.waiting_key(slot);
     let runs = |class: &&Class| class.most(&workload.profile, capacity) >= class.workers;
     let lines = || workload.classes.iter().filter(runs);
@@ -165,6 +168,21 @@ fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
     let gpu = most.filter(|&j| workload.share_on(j) > 0.0).map_or(gpu, TypeId);
     let (deficit, share) = (workload.deficit_on(gpu.0), workload.share_on(gpu.0));
     (WaitReason::Saving { gpu, deficit, share, workers }, Some(expected))
+}
+
+/// An urgent job of the same tenant that runs on the GPUs that a waiting job of a lower priority would have; `None`: what the
+/// urgent ones leave is enough for it.
+fn taken_by_urgent(state: &State, slot: Slot, entitled: f64) -> Option<JobId> {
+    let spec = &state.at(slot).spec;
+    let is_urgent = |other: &Slot| {
+        let other = state.at(*other);
+        let by_priority = other.started_because() == Some(StartReason::Urgent);
+        by_priority && other.spec.priority > spec.priority
+    };
+    let urgent: Vec<Slot> = state.placed_of(spec.tenant).filter(is_urgent).collect();
+    let taken: u32 = urgent.iter().map(|&slot| state.at(slot).spec.workers).sum();
+    let is_enough = entitled - f64::from(taken) >= f64::from(spec.workers);
+    urgent.first().filter(|_| !is_enough).map(|&slot| state.at(slot).spec.id)
 }
 
 /// The longest that a job may run on a type before it can be stopped.

@@ -95,6 +95,24 @@ fn a_gang_waits_for_room_for_a_bounded_time_and_says_so() {
     assert_eq!((waited, world.hosts(gang).len()), (world.state.settings().patience, 2));
 }
 
+/// By GPUs instead of jobs, one gang of 8 would count like eight jobs, and keep these waiting.
+#[test]
+fn every_job_of_a_workload_counts_alike_whatever_its_size() {
+    let mut world = World::new(max_min(), &[("a100", 1, 8)]);
+    let workload = world.tenant("a", 1.0, &[1.0]);
+    let other = world.tenant("b", 3.0, &[1.0]);
+    for (workload, workers) in
+        [(workload, 1), (workload, 1), (workload, 1), (workload, 8), (other, 8)]
+    {
+        world.submit(workload, workers);
+    }
+    let question = world.state.question().expect("jobs have come");
+    let rows = &question.problem().tenants[0].workloads;
+    let weights: Vec<f64> = rows.iter().map(|row| row.weight).collect();
+    assert_eq!(weights.len(), 2);
+    assert!((weights[0] / weights[1] - 3.0).abs() < 1e-9, "{weights:?}");
+}
+
 #[test]
 fn a_gang_is_promised_what_it_can_have_where_it_can_stand() {
     // On one host it loses nothing; over hosts nine tenths. Only `fast` has no host for it.

@@ -71,6 +71,11 @@ fn a_higher_priority_takes_the_tenants_own_gpus_at_the_next_round() {
     world.answers = Answers::AtOnce;
     for round in 0..20 {
         world.tick();
+        let sentence = why(&world.state, low[0]).map(|forecast| forecast.sentence);
+        let said = format!(
+            "job {gang} of its tenant has a higher priority and runs on its GPUs: it waits until that job ends"
+        );
+        assert_eq!(sentence.as_deref(), Some(said.as_str()), "round {round}");
         let accounts = accounts(&world.state);
         let theirs = running(&world, &theirs);
         assert!(world.runs(gang) && theirs >= 2, "round {round}: {theirs}, {accounts:#?}");

@@ -138,6 +138,7 @@ fn kind(waits: &WaitReason) -> &'static str {
         WaitReason::Room { .. } => "room",
         WaitReason::Saving { .. } => "saving",
         WaitReason::Protected { .. } => "protected",
+        WaitReason::Urgent { .. } => "urgent",
     }
 }
 
