@@ -33,16 +33,13 @@ def oef_binary() -> str:
 
 
 class Daemon:
-    """`oef up` in a folder of its own, always on the same port."""
+    """`oef up` in a folder of its own."""
 
     def __init__(self, options: str = "--gpus a=2,b=2 --round 1s") -> None:
         self._holder = tempfile.TemporaryDirectory(prefix="oef-test-")
         self.folder = Path(self._holder.name)
         self.port = int(free_port())
-        self.command = [
-            oef_binary(), "up", *shlex.split(options), "--state", str(self.folder / "cluster"),
-            "--listen", f"127.0.0.1:{self.port}",
-        ]  # fmt: skip
+        self.command = [oef_binary(), "up", *shlex.split(options), "--state", str(self.folder / "cluster")]
         # Jobs call `python`, which some systems have under another name only.
         programs = self.folder / "bin"
         programs.mkdir()
@@ -62,11 +59,14 @@ class Daemon:
     def client(self, **options: Any) -> Client:
         return Client(access_file=self.access_file, **options)
 
-    def start(self) -> None:
+    def start(self, port: Optional[int] = None) -> None:
+        """Starts it, or starts it again: on the same port, unless another is named."""
+        self.port = port or self.port
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                self.command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
-            )
+                [*self.command, "--listen", f"127.0.0.1:{self.port}"], env=self.environment, cwd=self.folder,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            )  # fmt: skip
         eventually(self._answers, lambda: f"the daemon does not answer:\n{self.log.read_text()}")
 
     def _answers(self) -> bool:

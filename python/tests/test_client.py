@@ -6,6 +6,7 @@ import json
 import os
 import pwd
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -446,8 +447,22 @@ class Restart(Case):
                 ask()
             self.assertIn(str(self.daemon.port), str(caught.exception))
             self.assertIn(str(self.daemon.access_file), str(caught.exception))
-        self.daemon.start()
+        # It comes back with another token, on another port: the access file says both.
+        token = client.access.token
+        self.daemon.start(int(free_port()))
         self.assertTrue(client.job(id).is_finished)
+        self.assertNotEqual(client.access.token, token)
+        self.assertIn(str(self.daemon.port), client.access.server)
+
+    def test_another_daemon_is_not_taken_for_this_one(self) -> None:
+        client = self.daemon.client(patience_s=1)
+        id = client.submit(["true"])
+        self.daemon.end(signal.SIGTERM)
+        other = Daemon()
+        self.addCleanup(other.close)
+        shutil.copy(other.access_file, self.daemon.access_file)
+        with self.assertRaises(Unreachable):
+            client.job(id)
 
 
 class Elsewhere(Case):

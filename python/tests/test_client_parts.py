@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import inspect
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -14,7 +16,7 @@ import threading
 import unittest
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple, Union
 
 import oef.client
 from oef.client import AccessError, Client, JobSpec, Refused, Unexpected, Unreachable
@@ -184,31 +186,58 @@ class Finding(Case):
                 Client(proxy.address, token).info()
 
 
-class Answers(unittest.TestCase):
+class Answers(Case):
     """Servers that answer in strange ways."""
 
-    def ask(self, *answers: bytes, method: str = "GET", body: Any = None) -> Any:
-        """Asks a server that gives these answers, one for each connection, and keeps what was asked."""
+    def serve(self, *answers: Union[bytes, Callable[[], bytes]]) -> str:
+        """The address of a server that gives these answers, one for each connection, and keeps what was asked."""
         server = socket.create_server(("127.0.0.1", 0))
         self.asked: List[bytes] = []
 
         def serve() -> None:
-            for answer in answers:
+            for each in answers:
                 try:
                     connection = server.accept()[0]
                 except OSError:
                     return  # The test is over.
                 with connection:
                     self.asked.append(connection.recv(65536))
-                    connection.sendall(answer)
+                    connection.sendall(each if isinstance(each, bytes) else each())
 
         thread = threading.Thread(target=serve)
         thread.start()
         self.addCleanup(server.close)
         self.addCleanup(thread.join)
         self.addCleanup(server.shutdown, socket.SHUT_RDWR)
-        client = Client("127.0.0.1:%d" % server.getsockname()[1], "t", patience_s=5)
-        return client.request(method, "/x", body=body)
+        return "127.0.0.1:%d" % server.getsockname()[1]
+
+    def ask(self, *answers: bytes, method: str = "GET") -> Any:
+        return Client(self.serve(*answers), "t", patience_s=5).request(method, "/x")
+
+    def test_a_key_is_not_sent_with_another_token(self) -> None:
+        """The daemon takes a key once for each token. It may have carried out what it did not answer."""
+        file = self.folder / "access.json"
+
+        def restarted() -> bytes:
+            write("new")
+            return b""
+
+        def write(token: str) -> None:
+            file.write_text(json.dumps({"server": address, "token": token, "state": "/s"}))
+            file.chmod(0o600)
+
+        done, void = answer(201, '{"ids": [1], "notes": []}'), answer(401, problem(401, "unauthorized"))
+        cases: Any = [
+            (lambda client: client.info(), [restarted, done], [b"old", b"new"], None),
+            (lambda client: client.submit(["true"], tenant="ada"), [restarted, void, done], [b"old", b"old"], Refused),
+            (lambda client: client.request("POST", "/x"), [restarted, done], [b"old"], Unreachable),
+        ]
+        for ask, answers, expected, error in cases:
+            address = self.serve(*answers)
+            write("old")
+            with self.assertRaises(error) if error else contextlib.nullcontext():
+                ask(Client(access_file=file, patience_s=5))
+            self.assertEqual([re.findall(rb"Bearer (\w+)", each)[0] for each in self.asked], expected)
 
     def test_a_busy_daemon_says_when_to_come_back(self) -> None:
         busy = answer(429, problem(429, "too_many_requests"), "Retry-After: 1")
@@ -330,6 +359,10 @@ class Values(unittest.TestCase):
         for wrong in (JobSpec("python train.py"), JobSpec(["x"], types="a100"), JobSpec(["x"], warm="torch")):
             with self.assertRaisesRegex(TypeError, "list of words"):
                 wrong.document()
+
+    def test_a_misspelt_field_is_named(self) -> None:
+        with self.assertRaisesRegex(TypeError, "no field `worker`; there is workers"):
+            JobSpec(["x"]).with_fields(worker=2)
 
     def test_names_cannot_leave_their_segment(self) -> None:
         cases = [("vision", "vision"), ("a/b", "a%2Fb"), ("..", "%2E%2E"), ("a?b#c%", "a%3Fb%23c%25"), ("\r\n", "%0D%0A")]

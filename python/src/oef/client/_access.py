@@ -6,7 +6,7 @@ import json
 import os
 import socket
 import stat
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Mapping, Optional
 
@@ -27,6 +27,8 @@ class Access:
     server: str
     token: str = field(default="", repr=False)
     ca: Optional[str] = None
+    #: The daemon's folder, where the access file says it.
+    state: Optional[str] = None
     #: What named this server, for messages.
     source: str = ""
 
@@ -40,7 +42,7 @@ def find(env: Mapping[str, str], local_socket: str = SOCKET) -> Access:
     """The daemon that the environment names, else the one of the access file, else the one on the local socket."""
     server, token, ca = env.get("OEF_SERVER"), env.get("OEF_TOKEN"), env.get("OEF_CA") or None
     if server and (token or server.startswith(UNIX)):
-        return Access(_trimmed(server), token or "", ca, "OEF_SERVER")
+        return Access(_trimmed(server), token or "", ca, source="OEF_SERVER")
     path = Path(env["OEF_ACCESS"]) if env.get("OEF_ACCESS") else _usual_file(env)
     if server:
         # The token of one server is not shown to another.
@@ -53,10 +55,10 @@ def find(env: Mapping[str, str], local_socket: str = SOCKET) -> Access:
                 f"there is no token for {server}: OEF_TOKEN is not set",
                 "set OEF_TOKEN to a token of that server (its operator makes one with `oef token create`)",
             )
-        return Access(found.server, found.token, ca or found.ca, "OEF_SERVER")
+        return replace(found, ca=ca or found.ca, source="OEF_SERVER")
     found = _read(path) if path else None
     if found is not None:
-        return Access(found.server, token or found.token, ca or found.ca, found.source)
+        return replace(found, token=token or found.token, ca=ca or found.ca)
     if _listens(local_socket):
         return Access(UNIX + local_socket, source="the local socket")
     tried = f"there is no {path}" if path else "neither XDG_STATE_HOME nor HOME is set"
@@ -86,7 +88,7 @@ def _read(path: Path) -> Optional[Access]:
         if not stat.S_ISREG(status.st_mode) or status.st_size > _FILE_BYTES_MAX:
             raise ValueError("a small file is expected there")
         said = json.loads(path.read_text("utf-8"))
-        return Access(_trimmed(said["server"]), str(said["token"]), said.get("ca"), str(path))
+        return Access(_trimmed(said["server"]), str(said["token"]), said.get("ca"), said.get("state"), str(path))
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import os
 import secrets
@@ -43,7 +42,7 @@ class JobRoutes(Base):
         daemon takes the job once; pass your own `key` to be safe across runs of your script, for a day.
         """
         spec = command if isinstance(command, JobSpec) else JobSpec(command)
-        jobs, create = self._documents([dataclasses.replace(spec, **fields)], create_tenant)
+        jobs, create = self._documents([spec.with_fields(**fields)], create_tenant)
         return self._submitted("POST", "/jobs", jobs[0], key, create)[0]
 
     def submit_all(

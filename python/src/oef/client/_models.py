@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import os
 import re
 from dataclasses import dataclass, field
@@ -49,6 +50,9 @@ class Job:
     sweep: Optional[int]
     #: The whole answer: `gpus`, `progress`, `spec`, `history`, `runs` and what newer daemons add. Lists have no history.
     document: Mapping[str, Any] = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return f"job {self.id} ({self.name}) is {self.state.replace('_', ' ')}: {self.reason}"
 
     @property
     def is_ended(self) -> bool:
@@ -159,6 +163,14 @@ class JobSpec:
     after: Optional[Sequence[Union[int, Job, Mapping[str, Any]]]] = None
     #: A profile run: `{"batches": 20, "warmup": 5}`.
     probe: Optional[Mapping[str, Any]] = None
+
+    def with_fields(self, **fields: Any) -> "JobSpec":
+        """The same job with other fields."""
+        known = [each.name for each in dataclasses.fields(self)]
+        for name in fields.keys() - set(known):
+            [near] = difflib.get_close_matches(name, known, 1) or [", ".join(known)]
+            raise TypeError(f"a job has no field `{name}`; there is {near}")
+        return dataclasses.replace(self, **fields)
 
     def document(self) -> Dict[str, Any]:
         """The job as the interface takes it."""

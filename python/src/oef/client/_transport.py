@@ -59,6 +59,17 @@ class _Address:
             return http.client.HTTPSConnection(self._host, self._port, timeout=CONNECT_S, context=self._tls)
         return http.client.HTTPConnection(self._host, self._port, timeout=CONNECT_S)
 
+    def headers(self, data: Optional[bytes], more: Mapping[str, str]) -> Dict[str, str]:
+        """What goes before the body; the token is only shown to its own server."""
+        headers = {"Accept": "application/json, application/problem+json, text/event-stream", **more}
+        if self.access.token:  # The local socket knows who asks.
+            if not (self.access.token.isascii() and self.access.token.isprintable()):
+                raise AccessError(f"the token for {self.access.where} has characters that cannot be sent")
+            headers["Authorization"] = f"Bearer {self.access.token}"
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        return headers
+
 
 class Transport:
     """Sends requests, and sends those again that are safe to repeat."""
@@ -76,18 +87,25 @@ class Transport:
         """Where the daemon is."""
         return self._to.access
 
-    def ask(
-        self, method: str, path: str, body: Any, headers: Mapping[str, str], is_repeatable: bool
-    ) -> Any:
+    def ask(self, method: str, path: str, body: Any, headers: Mapping[str, str], is_repeatable: bool) -> Any:
         """The answer as JSON; `None` where there is none."""
         data = None if body is None else json.dumps(body, allow_nan=False).encode()
+        # A key counts for one token: what may have been carried out is never sent with another.
+        is_keyed = "Idempotency-Key" in headers
+        sent_to: Optional[_Address] = None
 
         def once() -> Any:
-            connection, response = self.open(method, path, data, headers, self._timeout_s)
+            nonlocal sent_to
+            to = sent_to or self._to
             try:
-                text = self._read(response)
-            finally:
-                connection.close()
+                connection, response = self.open(method, path, data, headers, self._timeout_s, to)
+                try:
+                    text = self._read(response)
+                finally:
+                    connection.close()
+            except Unreachable as error:
+                sent_to = to if is_keyed and error.was_sent else sent_to
+                raise
             if not text:
                 return None
             try:
@@ -95,19 +113,24 @@ class Transport:
             except ValueError as error:
                 raise Unexpected(self.access.where, f"{error}; it begins with: {_beginning(text)}") from None
 
-        return self.retrying(once, is_repeatable)
+        return self.retrying(once, is_repeatable, may_move=lambda: sent_to is None)
 
-    def retrying(self, action: Callable[[], T], is_repeatable: bool, until: float = float("inf")) -> T:
+    def retrying(
+        self,
+        action: Callable[[], T],
+        is_repeatable: bool,
+        until: float = float("inf"),
+        may_move: Callable[[], bool] = lambda: True,
+    ) -> T:
         """What the action gives; it is tried again while the client is patient and that is safe."""
         until = min(until, time.monotonic() + self._patience_s)
-        pause, was_sent = _PAUSE_S, False
+        pause = _PAUSE_S
         while True:
             try:
                 return action()
             except (Unreachable, Refused) as error:
-                was_sent = was_sent or (isinstance(error, Unreachable) and error.was_sent)
-                # A key counts for one token: what may have been carried out is not sent with another.
-                if not was_sent and self._is_moved(error):
+                is_safe = is_repeatable or not (isinstance(error, Unreachable) and error.was_sent)
+                if is_safe and may_move() and self._is_moved(error):
                     continue
                 wait = self._wait(error, is_repeatable, pause)
                 if wait is None or time.monotonic() + wait > until:
@@ -121,7 +144,8 @@ class Transport:
             return False
         try:
             found = self._find()
-            if found == self.access:
+            # Another daemon has other jobs under the same numbers.
+            if found == self.access or found.state is None or found.state != self.access.state:
                 return False
             self._to = _Address(found)
         except AccessError:
@@ -140,13 +164,20 @@ class Transport:
         return None
 
     def open(
-        self, method: str, path: str, data: Optional[bytes], headers: Mapping[str, str], timeout_s: float
+        self,
+        method: str,
+        path: str,
+        data: Optional[bytes],
+        headers: Mapping[str, str],
+        timeout_s: float,
+        to: Optional[_Address] = None,
     ) -> Tuple["Connection", http.client.HTTPResponse]:
         """Sends a request, once. The answer's body is still to be read; one that says no is an error."""
-        connection = self._connect()
+        to = to or self._to  # Another thread may find that the daemon has moved.
+        connection = self._connect(to)
         try:
             connection.set_timeout(timeout_s)
-            connection.http.request(method, self._to.base + path, data, self._headers(data, headers))
+            connection.http.request(method, to.base + path, data, to.headers(data, headers))
             response = connection.http.getresponse()
             if 200 <= response.status < 300:
                 return connection, response
@@ -158,8 +189,8 @@ class Transport:
             connection.close()
             raise
 
-    def _connect(self) -> "Connection":
-        raw = self._to.connection()
+    def _connect(self, to: _Address) -> "Connection":
+        raw = to.connection()
         try:
             raw.connect()
         except (OSError, UnicodeError) as error:  # The latter from a name that cannot be one of a host.
@@ -167,19 +198,9 @@ class Transport:
             hint = None
             if isinstance(error, ssl.SSLCertVerificationError):
                 hint = "OEF_CA names a file with the certificate of a server whose certificate is self-signed"
-            raise Unreachable(self.access.where, _cause(error), False, hint) from error
+            raise Unreachable(to.access.where, _cause(error), False, hint) from error
         self._was_reached = True
         return Connection(raw)
-
-    def _headers(self, data: Optional[bytes], more: Mapping[str, str]) -> Dict[str, str]:
-        headers = {"Accept": "application/json, application/problem+json, text/event-stream", **more}
-        if self.access.token:  # The local socket knows who asks.
-            if not (self.access.token.isascii() and self.access.token.isprintable()):
-                raise AccessError(f"the token for {self.access.where} has characters that cannot be sent")
-            headers["Authorization"] = f"Bearer {self.access.token}"
-        if data is not None:
-            headers["Content-Type"] = "application/json"
-        return headers
 
     def _read(self, response: http.client.HTTPResponse) -> str:
         try:
