@@ -110,6 +110,7 @@ class Jobs(DaemonCase):
         self.assertEqual(self.client.logs(id, tail=1), "run 1\n")
         self.client.cancel(id)
         self.assertEqual(list(lines), [])
+        self.assertEqual(list(self.client.follow(id)), ["run 0\n", "run 1\n"])
 
     def test_hold_edit_release_cancel(self) -> None:
         id = self.submit(*LONG, held=True, labels={"old": "1"})
@@ -207,6 +208,8 @@ class Jobs(DaemonCase):
     def test_a_tenant_is_created_when_it_is_wanted(self) -> None:
         id = self.client.submit(["true"], tenant="grace", create_tenant=True)
         self.assertEqual(self.wait(id).tenant, "grace")
+        with self.assertRaisesRegex(Refused, "no tenant `garce`"):
+            self.client.submit_all([JobSpec(["true"]), JobSpec(["true"], tenant="garce")])
 
     def test_a_lost_answer_does_not_make_two_jobs(self) -> None:
         for cut in (0, 30, 150):  # Before the answer, in its head, in its body.

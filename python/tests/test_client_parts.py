@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import unittest
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
@@ -265,6 +266,18 @@ class Answers(Case):
             with self.subTest(message), self.assertRaisesRegex(Unexpected, message):
                 self.ask(reply, reply)
             self.assertEqual(len(self.asked), 1)
+
+    def test_events_that_nobody_heard_are_a_reset(self) -> None:
+        """Without the number of a last event nobody knows what happened between two connections."""
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: oef\nretry: 2000\n\n"
+        said = b'{"id": 7, "at": "2026-11-16T16:56:38Z",\r\ndata:"topic": "round", "message": "round 1 began"}'
+        event = b"id: 7\r\nevent: round\r\ndata: " + said + b"\r\n\r\n"
+        with Client(self.serve(head + event[:-2], head + event, head), "t", patience_s=5).events() as events:
+            self.assertEqual([(each.topic, each.id) for each in (next(events), next(events))], [("reset", 0), ("round", 7)])
+            with self.assertRaisesRegex(Unreachable, "no answer in time"):
+                events.next_before(time.monotonic() + 1)
+        self.assertNotIn(b"Last-Event-ID", self.asked[1])
+        self.assertIn(b"Last-Event-ID: 7", self.asked[2])
 
     def test_a_number_that_is_none_is_not_sent(self) -> None:
         with self.assertRaises(ValueError):

@@ -32,7 +32,7 @@ class EventStream(Iterator[Event]):
         #: The number of the last event that came; `client.events(after=...)` continues there.
         self.last = after
         self._is_closed = False
-        self._open: Optional[Stream] = transport.retrying(self._connect, is_repeatable=True)
+        self._open: Optional[Stream] = self._connect(float("inf"))
 
     def __next__(self) -> Event:
         event = self.next_before(float("inf"))
@@ -47,7 +47,7 @@ class EventStream(Iterator[Event]):
             if left <= 0:
                 return None
             if self._open is None:
-                self._open = self._transport.retrying(self._connect, is_repeatable=True, until=deadline)
+                self._open = self._connect(deadline)
                 if self.last is None:
                     # Nobody knows what happened while the connection was down.
                     return Event.reset(0)
@@ -85,9 +85,14 @@ class EventStream(Iterator[Event]):
         if stream is not None:
             stream[0].close()
 
-    def _connect(self) -> Stream:
+    def _connect(self, deadline: float) -> Stream:
         headers = {} if self.last is None else {"Last-Event-ID": str(self.last)}
-        return self._transport.open("GET", "/events", None, headers, _SILENCE_S)
+
+        def once() -> Stream:
+            timeout = min(deadline - time.monotonic(), _SILENCE_S)
+            return self._transport.open("GET", "/events", None, headers, timeout)
+
+        return self._transport.retrying(once, is_repeatable=True, until=deadline)
 
     def _understand(self, fields: Dict[str, str]) -> Optional[Event]:
         try:

@@ -230,7 +230,9 @@ class JobRoutes(Base):
             return documents, create_tenant  # The token says whose jobs they are.
         names = (os.environ.get(name) for name in ("OEF_TENANT", "USER", "LOGNAME"))
         own = info.get("tenant") or next(filter(None, names), "default")
-        return [{"tenant": own, **each} for each in documents], True
+        # A name that somebody wrote may be a typing mistake.
+        is_own = not any("tenant" in each for each in documents)
+        return [{"tenant": own, **each} for each in documents], create_tenant or is_own
 
     def _submitted(self, method: str, path: str, body: Any, key: Optional[str], create_tenant: bool) -> List[int]:
         headers = {"Idempotency-Key": key or f"oef-py-{secrets.token_hex(16)}"}
