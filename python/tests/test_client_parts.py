@@ -60,6 +60,7 @@ class Interface(unittest.TestCase):
             (Client.set_group, "GroupPut", {"name"}),
             (Client.set_workload, "WorkloadPut", {"tenant", "name"}),
             (Client.create_token, "TokenCreate", set()),
+            (Client.add_notification, "NotificationCreate", set()),
         ]
         for method, schema, names in cases:
             with self.subTest(schema):

@@ -108,6 +108,37 @@ class ClusterRoutes(Base):
         """Makes a token void."""
         self._do("DELETE", "/tokens/{id}", {"id": id})
 
+    # Notifications.
+
+    def notifications(self) -> Iterator[Document]:
+        """The notifications that you may see, with their last delivery."""
+        return self._pages("/notifications", "notifications")
+
+    def add_notification(
+        self,
+        *,
+        url: Optional[str] = None,
+        command: Optional[str] = None,
+        on: Optional[Sequence[str]] = None,
+        secret: Optional[str] = None,
+        tenant: Optional[str] = None,
+    ) -> Document:
+        """Sends a request or runs a command when jobs change their state; the `secret` is in this answer only.
+
+        `on` are states of jobs, by default those in which a job has ended. `command` is a name of the configuration.
+        """
+        states = None if on is None else [str(state) for state in on]
+        body = given(url=url, command=command, on=states, secret=secret, tenant=tenant)
+        return dict(self._do("POST", "/notifications", body=body))
+
+    def test_notification(self, id: int) -> Document:
+        """Sends a test notice now; the answer has what came of it."""
+        return dict(self._do("POST", "/notifications/{id}/test", {"id": id}))
+
+    def remove_notification(self, id: int) -> None:
+        """Removes a notification; notices that wait are dropped."""
+        self._do("DELETE", "/notifications/{id}", {"id": id})
+
     # Machines.
 
     def cluster(self) -> Document:

@@ -137,19 +137,21 @@ class JobRoutes(Base):
         priority: Optional[int] = None,
         labels: Optional[Mapping[str, object]] = None,
         types: Optional[Sequence[str]] = None,
+        gpu_memory_gib: Union[float, None, _Unset] = _UNSET,
+        now: Optional[bool] = None,
         max_run_s: Union[Seconds, None, _Unset] = _UNSET,
         not_before: Union[Moment, None, _Unset] = _UNSET,
         after: Optional[Sequence[Union[int, Job, Mapping[str, Any]]]] = None,
     ) -> Job:
         """Changes a job that has not ended; what is not named stays.
 
-        A label of `None` is removed, as are `max_run_s` and `not_before`. Types, time limit, start time and
-        dependencies can be changed only while the job has no GPUs.
+        A label of `None` is removed, as are `gpu_memory_gib`, `max_run_s` and `not_before`. All but name, priority and
+        labels can be changed only while the job has no GPUs.
         """
-        removable = {"max_run_s": max_run_s, "not_before": not_before}
+        removable = {"gpu_memory_gib": gpu_memory_gib, "max_run_s": max_run_s, "not_before": not_before}
         patch = fields_of(
             {
-                "name": name, "priority": priority, "labels": labels, "types": types, "after": after,
+                "name": name, "priority": priority, "labels": labels, "types": types, "now": now, "after": after,
                 **{field: value for field, value in removable.items() if value is not _UNSET},
             }
         )  # fmt: skip
