@@ -87,6 +87,17 @@ pub struct UpArgs {
     /// Let tenants have tokens although all jobs run as one user: everybody who gets one is trusted
     #[arg(long)]
     pub trust_tenants: bool,
+    /// A program that notifications may run, by a name (`oef notify add --command NAME`)
+    #[arg(long, value_name = "NAME=PROGRAM", value_parser = named_program)]
+    pub notify_command: Vec<(String, String)>,
+}
+
+/// A name and the path of a program.
+fn named_program(text: &str) -> Result<(String, String), String> {
+    let named =
+        text.split_once('=').filter(|(name, path)| !name.is_empty() && path.starts_with('/'));
+    let (name, path) = named.ok_or("write NAME=PROGRAM with the whole path of the program")?;
+    Ok((name.into(), path.into()))
 }
 
 /// Where jobs leave their checkpoints.

@@ -9,6 +9,7 @@ use crate::problem::{Kind, More};
 use crate::secret;
 use crate::world::{Change, NotificationEntry, NotificationSpec, Receiver, Rejection, World};
 use oef_api::types::{JobState, NotificationCreate, Problem, Role};
+use oef_sched::{Span, Time};
 
 /// Notifications of one tenant, and those about all jobs. Eight with a thousand short notices each are some megabytes.
 const NOTIFICATIONS_MAX: usize = 8;
@@ -17,6 +18,10 @@ const URL_MAX: usize = 2000;
 /// A secret that nobody guesses.
 const SECRET_MIN: usize = 16;
 const SECRET_MAX: usize = 200;
+/// Between two tests of a notification.
+const TEST_PAUSE: Span = Span(1000);
+/// How the id of a test notice begins.
+const TEST_PREFIX: &str = "test-";
 
 pub(super) fn add(
     world: &World,
@@ -104,13 +109,24 @@ pub(super) fn remove(world: &World, caller: &Caller, id: u64) -> Result<Prepared
     Ok(Prepared::Changes(vec![Change::NotificationRemoved { id }], Done::Nothing))
 }
 
-pub(super) fn test(world: &World, caller: &Caller, id: u64) -> Result<Prepared, Problem> {
-    if own(world, caller, id)?.waiting.front().is_some_and(|notice| notice.test) {
-        let why = format!("notification {id} is being tested already");
+pub(super) fn test(
+    world: &World,
+    now: Time,
+    caller: &Caller,
+    id: u64,
+) -> Result<Prepared, Problem> {
+    let entry = own(world, caller, id)?;
+    // Whoever sends tests without end would have the daemon flood somebody.
+    let is_waiting = entry.waiting.front().is_some_and(|notice| notice.test);
+    let was_tested = entry.last.as_ref().is_some_and(|last| {
+        last.notice.starts_with(TEST_PREFIX) && now.since(last.at) < TEST_PAUSE
+    });
+    if is_waiting || was_tested {
+        let why = format!("notification {id} was tested a moment ago");
         return Err(Kind::Conflict.problem(why).hint("try again in a few seconds"));
     }
     // Unlike every other: whoever waits for it knows it by this.
-    let notice = format!("test-{}", secret::hash(&secret::new()?.text).split_at(16).0);
+    let notice = format!("{TEST_PREFIX}{}", secret::hash(&secret::new()?.text).split_at(16).0);
     let change = Change::NotificationTested { id, notice: notice.clone() };
     Ok(Prepared::Changes(vec![change], Done::Tested { notice }))
 }
@@ -121,6 +137,9 @@ pub(crate) fn own<'a>(
     caller: &Caller,
     id: u64,
 ) -> Result<&'a NotificationEntry, Problem> {
+    if caller.role == Role::Viewer {
+        return Err(forbidden(caller, "change a notification"));
+    }
     let found = world.notifications.all.get(&id).filter(|entry| is_own(caller, entry));
     found.ok_or_else(|| {
         problem_of(&Rejection::UnknownNotification(id))

@@ -107,7 +107,7 @@ pub(super) fn prepare(
         }
         Command::AddNotification(create) => notifications::add(world, caller, create, numbers),
         Command::RemoveNotification { id } => notifications::remove(world, caller, id),
-        Command::TestNotification { id } => notifications::test(world, caller, id),
+        Command::TestNotification { id } => notifications::test(world, now, caller, id),
         Command::Notified { id, notice, delivered, detail } => {
             one(Change::Notified { id, notice, delivered, detail })
         }

@@ -75,6 +75,11 @@ const ROWS: &[Row] = &[
     ("POST", "/login-codes", None, [201, 201, 201, 201]),
     ("GET", "/settings", None, [200, 200, 200, 200]),
     ("PATCH", "/settings", Some(r#"{"stickiness":1.5}"#), [403, 403, 403, 200]),
+    ("GET", "/notifications", None, [403, 200, 200, 200]),
+    ("POST", "/notifications", Some(r#"{"url": "https://127.0.0.1/"}"#), [403, 201, 201, 201]),
+    // The first is that of the tenant `own`; it cannot be tested twice within a second.
+    ("POST", "/notifications/1/test", None, [403, 200, 404, 0]),
+    ("DELETE", "/notifications/1", None, [403, 204, 404, 404]),
     ("GET", "/tokens", None, [403, 0, 0, 200]),
     ("POST", "/tokens", Some(r#"{"role":"viewer"}"#), [403, 403, 403, 201]),
     ("DELETE", "/tokens/G", None, [403, 0, 0, 204]),

@@ -154,7 +154,7 @@ fn notifications_are_their_tenants() {
     assert_eq!(ask(&b, "DELETE", &path, None), 404);
     assert_eq!(ask(&b, "POST", &format!("{path}/test"), None), 404);
     assert_eq!(ask(&viewer, "GET", "/notifications", None), 403);
-    assert_eq!(ask(&viewer, "DELETE", &path, None), 404);
+    assert_eq!(ask(&viewer, "DELETE", &path, None), 403);
     assert_eq!(ask(&viewer, "POST", "/notifications", Some(json!({"url": "https://x.org/"}))), 403);
     let of_another = json!({"url": "https://x.org/", "tenant": "a"});
     assert_eq!(ask(&b, "POST", "/notifications", Some(of_another)), 404);

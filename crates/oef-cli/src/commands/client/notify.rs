@@ -75,6 +75,7 @@ fn test(args: &NotifyIdArgs, client: &Client, printer: &Printer) -> Result<Exit,
 fn table(notifications: &[Notification]) -> Table {
     let mut table =
         Table::headed(["id>", "tenant", "receiver", "on", "waiting>", "sent>", "last try"]);
+    let ended = JobState::ALL.into_iter().filter(|state| state.is_final()).collect::<Vec<_>>();
     for notification in notifications {
         let receiver = match (&notification.url, &notification.command) {
             (Some(url), _) => safe(url),
@@ -84,7 +85,10 @@ fn table(notifications: &[Notification]) -> Table {
             Cell::number(notification.id.to_string()),
             Cell::text(notification.tenant.as_deref().map_or("all".into(), safe)),
             Cell::text(receiver),
-            Cell::text(states(&notification.on)),
+            Cell::text(match notification.on.iter().eq(&ended) {
+                true => "ended".into(),
+                false => states(&notification.on),
+            }),
             Cell::number(notification.waiting.to_string()),
             Cell::number(notification.delivered.to_string()),
             Cell::text(last(notification)),

@@ -23,6 +23,8 @@ pub fn up(args: &UpArgs) -> Result<Exit, Failure> {
         config.slurm.partition.clone_from(&args.partition);
     }
     config.trust_tenants = args.trust_tenants;
+    let commands = args.notify_command.iter().cloned();
+    config.notify.commands = commands.map(|(name, path)| (name, vec![path])).collect();
     config.scheduling.round = args.round.map(Length);
     config.scheduling.mechanism = args.mechanism;
     config.checkpoints.place = match args.checkpoints {
