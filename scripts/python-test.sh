@@ -6,6 +6,9 @@
 #   OEF_TEST_PYTHON=~/venv/bin/python scripts/python-test.sh    with what is installed there, for instance PyTorch
 #   OEF_LONG=1 scripts/python-test.sh                           with many more preemptions, at other points
 #
+# Tests of the client start a real daemon: the binary that OEF names, or the debug build, which is made if it is not
+# there.
+#
 # Tests of packages that are not installed are not run, and that is printed. One test becomes another user, as root or
 # with `newuidmap`; OEF_TEST_WITHOUT_USERS=1 leaves it out, and says so.
 set -euo pipefail
@@ -19,6 +22,12 @@ if [ -z "$python" ]; then
     [ -x "$python" ] || "${PYTHON:-python3}" -m venv "$environment"
     "$python" -c 'import numpy, mypy' 2>/dev/null || "$python" -m pip install --quiet numpy mypy
 fi
+
+if [ -z "${OEF:-}" ] && command -v cargo >/dev/null; then
+    OEF=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/debug/oef
+    [ -x "$OEF" ] || cargo build -p oef-cli
+fi
+[ -z "${OEF:-}" ] || export OEF="$(realpath "$OEF")"
 
 cd python
 export PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1

@@ -80,6 +80,12 @@ pub struct JobChange {
     pub priority: Option<i32>,
     /// Gpu types that it may use (`Some(None)`: any). Only while it has no GPUs.
     pub types: Option<Option<Vec<String>>>,
+    /// The memory that each of its GPUs has at least, in MiB (`Some(None)`: any). Only while it has no GPUs.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub memory: Option<Option<u32>>,
+    /// Whether it displaces jobs of its tenant at once.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub now: Option<bool>,
     /// What has to be over before it starts.
     pub gate: Option<Gate>,
     /// It runs at least so long from now on, once it was started on its own share.

@@ -125,7 +125,7 @@ fn rows(state: &State, demands: &[u32]) -> (Vec<Row>, Vec<(WorkloadKey, String)>
 
 /// Rows of one workload count together what it counts, each by the jobs that could run at once if all GPUs were its own:
 /// every job counts alike, whatever its size. By GPUs instead of jobs, large gangs would keep small jobs waiting: on a
-/// trace of gangs of up to 64 the mean completion time is then five times as long, with the same throughput.
+/// trace of gangs of up to 64 the mean completion time is then three to six times as long, with the same throughput.
 fn divide_among_gangs(state: &State, rows: &mut [Row]) {
     let of = |row: &Row| state.workloads()[row.workload.0].gang_of().unwrap_or(row.workload);
     let jobs = |row: &Row| {

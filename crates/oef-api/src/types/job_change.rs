@@ -24,6 +24,13 @@ pub struct JobPatch {
     /// Gpu types that it may use, all of them; none: any that its workload can run on. Only while it waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub types: Option<Vec<String>>,
+    /// It uses only GPUs with so many GiB of memory at least; `null`: any. Only while it waits.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[schema(value_type = Option<f64>, exclusive_minimum = 0.0)]
+    pub gpu_memory_gib: Option<Option<f64>>,
+    /// Whether it displaces running jobs of its tenant with a lower priority at once. Only while it waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<bool>,
     /// Labels to set; `null` removes one, others stay.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, Option<String>>,
@@ -59,6 +66,8 @@ impl JobPatch {
         if let Some(types) = &self.types {
             job.types.clone_from(types);
         }
+        job.gpu_memory_gib = self.gpu_memory_gib.unwrap_or(job.gpu_memory_gib);
+        job.now = self.now.unwrap_or(job.now);
         for (key, value) in &self.labels {
             match value {
                 Some(value) => drop(job.labels.insert(key.clone(), value.clone())),
@@ -77,6 +86,8 @@ impl JobPatch {
     pub fn needs_waiting(&self) -> Option<&'static str> {
         let fields = [
             ("types", self.types.is_some()),
+            ("gpu_memory_gib", self.gpu_memory_gib.is_some()),
+            ("now", self.now.is_some()),
             ("max_run_s", self.max_run_s.is_some()),
             ("not_before", self.not_before.is_some()),
             ("after", self.after.is_some()),

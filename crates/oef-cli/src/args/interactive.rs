@@ -38,7 +38,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "TYPE,...", value_delimiter = ',')]
     pub types: Vec<String>,
     /// Use only GPUs with this much memory at least (`20G`)
-    #[arg(long, value_name = "SIZE", value_parser = oef_api::memory::gibibytes)]
+    #[arg(long, value_name = "SIZE", value_parser = oef_api::memory::gibibytes, allow_hyphen_values = true)]
     pub gpu_memory: Option<f64>,
     /// Jobs of a higher priority go first within their tenant, and take the GPUs of its running jobs of a lower one when the
     /// next round begins [default: 0]

@@ -120,7 +120,7 @@ pub struct SubmitArgs {
     #[arg(long, value_name = "TYPE,...", value_delimiter = ',')]
     pub types: Vec<String>,
     /// Use only GPUs with this much memory at least (`20G`)
-    #[arg(long, value_name = "SIZE", value_parser = oef_api::memory::gibibytes)]
+    #[arg(long, value_name = "SIZE", value_parser = oef_api::memory::gibibytes, allow_hyphen_values = true)]
     pub gpu_memory: Option<f64>,
     /// All workers on GPUs of one type, even if several types together would start it sooner
     #[arg(long)]

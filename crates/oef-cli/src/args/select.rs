@@ -3,6 +3,7 @@
 use super::values::{instant, seconds};
 use clap::Args;
 use jiff::Timestamp;
+use oef_api::memory::gibibytes;
 
 /// Jobs by number, or by what they have in common.
 #[derive(Debug, Args)]
@@ -46,6 +47,12 @@ pub struct EditArgs {
     /// The gpu types that it may use; `any`: all that its workload runs on
     #[arg(long, value_name = "TYPE,...", value_delimiter = ',')]
     pub types: Vec<String>,
+    /// Use only GPUs with this much memory at least (`20G`); `none`: any
+    #[arg(long, value_name = "SIZE", value_parser = memory, allow_hyphen_values = true)]
+    pub gpu_memory: Option<Memory>,
+    /// Take the GPUs of your tenant's running jobs of a lower priority at once, not when the next round begins
+    #[arg(long)]
+    pub now: bool,
     /// A name for people
     #[arg(long, short, value_name = "NAME")]
     pub name: Option<String>,
@@ -100,6 +107,14 @@ pub struct Limit(pub Option<f64>);
 
 fn limit(text: &str) -> Result<Limit, String> {
     if text == "none" { Ok(Limit(None)) } else { seconds(text).map(|s| Limit(Some(s))) }
+}
+
+/// A size of memory that can be taken away.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Memory(pub Option<f64>);
+
+fn memory(text: &str) -> Result<Memory, String> {
+    if text == "none" { Ok(Memory(None)) } else { gibibytes(text).map(|gib| Memory(Some(gib))) }
 }
 
 /// A start time that can be taken away.

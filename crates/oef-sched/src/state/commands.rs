@@ -23,23 +23,27 @@ pub(super) fn changed(
     if let Phase::Stopping { next: Next::Forget, .. } = job.phase {
         return Err(wrong(id, "being cancelled already"));
     }
-    if change.types.is_some() && !matches!(job.phase, Phase::Queued | Phase::Held) {
-        return Err(wrong(id, "on its GPUs: the gpu types of a job can be changed while it waits"));
+    let is_placed = !matches!(job.phase, Phase::Queued | Phase::Held);
+    if is_placed && (change.types.is_some() || change.memory.is_some()) {
+        return Err(wrong(
+            id,
+            "on its GPUs: what GPUs a job may use can be changed while it waits",
+        ));
     }
     advance(state, at);
     let waits = state.at(slot).phase == Phase::Queued;
     if waits {
         state.dequeue(slot);
     }
-    let JobChange { priority, types, gate, min_run } = change;
+    let JobChange { priority, types, memory, now, gate, min_run } = change;
     let spec = &mut state.at_mut(slot).spec;
     spec.priority = priority.unwrap_or(spec.priority);
     spec.min_run = min_run.max(spec.min_run);
     spec.gate = gate.unwrap_or_else(|| std::mem::take(&mut spec.gate));
-    let retyped = types.is_some();
-    if let Some(types) = types {
-        spec.types = types;
-    }
+    let retyped = types.is_some() || memory.is_some();
+    spec.types = types.unwrap_or_else(|| spec.types.take());
+    spec.memory = memory.unwrap_or(spec.memory);
+    spec.now = now.unwrap_or(spec.now);
     if waits {
         if retyped {
             reclassify(state, slot);

@@ -225,9 +225,11 @@ fn other_types_for_the_only_job_of_a_workload_leave_its_balance_as_it_was() {
     let since = world.state.job(job).map(|job| job.waiting_since);
     let balance = world.state.workloads()[a.0].deficit.clone();
     let types = Some(Some(vec!["v100".to_string()]));
-    world.change(job, JobChange { types, priority: Some(3), ..JobChange::default() });
+    let memory = Some(Some(16_000));
+    world.change(job, JobChange { types, memory, priority: Some(3), ..JobChange::default() });
     let job = world.state.job(job).expect("it is live");
     assert_eq!((job.spec().priority, job.spec().types.as_deref()), (3, Some(&["v100".into()][..])));
+    assert_eq!(job.spec().memory, Some(16_000));
     assert_eq!(Some(job.waiting_since), since, "its place in the queue is by its first wait");
     assert_eq!(world.state.workloads()[a.0].deficit, balance);
 }

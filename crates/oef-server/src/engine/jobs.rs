@@ -81,7 +81,9 @@ pub(super) fn patch(
     if new == job.spec {
         return Ok(Prepared::Already(Done::Nothing));
     }
-    if job.spec.probe.is_some() && (new.types != job.spec.types || new.max_run_s.is_some()) {
+    let where_of = |job: &JobSubmit| (job.types.clone(), job.gpu_memory_gib);
+    let is_elsewhere = where_of(&new) != where_of(&job.spec);
+    if job.spec.probe.is_some() && (is_elsewhere || new.max_run_s.is_some()) {
         let why = format!("job {id} is a profile run: its gpu type and its time are fixed");
         return Err(Kind::Conflict.problem(why).hint("cancel it, and start another profile run"));
     }
@@ -91,7 +93,7 @@ pub(super) fn patch(
         return Err(Kind::Conflict.problem(why).field(field).hint(hint));
     }
     new.check().map_err(refused)?;
-    if new.types != job.spec.types {
+    if is_elsewhere {
         submission::check_gang(world, &new)?;
     }
     if new.after != job.spec.after {

@@ -3,6 +3,7 @@
 use super::texts::text_bytes;
 use super::{Action, JobEntry, Rejection, SweepEntry, World, timestamp};
 use jiff::Timestamp;
+use oef_api::memory::mebibytes;
 use oef_api::types::{Dependency, DependencyCondition, JobPatch, JobState, JobSubmit};
 use oef_sched::{EventKind, Gate, JobChange, JobId, SweepLimit, Time};
 use std::sync::Arc;
@@ -85,6 +86,8 @@ impl World {
             priority: patch.priority,
             types: (before.types != spec.types)
                 .then(|| (!spec.types.is_empty()).then(|| spec.types.clone())),
+            memory: patch.gpu_memory_gib.map(|least| least.map(mebibytes)),
+            now: patch.now,
             gate: (gates(&before) != gates(&spec)).then(|| self.gate(at, &spec)),
             min_run: None,
         };
@@ -220,6 +223,8 @@ fn describe(before: &JobSubmit, after: &JobSubmit, by: &str) -> String {
         ("name", before.name != after.name),
         ("priority", before.priority != after.priority),
         ("gpu types", before.types != after.types),
+        ("gpu memory", before.gpu_memory_gib != after.gpu_memory_gib),
+        ("start at once", before.now != after.now),
         ("labels", before.labels != after.labels),
         ("time limit", before.max_run_s != after.max_run_s),
         ("start time", before.not_before != after.not_before),

@@ -36,6 +36,8 @@ fn patch(args: &EditArgs) -> Result<JobPatch, Failure> {
         name: args.name.clone(),
         priority: args.priority,
         types: (is_any || !types.is_empty()).then_some(types),
+        gpu_memory_gib: args.gpu_memory.map(|least| least.0),
+        now: args.now.then_some(true),
         labels: labels(&args.label)?,
         max_run_s: args.max_run.map(|limit| limit.0),
         not_before: args.at.map(|start| start.0),

@@ -117,16 +117,20 @@ fn an_edit_changes_what_it_names_and_says_so() {
         name: Some("new".into()),
         priority: Some(7),
         types: Some(vec!["g".into()]),
+        gpu_memory_gib: Some(Some(16.0)),
+        now: Some(true),
         labels,
         max_run_s: Some(Some(60.0)),
         ..JobPatch::default()
     };
     story.patch(job, patch);
     let entry = &story.world.jobs[&job];
-    assert_eq!(entry.reason, "name, priority, gpu types, labels, time limit changed by its owner");
+    let said = "name, priority, gpu types, gpu memory, start at once, labels, time limit changed by its owner";
+    assert_eq!(entry.reason, said);
     assert_eq!((entry.name(), entry.spec.max_run_s), ("new", Some(60.0)));
     let sched = story.world.sched.job(job).expect("live").spec();
     assert_eq!((sched.priority, sched.types.as_deref()), (7, Some(&["g".to_string()][..])));
+    assert_eq!((sched.memory, sched.now), (Some(16 * 1024), true));
     story.patch(job, JobPatch { max_run_s: Some(None), ..JobPatch::default() });
     assert_eq!(story.world.jobs[&job].spec.max_run_s, None);
 }

@@ -216,6 +216,7 @@ impl Life {
             held: self.dice.once_in(2).then(|| self.dice.once_in(2)),
             priority: self.dice.once_in(4).then(|| self.dice.below(5) as i32),
             types: self.dice.once_in(6).then(|| vec!["slow".into()]),
+            now: self.dice.once_in(8).then(|| self.dice.once_in(2)),
             not_before: self.dice.once_in(6).then(|| self.dice.once_in(2).then(|| self.soon())),
             after: self.dice.once_in(6).then(|| self.older()),
             ..JobPatch::default()
