@@ -160,6 +160,17 @@ fn a_broken_stream_goes_on_where_it_was() {
     assert_eq!(marks, [None, Some("8".into()), Some("21".into())]);
 }
 
+/// Without the number of an event nobody can say what was missed in between.
+#[test]
+fn a_stream_that_breaks_before_its_first_event_is_a_reset() {
+    let server = Responder::start();
+    server.on("GET", "/events", Reply::Stream(": hello\n\n".into()));
+    server.on("GET", "/events", Reply::OpenStream(event(22, "d")));
+    let mut events = client(&server).events(None).expect("a stream");
+    assert!(matches!(events.next(), Some(Ok(Incoming::Reset))));
+    assert!(matches!(events.next(), Some(Ok(Incoming::Event(event))) if event.id == 22));
+}
+
 #[test]
 fn a_stream_ends_with_the_error() {
     let server = Responder::start();

@@ -70,9 +70,13 @@ impl Iterator for EventStream {
 impl EventStream {
     fn advance(&mut self) -> Result<Incoming, ClientError> {
         loop {
-            let mut reader = match self.open.take() {
-                Some(reader) => reader,
-                None => self.reconnect()?,
+            let Some(mut reader) = self.open.take() else {
+                self.open = Some(self.reconnect()?);
+                // Without a number the daemon cannot know what was missed.
+                if self.last.is_none() {
+                    return Ok(Incoming::Reset);
+                }
+                continue;
             };
             // A connection that breaks or falls silent is made again below.
             if let Some(block) = read_block(&mut reader) {
