@@ -107,11 +107,12 @@ impl Up {
     /// Takes the node of a job away; gives the step of its checkpoint and where it goes on.
     #[track_caller]
     fn move_away(&self, id: &str, from: &str) -> (f64, String) {
+        let before = starts(&self.folder(from, id)).len();
         assert_eq!(self.oef(&["node", "down", from]).code, 0);
         let other = |job: &Value| job["gpus"][0]["node"].as_str().is_some_and(|node| node != from);
         let job = self.until(id, "elsewhere", |job| job["state"] == "running" && other(job));
         assert_eq!(self.oef(&["node", "up", from]).code, 0);
-        let saved = first_step(&self.folder(&self.node(&job), id));
+        let saved = first_step(&self.folder(&self.node(&job), id), before);
         (saved, self.node(&job))
     }
 
@@ -148,12 +149,24 @@ fn need_rsync() {
     }
 }
 
-/// The step from which the last start of the demonstration job went on, by its own trace.
-fn first_step(folder: &Path) -> f64 {
-    let trace = fs::read_to_string(folder.join("trace.jsonl")).expect("a trace");
+/// The starts of the demonstration job, by its own trace, which goes with its checkpoint.
+fn starts(folder: &Path) -> Vec<Value> {
+    let trace = fs::read_to_string(folder.join("trace.jsonl")).unwrap_or_default();
     let events = trace.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let starts: Vec<Value> = events.filter(|event| event["event"] == "start").collect();
-    starts.last().and_then(|start| start["step"].as_f64()).expect("a start")
+    events.filter(|event| event["event"] == "start").collect()
+}
+
+/// The step from which the start after so many others went on. A job is running before it has said so.
+#[track_caller]
+fn first_step(folder: &Path, before: usize) -> f64 {
+    let began = Instant::now();
+    loop {
+        if let Some(start) = starts(folder).get(before) {
+            return start["step"].as_f64().expect("a step");
+        }
+        assert!(began.elapsed() < PATIENCE, "it never started");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 impl Up {
@@ -225,6 +238,7 @@ fn a_host_that_cannot_be_reached_loses_nothing() {
     );
     let id = up.train();
     let first = up.runs_with(&id, 5.0);
+    let before = starts(&up.folder(&first, &id)).len();
     assert_eq!(up.oef(&["node", "down", &first]).code, 0);
     let job = up.until(&id, "told why", |job| {
         history(job)
@@ -248,7 +262,7 @@ fn a_host_that_cannot_be_reached_loses_nothing() {
         job["state"] == "running" && job["gpus"][0]["node"] != first.as_str()
     });
     let second = up.node(&job);
-    let saved = first_step(&up.folder(&second, &id));
+    let saved = first_step(&up.folder(&second, &id), before);
     assert!(saved > 5.0, "it began again: {saved}");
     // The first host's copy goes once the second has told a newer checkpoint.
     up.runs_with(&id, saved + 5.0);

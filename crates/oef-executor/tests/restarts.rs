@@ -177,6 +177,8 @@ fn many_runners_of_one_start_run_it_once() {
     let job = world.script(1, "echo x >> count; sleep 0.5");
     world.start(&job);
     let folder = world.run_dir(&job);
+    // A start is written down on a thread of the executor's.
+    wait_for("launch", || folder.join("launch.json").exists());
     let calls: Vec<_> = (0..8)
         .map(|_| {
             let mut command = std::process::Command::new(common::PROGRAM);

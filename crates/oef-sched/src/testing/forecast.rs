@@ -34,10 +34,10 @@ proptest! {
                 continue;
             }
             let waits = forecast.waits.expect("it waits for something");
-            use WaitReason::{AtLimit, CannotRun, NoShare, NoneUp, TooLarge, TooLittleMemory};
+            use WaitReason::{AtLimit, CannotRun, NoShare, NoneUp, TooLarge, TooLittleMemory, Urgent};
             let never = matches!(
                 waits,
-                AtLimit { .. } | CannotRun | NoneUp { .. } | TooLarge { .. } | NoShare | TooLittleMemory { .. }
+                AtLimit { .. } | CannotRun | NoneUp { .. } | TooLarge { .. } | NoShare | TooLittleMemory { .. } | Urgent { .. }
             );
             prop_assert_eq!(forecast.expected.is_none(), never, "{}", forecast.sentence);
             if let Some(round) = forecast.expected {
