@@ -105,37 +105,50 @@ fn a_command_has_a_terminal_where_this_is_one() {
 #[test]
 fn a_shell_is_in_the_environment_of_the_job() {
     let up = Up::start();
-    let ran = up.run(
-        &[
-            "submit",
-            "--create-tenant",
-            "--tenant",
-            "me",
-            "--env",
-            "SECRET=sauce",
-            "--",
-            "sleep",
-            "300",
-        ],
-        "",
-    );
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    let id = ran.out.trim().to_string();
-    let began = std::time::Instant::now();
-    while up.run(&["job", &id, "--json"], "").json()["state"] != "running" {
-        assert!(began.elapsed() < up::PATIENCE);
-    }
-    let ask = "echo $SECRET $OEF_JOB_ID $OEF_GPU_TYPE";
-    // The processes come a moment after the state.
-    let ran = loop {
-        let ran = up.run(&["shell", &id, "--", "sh", "-c", ask], "");
-        if ran.code == 0 || began.elapsed() > up::PATIENCE {
-            break ran;
-        }
-    };
-    assert_eq!(ran.out, format!("sauce {id} fast\n"), "{}", ran.err);
+    let id = up.sleeps("sauce");
+    assert_eq!(up.ask_in_shell(&id), format!("sauce {id} fast\n"));
     let ran = up.run(&["shell", &id, "--worker", "5", "--", "true"], "");
     assert_eq!(ran.code, 2, "{}", ran.err);
     assert!(ran.err.contains("worker 5"), "{}", ran.err);
     assert_eq!(up.run(&["cancel", &id], "").code, 0);
+}
+
+/// Jobs of two daemons on one machine may have the same number and the same tenant.
+#[test]
+fn a_shell_is_beside_the_job_of_its_own_daemon() {
+    let (one, other) = (Up::start(), Up::start());
+    let (its, theirs) = (one.sleeps("one"), other.sleeps("other"));
+    assert_eq!(its, theirs);
+    assert_eq!(one.ask_in_shell(&its), format!("one {its} fast\n"));
+    assert_eq!(other.ask_in_shell(&theirs), format!("other {theirs} fast\n"));
+}
+
+impl Up {
+    /// A job that sleeps, with a variable of its own; gives its number once it runs.
+    #[track_caller]
+    fn sleeps(&self, secret: &str) -> String {
+        let secret = format!("SECRET={secret}");
+        let words =
+            ["submit", "--create-tenant", "--tenant", "me", "--env", &secret, "--", "sleep", "300"];
+        let ran = self.run(&words, "");
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let id = ran.out.trim().to_string();
+        let began = std::time::Instant::now();
+        while self.run(&["job", &id, "--json"], "").json()["state"] != "running" {
+            assert!(began.elapsed() < up::PATIENCE);
+        }
+        id
+    }
+
+    /// What a shell beside the job says of itself. The processes come a moment after the state.
+    fn ask_in_shell(&self, id: &str) -> String {
+        let ask = "echo $SECRET $OEF_JOB_ID $OEF_GPU_TYPE";
+        let began = std::time::Instant::now();
+        loop {
+            let ran = self.run(&["shell", id, "--", "sh", "-c", ask], "");
+            if ran.code == 0 || began.elapsed() > up::PATIENCE {
+                return ran.out + &ran.err;
+            }
+        }
+    }
 }

@@ -2,14 +2,14 @@
 
 use crate::args::interactive::ShellArgs;
 use oef_api::client::Client;
-use oef_api::types::{Job, JobState};
+use oef_api::types::{Access, Job, JobState};
 use oef_terminal::names::safe;
 use oef_terminal::{Complaint, Exit, Failure};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Replaces this process by the shell.
@@ -66,6 +66,14 @@ impl Worker {
         self.variable(name).is_some_and(|known| known == value)
     }
 
+    /// Whether the daemon with this state folder runs it. The folders of jobs that Slurm runs are elsewhere.
+    fn is_of(&self, state: &Path) -> bool {
+        let run = self.variable("OEF_RUN_DIR").map(PathBuf::from);
+        let is_in = |folder: &Path| run.as_ref().is_some_and(|run| run.starts_with(folder));
+        let real = || state.canonicalize().is_ok_and(|real| is_in(&real));
+        is_in(state) || real() || self.variable("SLURM_JOB_ID").is_some()
+    }
+
     /// Counts as a part of the job where control groups can be joined; otherwise its environment marks it.
     fn join_group(&self) {
         let groups = fs::read_to_string(format!("/proc/{}/cgroup", self.pid)).unwrap_or_default();
@@ -86,8 +94,11 @@ fn find(job: &Job, rank: u32) -> Option<Worker> {
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     pids.sort_unstable();
     let (id, rank) = (job.id.to_string(), rank.to_string());
-    // Another daemon's job may have the same number.
-    let is_own = |worker: &Worker| worker.is("OEF_TENANT", &job.tenant);
+    // Another daemon's job may have the same number, and its tenant the same name.
+    let state = Access::find().ok().and_then(|access| access.state).map(PathBuf::from);
+    let is_own = |worker: &Worker| {
+        worker.is("OEF_TENANT", &job.tenant) && state.as_deref().is_none_or(|s| worker.is_of(s))
+    };
     let is_it = |worker: &Worker| {
         worker.is("OEF_JOB_ID", &id) && worker.is("RANK", &rank) && is_own(worker)
     };
