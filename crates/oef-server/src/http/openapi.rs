@@ -75,7 +75,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
         let operations =
             [&mut item.get, &mut item.put, &mut item.post, &mut item.patch, &mut item.delete];
         for operation in operations.into_iter().flatten() {
-            complete(operation, path, is_open);
+            complete(operation, is_open);
         }
     }
     api
@@ -111,7 +111,7 @@ async fn show() -> Json<&'static serde_json::Value> {
 }
 
 /// Adds the errors that every operation of its kind may answer with.
-fn complete(operation: &mut Operation, path: &str, is_open: bool) {
+fn complete(operation: &mut Operation, is_open: bool) {
     // Whoever names a host that is not ours, or whose token may not.
     let mut errors = vec![(403, "This token may not do that"), (500, "Internal error")];
     if is_open {
@@ -133,8 +133,10 @@ fn complete(operation: &mut Operation, path: &str, is_open: bool) {
             422,
             "It is understood, and cannot be: an unknown gpu type, a limit, a gang too large",
         ));
-    } else if path.ends_with("/cancel") || operation.operation_id.as_deref() == Some("removeGroup")
-    {
+    } else if matches!(
+        operation.operation_id.as_deref(),
+        Some("cancelJob" | "removeGroup" | "testNotification")
+    ) {
         errors.push((409, "Conflict with the current state"));
     }
     errors.sort_unstable();
