@@ -107,7 +107,12 @@ fn rows(state: &State, demands: &[u32]) -> (Vec<Row>, Vec<(WorkloadKey, String)>
         let speed =
             |(j, &usable): (usize, &bool)| if usable { workload.profile.on(j) } else { 0.0 };
         let throughput: Vec<f64> = usable.iter().enumerate().map(speed).collect();
-        match check_profile_within(&throughput, MAX_LIVE_RATIO) {
+        // A gang is counted in units of its workload's single worker: what is far from that would spoil it for others, too.
+        let single = workload.gang_of().map(|of| &state.workloads()[of.0].profile.throughput);
+        let counted: Vec<f64> =
+            throughput.iter().chain(single.into_iter().flatten()).copied().collect();
+        let check = |figures: &[f64]| check_profile_within(figures, MAX_LIVE_RATIO);
+        match check(&throughput).and_then(|()| check(&counted)) {
             Ok(()) => rows.push(Row {
                 tenant: workload.tenant,
                 workload: key,

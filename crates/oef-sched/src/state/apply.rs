@@ -119,13 +119,14 @@ impl EventKind {
             | EventKind::NodeClosing { .. }
             | EventKind::Profiled { .. }
             | EventKind::Limit { .. }
+            // A job that could not afford another restart may be able to.
+            | EventKind::RestartCost { .. }
             | EventKind::Settings(_)
             | EventKind::Suspend { .. } => Some(Scope::Fill),
             // What these change counts from the next round on.
             EventKind::Planned(_)
             | EventKind::Shares(_)
             | EventKind::Progress { .. }
-            | EventKind::RestartCost { .. }
             | EventKind::TenantAdded { .. }
             | EventKind::GroupAdded { .. }
             | EventKind::WorkloadAdded { .. }

@@ -160,6 +160,25 @@ proptest! {
     }
 }
 
+/// Gangs are counted in units of a single worker: one that is next to nothing beside it would have to get everything
+/// where all are to have the same throughput.
+#[test]
+fn a_gang_that_is_next_to_nothing_beside_a_single_worker_is_left_out_alone() {
+    let settings = Settings { mechanism: Mechanism::Noncooperative, ..Settings::default() };
+    let mut world = World::new(settings, &[("slow", 1, 4), ("fast", 1, 8)]);
+    let good = world.tenant("good", 1.0, &[1.0, 3.0]);
+    let bad = world.tenant("bad", 1.0, &[1e9, 3.0]);
+    world.submit_many(good, 1, 12);
+    let types = Some(vec!["fast".to_string()]);
+    let gang = JobSpec { types, ..world.spec(bad, 8) };
+    let gang = world.submit_spec(gang);
+    world.tick();
+    let share: f64 = world.state.workloads()[good.0].share.iter().sum();
+    assert!((share - 12.0).abs() < 1e-9, "{share}");
+    let row = world.state.job(gang).map(Job::row).expect("a job");
+    assert!(world.state.entitlement().why_left_out(row).is_some());
+}
+
 #[test]
 fn a_profile_that_cannot_be_used_is_left_out_alone() {
     let mut world = World::new(Settings::default(), &[("slow", 1, 4), ("fast", 1, 4)]);
