@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# The book and the other documents: every page is in SUMMARY.md, every link leads to a page, a file or a heading that is
-# there, and every command is run as printed, against a daemon of `oef up --demo`.
+# The book and the other documents: the book is built, every page is in SUMMARY.md, every link leads to a page, a file or
+# a heading that is there, in the sources and in what was built, and every command is run as printed, against a daemon with emulated GPUs.
 #
 #   scripts/book-test.sh             links and commands, about two minutes
 #   scripts/book-test.sh --links     links alone
 #   scripts/book-test.sh --commands  commands alone; a page's name after it: only that page
 #
 # OEF names another binary than the one in target/debug. On its first run it installs markdown-it-py into target/, which
-# needs Python 3 with the venv module. Where mdbook is installed, the book is built with it as well.
+# needs Python 3 with the venv module. The book is built with it into target/book-plain, and with mdbook where that is
+# installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,9 +23,9 @@ if [ "$(cat "$venv/versions" 2>/dev/null)" != "$version" ]; then
     echo "$version" >"$venv/versions"
 fi
 
-# The pages use jq and man.
+# The pages use jq, curl and man.
 packages=()
-for pair in jq:jq man:man-db; do
+for pair in jq:jq man:man-db curl:curl; do
     command -v "${pair%%:*}" >/dev/null || packages+=("${pair#*:}")
 done
 if [ ${#packages[@]} -gt 0 ] && command -v apt-get >/dev/null; then
@@ -38,9 +39,8 @@ only=${1:-}
 if [ "$only" != --commands ]; then
     if command -v mdbook >/dev/null; then
         mdbook build docs --dest-dir "$target/book"
-    else
-        echo "mdbook is not installed: pages are rendered by markdown-it-py alone"
     fi
+    "$venv/bin/python" scripts/book_test/build.py "$target/book-plain"
     "$venv/bin/python" scripts/book_test/links.py
 fi
 if [ "$only" != --links ]; then

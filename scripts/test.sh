@@ -102,7 +102,7 @@ if [ "$PROPTEST_RNG_SEED" != 1 ]; then
     step "random tests of the core, the scheduler and the world, with seed 1"
     seed=$PROPTEST_RNG_SEED
     export PROPTEST_RNG_SEED=1
-    cargo test --workspace --quiet --test again --test certificate --test fairness --test feasibility --test invariance \
+    cargo test --workspace --quiet --test warm_start --test certificate --test fairness --test feasibility --test invariance \
         --test noncooperative
     cargo test --workspace --quiet --lib testing::
     export PROPTEST_RNG_SEED=$seed

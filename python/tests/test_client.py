@@ -115,7 +115,7 @@ class Jobs(DaemonCase):
     def test_hold_edit_release_cancel(self) -> None:
         id = self.submit(*LONG, held=True, labels={"old": "1"})
         self.assertEqual((self.client.job(id).blocked, self.client.why(id).kind), ("held", "held"))
-        with self.assertRaisesRegex(Refused, "written nothing"):
+        with self.assertRaisesRegex(Refused, "has no output"):
             self.client.logs(id)
         job = self.client.edit(
             id, name="new", priority=5, types=["b"], max_run_s=timedelta(hours=2), labels={"old": None, "new": 2},

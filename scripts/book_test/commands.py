@@ -17,8 +17,19 @@ from stage import Stage
 # Not for users, or no commands of theirs.
 SKIPPED = {"CHANGELOG.md"}
 
-# What cannot run here, and why. Their options are still looked up in the help.
+# Lines that are commands. Whatever else is in a block without a language is a file, a formula or a picture.
+COMMAND = re.compile(r"(\w+=\$\()?(oef|curl|jq|cargo|scripts/\S+\.sh|pip|sacct|mdbook|python3?) |\w+=~/|scripts/\S+\.sh$|OEF_LONG=1 ")
+
+# What cannot run here, and why. The options of `oef` are still looked up in the help.
 CANNOT = [
+    (r"cargo install", "builds for minutes"),
+    (r"(OEF_LONG=1 )?cargo test|scripts/", "scripts/test.sh runs it"),
+    (r"cargo run -p oef-core --example", "scripts/test.sh runs the examples"),
+    (r"pip install|python3? -m oef\.", "scripts/python-test.sh has the package"),
+    (r"python3? examples/h200/", "needs an H200; scripts/h200-test.sh runs the form for a CPU"),
+    (r"python3? benches/prototype/", "needs the prototype's packages; its own test runs it"),
+    (r"sacct ", "needs a Slurm cluster"),
+    (r"mdbook ", "scripts/book-test.sh builds the book where mdbook is installed"),
     (r"oef slurm ", "needs a Slurm cluster"),
     (r"oef up --slurm", "needs a Slurm cluster"),
     (r"oef service ", "needs systemd"),
@@ -46,6 +57,10 @@ JOBS_BEFORE = {"docs/src/jobs-client.md": 17}
 
 # Paths of a real machine, and what depends on when and for how long the daemon runs.
 INSTEAD = [
+    (r"^cargo run --release -p oef-cli -- ", "oef "),
+    # A refusal is an error, which curl does not say by itself.
+    (r"^curl ", "curl --fail --silent --show-error "),
+    (r"~/\.local/state/", "$XDG_STATE_HOME/"),
     (r"/etc/oef\.toml", "etc/oef.toml"),
     (r"/backup/", "backup/"),
     (r"round 123", "round {round}"),
@@ -87,7 +102,7 @@ def main(oef: str, names: list[str]) -> int:
                 reason = cannot(command)
                 if reason:
                     parsed += 1
-                    fault = unknown_option(stage, command)
+                    fault = unknown_option(stage, command) if command.startswith("oef ") else None
                 else:
                     ran += 1
                     fault = failed(stage, command)
@@ -116,19 +131,26 @@ def unlisted(oef: str) -> list[str]:
 
 
 def commands(document: Document) -> list[tuple[int, str]]:
-    """The lines of code blocks that run `oef`, without prompt and comment. Files and output have their own languages."""
+    """The commands of code blocks, without prompt and comment. Files and output have their own languages."""
     found = []
     for start, language, text in document.blocks:
         if language not in ("", "sh", "bash") or any(word in text for word in ELSEWHERE):
             continue
-        for number, line in enumerate(text.splitlines()):
-            line = line.strip().removeprefix("$ ")
-            if re.match(r"(\w+=\$\()?oef ", line):
-                found.append((start + number, re.sub(r"\s+# .*$", "", line).strip()))
+        number = 0
+        lines = text.splitlines()
+        while number < len(lines):
+            first, line = number, lines[number].strip().removeprefix("$ ")
+            while line.endswith("\\") and number + 1 < len(lines):
+                number += 1
+                line = line.removesuffix("\\") + lines[number].strip()
+            number += 1
+            if COMMAND.match(line):
+                found.append((start + first, re.sub(r"\s+# .*$", "", line).strip()))
     return found
 
 
 def cannot(command: str) -> str | None:
+    command = command.replace("cargo run --release -p oef-cli -- ", "oef ")
     return next((why for pattern, why in CANNOT if re.match(pattern, command)), None)
 
 

@@ -39,7 +39,9 @@ pub fn name(what: &str, field: &str, name: &str) -> Result<(), BadValue> {
     if name.trim() != name || name == "." || name == ".." {
         return bad(format!("{what} `{name}` begins or ends with a space, or is a path"));
     }
-    if let Some(odd) = name.chars().find(|c| is_unseen(*c) || *c == '/') {
+    // Spaces of other widths look like the one on the keyboard.
+    let is_odd = |c: char| is_unseen(c) || c == '/' || (c.is_whitespace() && c != ' ');
+    if let Some(odd) = name.chars().find(|c| is_odd(*c)) {
         return bad(format!("{what} contains {odd:?}, which is not allowed in a name"));
     }
     Ok(())
@@ -51,8 +53,8 @@ pub fn is_unseen(c: char) -> bool {
     let is_invisible = matches!(c,
         '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d159}' | '\u{1d173}'..='\u{1d17a}'
         | '\u{e0000}'..='\u{e0fff}');
     c.is_control() || is_invisible
 }

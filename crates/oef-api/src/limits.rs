@@ -22,6 +22,12 @@ pub const ROUND_MIN_S: f64 = 0.1;
 pub const ROUND_MAX_S: f64 = 86_400.0;
 /// Beyond this nobody is ever preempted.
 pub const STICKINESS_MAX: f64 = 100.0;
+/// The shortest half-life of the memory of usage: within less, a job that has just begun would decide.
+pub const HALF_LIFE_MIN_S: f64 = 1.0;
+/// The longest: ten years.
+pub const HALF_LIFE_MAX_S: f64 = 10.0 * 365.0 * 86_400.0;
+/// The largest bound of what past usage does to a weight: beyond, one tenant is next to nothing beside another.
+pub const USAGE_BOUND_MAX: f64 = 16.0;
 /// Longer names do not fit into any table.
 pub const NAME_MAX: usize = 100;
 /// The same for the name of a job.

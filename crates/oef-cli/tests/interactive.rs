@@ -123,6 +123,48 @@ fn a_shell_is_beside_the_job_of_its_own_daemon() {
     assert_eq!(other.ask_in_shell(&theirs), format!("other {theirs} fast\n"));
 }
 
+/// Any process can have the variables of a job. The one that counts is the one that the runner wrote down.
+#[test]
+fn a_shell_is_not_beside_a_process_that_only_says_that_it_is_the_job() {
+    let up = Up::start();
+    let mut liar = std::process::Command::new("sleep")
+        .arg("300")
+        .envs([("OEF_JOB_ID", "1"), ("RANK", "0"), ("OEF_TENANT", "me"), ("SECRET", "lie")])
+        .env("OEF_RUN_DIR", up.home.join("state/runs/1/1/job"))
+        .spawn()
+        .expect("a process");
+    let id = up.sleeps("true");
+    let said = up.ask_in_shell(&id);
+    let _ = liar.kill();
+    let _ = liar.wait();
+    assert_eq!((&*id, &*said), ("1", "true 1 fast\n"));
+}
+
+/// What is in a job's environment is its tenant's word: a shell beside it has the job's rights and no more, whoever asks.
+#[test]
+fn a_shell_beside_anothers_job_has_the_rights_of_the_job() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let up = Up::start();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(up.home.path(), open).expect("allowed");
+    let made = up.run(&["tenant", "create", "me", "--user", "nobody"], "");
+    assert_eq!(made.code, 0, "{}", made.err);
+    let words = ["submit", "--tenant", "me", "--workdir", "/tmp", "--", "sleep", "300"];
+    let ran = up.run(&words, "");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let id = ran.out.trim().to_string();
+    let began = std::time::Instant::now();
+    let said = loop {
+        let ran = up.run(&["shell", &id, "--", "id", "-un"], "");
+        if ran.code == 0 || began.elapsed() > up::PATIENCE {
+            break ran.out + &ran.err;
+        }
+    };
+    assert_eq!(said, "nobody\n");
+}
+
 impl Up {
     /// A job that sleeps, with a variable of its own; gives its number once it runs.
     #[track_caller]

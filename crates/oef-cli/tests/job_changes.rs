@@ -125,7 +125,7 @@ fn a_start_time_comes_over_a_restart_and_a_time_limit_is_a_state() {
     up.until(&far, "finished");
     let limited = up.submit(&["--max-run", "1s"], SAVES);
     let told = up.until(&limited, "timed_out")["reason"].to_string();
-    assert!(told.contains("1 s"), "{told}");
+    assert!(told.contains("1s"), "{told}");
     assert_eq!(up.oef(&["why", &limited]).code, 1, "it did not do its work");
 }
 
@@ -216,4 +216,24 @@ fn the_order_of_a_tenants_jobs_is_kept_over_a_restart() {
     up.kill_and_restart();
     assert_eq!(up.json(&["tenant", "show", "me", "--json"])["order"], "shortest");
     up.oef(&["tenant", "set", "me", "--order", "longest"]).fails(2, &["fair", "fifo"]);
+}
+
+#[test]
+fn usage_by_user_names_the_person_after_a_restart() {
+    let mut up = Up::start();
+    let id = up.submit(&[], "sleep 2");
+    up.until(&id, "finished");
+    up.kill_and_restart();
+    let whoami = std::process::Command::new("id").arg("-un").output().expect("id runs").stdout;
+    let person = String::from_utf8_lossy(&whoami).trim().to_string();
+    let rows = up.json(&["usage", "--by", "user", "--json"])["rows"].clone();
+    assert_eq!(rows[0]["name"], Value::from(person.as_str()), "{rows}");
+    assert!(rows[0]["gpu_hours"].as_f64().is_some_and(|hours| hours > 1.0 / 3600.0), "{rows}");
+    assert!(rows[0]["promised"].is_null(), "shares belong to tenants: {rows}");
+    let table = up.oef(&["usage", "--by", "user"]).out;
+    assert!(table.contains(&person), "{table}");
+    let job = up.oef(&["job", &id]).out;
+    assert!(job.contains(&format!("by {person}")), "{job}");
+    let csv = up.oef(&["usage", "--by", "user", "--csv"]).out;
+    assert!(csv.lines().nth(1).is_some_and(|line| line.starts_with(&person)), "{csv}");
 }

@@ -41,6 +41,8 @@ fn lab() -> ProblemSpec {
         weight: 1.0,
         demand: None,
         workloads,
+        guarantee: Vec::new(),
+        limit: Vec::new(),
     };
     ProblemSpec {
         reference: Some("old".into()),

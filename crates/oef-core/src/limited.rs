@@ -9,7 +9,6 @@ use crate::OPTIMALITY_TOLERANCE;
 use crate::allocation::Allocation;
 use crate::instance::Instance;
 use crate::lp::{Guess, Level, LpError, Program, Simplex, leximin, leximin_watched};
-use crate::shares::dot;
 
 /// In the report.
 const METHOD: &str = "simplex, lexicographic levels";
@@ -18,12 +17,12 @@ const INF: f64 = f64::INFINITY;
 /// The lexicographic max-min of `w_l.x_l / target_l`.
 ///
 /// The price of a type comes from the first round in which it is scarce: one more GPU lifts the rows
-/// that are stopped there, and a unit of level is worth the sum of their targets. `free` is the answer without
-/// demands, from which the walk starts.
+/// that are stopped there, and a unit of level is worth the sum of their targets. The walk starts near the answer without
+/// demands (`free`) and, where that is beyond a demand, near the plain `division`.
 pub(crate) fn lexicographic(
     instance: &Instance,
     target: &[f64],
-    free: &[f64],
+    (free, division): (&[f64], &[f64]),
     stop: &dyn Fn() -> bool,
 ) -> Result<Allocation, LpError> {
     let polytope = Polytope::new(instance);
@@ -44,14 +43,7 @@ pub(crate) fn lexicographic(
         let (x, pivots) = (polytope.shares(&simplex), simplex.pivots);
         Ok(Allocation { x, price, gap, pivots, method: METHOD, canonical: true })
     };
-    let k = instance.width();
-    let reached = |&l: &usize| dot(instance.profile(l), &free[l * k..][..k]) / (target[l] * unit);
-    let held = (0..free.len()).filter(|&e| free[e] > 0.0);
-    let guess = Guess {
-        level: rows.iter().map(reached).fold(INF, f64::min),
-        support: held.flat_map(|e| polytope.column[e]).collect(),
-        slack: (k..polytope.program.rows()).collect(),
-    };
+    let guess = polytope.guess(free, division);
     // Where rounding kept the walk from there from a proof, one from nothing may find it.
     match walk(&guess) {
         Ok(found) if found.gap <= OPTIMALITY_TOLERANCE => Ok(found),
@@ -127,6 +119,33 @@ impl<'a> Polytope<'a> {
             }
         }
         Polytope { instance, program, column, scale }
+    }
+
+    /// Where the answer may be: rows within their demand as without demands, the others at their demand with two types, the
+    /// fastest one and the slowest of the plain division.
+    fn guess(&self, free: &[f64], division: &[f64]) -> Guess {
+        let (k, mut guess, mut limit) =
+            (self.instance.width(), Guess::default(), self.instance.width());
+        for (l, &demand) in self.instance.demand.iter().enumerate() {
+            let speed = |j: &usize| self.instance.profile(l)[*j];
+            let held = |x: &[f64]| (0..k).filter(|j| x[l * k + j] > 0.0).collect::<Vec<usize>>();
+            let is_within = free[l * k..][..k].iter().sum::<f64>() <= demand;
+            let by_speed = |a: &usize, b: &usize| speed(a).total_cmp(&speed(b));
+            let types = match is_within {
+                true => held(free),
+                false => {
+                    let slowest = held(division).into_iter().min_by(by_speed);
+                    let fastest = (0..k).max_by(by_speed).filter(|j| Some(*j) != slowest);
+                    slowest.into_iter().chain(fastest).collect()
+                }
+            };
+            guess.support.extend(types.into_iter().flat_map(|j| self.column[l * k + j]));
+            if demand.is_finite() {
+                guess.slack.extend(is_within.then_some(limit));
+                limit += 1;
+            }
+        }
+        guess
     }
 
     /// The columns of a row with what a unit of each adds to its throughput.

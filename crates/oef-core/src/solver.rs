@@ -80,7 +80,13 @@ impl Solver {
     /// Makes a change; on an error nothing has changed.
     pub fn apply(&mut self, change: &Change) -> Result<(), ApplyError> {
         match change {
-            Change::AddTenant(tenant) if self.problem.tenant_named(&tenant.name).is_none() => {
+            // Guarantees are checked against all others and the counts.
+            other if self.problem.has_guarantees_or_limits() => self.rebuild(other),
+            Change::AddTenant(tenant)
+                if self.problem.tenant_named(&tenant.name).is_none()
+                    && tenant.guarantee.is_empty()
+                    && tenant.limit.is_empty() =>
+            {
                 Ok(self.problem.add_tenant(tenant)?)
             }
             Change::RemoveTenant { tenant } if self.problem.tenants().len() > 1 => {

@@ -109,11 +109,6 @@ pub enum FailReason {
 }
 
 impl Ending {
-    /// The job saved its work, as far as it says.
-    pub fn is_checkpointed(&self) -> bool {
-        matches!(self, Ending::Checkpointed | Ending::TimedOut { checkpointed: true, .. })
-    }
-
     /// A failure before any worker ran.
     pub fn failed(reason: FailReason) -> Ending {
         Ending::Failed { reason, rank: None, code: None, signal: None, last_lines: String::new() }
@@ -153,7 +148,7 @@ impl fmt::Display for Ending {
 /// A length of time as people read it, short ones with their fraction.
 pub(crate) fn length(span: Span) -> String {
     match span.0 {
-        ms if ms < 60_000 && !ms.is_multiple_of(1000) => format!("{} s", span.seconds()),
+        ms if ms < 60_000 && !ms.is_multiple_of(1000) => format!("{}s", span.seconds()),
         _ => span.to_string(),
     }
 }
@@ -244,7 +239,7 @@ mod tests {
             ),
             (
                 Ending::TimedOut { limit: Span(90_000), checkpointed: true },
-                "it reached its time limit (1 min 30 s were left for this run), and saved its work",
+                "it reached its time limit (1m30s were left for this run), and saved its work",
             ),
         ];
         for (ending, sentence) in cases {

@@ -22,7 +22,7 @@ pub enum ExecutorError {
     #[error("job {0} has no output here: it was never started, or its output was removed")]
     NoOutput(JobId),
     /// The job has fewer workers.
-    #[error("job {job} has {workers} workers, numbered from 0; there is no worker {rank}")]
+    #[error("job {job} has no worker {rank}; its workers are numbered 0 to {}", .workers.saturating_sub(1))]
     NoSuchWorker {
         /// The job.
         job: JobId,

@@ -3,9 +3,10 @@
 use crate::checkpoints::Transfer;
 use crate::device::DeviceId;
 use crate::ending::Ending;
+use crate::gpus::GpuReading;
 use crate::launch::CheckpointLocation;
 use crate::measured::Measured;
-use oef_sched::{Generation, JobId};
+use oef_sched::{Generation, JobId, Span};
 use serde::{Deserialize, Serialize};
 
 /// A place among the events of one executor, from when it was opened. Later events have greater ones.
@@ -21,6 +22,13 @@ pub enum Event {
     NodesListed,
     /// To jobs that others run here: all that there are, now. Only an executor that observes tells them.
     Others(Vec<OtherJob>),
+    /// To nothing: this is what the GPUs do, as far as they tell. Only the last word is kept.
+    Readings {
+        /// All that can be read.
+        gpus: Vec<GpuReading>,
+        /// How soon the next ones are due. Much later these say nothing any more.
+        every: Span,
+    },
     /// To a lease.
     Lease {
         /// The job.

@@ -63,7 +63,9 @@ impl EventLog {
 
 /// Whether nobody needs to hear an event any more because another of its kind came.
 fn is_replaced(known: &Event, new: &Event) -> bool {
-    if let (Event::Others(_), Event::Others(_)) = (known, new) {
+    if let (Event::Others(_), Event::Others(_)) | (Event::Readings { .. }, Event::Readings { .. }) =
+        (known, new)
+    {
         return true;
     }
     let (

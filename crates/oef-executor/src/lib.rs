@@ -52,5 +52,6 @@ pub use logs::{LogChunk, LogFrom, LogQuery, Stream};
 pub use measured::Measured;
 pub use order::{Held, Known, Order};
 pub use process_setup::{close_to_others, raise_descriptor_limit};
-pub use users::{is_privileged, user_problem};
+pub use records::RecordedWorker;
+pub use users::is_privileged;
 pub use warm::warm_problem;

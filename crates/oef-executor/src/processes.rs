@@ -32,7 +32,7 @@ const EXEC_LOOKS: u32 = 100;
 
 /// A process that belongs to a start of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct JobProcess {
     pub(crate) pid: Pid,
     pub(crate) run: PathBuf,
     pub(crate) role: Role,
@@ -46,13 +46,13 @@ pub(crate) enum Role {
 }
 
 /// Every process that belongs to a start in or below this folder, but for this process itself.
-pub(crate) fn find(folder: &Path) -> Vec<Found> {
+pub(crate) fn find(folder: &Path) -> Vec<JobProcess> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let me = rustix::process::getpid();
     let pids = entries
         .flatten()
         .filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
-    let mut found: Vec<Found> =
+    let mut found: Vec<JobProcess> =
         pids.filter(|pid| *pid != me).filter_map(|pid| belongs(pid, folder)).collect();
     found.sort_by_key(|found| found.pid.as_raw_nonzero());
     found
@@ -67,15 +67,15 @@ pub(crate) fn kill_workers(folder: &Path) -> Vec<Pid> {
 /// Kills runners too, of the starts that are meant: the runners first, because they would take the end
 /// of a worker for the worker's.
 pub(crate) fn kill_all(folder: &Path, is_meant: impl Fn(&Path) -> bool) -> Vec<Pid> {
-    let is_runner = |found: &Found| found.role == Role::Runner && is_meant(&found.run);
+    let is_runner = |found: &JobProcess| found.role == Role::Runner && is_meant(&found.run);
     let left = kill_until_gone(folder, is_runner);
     if left.is_empty() { kill_until_gone(folder, |found| is_meant(&found.run)) } else { left }
 }
 
-fn kill_until_gone(folder: &Path, is_meant: impl Fn(&Found) -> bool) -> Vec<Pid> {
+fn kill_until_gone(folder: &Path, is_meant: impl Fn(&JobProcess) -> bool) -> Vec<Pid> {
     let start = Instant::now();
     loop {
-        let mut left: Vec<Found> = find(folder);
+        let mut left: Vec<JobProcess> = find(folder);
         left.retain(|found| is_meant(found));
         if left.is_empty() || start.elapsed() > KILL_LIMIT {
             return left.into_iter().map(|found| found.pid).collect();
@@ -88,7 +88,7 @@ fn kill_until_gone(folder: &Path, is_meant: impl Fn(&Found) -> bool) -> Vec<Pid>
 }
 
 /// Sends `SIGKILL` to a process that was found, and to no other that has got its number since.
-pub(crate) fn kill_one(found: &Found, folder: &Path) {
+pub(crate) fn kill_one(found: &JobProcess, folder: &Path) {
     // A process may end at any instant: that it is gone already is what was wanted.
     match pidfd_open(found.pid, PidfdFlags::empty()) {
         Ok(fd) => {
@@ -106,7 +106,7 @@ pub(crate) fn kill_one(found: &Found, folder: &Path) {
 
 /// What a process belongs to, if that lies in the folder. Processes of other users cannot be read, and
 /// ended ones have no environment any more.
-fn belongs(pid: Pid, folder: &Path) -> Option<Found> {
+fn belongs(pid: Pid, folder: &Path) -> Option<JobProcess> {
     let environment = environment(pid)?;
     // The runner's word first: a runner may itself be started from within a job.
     for (name, role) in [(RUNNER_DIR, Role::Runner), (RUN_DIR, Role::Worker)] {
@@ -116,7 +116,7 @@ fn belongs(pid: Pid, folder: &Path) -> Option<Found> {
             path.starts_with(folder).then(|| path.to_path_buf())
         });
         if let Some(run) = run {
-            return Some(Found { pid, run, role });
+            return Some(JobProcess { pid, run, role });
         }
     }
     None

@@ -23,11 +23,6 @@ pub fn is_privileged() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Why jobs cannot run as this user; `None`: they can.
-pub fn user_problem(name: &str) -> Option<String> {
-    find(name).and_then(|user| may_become(&user)).err()
-}
-
 /// The user of this name, if jobs may run as it. `None`: that is the daemon's own user, and nothing changes.
 pub(crate) fn job_user(name: &str) -> Result<Option<User>, String> {
     let user = find(name)?;

@@ -8,7 +8,7 @@ use oef_executor::{Ending, Executor as _, FailReason, Held, Launch, RunAs, Strea
 use oef_sched::Span;
 use rustix::process::Signal;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::time::Duration;
 
 /// An executor whose patience is over soon.
@@ -239,6 +239,52 @@ fn jobs_run_as_their_tenants_user_and_reach_nothing_of_the_daemons() {
     let is_told =
         matches!(&ending, Ending::Failed { reason: FailReason::CheckpointDir { .. }, .. });
     assert!(is_told, "{ending}");
+}
+
+/// The executor may have the right to give away any folder: it gives those that it keeps for a job itself, and none that
+/// a job names.
+#[test]
+fn no_folder_that_a_job_names_is_made_for_it_or_given_to_it() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let mut world = World::new();
+    let set = |path: &str, mode| {
+        fs::set_permissions(world.path(path), fs::Permissions::from_mode(mode)).expect("set");
+    };
+    fs::create_dir(world.path("victim")).expect("room");
+    set(".", 0o755);
+    set("victim", 0o755);
+    let state = world.path("state");
+    let named = [
+        state.join("../victim"),
+        state.join("jobs/1/../../../victim"),
+        state.join("jobs"),
+        state.clone(),
+        state.join("runs/1"),
+        state.join("jobs/1/../../../new"),
+    ];
+    let owners = || {
+        let owner = |path: &std::path::Path| {
+            fs::metadata(path).map(|found| (found.uid(), found.mode() & 0o700)).ok()
+        };
+        named.iter().map(|path| owner(path)).collect::<Vec<_>>()
+    };
+    let mut id = 0;
+    for folder in &named {
+        for is_work in [true, false] {
+            id += 1;
+            let mut job = world.script(id, "true");
+            job.run_as = RunAs::User("nobody".into());
+            (job.workdir, job.checkpoints.own_dir) = (None, None);
+            let field = if is_work { &mut job.workdir } else { &mut job.checkpoints.own_dir };
+            *field = Some(folder.clone());
+            let _ = world.run(&job);
+            let others = owners().into_iter().flatten().filter(|(user, _)| *user != 0).count();
+            assert_eq!(others, 0, "{}: {:?}", folder.display(), owners());
+        }
+    }
+    assert!(!world.path("new").exists(), "no folder is made outside");
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn who_does_not_listen_is_killed_after_the_grace_time() {
     assert!(is_alive(grandchild));
     world.stop(&job, "cancelled");
     let Ending::Stopped { detail } = world.ending(&job) else { panic!("it was stopped") };
-    assert!(detail.contains("did not end within its 0.3 s of grace and was killed"), "{detail}");
+    assert!(detail.contains("did not end within its 0.3s of grace and was killed"), "{detail}");
     assert!(!is_alive(grandchild));
 }
 
@@ -323,5 +323,5 @@ fn output_of_nobody_is_an_error() {
     assert!(message(&world, query).contains("job 1 has no output here"));
     world.run(&job);
     let told = message(&world, LogQuery { rank: 3, ..query });
-    assert_eq!(told, "job 1 has 1 workers, numbered from 0; there is no worker 3");
+    assert_eq!(told, "job 1 has no worker 3; its workers are numbered 0 to 0");
 }

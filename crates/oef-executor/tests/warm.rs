@@ -165,7 +165,7 @@ fn what_does_not_stop_is_killed_with_all_it_started() {
     let (launcher, worker, _) = up(&mut world, &launch);
     world.stop(&launch, "others are owed more");
     let Ending::Stopped { detail } = world.ending(&launch) else { panic!("stopped") };
-    assert!(detail.contains("did not end within its 0.3 s of grace and was killed"), "{detail}");
+    assert!(detail.contains("did not end within its 0.3s of grace and was killed"), "{detail}");
     assert!(!is_alive(worker));
     nothing_left(&world, &launch);
     assert!(is_alive(launcher), "a launcher is no part of a job");

@@ -12,13 +12,13 @@ use clap::Subcommand;
 /// The lab's lines in the tour that `oef --help` ends with.
 pub const TOUR: &str = "\
 \x20 oef reproduce --quick --report paper.html      the paper's evaluation, its figures beside ours
-  oef bench shares --quick                       how fast this machine solves; also `bench sim`, `bench daemon`
+  oef bench shares --quick                       how fast this machine solves; also `sim`, `daemon`
 ";
 
 /// What judges OEF.
 #[derive(Debug, Subcommand)]
 pub enum LabCommand {
-    /// Let the daemon's core live through what breaks disks, clocks, networks and nodes, from a seed
+    /// Test the daemon's core against faults of disks, clocks, networks and nodes, from a seed
     Torture(TortureArgs),
     /// Run the paper's evaluation and compare its figures with ours
     #[command(after_help = reproduce::EXAMPLES)]
@@ -39,6 +39,6 @@ pub enum BenchCommand {
     Daemon(BenchDaemonArgs),
     /// A daemon under a steady load for an hour: memory, journal, events, and what breaks first
     Soak(BenchSoakArgs),
-    /// Slurm: all GPUs change hands, many launches, a large cluster read, and what it takes while nothing changes
+    /// Slurm: all GPUs move to other jobs, many launches, a large cluster, and the cost of an idle one
     Slurm(BenchSlurmArgs),
 }

@@ -256,7 +256,14 @@ fn assemble(family: Family, rows: Vec<Vec<f64>>, random: &mut Random) -> Problem
         let demand = (matches!(family, Family::Demand | Family::SharedDemand) && !random.one_in(3))
             .then(|| random.between(0, 24) as f64 / 4.0);
         let name = format!("u{}", spec.tenants.len() + 1);
-        spec.tenants.push(TenantSpec { name, weight, demand, workloads });
+        spec.tenants.push(TenantSpec {
+            name,
+            weight,
+            demand,
+            guarantee: Vec::new(),
+            limit: Vec::new(),
+            workloads,
+        });
     }
     spec
 }

@@ -17,6 +17,13 @@ pub fn problem_file(spec: &ProblemSpec) -> String {
         if let Some(demand) = tenant.demand {
             let _ = writeln!(out, "demand = {demand:?}");
         }
+        for (what, gpus) in [("guarantee", &tenant.guarantee), ("limit", &tenant.limit)] {
+            let entries: Vec<String> =
+                gpus.iter().map(|(gpu, n)| format!("{gpu} = {n:?}")).collect();
+            if !entries.is_empty() {
+                let _ = writeln!(out, "{what} = {{ {} }}", entries.join(", "));
+            }
+        }
         for workload in &tenant.workloads {
             let entries: Vec<String> =
                 workload.throughput.iter().map(|(gpu, thr)| format!("{gpu} = {thr:?}")).collect();

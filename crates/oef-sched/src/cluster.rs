@@ -6,6 +6,7 @@
 
 use crate::hosts::Hosts;
 use crate::ids::{GpuId, NodeId, Slot};
+use crate::window::NodeWindow;
 use oef_core::TypeId;
 use std::collections::BTreeMap;
 
@@ -48,6 +49,9 @@ pub struct Node {
     owners: Vec<Option<Slot>>,
     /// GPUs without an owner.
     free: u32,
+    /// From when on it is to be out.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    window: Option<NodeWindow>,
 }
 
 impl Node {
@@ -70,6 +74,11 @@ impl Node {
     pub fn gpus(&self) -> usize {
         self.holders.len()
     }
+
+    /// From when on it is to be out, as far as that is planned.
+    pub fn window(&self) -> Option<NodeWindow> {
+        self.window
+    }
 }
 
 /// All machines.
@@ -86,6 +95,9 @@ pub struct Cluster {
     free: Vec<u32>,
     /// Healthy nodes by type and number of free GPUs.
     hosts: Vec<Hosts>,
+    /// Nodes that are to be out.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    planned_out: Vec<NodeId>,
 }
 
 impl Cluster {
@@ -146,7 +158,8 @@ impl Cluster {
         let count = spec.gpus.min(GPUS_PER_NODE_MAX);
         let (name, none) = (spec.name.clone(), vec![None; count as usize]);
         let (health, owners) = (Health::Up, none.clone());
-        self.nodes.push(Node { name, gpu, health, owners, holders: none, free: count });
+        let window = None;
+        self.nodes.push(Node { name, gpu, health, owners, holders: none, free: count, window });
         let id = NodeId(self.nodes.len() - 1);
         self.by_name.entry(spec.name.clone()).or_insert(id);
         self.capacity[gpu.0] += count;
@@ -176,6 +189,21 @@ impl Cluster {
             self.free[j] += node.free;
             self.hosts[j].insert(id, node.free);
         }
+    }
+
+    /// Says from when on a node is to be out, or that it is not to be.
+    pub(crate) fn plan_out(&mut self, id: NodeId, window: Option<NodeWindow>) {
+        self.nodes[id.0].window = window;
+        self.planned_out.retain(|&other| other != id);
+        if window.is_some() {
+            self.planned_out.push(id);
+            self.planned_out.sort();
+        }
+    }
+
+    /// The nodes that are to be out.
+    pub(crate) fn planned_out(&self) -> &[NodeId] {
+        &self.planned_out
     }
 
     /// Whether nobody holds a GPU of a node.

@@ -7,8 +7,10 @@ use crate::job::{JobChange, JobSpec};
 use crate::order::Order;
 use crate::plan::Plan;
 use crate::profile::Profile;
+use crate::promise::Promises;
 use crate::settings::Settings;
 use crate::time::{Span, Time};
+use crate::window::NodeWindow;
 
 /// Something that happened, and when. Times never go back.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,6 +97,13 @@ pub enum EventKind {
         /// Its name.
         node: String,
     },
+    /// A node is to be out from some time on, or not any more.
+    NodePlannedOut {
+        /// Its name.
+        node: String,
+        /// From when on.
+        window: Option<NodeWindow>,
+    },
     /// A tenant's weight changed.
     Weight {
         /// The tenant.
@@ -108,6 +117,20 @@ pub enum EventKind {
         tenant: TenantKey,
         /// The limit.
         gpus: Option<u32>,
+    },
+    /// A tenant has these guarantees and limits by gpu type, and no others.
+    TenantPromises {
+        /// The tenant.
+        tenant: TenantKey,
+        /// All of them.
+        promises: Promises,
+    },
+    /// A group has these guarantees and limits by gpu type, and no others.
+    GroupPromises {
+        /// The group.
+        group: GroupKey,
+        /// All of them.
+        promises: Promises,
     },
     /// A tenant's waiting jobs start in another order.
     Order {

@@ -20,12 +20,40 @@ pub(crate) fn without_mechanism(
     last: &[Option<Vec<f64>>],
 ) -> Outcome {
     let (shares, method) = match last.iter().any(Option::is_some) {
+        true if problem.has_guarantees_or_limits() => {
+            (beyond_guarantees(problem, last), "last round's shares")
+        }
         true => (continued(problem, last), "last round's shares"),
         false => (by_weight(problem), "division by weight"),
     };
     let (status, method) = (Status::Feasible, method.into());
     let solver = SolverReport { status, method, gap: 1.0, canonical: false, iterations: 0 };
-    Outcome { mechanism, shares, prices: Vec::new(), trades: Vec::new(), solver }
+    Outcome { mechanism, shares, first: None, prices: Vec::new(), trades: Vec::new(), solver }
+}
+
+/// What is guaranteed comes first, and nobody is above a limit; what lies between is continued.
+fn beyond_guarantees(problem: &Problem, last: &[Option<Vec<f64>>]) -> Shares {
+    let first = problem.usable_guarantees();
+    let less = |(l, share): (usize, &Option<Vec<f64>>)| {
+        let first = first.of_workload(WorkloadId(l));
+        share.as_ref().map(|x| x.iter().zip(first).map(|(x, f)| (x - f).max(0.0)).collect())
+    };
+    let last: Vec<Option<Vec<f64>>> = last.iter().enumerate().map(less).collect();
+    let mut shares = continued(&problem.beyond(&first), &last);
+    for tenant in problem.tenant_ids() {
+        for gpu in (0..problem.types().len()).map(TypeId) {
+            let sum = |of: &Shares| -> f64 {
+                problem.workload_ids_of(tenant).map(|l| of.get(l, gpu)).sum()
+            };
+            let limit = problem.tenants()[tenant.0].limit_on(gpu).unwrap_or(f64::INFINITY);
+            let (room, more) = ((limit - sum(&first)).max(0.0), sum(&shares));
+            let part = if more > room { room / more } else { 1.0 };
+            for l in problem.workload_ids_of(tenant) {
+                shares.set(l, gpu, first.get(l, gpu) + part * shares.get(l, gpu));
+            }
+        }
+    }
+    shares
 }
 
 /// Max-min with demands, which needs no solver.

@@ -34,6 +34,9 @@ pub struct JobSpec {
     /// It runs at least so long once it was started; `None`: as long as the settings say.
     #[cfg_attr(feature = "serde", serde(default))]
     pub min_run: Option<Span>,
+    /// It runs at most so long in all, its runs before restarts included; the driver ends it then.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub max_run: Option<Span>,
     /// The steps that it has in all, where its owner says.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub steps: Option<f64>,
@@ -59,6 +62,7 @@ impl JobSpec {
             memory: None,
             one_type: false,
             min_run: None,
+            max_run: None,
             steps: None,
             gate: Gate::OPEN,
             sweep: None,
@@ -91,6 +95,9 @@ pub struct JobChange {
     /// It runs at least so long from now on, once it was started on its own share.
     #[cfg_attr(feature = "serde", serde(default))]
     pub min_run: Option<Span>,
+    /// How long it runs at most in all (`Some(None)`: any time).
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub max_run: Option<Option<Span>>,
 }
 
 /// The right to some GPUs until an instant.

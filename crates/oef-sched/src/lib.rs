@@ -31,10 +31,12 @@ mod ids;
 mod job;
 mod memory;
 mod order;
+mod past;
 mod plan;
 mod planning;
 mod probe;
 mod profile;
+mod promise;
 mod question;
 mod reason;
 mod settings;
@@ -47,6 +49,7 @@ mod time;
 mod weights;
 mod why;
 mod why_tenant;
+mod window;
 
 pub use action::{Action, Refusal};
 pub use answer::Answer;
@@ -60,11 +63,13 @@ pub use ids::{Generation, GpuId, GroupKey, JobId, NodeId, RoundId, TenantKey, Wo
 pub use job::{Job, JobChange, JobSpec, JobState, Lease};
 pub use memory::usual_memory;
 pub use order::Order;
+pub use past::PastUsage;
 pub use plan::{
     Grant, Origin, Placement, Plan, PlannedRound, PlannedStart, PlannedStop, PlannedWait, Scope,
 };
 pub use planning::plan;
 pub use profile::{Profile, Provenance};
+pub use promise::Promises;
 pub use question::Question;
 pub use reason::{StartReason, StopReason, WaitReason};
 pub use settings::{GangRule, PlacementRule, RoundingRule, Settings};
@@ -75,3 +80,4 @@ pub use tenant::{Group, Tenant, Workload};
 pub use time::{Span, Time};
 pub use why::{Forecast, why, why_not_displacing};
 pub use why_tenant::{TenantForecast, why_tenant};
+pub use window::NodeWindow;

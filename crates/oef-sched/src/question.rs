@@ -118,6 +118,7 @@ impl Question {
                 Field::TenantName(of) | Field::TenantWeight(of) | Field::TenantDemand(of) => {
                     t == of
                 }
+                Field::TenantGuarantee(of) | Field::TenantLimit(of) => t == of,
                 Field::TenantWorkloads(of) => t == of,
                 Field::WorkloadName(of, own)
                 | Field::WorkloadWeight(of, own)

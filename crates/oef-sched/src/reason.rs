@@ -2,7 +2,7 @@
 
 use crate::gate::Obstacle;
 use crate::ids::{JobId, RoundId};
-use crate::time::Span;
+use crate::time::{Span, Time};
 use oef_core::TypeId;
 use std::fmt;
 
@@ -29,6 +29,8 @@ pub enum StartReason {
     Better,
     /// Jobs of its tenant with a lower priority gave it their GPUs, on whose account it runs: it may be stopped at any round.
     Urgent,
+    /// Its tenant is guaranteed these GPUs.
+    Guaranteed,
     /// The cluster's own scheduler started it there, and nobody here was asked.
     Observed,
 }
@@ -59,6 +61,7 @@ impl fmt::Display for StartReason {
             StartReason::Urgent => f.write_str(
                 "it has a higher priority than other jobs of its tenant, whose GPUs it was given",
             ),
+            StartReason::Guaranteed => f.write_str("its tenant is guaranteed these GPUs"),
             StartReason::Observed => f.write_str("the cluster's own scheduler started it"),
         }
     }
@@ -76,6 +79,8 @@ pub enum StopReason {
         /// That job.
         by: JobId,
     },
+    /// Its GPUs go to a tenant that is guaranteed them.
+    TakenBack,
     /// It makes room for a gang on its host.
     MadeRoom,
     /// It moves: its workload is owed GPUs elsewhere, or a better place pays for the restart.
@@ -104,6 +109,7 @@ impl fmt::Display for StopReason {
                     "gave its GPUs to job {by} of the same tenant, which has a higher priority"
                 );
             }
+            StopReason::TakenBack => "preempted: the GPUs go to a tenant that is guaranteed them",
             StopReason::MadeRoom => "moved to make room on its host for a larger job",
             StopReason::Moved => "moved to other GPUs",
             StopReason::NodeDown => "a node it ran on is down",
@@ -132,14 +138,41 @@ pub enum WaitReason {
     /// Its workload runs on no gpu type of the cluster.
     CannotRun,
     /// No type that it may use is known to have enough memory.
+    #[cfg_attr(feature = "serde", serde(rename = "gpu_memory"))]
     TooLittleMemory {
         /// What it needs, in MiB.
+        #[cfg_attr(feature = "serde", serde(rename = "memory_mib"))]
         memory: u32,
     },
     /// Of the types that it may use no GPU is up.
     NoneUp {
         /// The first of them.
         gpu: TypeId,
+    },
+    /// The nodes that have room for it are to be out before it ends.
+    Window {
+        /// The one that is out last.
+        node: String,
+        /// When that is.
+        #[cfg_attr(feature = "serde", serde(rename = "from_ms"))]
+        from: Time,
+        /// How long the job may run on it: until then.
+        #[cfg_attr(feature = "serde", serde(rename = "within_ms"))]
+        within: Span,
+        /// How long it would run; `None`: nobody knows.
+        #[cfg_attr(feature = "serde", serde(rename = "length_ms"))]
+        length: Option<Span>,
+    },
+    /// Its tenant may not have so many GPUs of a type more, on any type that it can use.
+    AtTypeLimit {
+        /// The type with the largest limit.
+        gpu: TypeId,
+        /// GPUs of it that the tenant, or the group, may have at once.
+        limit: u32,
+        /// Workers of the gang.
+        workers: u32,
+        /// The group whose limit it is; `None`: the tenant's own.
+        group: Option<String>,
     },
     /// Its tenant may not have so many GPUs more.
     AtLimit {
@@ -198,6 +231,7 @@ pub enum WaitReason {
         /// The type.
         gpu: TypeId,
         /// The longest that it can take.
+        #[cfg_attr(feature = "serde", serde(rename = "within_ms"))]
         within: Span,
     },
 }
@@ -219,6 +253,17 @@ pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[
             );
         }
         WaitReason::Blocked(obstacle) => return obstacle.to_string(),
+        WaitReason::AtTypeLimit { gpu, limit, workers, group } => {
+            let whose = group.as_ref().map_or("its tenant".into(), |g| format!("its group {g}"));
+            let needs = gpus(*workers);
+            return match workers > limit {
+                true => format!("needs {needs} at once; {whose} may have {limit} of {}", name(gpu)),
+                false => format!(
+                    "needs {needs}; {whose} has all of the {limit} of {} that it may have, or too many for it",
+                    name(gpu)
+                ),
+            };
+        }
         WaitReason::AtLimit { limit, workers, .. } if workers > limit => {
             return format!("needs {} at once; its tenant may have {limit}", gpus(*workers));
         }
@@ -230,6 +275,15 @@ pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[
             let gib = (f64::from(*memory) / 102.4).round() / 10.0;
             return format!(
                 "needs GPUs with {gib} GiB of memory; no gpu type that it may use is known to have that"
+            );
+        }
+        WaitReason::Window { node, within, length, .. } => {
+            let runs = match length {
+                Some(length) => format!("it may run for {length}"),
+                None => "how long it runs is not known".into(),
+            };
+            return format!(
+                "node {node} is reserved and out in {within}, and {runs}: it waits for other GPUs, or for the node to be back"
             );
         }
         WaitReason::CannotRun => return "runs on no gpu type of this cluster".into(),

@@ -49,6 +49,11 @@ pub struct Settings {
     /// The memory of GPUs by type, in MiB, where the name of the type does not tell it or tells it wrongly.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "BTreeMap::is_empty"))]
     pub gpu_memory: BTreeMap<String, u32>,
+    /// Past usage counts, and what lies back by so long counts half; `None`: it does not count.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub usage_half_life: Option<Span>,
+    /// What a weight is multiplied by at most because of past usage, and divided by at most; 1 at least.
+    pub usage_bound: f64,
 }
 
 impl Default for Settings {
@@ -74,6 +79,8 @@ impl Default for Settings {
             spread_loss: 0.1,
             stickiness: 1.0,
             gpu_memory: BTreeMap::new(),
+            usage_half_life: None,
+            usage_bound: 2.0,
         }
     }
 }

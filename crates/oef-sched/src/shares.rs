@@ -6,6 +6,7 @@
 
 use crate::answer::{Asked, WarmStart};
 use crate::ids::{TenantKey, WorkloadKey};
+use crate::promise::{self, Rooms};
 use crate::question::Question;
 use crate::state::State;
 use crate::weights::{Portion, divide, portions};
@@ -39,8 +40,10 @@ impl State {
 
 /// The GPUs that each workload with live jobs can use. More than there are count as all: no share could differ.
 fn demands(state: &State) -> Vec<u32> {
+    let limits = Rooms::limits(state);
     let demand = |w: &WorkloadKey| {
-        let usable = state.workloads()[w.0].usable(state.cluster().capacity());
+        let workload = &state.workloads()[w.0];
+        let usable = workload.usable(&state.capacity_within(limits.as_ref(), workload.tenant));
         usable.min(u64::from(state.cluster().total())) as u32
     };
     state.active_workloads().iter().map(demand).collect()
@@ -68,7 +71,16 @@ fn ask(state: &State, demands: Vec<u32>, warm: WarmStart) -> Question {
     };
     let wanted: Vec<u64> = of_tenants.iter().map(wanted).collect();
     let portions = portions(state, &tenants, &wanted);
-    let described = of_tenants.iter().zip(&portions).map(|(own, part)| describe(state, own, part));
+    let weights: Vec<f64> = portions.iter().map(|portion| portion.weight).collect();
+    let usable: Vec<Vec<f64>> =
+        of_tenants.iter().zip(&wanted).map(|(own, &wanted)| usable(state, own, wanted)).collect();
+    let promised = promise::divide(state, &tenants, &weights, &usable);
+    let described = of_tenants.iter().zip(&portions).enumerate();
+    let described = described.map(|(t, (own, part))| TenantSpec {
+        guarantee: named(state, promised.guarantee.get(t), |&g| Some(g).filter(|&g| g > 0.0)),
+        limit: named(state, promised.limit.get(t), |&l| l),
+        ..describe(state, own, part)
+    });
     let cluster = state.cluster();
     let gpus = cluster.types().iter().zip(cluster.capacity());
     let spec = ProblemSpec {
@@ -86,7 +98,7 @@ fn ask(state: &State, demands: Vec<u32>, warm: WarmStart) -> Question {
             version: state.entitlement().version,
             active: state.active_workloads().iter().copied().collect(),
             demands,
-            weights: portions.iter().map(|portion| portion.weight).collect(),
+            weights,
             tenants,
             workloads,
         },
@@ -97,13 +109,33 @@ fn ask(state: &State, demands: Vec<u32>, warm: WarmStart) -> Question {
     }
 }
 
+/// GPUs of each type that a tenant's rows can use, each type on its own.
+fn usable(state: &State, own: &[Row], wanted: u64) -> Vec<f64> {
+    let on = |j: usize| -> u64 {
+        own.iter().filter(|row| row.throughput[j] > 0.0).map(|row| u64::from(row.demand)).sum()
+    };
+    (0..state.cluster().types().len()).map(|j| on(j).min(wanted) as f64).collect()
+}
+
+/// The figures that there are, with the names of their gpu types.
+fn named<T>(
+    state: &State,
+    figures: Option<&Vec<T>>,
+    figure: impl Fn(&T) -> Option<f64>,
+) -> Vec<(String, f64)> {
+    let types = state.cluster().types().iter().zip(figures.into_iter().flatten());
+    types.filter_map(|(name, of)| Some((name.clone(), figure(of)?))).collect()
+}
+
 /// The workloads that can run somewhere, tenant after tenant; and those whose profile cannot be used.
 fn rows(state: &State, demands: &[u32]) -> (Vec<Row>, Vec<(WorkloadKey, String)>) {
     let (mut rows, mut left_out) = (Vec::new(), Vec::new());
     let active = state.active_workloads().iter().zip(demands);
+    let limits = Rooms::limits(state);
     for (&key, &demand) in active.filter(|(_, demand)| **demand > 0) {
         let workload = &state.workloads()[key.0];
-        let usable = workload.usable_types(state.cluster().capacity());
+        let capacity = state.capacity_within(limits.as_ref(), workload.tenant);
+        let usable = workload.usable_types(&capacity);
         let speed =
             |(j, &usable): (usize, &bool)| if usable { workload.profile.on(j) } else { 0.0 };
         let throughput: Vec<f64> = usable.iter().enumerate().map(speed).collect();
@@ -170,6 +202,8 @@ fn describe(state: &State, own: &[Row], portion: &Portion) -> TenantSpec {
         name: tenant.name.clone(),
         weight: portion.weight,
         demand: tenant.limit.map(f64::from),
+        guarantee: Vec::new(),
+        limit: Vec::new(),
         workloads: own.iter().zip(weights).map(workload).collect(),
     }
 }

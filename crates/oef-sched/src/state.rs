@@ -10,6 +10,7 @@ mod leases;
 pub(crate) mod ledger;
 mod lifecycle;
 mod parties;
+mod remember;
 pub(crate) mod restarts;
 
 pub use apply::{apply, step, step_without_displacing};
@@ -64,6 +65,12 @@ pub struct State {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Ledger {
     pub settled: Time,
+    /// The same for past usage, where it is remembered.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub remembered: Time,
+    /// What a GPU of each type counts in it.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub values: Vec<f64>,
 }
 
 impl State {

@@ -3,7 +3,9 @@
 use crate::class::Class;
 use crate::ids::{GroupKey, RoundId, Slot, TenantKey, WorkloadKey};
 use crate::order::Order;
+use crate::past::Past;
 use crate::profile::Profile;
+use crate::promise::Promises;
 use crate::settings::Settings;
 use crate::time::Span;
 
@@ -33,9 +35,20 @@ pub struct Tenant {
     /// The round in which one did so last.
     #[cfg_attr(feature = "serde", serde(default))]
     pub(crate) displaced_in: RoundId,
+    /// What it used so far, where that is remembered.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Past::is_empty"))]
+    pub(crate) past: Past,
+    /// Its guarantees and limits by gpu type.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Promises::is_empty"))]
+    pub(crate) promises: Promises,
 }
 
 impl Tenant {
+    /// Its own guarantees and limits by gpu type.
+    pub fn promises(&self) -> &Promises {
+        &self.promises
+    }
+
     /// Whether its jobs are held, all of them.
     pub fn is_suspended(&self) -> bool {
         self.suspended
@@ -83,6 +96,9 @@ pub struct Group {
     pub weight: f64,
     /// The group that it stands in.
     pub parent: Option<GroupKey>,
+    /// Guarantees and limits by gpu type, of all tenants below it together.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Promises::is_empty"))]
+    pub promises: Promises,
 }
 
 /// A kind of job of one tenant with one profile: a row of the problem.

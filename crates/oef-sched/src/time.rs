@@ -84,11 +84,11 @@ impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.0 / 1000;
         match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-            (0, 0, s) => write!(f, "{s} s"),
-            (0, m, 0) => write!(f, "{m} min"),
-            (0, m, s) => write!(f, "{m} min {s} s"),
-            (h, 0, _) => write!(f, "{h} h"),
-            (h, m, _) => write!(f, "{h} h {m} min"),
+            (0, 0, s) => write!(f, "{s}s"),
+            (0, m, 0) => write!(f, "{m}m"),
+            (0, m, s) => write!(f, "{m}m{s:02}s"),
+            (h, 0, _) => write!(f, "{h}h"),
+            (h, m, _) => write!(f, "{h}h{m:02}m"),
         }
     }
 }
@@ -111,7 +111,7 @@ mod tests {
         let shown = |s: u64| Span(s * 1000).to_string();
         assert_eq!(
             [shown(5), shown(300), shown(301), shown(7200), shown(5400)],
-            ["5 s", "5 min", "5 min 1 s", "2 h", "1 h 30 min"]
+            ["5s", "5m", "5m01s", "2h", "1h30m"]
         );
     }
 }

@@ -5,7 +5,9 @@
 //! ([`divide`]): by their own weights, and what one cannot use goes to its siblings first.
 
 use crate::ids::{GroupKey, TenantKey};
+use crate::past::Factors;
 use crate::state::State;
+use crate::tenant::Tenant;
 use oef_core::problem::water_fill;
 
 /// What a party in the tree counts, and the GPUs of an equal split that this is.
@@ -43,9 +45,15 @@ pub(crate) fn portions(state: &State, tenants: &[TenantKey], wanted: &[u64]) -> 
             top.push(party);
         }
     }
+    let factors = Factors::of(state);
+    let factor =
+        |of: fn(&Factors) -> &[f64], at: usize| factors.as_ref().map_or(1.0, |f| of(f)[at]);
     let own_weight = |party: &Party| match party {
-        Party::Tenant(t) => state.tenants()[tenants[*t].0].weight,
-        Party::Group(group) => state.groups()[group.0].weight,
+        Party::Tenant(t) => {
+            let key = tenants[*t].0;
+            state.tenants()[key].weight * factor(|f| &f.tenants, key)
+        }
+        Party::Group(group) => state.groups()[group.0].weight * factor(|f| &f.groups, group.0),
     };
     let can_use = |party: &Party| match party {
         Party::Tenant(t) => wanted[*t] as f64,
@@ -113,6 +121,25 @@ impl State {
             (weight, at) = (self.groups()[group.0].weight, self.groups()[group.0].parent);
         }
         part * weight
+    }
+
+    /// The part of the cluster that each tenant would have if all tenants that exist divided it by their weights as set,
+    /// group by group.
+    pub(crate) fn equal_parts(&self) -> Vec<f64> {
+        let place = |parent: Option<GroupKey>| parent.map_or(self.groups().len(), |g| g.0);
+        let mut sums = vec![0.0; self.groups().len() + 1];
+        self.tenants().iter().for_each(|t| sums[place(t.group)] += t.weight);
+        self.groups().iter().for_each(|g| sums[place(g.parent)] += g.weight);
+        let part = |tenant: &Tenant| {
+            let (mut part, mut at) = (tenant.weight / sums[place(tenant.group)], tenant.group);
+            while let Some(group) = at {
+                let of = &self.groups()[group.0];
+                part *= of.weight / sums[place(of.parent)];
+                at = of.parent;
+            }
+            part
+        };
+        self.tenants().iter().map(part).collect()
     }
 
     /// Whether a group stands in another, at any depth, or is it.

@@ -1,9 +1,11 @@
 //! Why a job waits, and when it can expect its turn.
 
 use crate::class::Class;
+use crate::cluster::Health;
 use crate::gate::Obstacle;
-use crate::ids::{JobId, RoundId, Slot};
-use crate::job::{JobState, Phase};
+use crate::ids::{JobId, NodeId, RoundId, Slot, TenantKey};
+use crate::job::{Job, JobState, Phase};
+use crate::promise::Rooms;
 use crate::reason::{StartReason, WaitReason, sentence};
 use crate::state::State;
 use crate::time::Span;
@@ -48,22 +50,16 @@ pub fn why(state: &State, job: JobId) -> Option<Forecast> {
             expected: Some(state.round()),
             sentence: format!("starts as soon as its GPUs are free: {why}"),
         },
-        Phase::Running { why, .. } => Forecast {
-            state: job.state(),
-            waits: None,
-            expected: None,
-            sentence: format!("runs: {why}"),
-        },
-        Phase::Stopping { why, .. } => Forecast {
-            state: job.state(),
-            waits: None,
-            expected: None,
-            sentence: format!("is being stopped: {why}"),
-        },
+        Phase::Running { why, .. } => {
+            Forecast { state: job.state(), waits: None, expected: None, sentence: why.to_string() }
+        }
+        Phase::Stopping { why, .. } => {
+            Forecast { state: job.state(), waits: None, expected: None, sentence: why.to_string() }
+        }
     })
 }
 
-/// Says whom a waiting job could displace, if that is of interest: it has a higher priority than running jobs of its tenant,
+/// Says which running jobs a waiting job could displace. That is of interest where it has a higher priority than running jobs of its tenant,
 /// or was submitted to start at once.
 pub fn why_not_displacing(state: &State, job: JobId) -> Option<String> {
     let slot = state.slot_of(job)?;
@@ -92,6 +88,30 @@ pub fn why_not_displacing(state: &State, job: JobId) -> Option<String> {
     })
 }
 
+/// Whether limits by gpu type keep a job from all of its types, with the largest of those limits.
+fn at_type_limit(
+    state: &State,
+    tenant: TenantKey,
+    workers: u32,
+    types: &[usize],
+    one_type: bool,
+) -> Option<WaitReason> {
+    let mut rooms = Rooms::limits(state).filter(|rooms| rooms.concerns(tenant))?;
+    rooms.charge_owned(state);
+    let room = |j: usize| rooms.least(tenant, j);
+    let spread = types.iter().map(|&j| room(j)).fold(0, u32::saturating_add);
+    if types.iter().any(|&j| room(j) >= workers) || (!one_type && spread >= workers) {
+        return None;
+    }
+    let limits = types.iter().filter_map(|&j| {
+        let (limit, group) = state.limit_on(tenant, &state.cluster().types()[j])?;
+        Some((limit, TypeId(j), group))
+    });
+    let (limit, gpu, group) =
+        limits.max_by_key(|(limit, gpu, _)| (*limit, std::cmp::Reverse(gpu.0)))?;
+    Some(WaitReason::AtTypeLimit { gpu, limit, workers, group: group.map(Into::into) })
+}
+
 fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
     let job = state.at(slot);
     let workload = &state.workloads()[job.row().0];
@@ -116,6 +136,12 @@ fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
     if let Some(limit) = state.tenants()[tenant.0].limit.filter(|_| workers > state.room(tenant)) {
         let used = state.owned_by(tenant);
         return (WaitReason::AtLimit { limit, used, workers }, None);
+    }
+    if let Some(reason) = at_type_limit(state, tenant, workers, &types, job.spec.one_type) {
+        return (reason, None);
+    }
+    if let Some(reason) = kept_from_nodes(state, job, &types) {
+        return (reason, None);
     }
     if let Some(reason) = state.entitlement().why_left_out(job.row()) {
         return (WaitReason::LeftOut { reason: reason.into() }, None);
@@ -168,6 +194,29 @@ fn waiting(state: &State, slot: Slot) -> (WaitReason, Option<RoundId>) {
     let gpu = most.filter(|&j| workload.share_on(j) > 0.0).map_or(gpu, TypeId);
     let (deficit, share) = (workload.deficit_on(gpu.0), workload.share_on(gpu.0));
     (WaitReason::Saving { gpu, deficit, share, workers }, Some(expected))
+}
+
+/// Whether there are free GPUs for a job, or would be, but for nodes that are to be out before it ends.
+fn kept_from_nodes(state: &State, job: &Job, types: &[usize]) -> Option<WaitReason> {
+    let closed = state.closed_to(job);
+    let node = |id: &NodeId| &state.cluster().nodes()[id.0];
+    let usable =
+        |id: &&NodeId| node(id).health() == Health::Up && types.contains(&node(id).gpu_type().0);
+    let closed: Vec<NodeId> = closed.iter().filter(usable).copied().collect();
+    let last = closed.iter().max_by_key(|id| node(id).window().map(|window| window.from))?;
+    let (mut free, mut all) = (0, 0);
+    for &j in types {
+        free += state.cluster().free()[j];
+        all += state.cluster().capacity()[j];
+    }
+    let closed_free: u32 = closed.iter().map(|&id| state.cluster().free_on(id)).sum();
+    let closed_all: u32 = closed.iter().map(|id| node(id).gpus() as u32).sum();
+    let workers = job.spec.workers;
+    let kept = (free >= workers && free - closed_free < workers) || all - closed_all < workers;
+    let from = node(last).window().filter(|_| kept)?.from;
+    let within = from.since(state.now());
+    let length = state.length_left(job.spec.id);
+    Some(WaitReason::Window { node: node(last).name().into(), from, within, length })
 }
 
 /// An urgent job of the same tenant that runs on the GPUs that a waiting job of a lower priority would have; `None`: what the

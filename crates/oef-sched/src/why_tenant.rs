@@ -2,6 +2,7 @@
 
 use crate::ids::{GroupKey, TenantKey};
 use crate::job::JobState;
+use crate::promise::Rooms;
 use crate::reason::SAME;
 use crate::state::State;
 use crate::tenant::Workload;
@@ -32,6 +33,9 @@ pub struct TenantForecast {
     pub group: Option<GroupKey>,
     /// The GPUs that it may have at once.
     pub limit: Option<u32>,
+    /// What guarantees and limits by gpu type mean for it, in sentences.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub promises: Vec<String>,
     /// Whether all of its jobs are held.
     pub suspended: bool,
     /// The most important of that in a sentence or two.
@@ -50,11 +54,12 @@ pub fn why_tenant(state: &State, tenant: TenantKey) -> Option<TenantForecast> {
     let count = |state: JobState| jobs().filter(|job| job.state() == state).count();
     let (waiting, held) = (count(JobState::Queued), count(JobState::Held));
     let live = own().filter(|w| w.is_active());
+    let capacity = state.capacity_within(Rooms::limits(state).as_ref(), tenant);
     let mut forecast = TenantForecast {
         share: sum(Workload::share_on),
         holds: types.clone().map(|j| own().map(|w| w.used_on(j)).sum()).collect(),
         deficit: sum(Workload::deficit_on),
-        wanted: live.map(|w| w.usable(state.cluster().capacity())).sum(),
+        wanted: live.map(|w| w.usable(&capacity)).sum(),
         running: jobs().count() - waiting - held,
         waiting,
         held,
@@ -62,11 +67,46 @@ pub fn why_tenant(state: &State, tenant: TenantKey) -> Option<TenantForecast> {
         effective_weight: of.effective,
         group: of.group,
         limit: of.limit,
+        promises: promises(state, tenant),
         suspended: of.suspended,
         sentence: String::new(),
     };
     forecast.sentence = sentence(state, tenant, &forecast);
     Some(forecast)
+}
+
+/// The guarantees and limits of a tenant and of the groups that it stands in.
+fn promises(state: &State, tenant: TenantKey) -> Vec<String> {
+    let own = (None, state.tenants()[tenant.0].promises());
+    let groups = state.groups_of(tenant).map(|g| &state.groups()[g.0]);
+    let parties = std::iter::once(own).chain(groups.map(|g| (Some(&g.name), &g.promises)));
+    let kept = state.guarantees_kept();
+    let (types, capacity) = (state.cluster().types(), state.cluster().capacity());
+    let mut all = Vec::new();
+    for (group, promises) in parties {
+        let whose = group.map_or("it".into(), |name| format!("its group {name}"));
+        for (name, gpus) in &promises.guarantee {
+            let mut text = format!(
+                "{whose} is guaranteed {gpus} of {name}: they come before shares, count in them, and are lent out while unused"
+            );
+            let at = types.iter().position(|known| known == name);
+            match at.map(|j| (kept[j], capacity[j])) {
+                Some((part, up)) if part < 1.0 => {
+                    let now = (f64::from(*gpus) * part + 1e-9).floor();
+                    text += &format!(
+                        "; now cut to {now}, as more is guaranteed than the {up} of {name} that are up"
+                    );
+                }
+                None => text += &format!("; there is no {name} in the cluster"),
+                Some(_) => {}
+            }
+            all.push(text);
+        }
+        for (name, gpus) in &promises.limit {
+            all.push(format!("{whose} may have {gpus} of {name} at most"));
+        }
+    }
+    all
 }
 
 fn sentence(state: &State, tenant: TenantKey, of: &TenantForecast) -> String {
@@ -109,7 +149,16 @@ fn entitled(state: &State, tenant: TenantKey, of: &TenantForecast) -> String {
         false => format!("is entitled to {}", parts.join(", ")),
     };
     let limit = of.limit.map(f64::from);
+    let at_type = |(gpus, name): (&f64, &String)| {
+        state.limit_on(tenant, name).is_some_and(|(limit, _)| *gpus > f64::from(limit) - SAME)
+    };
+    let at_type = of.share.iter().zip(state.cluster().types()).any(at_type);
     match limit {
+        _ if at_type && share < of.wanted as f64 - SAME => {
+            format!(
+                "{what}, with weight {weight:.2} of {total:.2} and within its limits by gpu type"
+            )
+        }
         Some(limit) if share > limit - SAME && limit < of.wanted as f64 => {
             format!("{what}, all that its limit allows")
         }

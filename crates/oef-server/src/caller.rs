@@ -1,6 +1,8 @@
 //! Who asks, and what they may do. Every method of the daemon takes a caller: there is no way around it.
 
 use oef_api::types::Role;
+use oef_executor::slurm::user_name;
+use std::sync::OnceLock;
 
 /// The holder of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,12 +13,21 @@ pub struct Caller {
     pub tenant: Option<String>,
     /// The number of their token; 0: the daemon's own owner.
     pub token: u64,
+    /// The Unix user, where it is known who that is.
+    pub user: Option<String>,
 }
 
 impl Caller {
     /// Who may do everything.
     pub fn admin() -> Self {
-        Caller { role: Role::Admin, tenant: None, token: 0 }
+        Caller { role: Role::Admin, tenant: None, token: 0, user: None }
+    }
+
+    /// The daemon's own owner: the user that it runs as.
+    pub(crate) fn owner() -> Self {
+        static NAME: OnceLock<Option<String>> = OnceLock::new();
+        let name = || user_name(rustix::process::getuid().as_raw());
+        Caller { user: NAME.get_or_init(name).clone(), ..Caller::admin() }
     }
 
     /// Whether they may see what belongs to a tenant.
@@ -54,12 +65,12 @@ mod tests {
 
     #[test]
     fn a_tenant_sees_and_touches_only_its_own() {
-        let own = Caller { role: Role::Tenant, tenant: Some("a".into()), token: 1 };
-        let viewer = Caller { role: Role::Viewer, tenant: None, token: 2 };
+        let own = Caller { role: Role::Tenant, tenant: Some("a".into()), token: 1, user: None };
+        let viewer = Caller { role: Role::Viewer, tenant: None, token: 2, user: None };
         assert!(own.may_see("a") && own.may_see_inside("a") && own.may_change("a"));
         assert!(!own.may_see("b") && !own.may_see_inside("b") && !own.may_change("b"));
         assert!(viewer.may_see("a") && !viewer.may_see_inside("a") && !viewer.may_change("a"));
-        let operator = Caller { role: Role::Operator, tenant: None, token: 3 };
+        let operator = Caller { role: Role::Operator, tenant: None, token: 3, user: None };
         assert!(operator.may_change("a") && !operator.may_see_inside("a") && !operator.is_admin());
         assert!(operator.is_operator() && !viewer.is_operator() && !own.is_operator());
         assert!(Caller::admin().may_change("b") && !own.is_admin() && !viewer.is_admin());

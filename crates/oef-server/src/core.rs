@@ -10,7 +10,8 @@ use crate::store::{Ledger, Snapshot, StoredRecord};
 use crate::view::RoundDocument;
 use crate::world::World;
 use oef_api::types::{
-    JobBatch, NodePatch, Problem, SettingsPatch, Submitted, TenantCreate, TenantPatch, WorkloadPut,
+    GroupPut, JobBatch, JobPatch, NodePatch, NotificationCreate, Problem, SettingsPatch, Submitted,
+    TenantCreate, TenantPatch, WorkloadPut,
 };
 use oef_executor::{Cursor, Executor};
 use oef_sched::Question;
@@ -48,6 +49,12 @@ pub enum Wish {
     Submit(JobBatch, Option<String>),
     /// End a job.
     Cancel(u64),
+    /// Change a job.
+    PatchJob(u64, JobPatch),
+    /// Tell somebody of jobs.
+    AddNotification(NotificationCreate),
+    /// Set up a group.
+    PutGroup(String, GroupPut),
     /// A new tenant.
     CreateTenant(TenantCreate),
     /// Another weight, group or limit; suspend it or let it go on.
@@ -78,7 +85,10 @@ impl Core {
         // Messages come by `turn` and `ask` alone.
         let (_, messages) = channel();
         let records = options.records.into_iter().map(Ok);
-        let (world, covered) = replay(options.snapshot.as_ref(), records)?;
+        let (world, covered) = match &options.snapshot {
+            Some(kept) => replay(Some((kept.seq, kept.body.as_bytes())), records)?,
+            None => replay(None::<(u64, std::io::Empty)>, records)?,
+        };
         let parts = Parts {
             ledger: options.ledger,
             world,
@@ -130,6 +140,9 @@ impl Core {
         let command = match wish {
             Wish::Submit(batch, key) => Command::Submit { batch, key, create_tenants: true },
             Wish::Cancel(job) => Command::Cancel { job },
+            Wish::PatchJob(job, patch) => Command::PatchJob { job, patch },
+            Wish::AddNotification(notification) => Command::AddNotification(notification),
+            Wish::PutGroup(name, group) => Command::PutGroup { name, group },
             Wish::CreateTenant(tenant) => Command::CreateTenant(tenant),
             Wish::PatchTenant(name, patch) => Command::PatchTenant { name, patch },
             Wish::RemoveTenant(name) => Command::RemoveTenant { name },

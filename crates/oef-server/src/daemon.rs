@@ -8,7 +8,7 @@ mod notifications;
 mod reads;
 mod subscription;
 
-pub use gauges::{Gauges, GpuGauges, TenantGauges};
+pub use gauges::{Gauges, GpuGauges, ReadingGauges, TenantGauges};
 pub(crate) use live::Sample;
 pub use metrics::{Measure, Metrics, NoMetrics, NoticeEnd};
 pub use reads::Page;
@@ -229,14 +229,15 @@ impl Daemon {
     pub fn authenticate(&self, given: &str) -> Option<Caller> {
         let hash = secret::hash(given);
         if self.inner.owner.as_deref().is_some_and(|owner| secret::same(owner, &hash)) {
-            return Some(Caller::admin());
+            return Some(Caller::owner());
         }
         let world = self.inner.shared.world();
         let id = world.index.token_of(&hash)?;
         let token = world.tokens.get(&id).filter(|token| secret::same(&token.hash, &hash))?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let is_void = token.expires_ms.is_some_and(|expires| now >= u128::from(expires));
-        let caller = Caller { role: token.role, tenant: token.tenant.clone(), token: id };
+        let (role, tenant) = (token.role, token.tenant.clone());
+        let caller = Caller { role, tenant, token: id, user: None };
         (!is_void).then_some(caller)
     }
 

@@ -2,6 +2,7 @@
 //! changed, so that `oef config check` can ask beside a running daemon.
 
 use crate::config::{Config, is_loopback};
+use crate::daemon::StartError;
 use crate::http::tls_config;
 use crate::run_error::RunError;
 use crate::serve::Talk;
@@ -58,10 +59,37 @@ pub(crate) fn check(config: &Config, mode: &Mode, talk: &Talk) -> Result<Ready, 
             up::devices(config, mode, talk).map_err(|why| note("gpus", why)).ok()
         }
     };
+    if let (ExecutorKind::Local, Some(devices)) = (config.executor.kind, &devices)
+        && let Some(wrong) = config.scheduling.reference.as_ref()
+        && !wrong.is_empty()
+        && !devices.iter().any(|device| device.gpu_type == *wrong)
+    {
+        let why = format!("the reference type `{wrong}` is not a gpu type of this cluster");
+        note("scheduling.reference", StartError::Setting(why).into());
+    }
     match (state_dir, devices) {
         (Some(state_dir), Some(devices)) if refused.is_empty() => {
             Ok(Ready { state_dir, tls, devices })
         }
         _ => Err(refused),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_type_that_the_machine_does_not_have_is_refused() {
+        let keys = |reference: &str| {
+            let gpus = "[gpus]\nemulated = \"slow=1,fast=1\"\n";
+            let text =
+                format!("state_dir = \"/tmp\"\n{gpus}[scheduling]\nreference = \"{reference}\"\n");
+            let config = Config::check(&text).expect("well-formed");
+            let refused = refusals(&config, "oef.toml".into());
+            refused.iter().map(|refused| refused.key).collect::<Vec<_>>()
+        };
+        assert_eq!(keys("fats"), ["scheduling.reference"]);
+        assert!(keys("fast").is_empty() && keys("").is_empty());
     }
 }

@@ -1,9 +1,10 @@
 //! The world as the journal has it. Nothing is decided here, nothing started and nothing written: whoever only wants to
 //! look, or to follow, loads.
 
-use crate::store::{Snapshot, StoredRecord};
+use crate::store::{StoredRecord, StoredSnapshot};
 use crate::world::{Change, Due, Record, Rejection, SettingsEntry, World};
 use oef_sched::Time;
+use std::io::Read;
 
 /// A world on its way through the journal.
 pub struct Replay {
@@ -17,9 +18,14 @@ impl Default for Replay {
 }
 
 impl Replay {
-    /// Goes on from a snapshot.
-    pub fn snapshot(&mut self, snapshot: &Snapshot) -> Result<(), String> {
-        self.world = World::from_snapshot(&snapshot.body).map_err(|error| error.to_string())?;
+    /// Goes on from a snapshot in a store, whose text is read piece by piece.
+    pub fn snapshot(&mut self, snapshot: &StoredSnapshot<'_>) -> Result<(), String> {
+        self.text(snapshot.text())
+    }
+
+    /// Goes on from the text of a snapshot.
+    pub fn text(&mut self, text: impl Read) -> Result<(), String> {
+        self.world = World::read_snapshot(text).map_err(|error| error.to_string())?;
         Ok(())
     }
 

@@ -79,8 +79,15 @@ impl Started {
             ExecutorKind::Local => {
                 let gpus = up::in_words(&devices);
                 let (dir, isolation) = (state_dir.clone(), config.jobs.isolation());
-                let local =
-                    LocalConfig { dir, runner, devices, mps_pipe_dir, checkpoints, isolation };
+                let local = LocalConfig {
+                    dir,
+                    runner,
+                    devices,
+                    mps_pipe_dir,
+                    checkpoints,
+                    isolation,
+                    read_gpus_every: config.gpus.read_every.0,
+                };
                 (Arc::new(LocalExecutor::open(local)?), gpus)
             }
         };
@@ -226,7 +233,12 @@ async fn stop(daemon: Daemon, serving: Serving, policy: StopPolicy) {
 async fn create_first(daemon: &Daemon, config: &Config) -> Result<(), Problem> {
     let admin = Caller::admin();
     for group in &config.groups {
-        let put = GroupPut { weight: Some(group.weight), parent: group.parent.clone() };
+        let put = GroupPut {
+            weight: Some(group.weight),
+            parent: group.parent.clone(),
+            guarantee: Some(group.guarantee.clone()).filter(|map| !map.is_empty()),
+            limit: Some(group.limit.clone()).filter(|map| !map.is_empty()),
+        };
         daemon.put_group(&admin, &group.name, put).await?;
     }
     for tenant in &config.tenants {
@@ -235,6 +247,8 @@ async fn create_first(daemon: &Daemon, config: &Config) -> Result<(), Problem> {
             weight: Some(tenant.weight),
             group: tenant.group.clone(),
             limits: tenant.limits(),
+            guarantee: tenant.guarantee.clone(),
+            limit: tenant.limit.clone(),
             user: tenant.user.clone(),
         };
         daemon.create_tenant(&admin, create).await?;

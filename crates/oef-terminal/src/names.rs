@@ -1,6 +1,6 @@
 //! Names as people wrote them, made safe for a terminal.
 
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Longer names are cut in tables, so that one of them cannot push the figures off the screen.
 const NAME_WIDTH_MAX: usize = 36;
@@ -37,7 +37,7 @@ pub fn cut(name: &str, width: usize) -> String {
     }
     let mut cut = String::new();
     for c in name.chars() {
-        if cut.width() + 2 > width {
+        if cut.width() + c.width().unwrap_or(0) + 1 > width {
             break;
         }
         cut.push(c);
@@ -67,5 +67,13 @@ mod tests {
     fn cuts_long_names() {
         let cut = short(&"x".repeat(100));
         assert!(cut.width() <= NAME_WIDTH_MAX && cut.ends_with('…'), "{cut}");
+    }
+
+    #[test]
+    fn characters_of_two_columns_are_cut_to_what_fits() {
+        for width in 1..12 {
+            let cut = cut("漢字 und Ä漢字漢字", width);
+            assert!(cut.width() <= width, "{width}: {cut}");
+        }
     }
 }

@@ -14,23 +14,34 @@ const GAP: usize = 2;
 /// The last column holds sentences: it gives way first, down to this.
 const LAST_COLUMN_WIDTH_MIN: usize = 20;
 
+/// So many columns stay whatever the screen.
+const COLUMNS_LEAST: usize = 2;
+
 /// One cell. The width is counted before the style is applied.
 #[derive(Clone, Debug)]
 pub struct Cell {
     text: String,
     right: bool,
+    /// Of a header: the column is never cut.
+    whole: bool,
     style: Style,
 }
 
 impl Cell {
     /// Words, on the left.
     pub fn text(text: impl Into<String>) -> Self {
-        Cell { text: text.into(), right: false, style: Style::new() }
+        Cell { text: text.into(), right: false, whole: false, style: Style::new() }
     }
 
     /// Figures, on the right.
     pub fn number(text: impl Into<String>) -> Self {
-        Cell { text: text.into(), right: true, style: Style::new() }
+        Cell { text: text.into(), right: true, whole: true, style: Style::new() }
+    }
+
+    /// Of a header: the words of its column are never cut.
+    pub fn whole(mut self) -> Self {
+        self.whole = true;
+        self
     }
 
     /// The same in this style, on a terminal that has it.
@@ -53,11 +64,13 @@ impl Table {
         Table { header, rows: Vec::new() }
     }
 
-    /// A table with columns of these names; one whose name ends with `>` has figures, on the right.
+    /// A table with columns of these names; one whose name ends with `>` has figures, on the right; one with `!` has
+    /// words that are never cut.
     pub fn headed<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
-        let cell = |name: &str| match name.strip_suffix('>') {
-            Some(name) => Cell::number(name),
-            None => Cell::text(name),
+        let cell = |name: &str| match (name.strip_suffix('>'), name.strip_suffix('!')) {
+            (Some(name), _) => Cell::number(name),
+            (None, Some(name)) => Cell { whole: true, ..Cell::text(name) },
+            (None, None) => Cell::text(name),
         };
         Table::new(names.into_iter().map(cell).collect())
     }
@@ -78,14 +91,41 @@ impl Table {
     }
 
     /// The same, cut so that its lines fit into so many columns where words can be cut. Where that is not enough,
-    /// columns without content go, the others stand closer together, and words are cut further.
+    /// columns without content and bars go, the others stand closer together, and words are cut further. Then the last columns
+    /// are left out, and a line says which.
     pub fn render_within(&self, columns: Option<usize>) -> String {
         let widths = self.widths(columns, GAP, COLUMN_WIDTH_MIN);
-        if columns.is_some_and(|columns| total(&widths, GAP) > columns) {
-            let tight = self.without_empty_columns();
-            return tight.drawn(&tight.widths(columns, 1, COLUMN_WIDTH_LEAST), 1);
+        let Some(columns) = columns.filter(|&columns| total(&widths, GAP) > columns) else {
+            return self.drawn(&widths, GAP);
+        };
+        let mut tight = self.without_empty_columns();
+        // Bars have no heading. Their figures stand beside them.
+        while let Some(bars) = tight.header.iter().position(|cell| cell.text.is_empty()) {
+            tight.without_column(bars);
         }
-        self.drawn(&widths, GAP)
+        let mut left_out = Vec::new();
+        loop {
+            let widths = tight.widths(Some(columns), 1, COLUMN_WIDTH_LEAST);
+            if total(&widths, 1) <= columns || tight.header.len() <= COLUMNS_LEAST {
+                let mut out = tight.drawn(&widths, 1);
+                if !left_out.is_empty() {
+                    left_out.reverse();
+                    let text = cut(&format!("not shown: {}", left_out.join(", ")), columns);
+                    let _ = writeln!(out, "{}", Style::new().dimmed().style(text));
+                }
+                return out;
+            }
+            left_out.push(tight.without_column(tight.header.len() - 1));
+        }
+    }
+
+    /// Takes a column out, and gives its name.
+    fn without_column(&mut self, place: usize) -> String {
+        let width = self.header.len();
+        for row in self.rows.iter_mut().filter(|row| row.len() == width) {
+            row.remove(place);
+        }
+        self.header.remove(place).text.trim().to_string()
     }
 
     /// The width of every column, cut to fit where words can be cut.
@@ -131,7 +171,7 @@ impl Table {
 
     /// Takes the excess from columns of words: from the last column first.
     fn narrow(&self, widths: &mut [usize], mut excess: usize, least: usize) {
-        let is_words = |column: usize| self.header.get(column).is_some_and(|cell| !cell.right);
+        let is_words = |column: usize| self.header.get(column).is_some_and(|cell| !cell.whole);
         let Some(last) = widths.len().checked_sub(1) else { return };
         if is_words(last) {
             let given = excess.min(widths[last].saturating_sub(LAST_COLUMN_WIDTH_MIN));
@@ -198,10 +238,42 @@ mod tests {
     }
 
     #[test]
+    fn columns_of_figures_are_left_out_by_name_where_they_do_not_fit() {
+        let mut table = Table::headed(["mechanism", "total>", "", "envy>", "types>", "time>"]);
+        let row = ["noncooperative", "26.434", "████████▊", "18.8 %", "1.33", "175 µs"];
+        table.row(row.map(Cell::text).to_vec());
+        assert!(table.render_within(Some(80)).contains("████████▊"));
+        let narrow = table.render_within(Some(36));
+        assert!(!narrow.contains('█') && narrow.contains("18.8 %"), "{narrow}");
+        let narrower = table.render_within(Some(24));
+        assert!(narrower.contains("26.434") && narrower.contains("not shown: "), "{narrower}");
+        for (columns, text) in [(36, narrow), (24, narrower)] {
+            for line in text.lines() {
+                let plain = anstream::adapter::strip_str(line).to_string();
+                assert!(plain.width() <= columns, "{plain}");
+            }
+        }
+    }
+
+    #[test]
     fn figures_are_never_cut() {
         let mut table = Table::new(vec![Cell::number("a figure"), Cell::number("another")]);
         table.row(vec![Cell::number("1234567890123"), Cell::number("1234567890123")]);
         assert!(table.render_within(Some(10)).contains("1234567890123 1234567890123"));
+    }
+
+    #[test]
+    fn short_words_that_matter_are_never_cut() {
+        let mut table = Table::headed(["id>", "name", "tenant", "state!", "steps>", "reason"]);
+        let row =
+            ["12", "a-long-name.py", "vision-lab", "timed out", "1234567", "it was very long"];
+        table.row(row.map(Cell::text).to_vec());
+        let narrow = table.render_within(Some(44));
+        assert!(narrow.contains("timed out") && !narrow.contains("vision-lab"), "{narrow}");
+        for line in narrow.lines() {
+            let plain = anstream::adapter::strip_str(line).to_string();
+            assert!(plain.width() <= 44, "{plain}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// In small letters; what to write instead.
-const GONE: [(&str, &str); 34] = [
+const GONE: [(&str, &str); 43] = [
     ("a mistake of the daemon", "internal error"),
     ("a mistake of ours", "an error in OEF"),
     ("something is in the way", "conflict: and what it is"),
@@ -40,6 +40,15 @@ const GONE: [(&str, &str); 34] = [
     ("cannot be had", "is not available"),
     ("taken at its word", "counts as it says"),
     ("lack less", "are closer to their share"),
+    ("gpus change hands", "GPUs move to other jobs"),
+    ("stay, and show", "keep running and update"),
+    ("those behind the", "only those after"),
+    ("could be told\"", "unknown"),
+    ("it is taken to have", "is assumed"),
+    ("it is queued because", "last change:"),
+    ("is not there: it", "does not exist yet"),
+    ("whatever is not given", "without ..., ... is used"),
+    ("cannot stand together", "use either or"),
 ];
 
 /// Texts that people read, and the comments of those who change them.

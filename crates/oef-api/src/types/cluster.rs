@@ -77,6 +77,27 @@ pub struct Node {
     pub windows: Vec<NodeWindow>,
     /// For each GPU the job on it; 0: one that the asker may not see.
     pub jobs: Vec<Option<u64>>,
+    /// For each GPU what it does, as far as its driver tells and the asker may see. Every figure is null where it is not
+    /// known: emulated GPUs, GPUs of other machines, no NVIDIA driver, a driver that does not answer.
+    #[serde(default)]
+    pub gpus: Vec<NodeGpu>,
+}
+
+/// What a GPU does. Parts of one GPU have the figures of the whole GPU.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct NodeGpu {
+    /// The part of the last moment in which it computed, from 0 to 1.
+    #[serde(default)]
+    pub utilisation: Option<f64>,
+    /// Bytes of its memory that are used.
+    #[serde(default)]
+    pub memory_used: Option<u64>,
+    /// Bytes of memory that it has.
+    #[serde(default)]
+    pub memory_total: Option<u64>,
+    /// For how long a job has held it without computing on it, in seconds; counted since the daemon's last start.
+    #[serde(default)]
+    pub idle_s: Option<f64>,
 }
 
 /// A time in which a node is to be out.
@@ -86,7 +107,7 @@ pub struct NodeWindow {
     pub id: u64,
     /// When it begins.
     pub from: Timestamp,
-    /// From when on no more jobs start there.
+    /// From when on no job starts there that does not say how long it runs (`max_run_s`). One that does starts if it ends before.
     pub closes: Timestamp,
     /// When the node is back; none: when an operator brings it back.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -106,6 +106,10 @@ pub struct JobSubmit {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 100)]
     pub after: Vec<Dependency>,
+    /// The person who submitted it, for usage by user. The daemon fills it in: the Unix user of the local socket or of
+    /// the tenant, the note of the token, or the daemon's owner. Only an admin's token may name somebody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
 }
 
 impl JobSubmit {
@@ -321,6 +325,14 @@ impl JobState {
         }
     }
 
+    /// The same for people: `timed out`.
+    pub fn words(self) -> &'static str {
+        match self {
+            JobState::TimedOut => "timed out",
+            other => other.name(),
+        }
+    }
+
     /// Whether nothing more will happen to the job.
     pub fn is_final(self) -> bool {
         matches!(self, JobState::Finished | JobState::Cancelled) || self.is_failure()
@@ -347,6 +359,9 @@ pub struct Job {
     pub state: JobState,
     /// Why, in a sentence.
     pub reason: String,
+    /// The same as data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason_data: Option<ReasonData>,
     /// What keeps it from starting, whatever GPUs are free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<Blocked>,
@@ -459,6 +474,9 @@ pub struct Change {
     pub state: JobState,
     /// Why.
     pub reason: String,
+    /// The same as data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason_data: Option<ReasonData>,
 }
 
 /// One run of a job on its GPUs.
@@ -512,6 +530,18 @@ pub enum Ending {
     TimedOut,
 }
 
+/// A reason as data, for scripts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(examples(json!({"kind": "saving", "gpu": "a100", "deficit": 1.5, "share": 0.5, "workers": 4})))]
+pub struct ReasonData {
+    /// What kind of reason it is, a word; more may come. `text`: an older version wrote down only the sentence.
+    pub kind: String,
+    /// What belongs to that kind.
+    #[serde(flatten)]
+    #[schema(value_type = Object, inline)]
+    pub fields: serde_json::Map<String, serde_json::Value>,
+}
+
 /// Why a job waits, runs or ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Why {
@@ -523,6 +553,9 @@ pub struct Why {
     pub sentence: String,
     /// The kind of reason, a word for scripts.
     pub kind: String,
+    /// The reason as data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason_data: Option<ReasonData>,
     /// The round in which it can expect to start.
     pub expected_round: Option<u64>,
     /// The same as a time.

@@ -22,12 +22,14 @@ mod whatif;
 mod workload;
 
 pub use access::Access;
-pub use cluster::{Cluster, GpuRef, GpuTypeStatus, Node, NodeHealth, NodePatch, NodeWindow};
+pub use cluster::{
+    Cluster, GpuRef, GpuTypeStatus, Node, NodeGpu, NodeHealth, NodePatch, NodeWindow,
+};
 pub use event::{Event, EventTopic};
 pub use fairness::{DayFairness, EnvyEntry, Fairness, FairnessPoint, TenantFairness};
 pub use job::{
     Change, Ending, Exit, Job, JobBatch, JobState, JobSubmit, Measured, Probe, Progress,
-    RestartBudget, Run, StopSignal, Submitted, Why,
+    ReasonData, RestartBudget, Run, StopSignal, Submitted, Why,
 };
 pub use job_change::{Blocked, Dependency, DependencyCondition, JobPatch};
 pub use job_query::{JobsQuery, LogChunk, LogQuery, LogStream, SubmitQuery};
@@ -47,7 +49,9 @@ pub use scenario::{
     Scenario, ScenarioAnswer, ScenarioEffect, ScenarioFigures, ScenarioTenant, ScenarioType,
 };
 pub use settings::{Info, Settings, SettingsPatch};
-pub use tenant::{Group, GroupPut, JobOrder, Limits, Tenant, TenantCreate, TenantPatch, TenantWhy};
+pub use tenant::{
+    Group, GroupPut, JobOrder, Limits, PastUsage, Tenant, TenantCreate, TenantPatch, TenantWhy,
+};
 pub use token::{NewToken, Role, Token, TokenCreate};
 pub use usage::{Usage, UsageBy, UsageQuery, UsageRow};
 pub use whatif::{ExpectedStart, TenantEffect, WhatIf, WhatIfAnswer, WhatIfChange};

@@ -67,6 +67,9 @@ pub struct Round {
     pub length_s: f64,
     /// How shares were computed.
     pub mechanism: String,
+    /// The half-life of past usage, where it counts: the certificate judges by the weights that counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage_half_life_s: Option<f64>,
     /// The type against which speedups are counted.
     pub reference: Option<String>,
     /// Total normalised throughput of the shares.
@@ -141,6 +144,15 @@ pub struct Placement {
 pub struct Audit {
     /// No more handed out than there is.
     pub capacity: Property,
+    /// Everybody has what it can use of its guarantees; left out where there are no guarantees and limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guarantee: Option<Property>,
+    /// Nobody is above its limit of a gpu type; left out where there are no guarantees and limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Property>,
+    /// Whether the properties that follow are about what lies beyond guarantees and limits; left out where there are none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub beyond_guarantees: bool,
     /// Nobody would rather have another's share.
     pub envy_free: Property,
     /// Nobody is worse off than with an equal split.

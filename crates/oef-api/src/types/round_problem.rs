@@ -35,6 +35,12 @@ pub struct ProblemTenant {
     /// GPUs that it may have at most; none: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub demand: Option<f64>,
+    /// GPUs by type that it was guaranteed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub guarantee: BTreeMap<String, f64>,
+    /// GPUs by type that it could have at most; a type that is missing: no limit.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub limit: BTreeMap<String, f64>,
     /// Its workloads.
     pub workload: Vec<ProblemWorkload>,
 }

@@ -41,6 +41,16 @@ pub struct Settings {
     /// What is done about profiles that are not what jobs show: off, report or replace.
     #[serde(default)]
     pub guard: String,
+    /// Past usage counts, and what lies back by so long counts half; `null`: it does not count.
+    #[serde(default)]
+    pub usage_half_life_s: Option<f64>,
+    /// What a weight is multiplied or divided by at most because of past usage.
+    #[serde(default = "usual_bound")]
+    pub usage_bound: f64,
+}
+
+fn usual_bound() -> f64 {
+    2.0
 }
 
 /// What changes; what is left out stays.
@@ -76,4 +86,12 @@ pub struct SettingsPatch {
     /// What is done about profiles that are not what jobs show: off, report or replace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<String>,
+    /// Past usage counts, and what lies back by so long counts half; 0: it does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0.0)]
+    pub usage_half_life_s: Option<f64>,
+    /// What a weight is multiplied or divided by at most because of past usage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1.0, maximum = 16.0)]
+    pub usage_bound: Option<f64>,
 }

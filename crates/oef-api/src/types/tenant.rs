@@ -3,10 +3,28 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
-use utoipa::ToSchema;
+use utoipa::openapi::{KnownFormat, ObjectBuilder, RefOr, Schema, SchemaFormat, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+/// In the interface's document: a number of GPUs, as many as a `u32` holds.
+pub struct GpuCount;
+
+impl PartialSchema for GpuCount {
+    fn schema() -> RefOr<Schema> {
+        let count = ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+            .minimum(Some(0))
+            .maximum(Some(u32::MAX))
+            .description(Some("A number of GPUs."));
+        RefOr::T(Schema::Object(count.build()))
+    }
+}
+
+impl ToSchema for GpuCount {}
 
 /// A tenant to be created.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(examples(json!({"name": "vision", "weight": 2.0, "limits": {"gpus": 16}})))]
 pub struct TenantCreate {
@@ -22,6 +40,14 @@ pub struct TenantCreate {
     /// What it may use at most.
     #[serde(default)]
     pub limits: Limits,
+    /// GPUs by gpu type that it gets before anybody's share, while it can use them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, GpuCount>)]
+    pub guarantee: BTreeMap<String, u32>,
+    /// GPUs by gpu type that it may have at most; a type that is missing: no limit.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, GpuCount>)]
+    pub limit: BTreeMap<String, u32>,
     /// The Unix user that its jobs run as; by default that of the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
@@ -43,6 +69,14 @@ pub struct TenantPatch {
     /// Its limits, all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
+    /// GPUs by gpu type that it gets before anybody's share, all of them; an empty object takes them away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<BTreeMap<String, GpuCount>>)]
+    pub guarantee: Option<BTreeMap<String, u32>>,
+    /// GPUs by gpu type that it may have at most, all of them; an empty object takes the limits away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<BTreeMap<String, GpuCount>>)]
+    pub limit: Option<BTreeMap<String, u32>>,
     /// Whether its jobs may not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended: Option<bool>,
@@ -112,12 +146,23 @@ pub struct Tenant {
     pub name: String,
     /// Its weight.
     pub weight: f64,
-    /// The weight that counted in the last shares: its part of its group's.
+    /// The weight that counted in the last shares: its part of its group's, and more or less by past usage where that counts.
     pub effective_weight: Option<f64>,
+    /// What it used lately, where that counts (`usage_half_life_s` in the settings).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub past: Option<PastUsage>,
     /// Its group.
     pub group: Option<String>,
     /// What it may use at most.
     pub limits: Limits,
+    /// GPUs by gpu type that it gets before anybody's share, while it can use them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, GpuCount>)]
+    pub guarantee: BTreeMap<String, u32>,
+    /// GPUs by gpu type that it may have at most; a type that is missing: no limit.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, GpuCount>)]
+    pub limit: BTreeMap<String, u32>,
     /// Whether its jobs may not run.
     pub suspended: bool,
     /// In which order its waiting jobs start; left out where it is `fair`.
@@ -138,6 +183,19 @@ pub struct Tenant {
     pub holds: BTreeMap<String, u32>,
     /// GPU-rounds that it is owed, by type; negative: it has had more than its share.
     pub deficit: BTreeMap<String, f64>,
+}
+
+/// What a tenant used lately, and what that does to its weight.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PastUsage {
+    /// GPU-hours of the reference type that its jobs held; what lies back by a half-life counts half.
+    pub used_hours: f64,
+    /// What its equal split among all tenants would have been, counted in the same way.
+    pub split_hours: f64,
+    /// The first over the second: 1 for a tenant that used its equal split, 0 for one that was idle.
+    pub usage: f64,
+    /// What its weight is multiplied by in this round.
+    pub factor: f64,
 }
 
 /// Why a tenant has what it has.
@@ -162,10 +220,18 @@ pub struct Group {
     pub parent: Option<String>,
     /// The tenants that stand in it directly.
     pub tenants: Vec<String>,
+    /// GPUs by gpu type that the tenants below it together get before anybody's share, while they can use them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, GpuCount>)]
+    pub guarantee: BTreeMap<String, u32>,
+    /// GPUs by gpu type that the tenants below it together may have at most; a type that is missing: no limit.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(value_type = BTreeMap<String, GpuCount>)]
+    pub limit: BTreeMap<String, u32>,
 }
 
 /// A group to be created or changed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(examples(json!({"weight": 2.0})))]
 pub struct GroupPut {
@@ -176,4 +242,12 @@ pub struct GroupPut {
     /// The group in which it stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// GPUs by gpu type that the tenants below it together get before anybody's share, all of them; an empty object takes them away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<BTreeMap<String, GpuCount>>)]
+    pub guarantee: Option<BTreeMap<String, u32>>,
+    /// GPUs by gpu type that the tenants below it together may have at most, all of them; an empty object takes the limits away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<BTreeMap<String, GpuCount>>)]
+    pub limit: Option<BTreeMap<String, u32>>,
 }

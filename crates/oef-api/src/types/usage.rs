@@ -13,7 +13,7 @@ pub enum UsageBy {
     /// Tenants.
     #[default]
     Tenant,
-    /// Unix users that tenants' jobs run as.
+    /// People who submitted, over all their tenants.
     User,
     /// Workloads of tenants.
     Workload,
@@ -54,14 +54,14 @@ pub struct Usage {
 /// Hours of GPUs of one type.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct UsageRow {
-    /// The tenant, user or workload (`TENANT/WORKLOAD`); empty where it is by type.
+    /// The tenant, user or workload (`TENANT/WORKLOAD`); empty where it is by type, or where the user is not known.
     pub name: String,
     /// The gpu type.
     #[serde(rename = "type")]
     pub gpu_type: String,
     /// GPU-hours that were held.
     pub gpu_hours: f64,
-    /// GPU-hours that were its share; shares are tenants', so workloads have none.
+    /// GPU-hours that were its share; shares belong to tenants, so workloads and users have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promised: Option<f64>,
     /// Of what was held, beyond its share.
@@ -72,4 +72,10 @@ pub struct UsageRow {
     pub lent: Option<f64>,
     /// Of what was held, work that was lost because a run ended before it was saved.
     pub wasted: f64,
+    /// Of what was held, GPU-hours in which it was measured how busy the GPUs were.
+    #[serde(default)]
+    pub measured: f64,
+    /// The part of these GPU-hours in which they computed, from 0 to 1; null where nothing was measured.
+    #[serde(default)]
+    pub utilisation: Option<f64>,
 }

@@ -21,14 +21,16 @@ const STYLES: Styles = Styles::styled()
 
 const TOUR: &str = "\
 Start here, with a cluster of real processes:
-  oef up --demo                                  all of it on this machine; then, elsewhere:
+  oef up --demo                                  all of it on this machine; in a second terminal:
   oef submit -- python train.py                  a job; prints its number
+  oef run -- bash                                a shell on a GPU, in this terminal
   oef profile job.toml                           how fast it is on each gpu type, measured
   oef jobs --watch                               what all jobs do, and why
   oef why 12                                     why it waits, and when it can start
   oef top                                        the cluster live in the terminal
   oef fairness                                   who was promised what, and who got it
-  oef settings --set guard=report                false profiles are named, not corrected
+  oef usage --since 30d                          GPU-hours of everybody; also by user, as CSV
+  oef service install                            the daemon as a service, started at every boot
 
 And without one:
   oef compare lab.toml                           all mechanisms side by side on one problem
@@ -124,5 +126,19 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// Lines that we have broken ourselves would be broken once more.
+    #[test]
+    fn the_help_fits_a_screen_of_100_columns() {
+        let mut wrong = Vec::new();
+        let mut commands = vec![Cli::command()];
+        while let Some(command) = commands.pop() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let long = help.lines().filter(|line| line.chars().count() > 100);
+            wrong.extend(long.map(|line| format!("{}: {line}", command.get_name())));
+            commands.extend(command.get_subcommands().cloned());
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }

@@ -31,7 +31,7 @@ pub enum ClusterCommand {
     Fairness(FairnessArgs),
     /// Show who used how many GPU-hours of what, against its share
     #[command(
-        after_help = "Examples:\n  oef usage --since 30d\n  oef usage --since 2026-11-01 --by workload --csv > november.csv\n\nIt is counted in whole days (UTC), and in months when they are older than two."
+        after_help = "Examples:\n  oef usage --since 30d\n  oef usage --since 2026-11-01 --by workload --csv > november.csv\n\nUsage is counted in whole days (UTC). Days older than two months are summed up by month."
     )]
     Usage(UsageArgs),
     /// Show or change the settings of the running daemon
@@ -53,9 +53,11 @@ Examples:
   oef settings
   oef settings --set mechanism=nash --set round=60s
   oef settings --set gpu_memory=fast=24G,slow=11G
+  oef settings --set usage_half_life=7d
 
-Fields: mechanism, round, reference (empty: derived from the profiles), min_run, grace, stickiness, gpu_memory
-(of types whose name does not tell it; empty: of none), guard.";
+Fields: mechanism, round, reference (empty: derived from the profiles), min_run, grace,
+stickiness, gpu_memory (of types whose name does not tell it; empty: of none), guard,
+usage_half_life (who used little lately counts more; off), usage_bound (how much at most: 2).";
 
 const TOP_KEYS: &str = "\
 Keys: q or Esc quits, arrows choose a job, p pauses, c cancels the chosen job (it asks first).
@@ -100,7 +102,7 @@ pub struct DrainArgs {
     /// Why, for people
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
-    /// Let running jobs end there; otherwise they are stopped and go on elsewhere
+    /// Let running jobs end there; otherwise they are stopped and continue elsewhere
     #[arg(long)]
     pub let_finish: bool,
     /// Bring it back by itself then: `2h` from now, `18:00`, `2026-12-01 08:00`
@@ -117,8 +119,9 @@ Examples:
   oef reserve                    what is planned
   oef reserve --drop 3           it will not happen
 
-Shortly before it begins (as long as the longest turn of the jobs there are) no job starts on these machines. What still
-runs when it begins writes its checkpoint and goes on elsewhere; with `--let-finish` it may end first.";
+For some time before it begins, no job starts on these machines: the longest turn of the
+current jobs. Jobs that still run when it begins write a checkpoint and continue elsewhere;
+with `--let-finish` they may end first.";
 
 /// `oef reserve`
 #[derive(Debug, Args)]
@@ -181,7 +184,7 @@ pub struct UsageArgs {
 pub enum UsageBy {
     /// Tenants
     Tenant,
-    /// Unix users that tenants' jobs run as
+    /// People who submitted, over all their tenants
     User,
     /// Workloads of tenants
     Workload,
@@ -209,13 +212,13 @@ pub struct RoundArgs {
     /// List the last rounds, a line each
     #[arg(long)]
     pub list: bool,
-    /// So many at most
+    /// At most this many
     #[arg(long, value_name = "N", default_value_t = 20, requires = "list", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub limit: u32,
     /// Write the problem that its shares answer as a problem file, for `oef share`
     #[arg(long, conflicts_with_all = ["list", "watch"])]
     pub problem: bool,
-    /// Stay, and show it again whenever something happens
+    /// Keep running and update whenever something happens
     #[arg(long, short, conflicts_with_all = ["json", "round"])]
     pub watch: bool,
     /// Print one JSON document instead of tables
@@ -229,7 +232,7 @@ pub struct FairnessArgs {
     /// Also how it went over the last rounds
     #[arg(long)]
     pub history: bool,
-    /// Stay, and show it again whenever something happens
+    /// Keep running and update whenever something happens
     #[arg(long, short, conflicts_with = "json")]
     pub watch: bool,
     /// Print one JSON document instead of tables
@@ -251,10 +254,10 @@ pub struct SettingsArgs {
 /// `oef events`
 #[derive(Debug, Args)]
 pub struct EventsArgs {
-    /// Stay, and show what comes
+    /// Keep running and show new events
     #[arg(long, short)]
     pub follow: bool,
-    /// Those behind the event of this number [default: all that are remembered; with --follow those from now on]
+    /// Only events after this number [default: all that are kept; with --follow only new ones]
     #[arg(long, value_name = "N")]
     pub after: Option<u64>,
     /// Print JSON: one list; with --follow one document a line

@@ -41,7 +41,8 @@ Examples:
   oef up --slurm --partition gpu                      the GPUs of a Slurm cluster
   oef up --state ~/cluster --listen 127.0.0.1:7800
 
-Then, in another terminal: `oef submit -- sleep 30`, `oef jobs`, `oef top`. Ctrl-C stops the daemon; jobs go on.";
+Then, in another terminal: `oef submit -- sleep 30`, `oef jobs`, `oef top`. Ctrl-C stops the daemon;
+jobs continue.";
 
 const JOURNAL_EXAMPLES: &str = "\
 Examples:
@@ -122,7 +123,7 @@ pub struct ServeArgs {
 pub enum ConfigCommand {
     /// Write a file with every setting, its default and its reason
     Init(ConfigInitArgs),
-    /// Say whether a file is right, and what is wrong with it
+    /// Check a file, and list everything that is wrong with it
     Check(ConfigCheckArgs),
 }
 

@@ -23,7 +23,7 @@ pub enum JobCommand {
     /// List jobs with what they do and why
     #[command(after_help = JOBS_EXAMPLES)]
     Jobs(JobsArgs),
-    /// Show all about a job: what was submitted, its history, its runs
+    /// Show everything about a job: what was submitted, its history, its runs
     #[command(after_help = "Examples:\n  oef job 12\n  oef job 12 --watch")]
     Job(JobArgs),
     /// Say in a sentence why a job waits or runs, or why a tenant has what it has
@@ -56,7 +56,7 @@ pub enum JobCommand {
 const SUBMIT_EXAMPLES: &str = "\
 Examples:
   oef submit -- python train.py --epochs 10
-  oef submit --tenant vision-lab --workload vgg16 --workers 4 --types rtx3080,rtx3090 -- torchrun train.py
+  oef submit --tenant vision-lab --workload vgg16 --workers 4 -- torchrun train.py
   oef submit --sweep lr=0.1,0.01 --sweep bs=32,64 -- python train.py --lr {lr} --batch {bs}
   oef submit --sweep seed=1,2,3,4,5,6,7,8 --at-once 2 -- python train.py --seed {seed}
   oef submit --after 17 -- python evaluate.py
@@ -67,8 +67,9 @@ Examples:
   oef submit --example-file > job.toml
   id=$(oef submit -- ./train.sh) && oef logs $id --follow
 
-A job that is told to stop (SIGTERM by default) writes a checkpoint into $OEF_CHECKPOINT_DIR and exits with 75;
-it is started again, maybe on other GPUs, and goes on from there.";
+When a job is told to stop (SIGTERM by default), it writes a checkpoint into
+$OEF_CHECKPOINT_DIR and exits with code 75. It is started again later, perhaps on
+other GPUs, and continues from there.";
 
 const JOBS_EXAMPLES: &str = "\
 Examples:
@@ -91,7 +92,8 @@ Examples:
   oef edit 12 --name baseline --label lr=0.1 --label old=
   oef edit 12 --after 17 --at 18:30
 
-Types, time limit, start time and dependencies can be changed only while the job waits: hold a running job first.";
+Types, time limit, start time and dependencies can be changed only while the job waits:
+hold a running job first.";
 
 const LOGS_EXAMPLES: &str = "\
 Examples:
@@ -224,13 +226,13 @@ pub struct JobsArgs {
     /// Only of this sweep, by the number of its first job
     #[arg(long, value_name = "ID")]
     pub sweep: Option<u64>,
-    /// So many at most
+    /// At most this many
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
     /// Jobs after this cursor: the `next` of the page before
     #[arg(long, value_name = "CURSOR")]
     pub after: Option<String>,
-    /// Stay, and show it again whenever something happens
+    /// Keep running and update whenever something happens
     #[arg(long, short, conflicts_with = "json")]
     pub watch: bool,
     /// Print one JSON document instead of a table
@@ -243,7 +245,7 @@ pub struct JobsArgs {
 pub struct JobArgs {
     /// The job's number
     pub id: u64,
-    /// Stay until it has ended, and show it again whenever something happens to it
+    /// Keep running until it has ended, and update whenever something happens to it
     #[arg(long, short, conflicts_with = "json")]
     pub watch: bool,
     /// Print one JSON document instead of text
@@ -279,7 +281,7 @@ pub struct LogsArgs {
     /// Only what was written to stderr
     #[arg(long, short)]
     pub stderr: bool,
-    /// Stay, and show what comes, over restarts, until the job has ended
+    /// Keep running and show new output, across restarts, until the job has ended
     #[arg(long, short, conflicts_with = "json")]
     pub follow: bool,
     /// Only this many lines at the end of the last run

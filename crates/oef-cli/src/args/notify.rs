@@ -7,14 +7,15 @@ use std::path::PathBuf;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  oef notify                                                         list them, with the last delivery
+  oef notify                                                         list them
   oef notify add --url https://hooks.example.org/oef                 when a job has ended
   oef notify add --url https://hooks.example.org/oef --on failed,timed_out --secret-file secret.txt
-  oef notify add --command mail --on failed                          a command that the operator allows
+  oef notify add --command mail --on failed                          a command of the operator
   oef notify test 1
   oef notify remove 1
 
-Requests are signed with the secret; notices wait and are sent again for up to 24 hours if the receiver fails.";
+Requests are signed with the secret. If the receiver fails, they are sent again for up to
+24 hours.";
 
 /// `oef notify`
 #[derive(Debug, Args)]
@@ -31,11 +32,11 @@ pub struct NotifyArgs {
 /// `oef notify ...`
 #[derive(Debug, Subcommand)]
 pub enum NotifyCommand {
-    /// Add a notification; the secret of a webhook is printed this once
+    /// Add a notification; the secret of a webhook is printed only this once
     Add(NotifyAddArgs),
     /// Remove a notification; notices that wait are dropped
     Remove(NotifyIdArgs),
-    /// Send a test notice now, and say what came of it
+    /// Send a test notice now, and show the result
     Test(NotifyIdArgs),
 }
 

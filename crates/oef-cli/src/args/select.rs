@@ -21,13 +21,13 @@ pub struct SelectArgs {
     /// All jobs of your own tenant that have not ended
     #[arg(long, conflicts_with_all = ["all", "tenant"])]
     pub mine: bool,
-    /// Those with this label
+    /// Jobs with this label
     #[arg(long, short, value_name = "KEY[=VALUE]")]
     pub label: Option<String>,
-    /// Those of this sweep, by the number of its first job
+    /// Jobs of this sweep, by the number of its first job
     #[arg(long, value_name = "ID")]
     pub sweep: Option<u64>,
-    /// Those of this tenant; not needed with a tenant's token
+    /// Jobs of this tenant; not needed with a tenant's token
     #[arg(long, short, value_name = "TENANT")]
     pub tenant: Option<String>,
     /// Print one JSON document instead of sentences

@@ -11,14 +11,15 @@ Examples:
   oef service status
   oef service uninstall               settings and state stay
 
-Edit the settings that it names, and `systemctl restart oef` (with --user: `systemctl --user restart oef`).";
+To change settings, edit the file that it names, then `systemctl restart oef`
+(with --user: `systemctl --user restart oef`).";
 
 /// `oef service ...`
 #[derive(Debug, Subcommand)]
 pub enum ServiceCommand {
     /// Set the daemon up as a systemd service: settings, unit, started now and at every boot
     Install(InstallArgs),
-    /// Say whether it is installed, runs and answers
+    /// Show whether it is installed, runs and answers
     Status(ServiceArgs),
     /// Stop it and remove its unit; settings and state stay
     Uninstall(ServiceArgs),

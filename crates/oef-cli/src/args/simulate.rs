@@ -2,6 +2,7 @@
 
 use super::values::{mechanism, positive, seconds};
 use clap::{Args, ValueEnum, ValueHint};
+use oef_api::limits::USAGE_BOUND_MAX;
 use oef_core::Mechanism;
 use oef_sched::guard::Policy;
 use oef_sched::{GangRule, Order, PlacementRule, RoundingRule};
@@ -10,16 +11,16 @@ use std::path::PathBuf;
 /// Shown below `oef simulate --help`.
 pub const EXAMPLES: &str = "\
 Examples:
-  oef simulate                                             the demonstration: 24 GPUs, 8 tenants, half a day
+  oef simulate                                             24 GPUs, 8 tenants, half a day
   oef simulate --report out.html                           the same as a report to look at
   oef simulate --cluster c.toml --profiles p.csv --trace t.csv --mechanism cooperative,gavel
   oef simulate --trace last-month.txt --cluster c.toml     what `sacct -P` printed (see the book)
   oef simulate --load 1.5 --failures 7d,2h --seed 3        more work, and nodes that fail
-  oef simulate --lie t3=rtx3090:1.5                        one tenant says it gains more than it does
+  oef simulate --lie t3=rtx3090:1.5                        one tenant overstates its gain
 
-Whatever is not given is made up, and said: the demonstration's cluster, profiles or trace, or a fitting one.
-Forms are recognised: traces as CSV, as Gavel's lines or as `sacct -P` output; profiles as CSV or as Gavel's
-JSON; clusters as TOML, JSON or a list of nodes in CSV.";
+Without a cluster, profiles or a trace, those of the demonstration or fitting ones are used,
+and a note says so. Files are recognised: traces as CSV, Gavel's lines or `sacct -P` output;
+profiles as CSV or Gavel's JSON; clusters as TOML, JSON or a list of nodes in CSV.";
 
 /// `oef simulate`
 #[derive(Debug, Args)]
@@ -30,7 +31,7 @@ pub struct SimulateArgs {
     #[arg(long, short, value_delimiter = ',', value_name = "NAME,...", value_parser = mechanism())]
     pub mechanism: Vec<Mechanism>,
     /// The length of a round
-    #[arg(long, default_value = "300", value_name = "TIME", value_parser = above_zero)]
+    #[arg(long, default_value = "5m", value_name = "TIME", value_parser = above_zero)]
     pub round: f64,
     /// Seed of everything that is random; the same seed gives the same bytes
     #[arg(long, default_value_t = 1, value_name = "N")]
@@ -106,6 +107,13 @@ pub struct SchedulerArgs {
     /// do not depend on it [default: 0.03]
     #[arg(long, value_name = "PART", value_parser = part)]
     pub restart_part: Option<f64>,
+    /// Past usage counts: what lies back by so long counts half [default: it does not count]
+    #[arg(long, value_name = "TIME", value_parser = above_zero)]
+    pub half_life: Option<f64>,
+    /// What a weight is multiplied or divided by at most because of past usage
+    /// [default: 2]
+    #[arg(long, value_name = "X", value_parser = bound, requires = "half_life")]
+    pub usage_bound: Option<f64>,
     /// The gpu type in which throughput is counted [default: the slowest for most jobs]
     #[arg(long, value_name = "TYPE")]
     pub reference: Option<String>,
@@ -215,6 +223,14 @@ fn above_zero(text: &str) -> Result<f64, String> {
     match seconds(text) {
         Ok(s) if s < 0.001 => Err("a time above 0 is needed".into()),
         other => other,
+    }
+}
+
+/// A bound of what past usage does to a weight.
+fn bound(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if (1.0..=USAGE_BOUND_MAX).contains(&x) => Ok(x),
+        _ => Err("a number from 1 to 16 is needed".into()),
     }
 }
 

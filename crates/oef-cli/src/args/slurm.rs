@@ -10,12 +10,13 @@ use std::time::Duration;
 pub const EXAMPLES: &str = "\
 Examples:
   oef slurm doctor                          what works, what is missing, and the lines to add
-  oef slurm import --since 30d -o last      accounting as a trace, the nodes as a cluster, profiles to fill in
+  oef slurm import --since 30d -o last      a trace, a cluster, and profiles to fill in
   oef slurm report --since 30d              what OEF would have done last month, as a page
   oef slurm advise lab.toml --dry-run       the GPU limits that accounts would get
   oef slurm advise --restore --state DIR    the values of before a daemon of depth `advise`
 
-Only `advise` without --dry-run changes anything on the cluster; --restore brings the old values back.";
+Only `advise` without --dry-run changes anything on the cluster;
+--restore brings the old values back.";
 
 /// `oef slurm ...`
 #[derive(Debug, Subcommand)]

@@ -5,12 +5,13 @@ use super::values::{positive, seconds};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use oef_api::types::{JobOrder, Role};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Who shares, with what weight, and who may do what.
 #[derive(Debug, Subcommand)]
 pub enum TenantsCommand {
-    /// List the tenants with their shares, GPUs and debts
+    /// List the tenants with their shares, GPUs and balances
     #[command(after_help = "Examples:\n  oef tenants\n  oef tenants --watch")]
     Tenants(WatchArgs),
     /// Create, change, suspend, resume, remove or show a tenant
@@ -34,7 +35,7 @@ pub enum TenantsCommand {
     /// Create, list or revoke tokens
     #[command(subcommand, after_help = TOKEN_EXAMPLES)]
     Token(TokenCommand),
-    /// Have requests sent or commands run when jobs change their state
+    /// Send a request or run a command when jobs change their state
     #[command(after_help = notify::EXAMPLES)]
     Notify(NotifyArgs),
 }
@@ -43,6 +44,7 @@ const TENANT_EXAMPLES: &str = "\
 Examples:
   oef tenant create vision-lab --weight 2 --group research --max-gpus 16
   oef tenant set vision-lab --weight 3 --max-jobs none
+  oef tenant set vision-lab --guarantee a100=4,v100=2 --limit a100=8
   oef tenant suspend vision-lab
   oef tenant remove vision-lab";
 
@@ -50,12 +52,13 @@ const GROUP_EXAMPLES: &str = "\
 Examples:
   oef group set research --weight 3
   oef group set vision --parent research
+  oef group set vision --guarantee a100=8 --limit h100=4
   oef group remove vision";
 
 const WORKLOAD_EXAMPLES: &str = "\
 Examples:
   oef workload set vision-lab/vgg16 --throughput rtx3070=1,rtx3080=1.2,rtx3090=1.39
-  oef workload set nlp/bert --throughput k80=1,a100=10 --gang 8:a100=9.2,k80=0.8 --gang 8:spread:a100=3.1
+  oef workload set nlp/bert --throughput k80=1,a100=10 --gang 8:a100=9.2,k80=0.8
   oef workload set vision-lab/vgg16 --weight 2";
 
 const PROFILE_EXAMPLES: &str = "\
@@ -65,8 +68,8 @@ Examples:
   oef profile job.toml --again --limit 5m
   oef profile show vision-lab/vgg16
 
-Profile runs are jobs of the tenant: they wait for their turn, count to its share, and `oef jobs` lists them. They
-never touch the checkpoints of the job.";
+Profile runs are jobs of the tenant: they wait for their turn, count in its share, and
+`oef jobs` lists them. They never touch the checkpoints of the job.";
 
 const TOKEN_EXAMPLES: &str = "\
 Examples:
@@ -85,7 +88,7 @@ pub struct FormArgs {
 /// The form of the result, and whether to stay.
 #[derive(Debug, Args)]
 pub struct WatchArgs {
-    /// Stay, and show it again whenever something happens
+    /// Keep running and update whenever something happens
     #[arg(long, short, conflicts_with = "json")]
     pub watch: bool,
     /// Print one JSON document instead of text
@@ -98,7 +101,7 @@ pub struct WatchArgs {
 pub enum TenantCommand {
     /// Create a tenant
     Create(TenantSetArgs),
-    /// Change its weight, group or limits
+    /// Change its weight, group, guarantees or limits
     Set(TenantSetArgs),
     /// Let its jobs stop and wait
     Suspend(TenantArgs),
@@ -137,6 +140,12 @@ pub struct TenantSetArgs {
     /// Jobs that have not ended, at most; `none` for no limit
     #[arg(long, value_name = "N", value_parser = limit)]
     pub max_jobs: Option<Limit>,
+    /// GPUs by gpu type that it gets before anybody's share, while it can use them; `none` for no guarantee
+    #[arg(long, value_name = "TYPE=N,...", value_parser = by_type)]
+    pub guarantee: Option<ByType>,
+    /// GPUs by gpu type that it may have at most; `none` for no limit by type
+    #[arg(long, value_name = "TYPE=N,...", value_parser = by_type)]
+    pub limit: Option<ByType>,
     /// The Unix user that its jobs run as; `none` for the daemon's
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
@@ -180,6 +189,27 @@ fn limit(text: &str) -> Result<Limit, String> {
     }
 }
 
+/// GPUs by gpu type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ByType(pub BTreeMap<String, u32>);
+
+fn by_type(text: &str) -> Result<ByType, String> {
+    let mut map = BTreeMap::new();
+    for entry in text.split(',').map(str::trim).filter(|_| text != "none") {
+        let wrong =
+            || format!("`{entry}` is not TYPE=N; write for instance a100=4,v100=2, or `none`");
+        let (name, gpus) = entry.split_once('=').ok_or_else(wrong)?;
+        let gpus: u32 = gpus.trim().parse().map_err(|_| wrong())?;
+        if name.trim().is_empty() {
+            return Err(wrong());
+        }
+        if map.insert(name.trim().to_string(), gpus).is_some() {
+            return Err(format!("`{}` occurs twice", name.trim()));
+        }
+    }
+    Ok(ByType(map))
+}
+
 /// `oef group ...`
 #[derive(Debug, Subcommand)]
 pub enum GroupCommand {
@@ -210,6 +240,12 @@ pub struct GroupSetArgs {
     /// The group that it belongs to; `none` takes it out [default: unchanged]
     #[arg(long, value_name = "GROUP")]
     pub parent: Option<String>,
+    /// GPUs by gpu type that it, with all tenants in it together, gets before anybody's share, while it can use them; `none` for no guarantee
+    #[arg(long, value_name = "TYPE=N,...", value_parser = by_type)]
+    pub guarantee: Option<ByType>,
+    /// GPUs by gpu type that it, with all tenants in it together, may have at most; `none` for no limit by type
+    #[arg(long, value_name = "TYPE=N,...", value_parser = by_type)]
+    pub limit: Option<ByType>,
     /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
@@ -390,7 +426,7 @@ fn gang(text: &str) -> Result<GangSpeeds, String> {
 /// `oef token ...`
 #[derive(Debug, Subcommand)]
 pub enum TokenCommand {
-    /// Create a token; its secret is printed this once
+    /// Create a token; its secret is printed only this once
     Create(TokenCreateArgs),
     /// List the tokens, without their secrets
     List(FormArgs),

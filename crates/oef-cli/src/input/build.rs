@@ -8,7 +8,7 @@ use oef_sim::input::tree::{Node, Table, Value};
 
 const TOP_FIELDS: [&str; 3] = ["reference", "gpu", "tenant"];
 const GPU_FIELDS: [&str; 2] = ["type", "count"];
-const TENANT_FIELDS: [&str; 4] = ["name", "weight", "demand", "workload"];
+const TENANT_FIELDS: [&str; 6] = ["name", "weight", "demand", "guarantee", "limit", "workload"];
 const WORKLOAD_FIELDS: [&str; 5] = ["name", "weight", "demand", "throughput", "single"];
 
 /// A description with the places of its fields and what is wrong with its structure.
@@ -79,8 +79,15 @@ impl Built {
     fn tenant(&mut self, (at, table): (usize, &Table)) {
         let t = self.spec.tenants.len();
         let unknown = self.unknown(table, "tenant", &TENANT_FIELDS);
-        let mut places =
-            TenantPlaces { name: at, weight: at, demand: at, list: at, workloads: vec![] };
+        let mut places = TenantPlaces {
+            name: at,
+            weight: at,
+            demand: at,
+            guarantee: at,
+            limit: at,
+            list: at,
+            workloads: vec![],
+        };
         let name = self.required(table, at, "tenant", "name").and_then(|node| {
             places.name = node.at;
             self.text(node, "tenant.name")
@@ -92,6 +99,8 @@ impl Built {
             name: name.unwrap_or_else(|| format!("(unnamed, {})", t + 1)),
             weight: 1.0,
             demand: None,
+            guarantee: Vec::new(),
+            limit: Vec::new(),
             workloads: Vec::new(),
         };
         if let Some(node) = table.get("weight") {
@@ -101,6 +110,14 @@ impl Built {
         if let Some(node) = table.get("demand") {
             places.demand = node.at;
             spec.demand = self.number(node, "tenant.demand");
+        }
+        if let Some(node) = table.get("guarantee") {
+            places.guarantee = node.at;
+            spec.guarantee = self.gpus_by_type(node, "tenant.guarantee");
+        }
+        if let Some(node) = table.get("limit") {
+            places.limit = node.at;
+            spec.limit = self.gpus_by_type(node, "tenant.limit");
         }
         let before = self.findings.len();
         let workloads = self.tables(table, "workload", "tenant.workload");
@@ -117,6 +134,21 @@ impl Built {
         }
         self.spec.tenants.push(spec);
         self.places.tenants.push(places);
+    }
+
+    /// A table of numbers of GPUs.
+    fn gpus_by_type(&mut self, node: &Node, path: &str) -> Vec<(String, f64)> {
+        let Value::Table(entries) = &node.value else {
+            self.wrong_type(node.at, path, "a table such as { a100 = 4 }", &node.value);
+            return Vec::new();
+        };
+        let mut gpus = Vec::new();
+        for entry in &entries.entries {
+            if let Some(number) = self.number(&entry.node, &format!("{path}.{}", entry.key)) {
+                gpus.push((entry.key.clone(), number));
+            }
+        }
+        gpus
     }
 
     fn workload(
@@ -292,7 +324,7 @@ fn join(path: &str, key: &str) -> String {
 fn elsewhere(path: &str, key: &str) -> Option<&'static str> {
     let homes: [(&str, &[&str]); 3] =
         [("gpu", &GPU_FIELDS), ("tenant", &TENANT_FIELDS), ("tenant.workload", &WORKLOAD_FIELDS)];
-    let unique = ["throughput", "count", "demand", "workload"];
+    let unique = ["throughput", "count", "demand", "guarantee", "limit", "workload"];
     let home = homes.iter().find(|(home, fields)| *home != path && fields.contains(&key));
     home.filter(|_| unique.contains(&key)).map(|(home, _)| *home)
 }

@@ -107,8 +107,15 @@ impl Rows<'_> {
             single: at,
             entries,
         };
-        let places =
-            TenantPlaces { name: at, weight: at, demand: at, list: at, workloads: vec![whole] };
+        let places = TenantPlaces {
+            name: at,
+            weight: at,
+            demand: at,
+            guarantee: at,
+            limit: at,
+            list: at,
+            workloads: vec![whole],
+        };
         built.spec.tenants.push(tenant);
         built.places.tenants.push(places);
     }

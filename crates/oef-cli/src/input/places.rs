@@ -33,6 +33,10 @@ pub struct TenantPlaces {
     pub weight: usize,
     /// Its demand.
     pub demand: usize,
+    /// Its guarantees.
+    pub guarantee: usize,
+    /// Its limits by gpu type.
+    pub limit: usize,
     /// Its list of workloads.
     pub list: usize,
     /// Its workloads.
@@ -83,6 +87,10 @@ impl Places {
             Field::TenantName(t) => (tenant(t)?.name, name("tenant.name", "the row's name")),
             Field::TenantWeight(t) => (tenant(t)?.weight, name("tenant.weight", "weight")),
             Field::TenantDemand(t) => (tenant(t)?.demand, name("tenant.demand", "demand")),
+            Field::TenantGuarantee(t) => {
+                (tenant(t)?.guarantee, name("tenant.guarantee", "guarantee"))
+            }
+            Field::TenantLimit(t) => (tenant(t)?.limit, name("tenant.limit", "limit")),
             Field::TenantWorkloads(t) => (tenant(t)?.list, "tenant.workload".into()),
             Field::WorkloadName(t, w) => (workload(t, w)?.name, "tenant.workload.name".into()),
             Field::WorkloadWeight(t, w) => {

@@ -2,8 +2,8 @@
 
 use super::document::per_type;
 use oef_core::audit::{
-    EnvyWitness, Finding, Improvement, OverDemand, Overuse, ParetoFinding, ParetoProof, Shortfall,
-    SkippedType,
+    EnvyWitness, Finding, Improvement, OverDemand, Overuse, ParetoFinding, ParetoProof, Promise,
+    Shortfall, SkippedType,
 };
 use oef_core::{Certificate, Problem, TenantId};
 use oef_terminal::document::{Object, finite, gap};
@@ -14,6 +14,13 @@ use serde::Serialize;
 pub struct AuditDocument<'a> {
     capacity: FindingDocument<OveruseDocument<'a>>,
     demand: FindingDocument<OverDemandDocument<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guarantee: Option<FindingDocument<PromiseDocument<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<FindingDocument<PromiseDocument<'a>>>,
+    /// Whether the properties that follow are about what lies beyond guarantees and limits.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    beyond_guarantees: bool,
     envy_free: FindingDocument<EnvyDocument<'a>>,
     sharing_incentive: FindingDocument<ShortfallDocument<'a>>,
     pareto_efficient: ParetoDocument<'a>,
@@ -41,6 +48,14 @@ struct OverDemandDocument<'a> {
     tenant: &'a str,
     used: f64,
     demand: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct PromiseDocument<'a> {
+    tenant: &'a str,
+    gpu: &'a str,
+    has: f64,
+    bound: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -108,6 +123,9 @@ impl<'a> AuditDocument<'a> {
                 used: finite(w.used),
                 demand: finite(w.demand),
             }),
+            guarantee: c.beyond.then(|| finding(&c.guarantee, |w| promise(problem, w))),
+            limit: c.beyond.then(|| finding(&c.limit, |w| promise(problem, w))),
+            beyond_guarantees: c.beyond,
             envy_free: finding(&c.envy_free, |w: &EnvyWitness| EnvyDocument {
                 envious: tenant(problem, w.envious),
                 envied: tenant(problem, w.envied),
@@ -143,6 +161,15 @@ fn finding<W, D>(finding: &Finding<W>, document: impl Fn(&W) -> D) -> FindingDoc
         holds: finding.holds,
         worst: finite(finding.worst),
         witness: finding.witness.as_ref().map(document),
+    }
+}
+
+fn promise<'a>(problem: &'a Problem, w: &Promise) -> PromiseDocument<'a> {
+    PromiseDocument {
+        tenant: tenant(problem, w.tenant),
+        gpu: &problem.types()[w.gpu.0].name,
+        has: finite(w.has),
+        bound: finite(w.bound),
     }
 }
 

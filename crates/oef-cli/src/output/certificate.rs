@@ -4,7 +4,7 @@ use crate::args::problem::Property;
 use oef_core::audit::{
     EnvyWitness, Improvement, ParetoFinding, ParetoProof, Shortfall, SkippedType,
 };
-use oef_core::{Certificate, Mechanism, Outcome, Problem, Shares, TenantId, TypeId};
+use oef_core::{Certificate, Mechanism, Outcome, Problem, Shares, TenantId, TypeId, beyond};
 use oef_report::format::{figure, percent};
 use oef_terminal::mark::Mark;
 use oef_terminal::names::short;
@@ -18,6 +18,10 @@ const AMOUNTS_MAX: usize = 12;
 /// Below this an amount is the solver's rounding.
 const HELD: f64 = 1e-9;
 
+/// What the certificate of a problem with guarantees or limits is about.
+const BEYOND: &str =
+    "envy, sharing incentive, Pareto efficiency and adjacent types: beyond guarantees and limits";
+
 /// The whole certificate, a line per property.
 pub fn render(problem: &Problem, outcome: &Outcome, certificate: &Certificate) -> String {
     let c = certificate;
@@ -25,8 +29,12 @@ pub fn render(problem: &Problem, outcome: &Outcome, certificate: &Certificate) -
     if problem.workloads().iter().any(|w| w.demand.is_some()) {
         lines.push((Mark::of(c.demand.holds), "demand", demand(problem, c)));
     }
+    if c.beyond {
+        lines.push((Mark::of(c.guarantee.holds), "guarantees", guarantee(problem, c)));
+        lines.push((Mark::of(c.limit.holds), "limits", limit(problem, c)));
+    }
     for property in [Property::EnvyFree, Property::SharingIncentive, Property::ParetoEfficient] {
-        let (mark, text) = judge(problem, &outcome.shares, c, property);
+        let (mark, text) = judge(problem, outcome, c, property);
         lines.push((mark, title(property), text));
     }
     lines.push((Mark::of(c.adjacent.holds), "adjacent types", adjacent(problem, c)));
@@ -34,6 +42,9 @@ pub fn render(problem: &Problem, outcome: &Outcome, certificate: &Certificate) -
     let mut out = format!("{}\n", "certificate".bold());
     for (mark, title, text) in lines {
         let _ = writeln!(out, "  {} {title:<18} {text}", mark.style().style(mark.symbol()));
+    }
+    if c.beyond {
+        let _ = writeln!(out, "  {BEYOND}");
     }
     out
 }
@@ -50,11 +61,13 @@ pub fn title(property: Property) -> &'static str {
 /// Whether a property holds, and the sentence that says why.
 pub fn judge(
     problem: &Problem,
-    shares: &Shares,
+    outcome: &Outcome,
     certificate: &Certificate,
     property: Property,
 ) -> (Mark, String) {
     let c = certificate;
+    let beyond = if c.beyond { beyond(problem, outcome) } else { None };
+    let (problem, shares) = beyond.as_ref().map_or((problem, &outcome.shares), |(p, s)| (p, s));
     match property {
         Property::EnvyFree => {
             let text = match &c.envy_free.witness {
@@ -102,6 +115,26 @@ fn demand(problem: &Problem, c: &Certificate) -> String {
         Some(w) => {
             let (used, demand) = (figure(w.used), figure(w.demand));
             format!("{} holds {used} GPUs and can use {demand}", tenant(problem, w.tenant))
+        }
+    }
+}
+
+fn guarantee(problem: &Problem, c: &Certificate) -> String {
+    match &c.guarantee.witness {
+        None => "everybody has what it can use of its guarantees".into(),
+        Some(w) => {
+            let (has, bound, of) = (figure(w.has), figure(w.bound), gpu(problem, w.gpu));
+            format!("{} has {has} {of} of the {bound} guaranteed", tenant(problem, w.tenant))
+        }
+    }
+}
+
+fn limit(problem: &Problem, c: &Certificate) -> String {
+    match &c.limit.witness {
+        None => "nobody is above its limit of a gpu type".into(),
+        Some(w) => {
+            let (has, bound, of) = (figure(w.has), figure(w.bound), gpu(problem, w.gpu));
+            format!("{} has {has} {of}, and its limit is {bound}", tenant(problem, w.tenant))
         }
     }
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// A state with its colour.
 pub fn state(state: JobState) -> Cell {
-    Cell::text(word(state)).style(state_style(state))
+    Cell::text(state.words()).style(state_style(state))
 }
 
 /// A job's state with its colour; one that is held says so.
@@ -23,13 +23,8 @@ pub fn state_cell(job: &Job) -> Cell {
 pub fn state_word(job: &Job) -> String {
     match (job.state, job.blocked) {
         (JobState::Queued, Some(Blocked::Held)) => Blocked::Held.name().into(),
-        (state, _) => word(state),
+        (state, _) => state.words().into(),
     }
-}
-
-/// A state in words.
-pub fn word(state: JobState) -> String {
-    state.name().replace('_', " ")
 }
 
 /// The colour of a state.

@@ -10,10 +10,21 @@ use std::time::{Duration, Instant};
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Starts `oef` with these arguments, its state and its log in the folder, and waits until it answers.
+#[allow(dead_code, reason = "not every test that includes this module needs no variables")]
 pub fn spawn<S: AsRef<std::ffi::OsStr>>(home: &Dir, args: impl IntoIterator<Item = S>) -> Child {
+    spawn_with(home, args, &[])
+}
+
+/// The same with these variables.
+pub fn spawn_with<S: AsRef<std::ffi::OsStr>>(
+    home: &Dir,
+    args: impl IntoIterator<Item = S>,
+    vars: &[(&str, &str)],
+) -> Child {
     let log = File::options().create(true).append(true).open(home.join("log")).expect("a log");
     let mut command = Command::new(env!("CARGO_BIN_EXE_oef"));
     command.args(args).env("XDG_STATE_HOME", home.path()).stdin(Stdio::null());
+    command.envs(vars.iter().copied());
     let mut child = command.stdout(Stdio::null()).stderr(log).spawn().expect("a daemon");
     let began = Instant::now();
     while ask(home, &["jobs"]).code != 0 {
@@ -26,6 +37,7 @@ pub fn spawn<S: AsRef<std::ffi::OsStr>>(home: &Dir, args: impl IntoIterator<Item
 }
 
 /// The arguments of `oef up` on emulated GPUs, with short rounds and its state in the folder.
+#[allow(dead_code, reason = "not every test that includes this module has emulated GPUs")]
 pub fn up(home: &Dir, gpus: &str, more: &[&str]) -> Vec<String> {
     let state = home.join("state").display().to_string();
     let args =

@@ -2,6 +2,7 @@
 
 use super::{adjacency, checks, envy, pareto};
 use crate::OPTIMALITY_TOLERANCE;
+use crate::guarantee::beyond;
 use crate::ids::{TenantId, TypeId, WorkloadId};
 use crate::mechanism::Outcome;
 use crate::problem::Problem;
@@ -10,10 +11,15 @@ use crate::shares::Shares;
 /// Audits one result. `outcome` must be an answer to `problem` (the same tenants, workloads and types).
 pub fn audit(problem: &Problem, outcome: &Outcome) -> Certificate {
     let shares = &outcome.shares;
-    let figures = checks::Figures::new(problem, shares);
     let capacity = checks::capacity(problem, shares);
     let demand = checks::demand(problem, shares);
+    let guarantee = checks::guarantee(problem, shares);
+    let limit = checks::limit(problem, shares);
     let feasible = capacity.holds && demand.holds;
+    // The mechanism's own problem, where guarantees and limits come first.
+    let beyond = beyond(problem, outcome);
+    let (problem, shares) = beyond.as_ref().map_or((problem, shares), |(p, s)| (p, s));
+    let figures = checks::Figures::new(problem, shares);
     let gap = checks::finite(outcome.solver.gap, f64::MAX);
     let pareto_efficient = pareto::decide(problem, shares, &outcome.prices, feasible);
     Certificate {
@@ -24,6 +30,9 @@ pub fn audit(problem: &Problem, outcome: &Outcome) -> Certificate {
         optimality: OptimalityFinding { holds: gap <= OPTIMALITY_TOLERANCE, gap },
         capacity,
         demand,
+        guarantee,
+        limit,
+        beyond: beyond.is_some(),
     }
 }
 
@@ -40,6 +49,13 @@ pub struct Certificate {
     pub capacity: Finding<Overuse>,
     /// No tenant holds more GPUs than it can use. `worst`: the largest excess relative to the demand.
     pub demand: Finding<OverDemand>,
+    /// Every tenant has what it can use of its guarantees. `worst`: the largest lack relative to it.
+    pub guarantee: Finding<Promise>,
+    /// No tenant is above its limit of a gpu type. `worst`: the largest excess relative to the limit.
+    pub limit: Finding<Promise>,
+    /// Whether the findings from here on are about what lies beyond guarantees and limits: the problem and the shares of
+    /// [`beyond`](crate::beyond). False: there are none, and they are about the whole.
+    pub beyond: bool,
     /// No tenant would rather have another's bundle, scaled by their weights.
     /// `worst`: the largest (other - own) / own over all pairs, 0 when nobody envies.
     pub envy_free: Finding<EnvyWitness>,
@@ -86,6 +102,19 @@ pub struct OverDemand {
     pub used: f64,
     /// GPUs it can use.
     pub demand: f64,
+}
+
+/// A tenant without what it is guaranteed of a type, or above its limit there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Promise {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// The type.
+    pub gpu: TypeId,
+    /// GPUs that it has.
+    pub has: f64,
+    /// GPUs that it should have at least (what it can use of its guarantee) or at most (its limit).
+    pub bound: f64,
 }
 
 /// A tenant that would rather have another's bundle.

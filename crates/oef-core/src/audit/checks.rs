@@ -1,6 +1,6 @@
 //! The properties that one pass over the shares decides: capacity, demand, sharing incentive.
 
-use super::certificate::{AUDIT_TOLERANCE, Finding, OverDemand, Overuse, Shortfall};
+use super::certificate::{AUDIT_TOLERANCE, Finding, OverDemand, Overuse, Promise, Shortfall};
 use crate::ids::{TenantId, TypeId, WorkloadId};
 use crate::problem::Problem;
 use crate::shares::{Shares, equal_split};
@@ -52,6 +52,38 @@ pub(super) fn demand(problem: &Problem, shares: &Shares) -> Finding<OverDemand> 
         let used = shares.of_workload(WorkloadId(l)).iter().sum();
         let scale = if demand > 0.0 { demand } else { 1.0 };
         Some(((used - demand) / scale, OverDemand { tenant, used, demand }))
+    });
+    largest_excess(excesses)
+}
+
+/// Everybody has what it can use of its guarantees.
+pub(super) fn guarantee(problem: &Problem, shares: &Shares) -> Finding<Promise> {
+    if problem.tenants().iter().all(|t| t.guarantee.is_empty()) {
+        return largest_excess(std::iter::empty());
+    }
+    let usable = problem.usable_guarantees();
+    let lacks = problem.tenant_ids().flat_map(|tenant| {
+        let (has, least) = (shares.of_tenant(problem, tenant), usable.of_tenant(problem, tenant));
+        let pairs: Vec<(f64, f64)> = has.into_iter().zip(least).collect();
+        pairs.into_iter().enumerate().filter(|(_, (_, least))| *least > 0.0).map(
+            move |(j, (has, bound))| {
+                ((bound - has) / bound, Promise { tenant, gpu: TypeId(j), has, bound })
+            },
+        )
+    });
+    largest_excess(lacks)
+}
+
+/// Nobody is above its limit of a type; a limit of 0 is measured against one GPU.
+pub(super) fn limit(problem: &Problem, shares: &Shares) -> Finding<Promise> {
+    let limited = problem.tenant_ids().filter(|t| !problem.tenants()[t.0].limit.is_empty());
+    let excesses = limited.flat_map(|tenant| {
+        let has = shares.of_tenant(problem, tenant);
+        has.into_iter().enumerate().filter_map(move |(j, has)| {
+            let bound = problem.tenants()[tenant.0].limit_on(TypeId(j))?;
+            let scale = if bound > 0.0 { bound } else { 1.0 };
+            Some(((has - bound) / scale, Promise { tenant, gpu: TypeId(j), has, bound }))
+        })
     });
     largest_excess(excesses)
 }

@@ -15,7 +15,7 @@ mod tests;
 pub(crate) use adjacency::is_held;
 pub use certificate::{
     AUDIT_TOLERANCE, Certificate, EnvyWitness, Finding, Improvement, OptimalityFinding, OverDemand,
-    Overuse, ParetoFinding, ParetoProof, Shortfall, SkippedType, audit,
+    Overuse, ParetoFinding, ParetoProof, Promise, Shortfall, SkippedType, audit,
 };
 pub use checks::equal_splits;
 pub(crate) use envy::tied_pairs;

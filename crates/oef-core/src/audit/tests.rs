@@ -23,7 +23,14 @@ pub(crate) fn outcome(problem: &Problem, rows: &[&[f64]]) -> Outcome {
         canonical: true,
         iterations: 0,
     };
-    Outcome { mechanism: Mechanism::MaxMin, shares, prices: Vec::new(), trades: Vec::new(), solver }
+    Outcome {
+        mechanism: Mechanism::MaxMin,
+        shares,
+        first: None,
+        prices: Vec::new(),
+        trades: Vec::new(),
+        solver,
+    }
 }
 
 fn problem(counts: &[f64], rows: &[&[f64]]) -> Problem {

@@ -10,12 +10,13 @@ use super::data::Data;
 use super::interior::{self, Run};
 use super::pairs::Pairs;
 use super::point::Point;
+use crate::linalg::dot;
 use std::cmp::Ordering;
 
 /// Pairs that had less slack than this in the end, relative to the utility, are kept.
 const NEAR: f64 = 0.005;
 /// The same for the pairs of a row that has changed.
-const NEAR_CHANGED: f64 = 0.05;
+const NEAR_CHANGED: f64 = 0.02;
 /// Part of a demand by which it must differ for that.
 const CHANGED: f64 = 1e-3;
 /// One row in so many may have changed: with more, a path from scratch is as fast.
@@ -96,6 +97,7 @@ impl Checkpoint {
         for (l, &o) in source.iter().enumerate() {
             point.adjust(data, l, self.cap[o] * unit, room);
         }
+        point.fit(data);
         let mut now: Vec<Vec<usize>> = vec![Vec::new(); old.u.len()];
         source.iter().enumerate().for_each(|(l, &o)| now[o].push(l));
         let mut list = Vec::new();
@@ -147,6 +149,21 @@ fn renewed(
 }
 
 impl Point {
+    /// Scales what everybody has of each type so that all of it fits the capacity.
+    fn fit(&mut self, data: &Data<'_>) {
+        let (n, k) = (data.n, data.k);
+        let held = |j: usize| (0..n).map(|i| data.weight[i] * self.y[i * k + j]).sum::<f64>();
+        let by: Vec<f64> = (0..k).map(|j| n as f64 / (self.c[j] + held(j))).collect();
+        for l in 0..n {
+            let bundle = &mut self.y[l * k..][..k];
+            let before = dot(data.value(l), bundle);
+            bundle.iter_mut().zip(&by).for_each(|(y, by)| *y *= by);
+            self.u[l] *= dot(data.value(l), bundle) / before;
+            self.v[l * k..][..k].iter_mut().zip(&by).for_each(|(v, by)| *v /= by);
+        }
+        self.c.iter_mut().zip(&by).for_each(|(c, by)| *c *= by);
+    }
+
     /// Makes the bundle of row `l` fit its demand, which was `was`, and what it can use.
     fn adjust(&mut self, data: &Data<'_>, l: usize, was: f64, room: f64) {
         let (is, k) = (data.rows.cap[l], data.k);

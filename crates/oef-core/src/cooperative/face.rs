@@ -22,6 +22,8 @@ const SAME: f64 = 1e-6;
 const PROGRAM_MAX: usize = 50_000;
 /// A pair is tight, or an entry nothing, only if it is so by this factor.
 pub(super) const CLEAR: [f64; 2] = [10.0, 1_000.0];
+/// The same shortly before the end of a path.
+pub(super) const CLEAR_AHEAD: f64 = 100.0;
 /// What remains of an equation is something above the first, and nothing below the second; in between
 /// one cannot tell.
 const SOMETHING: f64 = 1e-6;

@@ -24,12 +24,16 @@ const MISSED: f64 = 1e-6;
 const RESTARTS_MAX: usize = 4;
 /// What may be left at the end of a path that has arrived.
 const ARRIVED: f64 = 1e-11;
+/// The same where less accuracy is asked for, relative to it.
+const LEFT: f64 = 100.0;
 /// Weight of what is left of the dual equations: they have other units.
 const DUAL: f64 = 1e-2;
 /// Short steps in a row after which the arithmetic is at its end.
 const STUCK_MAX: usize = 3;
 /// Correctors per iteration: each is a solve, against the factorisation that a longer step saves.
 const CORRECTORS_MAX: usize = 2;
+/// By how much a corrector must lengthen the steps, both together.
+const LONGER: f64 = 0.05;
 /// While complementarity is above this, pairs come into play before they are violated.
 const EARLY: f64 = 1e-4;
 /// How near (relative to the root of complementarity) is near enough for that.
@@ -38,6 +42,10 @@ const NEAR: f64 = 0.1;
 const FAR: f64 = 0.02;
 /// Slack of a pair that comes into play violated, relative to the root of complementarity.
 pub(super) const ROOM: f64 = 0.1;
+/// The same on a path that starts half way. Above this complementarity, pairs come into play there only if the
+/// violation is far.
+const ROOM_LATE: f64 = 0.3;
+const FAR_ONLY: f64 = 3e-4;
 /// Complementarity aimed at is at least this part of the primal residual.
 const BALANCE: f64 = 1e-3;
 /// Pairs that come into play per row and iteration at most; with demands more of them matter in the end.
@@ -53,8 +61,6 @@ const NEAR_THE_END: f64 = 1e-6;
 /// equations.
 const HALF_WAY: f64 = 1e-3;
 const CENTRED: (f64, f64) = (1e-2, 1e-1);
-/// Steps to the middle of the constraints of a changed program.
-const CENTRING_MAX: usize = 4;
 /// A path that was nearer to its end by this factor is lost to rounding.
 const LOST: f64 = 0.01;
 
@@ -100,11 +106,16 @@ pub(super) fn resume(
     accuracy: f64,
     stop: &dyn Fn() -> bool,
 ) -> Run {
-    let mut walk = Walk { met: Vec::new(), care: Care::Late };
-    centre(data, &mut start, CENTRING_MAX);
+    centre(data, &mut start, 1);
     let middle = Some(start.clone());
-    let run = walk.follow(data, start, accuracy, stop);
-    Run { middle, iterations: run.iterations + CENTRING_MAX, ..run }
+    let run = Walk::late().follow(data, start, accuracy, stop);
+    Run { middle, iterations: run.iterations + 1, ..run }
+}
+
+/// Follows the path on from where [`resume`] has ended.
+pub(super) fn go_on(data: &Data<'_>, run: Run, accuracy: f64, stop: &dyn Fn() -> bool) -> Run {
+    let next = Walk::late().follow(data, run.point, accuracy, stop);
+    Run { middle: run.middle, iterations: run.iterations + next.iterations, ..next }
 }
 
 /// Moves to the middle of the constraints half way along the path, in at most so many steps.
@@ -187,6 +198,11 @@ struct Walk {
 }
 
 impl Walk {
+    /// Along a path that starts half way.
+    fn late() -> Self {
+        Walk { met: Vec::new(), care: Care::Late }
+    }
+
     fn follow(
         &mut self,
         data: &Data<'_>,
@@ -209,7 +225,7 @@ impl Walk {
             if mu < HALF_WAY && middle.is_none() {
                 middle = Some(point.clone());
             }
-            let arrived = mu < accuracy && left < ARRIVED;
+            let arrived = mu < accuracy && left < ARRIVED.max(LEFT * accuracy);
             if mu < SETTLED && !nearest.as_ref().is_some_and(|nearest| nearest.0 <= left) {
                 nearest = Some((left, point.clone(), left_over.clone()));
             }
@@ -223,10 +239,13 @@ impl Walk {
             };
             iterations += 1;
             stuck = if primal.min(dual) < 0.05 { stuck + 1 } else { 0 };
-            left_over.step(dual);
             let before = point.pairs.clone();
             adapt_pairs(data, &mut point, self);
-            left_over.change(&before, &point.pairs);
+            if self.care != Care::Late {
+                // They are for the bound of a path that was cut short, and this one then counts for nothing.
+                left_over.step(dual);
+                left_over.change(&before, &point.pairs);
+            }
         };
         let last = (left, point, left_over);
         let nearest = nearest.filter(|nearest| nearest.0 < left);
@@ -287,12 +306,16 @@ fn correct(
 ) -> (f64, f64) {
     let (mut primal, mut dual) = (primal, dual);
     for _ in 0..CORRECTORS_MAX {
+        if primal + dual + LONGER > 2.0 / TO_BOUNDARY {
+            // No step is longer than that.
+            break;
+        }
         let (wish_primal, wish_dual) = ((primal + 0.3).min(1.0), (dual + 0.3).min(1.0));
         let pull = Rhs::pull_back(data, point, direction, wish_primal, wish_dual, target);
         let mut trial = newton.solve(data, point, &pull);
         trial.add(direction);
         let (p, d) = point.step_lengths(&trial);
-        if p + d < primal + dual + 0.05 {
+        if p + d < primal + dual + LONGER {
             break;
         }
         *direction = trial;
@@ -308,7 +331,8 @@ fn correct(
 fn adapt_pairs(data: &Data<'_>, point: &mut Point, walk: &mut Walk) {
     let n = data.n;
     let mu = point.mu();
-    let is_late = walk.care == Care::Late && mu > EARLY;
+    let late = walk.care == Care::Late;
+    let far_only = late && mu > FAR_ONLY;
     if mu < SETTLED {
         return;
     }
@@ -326,10 +350,10 @@ fn adapt_pairs(data: &Data<'_>, point: &mut Point, walk: &mut Walk) {
     };
     let near = if mu > EARLY { NEAR * mu.sqrt() } else { 0.0 };
     let mut added: Vec<(usize, usize, f64, f64)> = Vec::new();
-    let room = ROOM * mu.sqrt();
+    let room = if late { ROOM_LATE } else { ROOM } * mu.sqrt();
     let mut worst: Vec<(f64, usize)> = Vec::new();
     for l in 0..n {
-        let limit = point.u[l] * if is_late { 1.0 + FAR } else { 1.0 - near };
+        let limit = point.u[l] * if far_only { 1.0 + FAR } else { 1.0 - near };
         worst.clear();
         for (i, &other) in asked.row(l).iter().enumerate() {
             if other > limit && i != l && !present[l * n + i] {
@@ -338,12 +362,12 @@ fn adapt_pairs(data: &Data<'_>, point: &mut Point, walk: &mut Walk) {
         }
         worst.sort_by(|a, b| a.0.total_cmp(&b.0));
         added.extend(worst.iter().take(most).map(|&(slack, i)| {
-            let s = if walk.care == Care::Late { slack.abs().max(room) } else { slack.max(room) };
+            let s = if late { slack.abs().max(room) } else { slack.max(room) };
             (l, i, s, mu / s)
         }));
     }
     walk.met.extend(added.iter().map(|&(l, i, _, _)| (l, i)));
-    let stay = mu > 1e-2 || is_late || matches!(walk.care, Care::Steady | Care::Thorough);
+    let stay = mu > 1e-2 || far_only || matches!(walk.care, Care::Steady | Care::Thorough);
     let keep = |s: f64, z: f64| stay || z > 1e-3 * s;
     point.pairs.rebuild(n, keep, &added);
 }

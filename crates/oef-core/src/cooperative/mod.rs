@@ -60,6 +60,8 @@ const UNFINISHED: &str = "interior point, not finished";
 const SIMPLEX_MAX: usize = 8;
 /// Complementarity at which the interior path ends: the bundles are then good to ten digits.
 const ACCURACY: f64 = 1e-13;
+/// Complementarity at which a path that started half way mostly shows its end clearly.
+const NEARLY_THERE: f64 = 1e-10;
 /// Bundles that agree to this are taken for one bundle; the bound tells whether that was right.
 const SAME: [f64; 3] = [1e-6, 1e-8, 1e-11];
 /// A gap that is nothing but the rounding of the bound.
@@ -184,17 +186,29 @@ impl Search<'_> {
     fn go_on_half_way(&self, kept: &Kept) -> Option<Answer> {
         let from = kept.compare(self.instance)?.from;
         let start = kept.checkpoint.as_ref()?.start(self.data, &from)?;
-        let run = interior::resume(self.data, start, ACCURACY, self.stop);
-        if !run.has_arrived() {
-            return None;
+        let mut run = interior::resume(self.data, start, NEARLY_THERE, self.stop);
+        let mut found = self.ahead_of_the_end(&run);
+        if found.is_none() {
+            run = interior::go_on(self.data, run, ACCURACY, self.stop);
+            if !run.has_arrived() {
+                return None;
+            }
+            found = self.end_of_path(&run, self.bound(&run));
         }
-        let found = self.end_of_path(&run, self.bound(&run)).filter(Answer::is_optimal)?;
+        let found = found.filter(Answer::is_optimal)?;
         let mut answer =
             Answer { method: HALF_WAY, pivots: found.pivots + run.iterations, ..found };
         if let Some(kept) = &mut answer.kept {
             kept.checkpoint = Checkpoint::new(self.data, &run, true);
         }
         Some(answer)
+    }
+
+    /// The answer shortly before the end of a path, if what is tight and what is nothing is clear there, and it is proven.
+    fn ahead_of_the_end(&self, run: &Run) -> Option<Answer> {
+        let bound = Multipliers::at(&run.point).bound(self.data);
+        let found = self.on_face(run, bound, face::CLEAR_AHEAD, FREE_FEW)?;
+        (found.gap <= SHARP).then_some(found)
     }
 
     /// Along an interior path, and from its end to a vertex.

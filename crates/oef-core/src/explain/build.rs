@@ -2,6 +2,7 @@
 
 use super::{EnvyTie, Explanation, Holding, OneMore, TenantReason, TypeReason};
 use crate::audit::{equal_splits, tied_pairs};
+use crate::guarantee::beyond;
 use crate::ids::{TenantId, TypeId};
 use crate::mechanism::{Mechanism, Options, Outcome, SolveError, Status, solve};
 use crate::problem::Problem;
@@ -81,9 +82,19 @@ fn envy_ties(problem: &Problem, outcome: &Outcome, throughput: &[f64]) -> Vec<En
     if !promises || problem.tenants().len() > TENANTS_COMPARED_MAX {
         return Vec::new();
     }
-    tied_pairs(problem, &outcome.shares, BINDING)
+    // Who envies whom is a question about what lies beyond guarantees and limits.
+    let beyond = beyond(problem, outcome);
+    let (problem, shares) = beyond.as_ref().map_or((problem, &outcome.shares), |(p, s)| (p, s));
+    tied_pairs(problem, shares, BINDING)
         .into_iter()
-        .map(|(envious, envied)| EnvyTie { envious, envied, throughput: throughput[envious.0] })
+        .map(|(envious, envied)| EnvyTie {
+            envious,
+            envied,
+            throughput: match beyond.is_some() {
+                true => shares.throughput(problem, envious),
+                false => throughput[envious.0],
+            },
+        })
         .collect()
 }
 

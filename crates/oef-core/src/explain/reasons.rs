@@ -92,6 +92,6 @@ pub struct EnvyTie {
     pub envious: TenantId,
     /// Whom it would envy.
     pub envied: TenantId,
-    /// Its throughput, which both bundles give it.
+    /// Its throughput, which both bundles give it (beyond guarantees and limits, where there are any).
     pub throughput: f64,
 }

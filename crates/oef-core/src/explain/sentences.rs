@@ -2,7 +2,7 @@
 
 use super::{Explanation, Holding, TenantReason, TypeReason};
 use crate::audit::is_held;
-use crate::ids::{TenantId, WorkloadId};
+use crate::ids::{TenantId, TypeId, WorkloadId};
 use crate::problem::Problem;
 
 impl Explanation {
@@ -43,7 +43,11 @@ impl Writer<'_> {
             (true, false) => {
                 let idle = figure(reason.capacity - reason.used);
                 let all = figure(reason.capacity);
-                format!("{idle} of {all} {name} are idle: nobody can use more of them")
+                let within = match self.problem.tenants().iter().any(|t| !t.limit.is_empty()) {
+                    true => " within its limit",
+                    false => "",
+                };
+                format!("{idle} of {all} {name} are idle: nobody can use more of them{within}")
             }
         };
         if let Some(price) = reason.price {
@@ -65,6 +69,7 @@ impl Writer<'_> {
     fn tenant(&self, reason: &TenantReason, alone: bool, all: &mut Vec<String>) {
         let name = self.name(reason.tenant);
         all.push(self.level(reason));
+        all.extend(self.promises(reason.tenant));
         let workloads: Vec<WorkloadId> = self.problem.workload_ids_of(reason.tenant).collect();
         for &workload in &workloads {
             let who = match workloads.len() {
@@ -99,6 +104,30 @@ impl Writer<'_> {
         }
     }
 
+    /// What guarantees and limits do to a tenant.
+    fn promises(&self, tenant: TenantId) -> Vec<String> {
+        let (name, of) = (self.name(tenant), &self.problem.tenants()[tenant.0]);
+        let Some(first) = &self.explanation.outcome.first else { return Vec::new() };
+        let has = self.explanation.outcome.shares.of_tenant(self.problem, tenant);
+        let first = first.of_tenant(self.problem, tenant);
+        let mut all = Vec::new();
+        for (j, gpu) in self.problem.types().iter().enumerate() {
+            let guarantee = of.guarantee_on(TypeId(j));
+            if guarantee > 0.0 {
+                let used = figure(first[j].min(guarantee));
+                let promised = figure(guarantee);
+                all.push(format!(
+                    "{name} is guaranteed {promised} {}: {used} were handed out before the shares and count in them.",
+                    gpu.name
+                ));
+            }
+            if let Some(limit) = of.limit_on(TypeId(j)).filter(|l| has[j] >= l * (1.0 - SMALL)) {
+                all.push(format!("{name} is at its limit of {} {}.", figure(limit), gpu.name));
+            }
+        }
+        all
+    }
+
     fn level(&self, reason: &TenantReason) -> String {
         let name = self.name(reason.tenant);
         let (has, split) = (figure(reason.throughput), figure(reason.equal_split));
@@ -116,6 +145,7 @@ impl Writer<'_> {
             )
         } else if reason.at_floor {
             let binds = !reason.at_demand
+                && self.explanation.outcome.first.is_none()
                 && self.explanation.outcome.mechanism.promises_sharing_incentive();
             let why = if binds { ": the sharing incentive binds" } else { "" };
             format!("{name} does {has}, exactly its equal split{why}.")
@@ -154,7 +184,11 @@ impl Writer<'_> {
         } else if let Some(best) = seen.iter().find(|h| h.best && priced) {
             let gpu = &self.problem.types()[best.gpu.0].name;
             let value = best.value_for_money.map_or_else(String::new, figure);
+            let of = &self.problem.tenants()[self.problem.workloads()[workload.0].tenant.0];
             let limit = match envied_by {
+                _ if !of.guarantee.is_empty() || !of.limit.is_empty() => {
+                    "its guarantees and limits come first".into()
+                }
                 [] => "the mechanism allows it no more".into(),
                 others => format!("{} would envy it for more", self.names(others)),
             };

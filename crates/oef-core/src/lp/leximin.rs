@@ -5,14 +5,41 @@ use super::simplex::{LpError, Mark, Simplex};
 
 /// A dual of at least this part of the greatest blocks for sure.
 const CLEARLY: f64 = 1e-5;
+/// Steps of Newton's method to a first level; it needs a few.
+const NEWTON_MAX: usize = 30;
+/// What it may be off.
+const NEAR: f64 = 1e-10;
 
 /// One function `sum of coefficients . x` that should be large in units of its target.
 #[derive(Clone, Debug)]
 pub(crate) struct Level {
     pub terms: Vec<(VarId, f64)>,
     pub target: f64,
-    /// A known limit of `function / target`; infinite where none is known.
+    /// A known limit of `function / target`; infinite where none is known. With one the rows of the program that these
+    /// variables are in have no negative entries.
     pub most: f64,
+}
+
+impl Level {
+    /// The limit of `function / target` without some of its variables and those that are kept at zero, by a row of the
+    /// program that has all the others.
+    fn without(&self, out: &dyn Fn(VarId) -> bool, program: &Program, rows: RowId) -> f64 {
+        if self.most.is_infinite() {
+            return self.most;
+        }
+        let is_left = |&(var, _): &(VarId, f64)| program.upper[var] > 0.0 && !out(var);
+        let own: Vec<(VarId, f64)> = self.terms.iter().copied().filter(is_left).collect();
+        let limit = |row: RowId| {
+            let ratio = |&(var, a): &(VarId, f64)| {
+                let entry = program.columns[var].iter().find(|e| e.0 == row);
+                entry.map_or(f64::INFINITY, |e| a / e.1)
+            };
+            program.row_upper[row] * own.iter().map(ratio).fold(0.0, f64::max) / self.target
+        };
+        let Some(&(var, _)) = own.first() else { return 0.0 };
+        let shared = program.columns[var].iter();
+        shared.filter(|e| e.0 < rows).map(|e| limit(e.0)).fold(self.most, f64::min)
+    }
 }
 
 /// Moves the program to the point where the least `function / target` is greatest, then the next
@@ -33,9 +60,6 @@ pub(crate) fn leximin(
 /// What is known of the answer beforehand; where it is wrong that costs time and nothing else.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Guess {
-    /// A level that the first round may reach: functions whose limit is below it are taken to be at their limit,
-    /// all at once and not one after another.
-    pub level: f64,
     /// Variables that are not zero, and rows with slack.
     pub support: Vec<VarId>,
     pub slack: Vec<RowId>,
@@ -60,7 +84,8 @@ pub(crate) fn leximin_watched(
         }
     }
     let t = program.var(1.0, f64::NEG_INFINITY, f64::INFINITY, Vec::new());
-    let most = |row: RowId| levels[row - first].most;
+    let limit = |level: &Level| level.without(&|_| false, program, first);
+    let mut limits: Vec<f64> = levels.iter().map(limit).collect();
     let targets = |rows: &[RowId]| rows.iter().map(|&row| levels[row - first].target).sum::<f64>();
     let all = targets(&rows);
     let mut open: Vec<RowId> = rows;
@@ -69,9 +94,11 @@ pub(crate) fn leximin_watched(
         let support: Vec<VarId> = guess.support.iter().copied().chain([t]).collect();
         simplex.set_basis(&support, &guess.slack);
     }
-    let (mut gap, mut guess) = (0.0_f64, guess.level);
+    let mut gap = 0.0_f64;
     while !open.is_empty() {
         let before = simplex.mark();
+        let most = |row: RowId| limits[row - first];
+        let guess = reach(&mut simplex, t, &open, &most, stop)?;
         let (level, full) = match rise(&mut simplex, t, &open, &most, guess, stop) {
             Ok(found) => found,
             Err(error) if error == LpError::Stopped || open.len() == levels.len() => {
@@ -85,9 +112,9 @@ pub(crate) fn leximin_watched(
                 break;
             }
         };
-        guess = 0.0;
         let rising: Vec<RowId> = open.iter().copied().filter(|row| !full.contains(row)).collect();
         let mut blocked = full;
+        let mut seen = None;
         if !rising.is_empty() {
             let part = targets(&rising) / all;
             gap = gap.max(part * (simplex.dual_bound() - level).abs() / level.abs().max(1e-6));
@@ -101,12 +128,103 @@ pub(crate) fn leximin_watched(
             watch(&duals, &positions);
             stopped.iter().for_each(|&row| keep(&mut simplex.program, row, level));
             blocked.extend(stopped);
+            seen = Some(duals);
         }
         open.retain(|row| !blocked.contains(row));
+        if let Some(duals) = seen {
+            lower_limits(&simplex.program, levels, &duals, (&open, level), &mut limits);
+        }
     }
     set_rising(&mut simplex.program, t, &[]);
     simplex.program.cost[t] = 0.0;
     Ok((simplex, gap))
+}
+
+/// What has a price is all taken by those who were stopped: who rises on above the level does so without, and its limit is
+/// lower.
+fn lower_limits(
+    program: &Program,
+    levels: &[Level],
+    duals: &[f64],
+    (open, level): (&[RowId], f64),
+    limits: &mut [f64],
+) {
+    let first = program.rows() - levels.len();
+    let worth = |row: RowId| {
+        let worth = (duals[row] * program.row_upper[row]).abs();
+        if worth.is_finite() { worth } else { 0.0 }
+    };
+    let clearly = CLEARLY * (0..first).map(worth).fold(0.0, f64::max);
+    let taken: Vec<bool> = (0..first).map(|row| worth(row) > clearly).collect();
+    let out = |var: VarId| program.columns[var].iter().any(|e| e.0 < first && taken[e.0]);
+    for at in open.iter().filter(|&&row| duals[row] == 0.0).map(|row| row - first) {
+        let without = levels[at].without(&out, program, first);
+        if (level..limits[at]).contains(&without) {
+            limits[at] = without;
+        }
+    }
+}
+
+/// The level up to which the open functions can rise if each stops at its limit; only a guess, for [`rise`].
+///
+/// Newton's method from above. For a level `g` let every function reach the same part of `min(g, limit)`. If the whole is
+/// not possible, the duals `q` of these conditions prove that the sum of `q min(g, limit)` cannot be greater than it is now,
+/// and the greatest `g` for which it is not comes next.
+fn reach(
+    simplex: &mut Simplex,
+    t: VarId,
+    open: &[RowId],
+    most: &dyn Fn(RowId) -> f64,
+    stop: &dyn Fn() -> bool,
+) -> Result<f64, LpError> {
+    let finite = open.iter().map(|&row| most(row)).filter(|limit| limit.is_finite());
+    let mut level = finite.fold(0.0, f64::max);
+    if level <= 0.0 {
+        return Ok(f64::MIN_POSITIVE);
+    }
+    let before = simplex.mark();
+    let precise = std::mem::replace(&mut simplex.precise, false);
+    set_rising(&mut simplex.program, t, open);
+    let mut outcome = Ok(());
+    for _ in 0..NEWTON_MAX {
+        if level <= 0.0 {
+            break;
+        }
+        let part = |row: RowId| most(row).min(level) / level;
+        simplex.program.columns[t] = open.iter().map(|&row| (row, -part(row))).collect();
+        outcome = simplex.maximise(stop);
+        if outcome.is_err() || simplex.value(t) >= level * (1.0 - NEAR) {
+            break;
+        }
+        let duals = simplex.duals();
+        let mut sum =
+            simplex.value(t) * open.iter().map(|&r| duals[r].abs() * part(r)).sum::<f64>();
+        let mut slope: f64 = open.iter().map(|&row| duals[row].abs()).sum();
+        let mut limits: Vec<(f64, f64)> =
+            open.iter().map(|&row| (most(row), duals[row].abs())).filter(|e| e.1 > 0.0).collect();
+        limits.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        for (limit, dual) in limits {
+            if sum <= limit * slope {
+                break;
+            }
+            sum -= limit * dual;
+            slope -= dual;
+        }
+        let next = sum / slope;
+        if next.is_nan() || next >= level {
+            break;
+        }
+        level = next.max(0.0);
+    }
+    simplex.precise = precise;
+    match outcome {
+        Ok(()) => Ok(level * (1.0 + NEAR)),
+        Err(LpError::Stopped) => Err(LpError::Stopped),
+        Err(_) => {
+            simplex.reset(&before);
+            Ok(0.0)
+        }
+    }
 }
 
 /// Raises the open levels together as far as they go; returns how far, and those that have reached their limit

@@ -5,6 +5,7 @@ use super::{
 };
 use crate::OPTIMALITY_TOLERANCE;
 use crate::allocation::Allocation;
+use crate::guarantee::solve_beyond;
 use crate::instance::{Division, Instance, LastOrder};
 use crate::lp::LpError;
 use crate::market::{Levelling, MarketState};
@@ -47,6 +48,21 @@ pub(crate) fn solve_again(
     options: &Options<'_>,
     memory: &mut Memory,
 ) -> Result<Outcome, SolveError> {
+    if !problem.has_guarantees_or_limits() {
+        return solve_whole(problem, mechanism, options, memory);
+    }
+    solve_beyond(problem, mechanism, options, &mut |left, options| {
+        solve_whole(left, mechanism, options, memory)
+    })
+}
+
+/// The shares of a problem without guarantees and limits.
+fn solve_whole(
+    problem: &Problem,
+    mechanism: Mechanism,
+    options: &Options<'_>,
+    memory: &mut Memory,
+) -> Result<Outcome, SolveError> {
     let stop = || options.stop.is_some_and(|stop| stop());
     let cap = if mechanism == Mechanism::Gavel { options.gavel_cap } else { None };
     let instance = Instance::new(problem, cap, &mut memory.order);
@@ -78,6 +94,7 @@ pub(crate) fn solve_again(
     Ok(Outcome {
         mechanism,
         shares: instance.to_shares(problem, &allocation.x, division),
+        first: None,
         prices,
         trades,
         solver: SolverReport {
@@ -113,7 +130,8 @@ fn allocate(
         match instance.is_within_demands(&free.x) {
             true => Ok(free),
             false => {
-                let mut found = limited::lexicographic(instance, target, &free.x, stop)?;
+                let near = (&*free.x, &*max_min::divide(instance));
+                let mut found = limited::lexicographic(instance, target, near, stop)?;
                 hand_out_idle(instance, &mut found.x);
                 Ok(found)
             }

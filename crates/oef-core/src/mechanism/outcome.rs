@@ -14,6 +14,10 @@ pub struct Outcome {
     pub mechanism: Mechanism,
     /// Who gets what.
     pub shares: Shares,
+    /// What was handed out before the mechanism ran, for guarantees and limits; it is part of the shares. `None`: the
+    /// problem has neither.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub first: Option<Shares>,
     /// The price of each gpu type from the duals of the program, in total normalised throughput per
     /// GPU; empty for a mechanism without prices (`gandiva-fair` has trades instead).
     pub prices: Vec<f64>,

@@ -35,7 +35,7 @@ pub fn water_fill(limit: f64, parties: &[(f64, f64)]) -> Vec<f64> {
 }
 
 /// Sets what each of a tenant's workloads can use, from what they say themselves and the tenant's own limit.
-pub(super) fn divide(limit: Option<f64>, workloads: &mut [Workload]) {
+pub(crate) fn divide(limit: Option<f64>, workloads: &mut [Workload]) {
     let parts = within(limit, workloads);
     for (workload, part) in workloads.iter_mut().zip(parts) {
         workload.demand = part;

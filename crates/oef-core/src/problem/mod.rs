@@ -1,6 +1,6 @@
 //! What is to be shared among whom: gpu types with capacities, tenants with weights and workloads.
 
-mod demand;
+pub(crate) mod demand;
 mod edit;
 mod limits;
 mod profile;
@@ -57,6 +57,24 @@ pub struct Tenant {
     /// GPUs it can use at most, over all its workloads; `None`: any number.
     pub demand: Option<f64>,
     pub(crate) workloads: Range<usize>,
+    /// GPUs of each type that it gets before anybody's share, as far as it can use them; empty: none of any.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    pub guarantee: Vec<f64>,
+    /// GPUs of each type that it gets at most; empty: no limit on any.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    pub limit: Vec<Option<f64>>,
+}
+
+impl Tenant {
+    /// GPUs of a type that it is guaranteed.
+    pub fn guarantee_on(&self, gpu: TypeId) -> f64 {
+        self.guarantee.get(gpu.0).copied().unwrap_or(0.0)
+    }
+
+    /// GPUs of a type that it gets at most; `None`: no limit.
+    pub fn limit_on(&self, gpu: TypeId) -> Option<f64> {
+        self.limit.get(gpu.0).copied().flatten()
+    }
 }
 
 /// A kind of job of one tenant with one profile: a virtual tenant.
@@ -155,7 +173,7 @@ impl Problem {
 
 /// The sum of the weights, from the least to the greatest: the order of the tenants must not show, not
 /// even in the last digit.
-fn total_weight(tenants: &[Tenant]) -> f64 {
+pub(crate) fn total_weight(tenants: &[Tenant]) -> f64 {
     let mut weights: Vec<f64> = tenants.iter().map(|t| t.weight).collect();
     weights.sort_by(f64::total_cmp);
     weights.iter().sum()

@@ -60,6 +60,14 @@ impl TryFrom<Unchecked> for Problem {
         if !demands.chain(workloads.iter().map(|w| w.declared_demand)).flatten().all(amount) {
             return wrong("a demand makes no sense");
         }
+        let width = |len: usize| len == 0 || len == types.len();
+        let promises = |t: &Tenant| {
+            let figures = t.guarantee.iter().copied().chain(t.limit.iter().flatten().copied());
+            width(t.guarantee.len()) && width(t.limit.len()) && figures.into_iter().all(amount)
+        };
+        if !tenants.iter().all(promises) {
+            return wrong("a guarantee or a limit makes no sense");
+        }
         for tenant in &tenants {
             demand::divide(tenant.demand, &mut workloads[tenant.workloads.clone()]);
         }

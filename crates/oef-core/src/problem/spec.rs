@@ -1,6 +1,7 @@
 //! A problem as somebody wrote it down, not yet checked.
 
 use super::Problem;
+use crate::ids::TypeId;
 
 /// A description of a problem with the fields of the problem file. [`ProblemSpec::validate`] makes it
 /// a [`Problem`].
@@ -35,6 +36,12 @@ pub struct TenantSpec {
     pub weight: f64,
     /// GPUs it can use at most.
     pub demand: Option<f64>,
+    /// GPUs by gpu type name that it gets before anybody's share, as far as it can use them.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    pub guarantee: Vec<(String, f64)>,
+    /// GPUs by gpu type name that it gets at most.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    pub limit: Vec<(String, f64)>,
     /// Its workloads.
     pub workloads: Vec<WorkloadSpec>,
 }
@@ -65,6 +72,8 @@ impl TenantSpec {
             name: name.into(),
             weight: 1.0,
             demand: None,
+            guarantee: Vec::new(),
+            limit: Vec::new(),
             workloads: vec![WorkloadSpec {
                 name: "default".into(),
                 weight: 1.0,
@@ -114,6 +123,8 @@ impl From<&Problem> for ProblemSpec {
             name: tenant.name.clone(),
             weight: tenant.weight,
             demand: tenant.demand,
+            guarantee: given(problem, |gpu| Some(tenant.guarantee_on(gpu)).filter(|&g| g > 0.0)),
+            limit: given(problem, |gpu| tenant.limit_on(gpu)),
             workloads: problem.workloads[tenant.workloads.clone()]
                 .iter()
                 .map(|w| WorkloadSpec {
@@ -136,4 +147,10 @@ impl From<&Problem> for ProblemSpec {
 /// Figures with the names of their gpu types.
 fn named(problem: &Problem, figures: &[f64]) -> Vec<(String, f64)> {
     problem.types.iter().zip(figures).map(|(t, &thr)| (t.name.clone(), thr)).collect()
+}
+
+/// The figures that there are, with the names of their gpu types.
+fn given(problem: &Problem, figure: impl Fn(TypeId) -> Option<f64>) -> Vec<(String, f64)> {
+    let types = problem.types.iter().enumerate();
+    types.filter_map(|(j, t)| Some((t.name.clone(), figure(TypeId(j))?))).collect()
 }

@@ -25,6 +25,10 @@ pub enum Field {
     TenantWeight(usize),
     /// The demand of a tenant.
     TenantDemand(usize),
+    /// The guarantees of a tenant.
+    TenantGuarantee(usize),
+    /// The limits by gpu type of a tenant.
+    TenantLimit(usize),
     /// The workloads of a tenant as a list.
     TenantWorkloads(usize),
     /// The name of a workload (tenant, workload).
@@ -176,14 +180,93 @@ impl Checker<'_> {
             let first = workloads.len();
             self.workloads(t, by_name, &mut workloads);
             demand::divide(tenant.demand, &mut workloads[first..]);
+            let (guarantee, limit) = self.promises(t, &who, by_name);
             tenants.push(Tenant {
                 name: tenant.name.clone(),
                 weight: tenant.weight,
                 demand: tenant.demand,
                 workloads: first..workloads.len(),
+                guarantee,
+                limit,
             });
         }
+        self.check_promised(&tenants);
         (tenants, workloads)
+    }
+
+    /// The guarantees and limits of a tenant, by type; empty where it has none.
+    fn promises(
+        &mut self,
+        t: usize,
+        who: &str,
+        by_name: &BTreeMap<&str, usize>,
+    ) -> (Vec<f64>, Vec<Option<f64>>) {
+        let tenant = &self.spec.tenants[t];
+        let guarantee =
+            self.by_type((Field::TenantGuarantee(t), "guarantee"), who, by_name, &tenant.guarantee);
+        let limit = self.by_type((Field::TenantLimit(t), "limit"), who, by_name, &tenant.limit);
+        for (j, gpu) in self.spec.gpus.iter().enumerate() {
+            let at = |of: &[Option<f64>]| of.get(j).copied().flatten();
+            if let (Some(least), Some(most)) = (at(&guarantee), at(&limit))
+                && least > most
+            {
+                let message = format!(
+                    "{who} is guaranteed {least} GPUs of `{}`, and its limit there is {most}",
+                    gpu.name
+                );
+                let hint = "raise the limit, or lower the guarantee";
+                self.wrong(Field::TenantGuarantee(t), message, hint);
+            }
+        }
+        (guarantee.into_iter().map(|g| g.unwrap_or(0.0)).collect(), limit)
+    }
+
+    /// Figures by gpu type; empty where there are none.
+    fn by_type(
+        &mut self,
+        (field, what): (Field, &str),
+        who: &str,
+        by_name: &BTreeMap<&str, usize>,
+        entries: &[(String, f64)],
+    ) -> Vec<Option<f64>> {
+        let mut figures = vec![None; if entries.is_empty() { 0 } else { self.spec.gpus.len() }];
+        for (name, value) in entries {
+            if !(0.0..=MAX_NUMBER).contains(value) {
+                let message = format!("{who} has {what} {value} on `{name}`");
+                let hint = format!("a {what} is a finite number of GPUs, 0 or more");
+                self.wrong(field.clone(), message, &hint);
+            }
+            match by_name.get(name.as_str()) {
+                Some(&j) if figures[j].is_some() => {
+                    let message = format!("{who} has two {what}s for `{name}`");
+                    self.wrong(field.clone(), message, "keep one of them");
+                }
+                Some(&j) => figures[j] = Some(*value),
+                None => {
+                    let message =
+                        format!("{who} has a {what} for `{name}`, which is not a gpu type here");
+                    let hint = format!("{}or add that gpu type", known_types(name, by_name));
+                    self.wrong(field.clone(), message, &hint);
+                }
+            }
+        }
+        figures
+    }
+
+    /// No more GPUs of a type are guaranteed than there are.
+    fn check_promised(&mut self, tenants: &[Tenant]) {
+        for (j, gpu) in self.spec.gpus.iter().enumerate() {
+            let promised: f64 = tenants.iter().map(|t| t.guarantee_on(TypeId(j))).sum();
+            let last = tenants.iter().rposition(|t| t.guarantee_on(TypeId(j)) > 0.0);
+            if let Some(last) = last.filter(|_| promised > gpu.count * (1.0 + SAME_COUNT)) {
+                let message = format!(
+                    "{promised} GPUs of `{}` are guaranteed, and there are {}",
+                    gpu.name, gpu.count
+                );
+                let hint = "lower a guarantee, or raise the count";
+                self.wrong(Field::TenantGuarantee(last), message, hint);
+            }
+        }
     }
 
     fn workloads(&mut self, t: usize, by_name: &BTreeMap<&str, usize>, all: &mut Vec<Workload>) {
@@ -342,6 +425,8 @@ impl Checker<'_> {
 /// Parts that add up to the tenant's weight, but for rounding, are taken as they are: a problem that was written down has
 /// the very same numbers when it is read.
 const SAME_WEIGHT: f64 = 1e-13;
+/// Sums of guarantees may be above a count by rounding.
+const SAME_COUNT: f64 = 1e-12;
 /// The least weight that still leaves its reciprocal finite in every product.
 const MIN_WEIGHT: f64 = 1e-100;
 

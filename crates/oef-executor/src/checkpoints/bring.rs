@@ -5,7 +5,7 @@ use super::command::{Here, arguments};
 use super::fetch::Fetch;
 use super::files::bytes;
 use super::outcome::{BringError, Report, Size};
-use super::place::Place;
+use super::place::CheckpointFolders;
 use oef_sched::Span;
 use std::fmt;
 use std::fs;
@@ -109,7 +109,7 @@ pub fn bring(
     run: Option<&Path>,
     look: &mut dyn FnMut(&Progress) -> Look,
 ) -> Result<Brought, NotBrought> {
-    let Some(place) = Place::of(live) else {
+    let Some(place) = CheckpointFolders::of(live) else {
         let error = BringError::NotPlaced(format!("`{}` has no name", live.display()));
         return Err(NotBrought::Failed { from: fetch.from.clone(), error, tries: 0 });
     };
@@ -119,7 +119,7 @@ pub fn bring(
 
 struct Bringing<'a> {
     fetch: &'a Fetch,
-    place: Place,
+    place: CheckpointFolders,
     run: Option<&'a Path>,
     look: &'a mut dyn FnMut(&Progress) -> Look,
     began: Instant,

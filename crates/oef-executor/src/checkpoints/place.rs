@@ -12,7 +12,7 @@ const PREVIOUS: &str = ".oef-previous";
 
 /// The three folders of a job's checkpoints on one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CheckpointFolders {
     /// What the job uses.
     pub(super) live: PathBuf,
     /// What is on its way.
@@ -23,7 +23,7 @@ pub(super) struct Place {
 /// Clears up after a runner that was killed. What the job uses is the old folder or the new one afterwards.
 /// Half a transfer is worth keeping if another begins now.
 pub fn recover(live: &Path, will_fetch: bool) -> io::Result<()> {
-    let Some(place) = Place::of(live) else { return Ok(()) };
+    let Some(place) = CheckpointFolders::of(live) else { return Ok(()) };
     place.put_back()?;
     if !will_fetch {
         remove_folder(&place.incoming)?;
@@ -33,7 +33,7 @@ pub fn recover(live: &Path, will_fetch: bool) -> io::Result<()> {
 
 /// Removes a job's checkpoints on a host, with what was left beside them.
 pub fn remove(live: &Path) -> io::Result<()> {
-    if let Some(place) = Place::of(live) {
+    if let Some(place) = CheckpointFolders::of(live) {
         remove_folder(&place.incoming)?;
         remove_folder(&place.previous)?;
     }
@@ -48,13 +48,13 @@ pub fn is_leftover(name: &str) -> Option<&str> {
 
 /// A job's checkpoints on a host and what may lie beside them.
 pub fn with_leftovers(live: &Path) -> Vec<PathBuf> {
-    let place = Place::of(live);
+    let place = CheckpointFolders::of(live);
     place.map_or_else(Vec::new, |place| vec![place.live, place.incoming, place.previous])
 }
 
-impl Place {
+impl CheckpointFolders {
     /// Around a folder that has a name.
-    pub(super) fn of(live: &Path) -> Option<Place> {
+    pub(super) fn of(live: &Path) -> Option<CheckpointFolders> {
         let (folder, name) = (live.parent()?, live.file_name()?);
         let beside = |ending: &str| {
             let mut hidden = OsString::from(".");
@@ -62,7 +62,7 @@ impl Place {
             hidden.push(ending);
             folder.join(hidden)
         };
-        Some(Place {
+        Some(CheckpointFolders {
             live: live.to_path_buf(),
             incoming: beside(INCOMING),
             previous: beside(PREVIOUS),
@@ -155,7 +155,7 @@ mod tests {
     fn a_folder_takes_the_place_of_another_whole() {
         for two_steps in [false, true] {
             let home = tempfile::tempdir().expect("a folder");
-            let place = Place::of(&home.path().join("7")).expect("a place");
+            let place = CheckpointFolders::of(&home.path().join("7")).expect("a place");
             write(&place.live.join("old"), "1");
             write(&place.incoming.join("new"), "2");
             match two_steps {
@@ -180,7 +180,7 @@ mod tests {
         for will_fetch in [false, true] {
             for (live, previous, incoming, found) in cases {
                 let home = tempfile::tempdir().expect("a folder");
-                let place = Place::of(&home.path().join("7")).expect("a place");
+                let place = CheckpointFolders::of(&home.path().join("7")).expect("a place");
                 let folders =
                     [(&place.live, live), (&place.previous, previous), (&place.incoming, incoming)];
                 for (folder, text) in folders {

@@ -70,6 +70,17 @@ impl Places {
         known.into_iter().find(|place| self.folder(spec.job, place) == spec.checkpoint_dir)
     }
 
+    /// The folders of a start that the executor keeps for the job, below its own. What a job names itself is never made
+    /// by the executor nor given to anybody: it may have the right to give away any folder of the machine.
+    pub(crate) fn kept<'a>(&self, spec: &'a RunSpec) -> Vec<&'a Path> {
+        let own = self.job_dir(spec.job);
+        let work = Some(&spec.workdir).filter(|folder| **folder == own.join("work"));
+        let is_kept = spec.checkpoint_dir == own.join("probe") || self.location(spec).is_some();
+        let saved = Some(&spec.checkpoint_dir).filter(|_| is_kept);
+        let kept = work.into_iter().chain(saved).map(PathBuf::as_path);
+        kept.filter(|folder| folder.starts_with(&self.dir)).collect()
+    }
+
     /// The folder of a job's checkpoints.
     pub(crate) fn folder(&self, job: JobId, location: &CheckpointLocation) -> PathBuf {
         match location {

@@ -12,10 +12,11 @@ use crate::error::ExecutorError;
 use crate::event::{Cursor, Event};
 use crate::event_log::EventLog;
 use crate::executor::Executor;
+use crate::gpus;
 use crate::logs::{LogChunk, LogQuery};
 use crate::order::{Known, Order};
 use crate::records::{Lock, RunFolder, RunsFolder};
-use oef_sched::{Generation, JobId};
+use oef_sched::{Generation, JobId, Span};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -42,6 +43,8 @@ pub struct LocalConfig {
     pub checkpoints: CheckpointConfig,
     /// How jobs are kept apart.
     pub isolation: Isolation,
+    /// How often it is read what real GPUs do; nothing: never.
+    pub read_gpus_every: Duration,
 }
 
 /// A process that was just forked has its parent's lock too, until it is another program: a moment after
@@ -89,7 +92,20 @@ impl LocalExecutor {
     pub fn open(config: LocalConfig) -> Result<LocalExecutor, ExecutorError> {
         let executor = LocalExecutor::open_at(config, None)?;
         executor.inner.tell_nodes();
+        executor.read_gpus()?;
         Ok(executor)
+    }
+
+    /// Who reads has no hold on this executor: a driver that hangs must not keep its folder.
+    fn read_gpus(&self) -> Result<(), ExecutorError> {
+        let config = &self.inner.config;
+        let (inner, every) = (Arc::downgrade(&self.inner), config.read_gpus_every);
+        let span = Span(u64::try_from(every.as_millis()).unwrap_or(u64::MAX));
+        let tell = move |gpus| {
+            let inner = inner.upgrade().filter(|inner| !inner.is_closed());
+            inner.map(|inner| inner.events.push(Event::Readings { gpus, every: span })).is_some()
+        };
+        gpus::begin_reading(&config.devices, every, tell).map_err(ExecutorError::Thread)
     }
 
     /// The same for runners that run elsewhere, whose nodes others tell.

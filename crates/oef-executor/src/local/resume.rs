@@ -207,7 +207,7 @@ impl Inner {
 }
 
 /// A runner that has written the ending of its start, and only has to end itself.
-fn is_leaving(found: &processes::Found, run: &RunFolder) -> bool {
+fn is_leaving(found: &processes::JobProcess, run: &RunFolder) -> bool {
     let is_ended = || matches!(Status::read(run), Ok(Some(status)) if status.is_ended());
     found.role == Role::Runner && is_ended()
 }

@@ -95,7 +95,8 @@ impl Inner {
         let path = job_folder.generation_file();
         job_folder.raise_newest(run.generation()).map_err(ExecutorError::file(&path, "written"))?;
         let dir = self.places.job_dir(launch.job);
-        make_folders(&dir, launch, &spec).map_err(ExecutorError::file(&dir, "made"))?;
+        make_folders(&dir, launch, &self.places.kept(&spec))
+            .map_err(ExecutorError::file(&dir, "made"))?;
         self.hand_over_folders(&dir, &spec).map_err(ExecutorError::file(&dir, "handed over"))?;
         let spec = self.with_group(spec)?;
         make_durably(run).map_err(ExecutorError::file(run.path(), "made"))?;
@@ -129,11 +130,9 @@ impl Inner {
     /// The folders that the executor keeps for a job belong to whom it runs as.
     fn hand_over_folders(&self, dir: &Path, spec: &RunSpec) -> io::Result<()> {
         let Some(user) = &spec.user else { return Ok(()) };
-        for folder in [&spec.workdir, &spec.checkpoint_dir] {
-            if folder.starts_with(&self.config.dir) {
-                fs::create_dir_all(folder)?;
-                self.hand_over(folder, user)?;
-            }
+        for folder in self.places.kept(spec) {
+            fs::create_dir_all(folder)?;
+            self.hand_over(folder, user)?;
         }
         let script = dir.join("script");
         if script.exists() {
@@ -312,11 +311,9 @@ impl Inner {
 }
 
 /// Makes a job's own folders, and writes its script.
-pub(super) fn make_folders(dir: &Path, launch: &Launch, spec: &RunSpec) -> io::Result<()> {
-    for folder in [&spec.workdir, &spec.checkpoint_dir] {
-        if folder.starts_with(dir) {
-            fs::create_dir_all(folder)?;
-        }
+pub(super) fn make_folders(dir: &Path, launch: &Launch, kept: &[&Path]) -> io::Result<()> {
+    for folder in kept.iter().filter(|folder| folder.starts_with(dir)) {
+        fs::create_dir_all(folder)?;
     }
     let Program::Script(text) = &launch.program else { return Ok(()) };
     fs::create_dir_all(dir)?;

@@ -90,6 +90,11 @@ impl Status {
         matches!(self.phase, Phase::Ended { .. })
     }
 
+    /// The process of a worker, if it was started.
+    pub(crate) fn worker(&self, rank: u32) -> Option<i32> {
+        self.pids.get(usize::try_from(rank).ok()?).copied()
+    }
+
     pub(crate) fn read(run: &RunFolder) -> io::Result<Option<Status>> {
         read_json(&run.status_file())
     }

@@ -69,7 +69,7 @@ pub(super) fn protocol(
     let mut env = Variables::default();
     let Some(device) = launch.devices.get(rank as usize) else { return env.0 };
     let hosts = hosts(&launch.devices);
-    let place = Place::of(&launch.devices, rank as usize);
+    let place = LocalRank::of(&launch.devices, rank as usize);
     env.set("RANK", rank);
     env.set("LOCAL_RANK", place.local_rank);
     env.set("WORLD_SIZE", launch.devices.len());
@@ -180,16 +180,16 @@ fn hosts(devices: &[Device]) -> Vec<&str> {
 }
 
 /// Where a worker stands on its node.
-struct Place {
+struct LocalRank {
     local_rank: usize,
     local_size: usize,
 }
 
-impl Place {
-    fn of(devices: &[Device], rank: usize) -> Place {
+impl LocalRank {
+    fn of(devices: &[Device], rank: usize) -> LocalRank {
         let host = &devices[rank].host;
         let on_host = |devices: &[Device]| devices.iter().filter(|d| d.host == *host).count();
-        Place { local_rank: on_host(&devices[..rank]), local_size: on_host(devices) }
+        LocalRank { local_rank: on_host(&devices[..rank]), local_size: on_host(devices) }
     }
 }
 

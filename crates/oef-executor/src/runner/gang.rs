@@ -7,7 +7,7 @@ use super::verdict::Exit;
 use super::{environment, remote, stage};
 use crate::cgroup::Group;
 use crate::launch::StopSignal;
-use crate::processes::{self, Found, Role};
+use crate::processes::{self, JobProcess, Role};
 use crate::records::{RunFolder, RunSpec};
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
@@ -192,7 +192,7 @@ impl Gang {
     }
 
     /// Whatever has this start in its environment, but for runners.
-    fn leftovers(&self) -> Vec<Found> {
+    fn leftovers(&self) -> Vec<JobProcess> {
         let mut found = processes::find(self.folder.path());
         found.retain(|found| found.role == Role::Worker);
         found

@@ -243,7 +243,7 @@ mod tests {
         silent.skipped_lines = 3;
         let (ending, measured) = silent.finish(Ending::Finished, Some(&Told::Probed));
         let text = ending.to_string();
-        assert!(text.contains("after 1 min") && text.contains("3 lines"), "{text}");
+        assert!(text.contains("after 1m") && text.contains("3 lines"), "{text}");
         assert!(text.contains("steps") && measured.is_none(), "{text}");
         let (ending, _) = run().finish(Ending::Finished, None);
         assert!(ending.to_string().contains("when it had ended"), "{ending}");

@@ -17,7 +17,7 @@ const MAX_READ_BYTES: u64 = 1 << 20;
 
 /// What was read is given back to the disk in pieces of this size: a job that tells its progress for a
 /// month needs no more room than one that does so for an hour.
-const GIVE_BACK_BYTES: u64 = 4 << 20;
+const FREE_BYTES: u64 = 4 << 20;
 
 /// A job that is further ahead than this is not followed line by line.
 const BEHIND_MAX_BYTES: u64 = 16 << 20;
@@ -83,7 +83,7 @@ pub(super) struct Follower {
     path: PathBuf,
     offset: u64,
     /// Up to which the disk has its room back.
-    given_back: u64,
+    freed: u64,
     /// The beginning of a line whose end is not written yet.
     partial: Vec<u8>,
     /// The rest of the current line is thrown away: it was too long.
@@ -97,7 +97,7 @@ impl Follower {
         Follower {
             path,
             offset: 0,
-            given_back: 0,
+            freed: 0,
             partial: Vec::new(),
             is_skipping: false,
             last: None,
@@ -118,7 +118,7 @@ impl Follower {
         let length = file.metadata()?.len();
         if length < self.offset {
             // The job wrote it anew.
-            (self.offset, self.given_back) = (0, 0);
+            (self.offset, self.freed) = (0, 0);
             self.partial.clear();
             self.is_skipping = false;
         }
@@ -134,22 +134,22 @@ impl Follower {
             file.seek(SeekFrom::Start(self.offset))?;
             file.take(MAX_READ_BYTES).read_to_end(&mut bytes)?;
             self.offset += bytes.len() as u64;
-            self.give_back();
+            self.free_disk();
         }
         Ok(bytes)
     }
 
     /// Frees the disk of what was read. The file keeps its length, so that no writer notices.
-    fn give_back(&mut self) {
-        if self.offset - self.given_back < GIVE_BACK_BYTES {
+    fn free_disk(&mut self) {
+        if self.offset - self.freed < FREE_BYTES {
             return;
         }
         if let Ok(file) = untrusted::open_for_writing(&self.path) {
             // Not every file system can; then the file grows.
             let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            let _ = fallocate(&file, hole, self.given_back, self.offset - self.given_back);
+            let _ = fallocate(&file, hole, self.freed, self.offset - self.freed);
         }
-        self.given_back = self.offset;
+        self.freed = self.offset;
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -291,7 +291,7 @@ mod tests {
             follower.look();
         }
         assert_eq!(follower.offset, 300_000 * line.len() as u64);
-        assert!(follower.given_back > 0);
+        assert!(follower.freed > 0);
         std::fs::write(&path, "{\"step\": 2}\n").expect("written");
         let last = follower.look().expect("a word");
         assert_eq!((last.steps, last.checkpoint, last.skipped_lines), (2.0, Some(1.0), 0));

@@ -144,7 +144,7 @@ mod tests {
         check(&[(Signal(15), true), (Code(75), true)], Some(&order), false, Ending::Checkpointed);
         check(&[(Signal(15), true)], Some(&order), false, stopped("worker 0 ended by SIGTERM"));
         check(&[(Code(2), true)], Some(&order), false, stopped("worker 0 ended with exit code 2"));
-        let killed = stopped("it did not end within its 5 s of grace and was killed");
+        let killed = stopped("it did not end within its 5s of grace and was killed");
         check(&[(Signal(9), true)], Some(&order), true, killed);
         check(&[(Signal(9), true)], Some(&max), true, timed_out(false));
         check(&[(Code(75), true)], Some(&max), false, timed_out(true));

@@ -12,7 +12,7 @@ pub struct Check {
     /// What.
     pub name: &'static str,
     /// How it stands.
-    pub verdict: Verdict,
+    pub verdict: CheckStatus,
     /// In words.
     pub what: String,
     /// Lines to add, each with its file.
@@ -23,7 +23,7 @@ pub struct Check {
 /// How something stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum CheckStatus {
     /// As it should be.
     Good,
     /// It works, and could be better.
@@ -38,7 +38,7 @@ const GRACE_S: u64 = 30;
 /// Looks at everything, as far as it answers.
 pub fn examine(slurm: &Slurm, partition: Option<&str>) -> Vec<Check> {
     let mut checks = vec![programs(slurm)];
-    if checks[0].verdict == Verdict::Missing {
+    if checks[0].verdict == CheckStatus::Missing {
         return checks;
     }
     let config = match slurm.show_config() {
@@ -62,20 +62,20 @@ pub fn examine(slurm: &Slurm, partition: Option<&str>) -> Vec<Check> {
     checks
 }
 
-fn check(name: &'static str, verdict: Verdict, what: String, lines: &[String]) -> Check {
+fn check(name: &'static str, verdict: CheckStatus, what: String, lines: &[String]) -> Check {
     Check { name, verdict, what, lines: lines.to_vec() }
 }
 
 fn good(name: &'static str, what: impl Into<String>) -> Check {
-    check(name, Verdict::Good, what.into(), &[])
+    check(name, CheckStatus::Good, what.into(), &[])
 }
 
 fn advice(name: &'static str, what: impl Into<String>, lines: &[String]) -> Check {
-    check(name, Verdict::Advice, what.into(), lines)
+    check(name, CheckStatus::Advice, what.into(), lines)
 }
 
 fn missing(name: &'static str, what: impl Into<String>, lines: &[String]) -> Check {
-    check(name, Verdict::Missing, what.into(), lines)
+    check(name, CheckStatus::Missing, what.into(), lines)
 }
 
 fn programs(slurm: &Slurm) -> Check {
@@ -324,26 +324,26 @@ mod tests {
     #[test]
     fn bad_luck_is_named_with_the_way_out() {
         let sound = found(&[("sinfo", NODES)], "gpus");
-        assert_eq!((sound.verdict, sound.what.as_str()), (Verdict::Good, "4 a on 1 nodes"));
-        assert_eq!(found(&[("sinfo", NODES)], "versions").verdict, Verdict::Good);
+        assert_eq!((sound.verdict, sound.what.as_str()), (CheckStatus::Good, "4 a on 1 nodes"));
+        assert_eq!(found(&[("sinfo", NODES)], "versions").verdict, CheckStatus::Good);
         let untyped = "say 'n1@@idle@@gpu:4@@gpu:0@@n1@@none@@Unknown@@'";
         let check = found(&[("sinfo", untyped)], "gpu types");
         assert_eq!(check.lines, ["slurm.conf: NodeName=n1 Gres=gpu:TYPE:COUNT"]);
         let none =
             found(&[("sinfo", "say 'n1@@idle@@(null)@@(null)@@n1@@none@@Unknown@@'")], "gpus");
-        assert_eq!((none.verdict, none.lines.len()), (Verdict::Missing, 3));
+        assert_eq!((none.verdict, none.lines.len()), (CheckStatus::Missing, 3));
         let unknown = found(&[], "partition");
         assert!(unknown.what.contains("there is no partition `gpu`"), "{}", unknown.what);
         let denied = "echo 'sbatch: error: Batch job submission failed: User'\\''s group not permitted to use this partition' >&2; exit 1";
         let check = found(&[("sinfo", NODES), ("sbatch", denied)], "submitting");
         assert!(
-            check.verdict == Verdict::Missing && check.what.contains("AllowGroups"),
+            check.verdict == CheckStatus::Missing && check.what.contains("AllowGroups"),
             "{}",
             check.what
         );
         let mixed = NODES.replace("22.05.8 n1", "20.11.9 n1");
         let check = found(&[("sinfo", &mixed)], "versions");
-        assert_eq!(check.verdict, Verdict::Advice);
+        assert_eq!(check.verdict, CheckStatus::Advice);
         assert!(
             check.what.contains("20.11.9 (n1)") && check.what.contains("slurmctld"),
             "{}",
@@ -380,11 +380,11 @@ mod tests {
         let text = "KillWait                = 5 sec\nProctrackType           = proctrack/pgid\n\
                     SchedulerType           = sched/builtin\nAccountingStorageType   = accounting_storage/none\n";
         let checks = configured(&settings(text));
-        assert!(checks.iter().all(|check| check.verdict == Verdict::Advice), "{checks:?}");
+        assert!(checks.iter().all(|check| check.verdict == CheckStatus::Advice), "{checks:?}");
         assert_eq!(checks[0].lines, ["slurm.conf: KillWait=30"]);
         let text = "KillWait = 60 sec\nProctrackType = proctrack/cgroup\nSchedulerType = sched/backfill\n\
                     AccountingStorageType = accounting_storage/slurmdbd\nAccountingStorageTRES = cpu,gres/gpu\n";
         let checks = configured(&settings(text));
-        assert!(checks.iter().all(|check| check.verdict == Verdict::Good), "{checks:?}");
+        assert!(checks.iter().all(|check| check.verdict == CheckStatus::Good), "{checks:?}");
     }
 }

@@ -38,7 +38,7 @@ mod users;
 
 pub use cluster::{GpuNode, NodeState};
 pub use command::{Form, Slurm, SlurmError};
-pub use doctor::{Check, Verdict, examine};
+pub use doctor::{Check, CheckStatus, examine};
 pub use hosts::{expand, join};
 pub use limits::{
     AccountLimits, account_limits, account_weights, demands, set_limits, set_weight, tres_of,

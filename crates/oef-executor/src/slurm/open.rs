@@ -35,6 +35,8 @@ impl SlurmExecutor {
             checkpoints: config.checkpoints.clone(),
             // Slurm keeps jobs apart on its nodes.
             isolation: Isolation { groups: false, ..Isolation::default() },
+            // They are on its nodes.
+            read_gpus_every: Duration::ZERO,
         };
         let mut config = config;
         config.slurm.keep = Some(config.dir.clone());

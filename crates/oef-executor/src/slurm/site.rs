@@ -8,7 +8,7 @@ use super::settings::SlurmConfig;
 use super::spec::SlurmSpec;
 use super::submit;
 use super::users::{UserId, uid_of};
-use crate::checkpoints::with_leftovers;
+use crate::checkpoints::{Places, with_leftovers};
 use crate::device::{Device, DeviceId};
 use crate::error::ExecutorError;
 use crate::launch::{Launch, RunAs};
@@ -547,8 +547,9 @@ fn write_start(
             }
         }
     }
-    if spec.checkpoint_dir.starts_with(&config.dir) && spec.checkpoint_dir.is_dir() {
-        own(&spec.checkpoint_dir)?;
+    let places = Places::new(&config.dir, &config.checkpoints);
+    for folder in places.kept(spec).into_iter().filter(|folder| folder.is_dir()) {
+        own(folder)?;
     }
     Ok(())
 }

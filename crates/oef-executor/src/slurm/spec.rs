@@ -17,7 +17,7 @@ pub(crate) struct SlurmSpec {
     /// Nodes with the same number of GPUs of one type; more than one part where a gang is uneven.
     pub(crate) parts: Vec<Part>,
     /// Where each host of the start is: its node, and the part that has it.
-    pub(crate) places: BTreeMap<String, Place>,
+    pub(crate) places: BTreeMap<String, HostPart>,
     /// More arguments of sbatch.
     #[serde(default)]
     pub(crate) options: Vec<String>,
@@ -42,14 +42,14 @@ pub(crate) struct Part {
 
 /// Where a host is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Place {
+pub(crate) struct HostPart {
     pub(crate) node: String,
     pub(crate) part: u32,
 }
 
 impl SlurmSpec {
     /// The node on which a worker runs, if it is not this one.
-    pub(crate) fn remote(&self, host: &str, this_node: &str) -> Option<&Place> {
+    pub(crate) fn remote(&self, host: &str, this_node: &str) -> Option<&HostPart> {
         self.places.get(host).filter(|place| place.node != this_node)
     }
 }

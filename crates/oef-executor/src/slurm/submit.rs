@@ -2,7 +2,7 @@
 
 use super::hosts::join;
 use super::settings::Submit;
-use super::spec::{Part, Place, SlurmSpec};
+use super::spec::{HostPart, Part, SlurmSpec};
 use crate::processes::RUNNER_DIR;
 use crate::records::{RunFolder, RunSpec};
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub(super) struct WorkerPlace {
 }
 
 /// The parts of a start whose workers are there.
-pub(super) fn parts(workers: &[WorkerPlace]) -> (Vec<Part>, BTreeMap<String, Place>) {
+pub(super) fn parts(workers: &[WorkerPlace]) -> (Vec<Part>, BTreeMap<String, HostPart>) {
     let mut counts: Vec<(&WorkerPlace, u32)> = Vec::new();
     for worker in workers {
         match counts.iter_mut().find(|(known, _)| known.host == worker.host) {
@@ -30,7 +30,7 @@ pub(super) fn parts(workers: &[WorkerPlace]) -> (Vec<Part>, BTreeMap<String, Pla
             None => counts.push((worker, 1)),
         }
     }
-    let (mut parts, mut places): (Vec<Part>, BTreeMap<String, Place>) = Default::default();
+    let (mut parts, mut places): (Vec<Part>, BTreeMap<String, HostPart>) = Default::default();
     for (WorkerPlace { node, gpu_type, host }, gpus) in counts {
         let is_same = |part: &Part| {
             part.gpu_type == *gpu_type && part.gpus == gpus && !part.nodes.contains(node)
@@ -41,7 +41,7 @@ pub(super) fn parts(workers: &[WorkerPlace]) -> (Vec<Part>, BTreeMap<String, Pla
         });
         parts[at].nodes.push(node.clone());
         let part = u32::try_from(at).unwrap_or(u32::MAX);
-        places.insert(host.clone(), Place { node: node.clone(), part });
+        places.insert(host.clone(), HostPart { node: node.clone(), part });
     }
     (parts, places)
 }

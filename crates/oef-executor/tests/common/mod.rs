@@ -225,6 +225,7 @@ pub fn config_in(folder: &Path) -> LocalConfig {
         mps_pipe_dir: None,
         checkpoints: CheckpointConfig::default(),
         isolation: Default::default(),
+        read_gpus_every: Default::default(),
     }
 }
 

@@ -123,12 +123,12 @@ impl Load {
 }
 
 /// All draws under one mechanism.
-struct Found {
+struct MechanismDraws {
     mechanism: Mechanism,
     draws: Vec<Vec<Deviation>>,
 }
 
-impl Found {
+impl MechanismDraws {
     fn at(&self, error: usize, pick: fn(&Deviation) -> f64) -> Spread {
         Spread::of(self.draws.iter().map(|d| pick(&d[error])))
     }
@@ -183,16 +183,16 @@ pub(super) fn run(setup: &Setup) -> Result<Experiment, ExperimentError> {
     for mechanism in MECHANISMS {
         let draws = 0..setup.size.twenty_draws();
         let draws = draws.map(|d| Load::new(setup, setup.seed + d).deviations(mechanism));
-        found.push(Found { mechanism, draws: draws.collect::<Result<_, _>>()? });
+        found.push(MechanismDraws { mechanism, draws: draws.collect::<Result<_, _>>()? });
     }
-    let mut lines: Vec<Line> = found.iter().flat_map(Found::lines).collect();
+    let mut lines: Vec<Line> = found.iter().flat_map(MechanismDraws::lines).collect();
     lines.push(Line { name: "the paper says".into(), points: vec![(20.0, 100.0 * PAPER)] });
     let why = "Errors of many tenants cancel in the total. What does not cancel is that whoever's fast types are \
                overstated is given more of them, so promises are too high. The paper does not say what exactly is \
                wrong by 20 %: where every measured throughput is, a speedup, which is the ratio of two, is wrong by \
                up to 50 %. The shares themselves lose far less than the promise deviates.";
     let paper = "With profiles wrong by up to 20 %, throughput deviates by about 3 % from what the profiles promise.";
-    let claims = found.iter().flat_map(Found::claims).collect();
+    let claims = found.iter().flat_map(MechanismDraws::claims).collect();
     Ok(Experiment::new(Id::K, paper, claims, why.into())
         .done([
             "The 20 tenants of (f); each told throughput is off by up to the error, uniformly, independently for every type, the reference type included.",
@@ -217,6 +217,6 @@ pub(super) fn run(setup: &Setup) -> Result<Experiment, ExperimentError> {
                 Column::Fraction("estimated, only speedups wrong"),
                 Column::Fraction("throughput lost"),
             ],
-            rows: found.iter().flat_map(Found::rows).collect(),
+            rows: found.iter().flat_map(MechanismDraws::rows).collect(),
         }))
 }

@@ -88,6 +88,8 @@ pub(super) fn problem(types: &[String], parties: &[Party]) -> Result<Problem, Ex
         name: party.name.clone(),
         weight: 1.0,
         demand: None,
+        guarantee: Vec::new(),
+        limit: Vec::new(),
         workloads: vec![WorkloadSpec {
             demand: None,
             name: party.workload(),

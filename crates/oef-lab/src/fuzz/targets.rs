@@ -2,14 +2,14 @@
 
 use crate::torture::take_wishes;
 use oef_api::types::{
-    GroupPut, JobBatch, JobSubmit, NodePatch, SettingsPatch, TenantCreate, TenantPatch,
-    TokenCreate, WhatIf, WorkloadPut,
+    GroupPut, JobBatch, JobPatch, JobSubmit, NodePatch, NotificationCreate, SettingsPatch,
+    TenantCreate, TenantPatch, TokenCreate, WhatIf, WorkloadPut,
 };
 use oef_executor::reading;
 use oef_server::config::Config;
 use oef_server::core::Wish;
 use oef_server::replay::Replay;
-use oef_server::store::{Snapshot, StoredRecord};
+use oef_server::store::StoredRecord;
 use oef_sim::input::{
     ClusterFormat, ProfileFormat, Source, TraceFormat, TraceOptions, read_cluster, read_profiles,
     read_trace, tree,
@@ -102,11 +102,22 @@ fn read_as<T: DeserializeOwned>(value: &Value) -> Option<T> {
 /// Bodies of requests: read as everything they could be, and given to a daemon's core that has to go on.
 fn bodies(bytes: &[u8]) {
     let Ok(value) = serde_json::from_slice::<Value>(bytes) else { return };
-    let _ =
-        (read_as::<WhatIf>(&value), read_as::<GroupPut>(&value), read_as::<TokenCreate>(&value));
+    let _ = (read_as::<WhatIf>(&value), read_as::<TokenCreate>(&value));
     let job = |job: JobSubmit| JobBatch::of(vec![job]);
     let tenant = || "t0".to_string();
+    let edited = read_as::<JobPatch>(&value);
+    let held = edited.is_some().then(|| JobSubmit {
+        tenant: Some(tenant()),
+        command: vec!["true".into()],
+        workers: 1,
+        held: true,
+        ..JobSubmit::default()
+    });
     let wishes = [
+        held.map(|held| Wish::Submit(job(held), None)),
+        edited.map(|patch| Wish::PatchJob(1, patch)),
+        read_as::<NotificationCreate>(&value).map(Wish::AddNotification),
+        read_as::<GroupPut>(&value).map(|group| Wish::PutGroup("g".into(), group)),
         read_as::<TenantCreate>(&value).map(Wish::CreateTenant),
         read_as::<SettingsPatch>(&value).map(Wish::PatchSettings),
         read_as::<TenantPatch>(&value).map(|patch| Wish::PatchTenant(tenant(), patch)),
@@ -140,7 +151,7 @@ fn records(bytes: &[u8]) {
 fn journal(bytes: &[u8]) {
     let text = text(bytes);
     let mut replay = Replay::default();
-    if replay.snapshot(&Snapshot { seq: 1, at_ms: 0, body: text.clone() }).is_ok() {
+    if replay.text(text.as_bytes()).is_ok() {
         let _ = replay.finish().to_snapshot();
         return;
     }

@@ -15,7 +15,7 @@ const TRACE: &str = "philly_3day_50tenants.csv";
 
 /// What was found.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct DataFiles {
     /// Measured speedups.
     pub tables: Vec<SpeedupTable>,
     /// A real trace and its name.
@@ -25,8 +25,8 @@ pub struct Found {
 }
 
 /// Reads what the directory has; it is an error when it has nothing of it.
-pub fn read(dir: Option<&Path>, printer: &Printer) -> Result<Found, Failure> {
-    let mut found = Found::default();
+pub fn read(dir: Option<&Path>, printer: &Printer) -> Result<DataFiles, Failure> {
+    let mut found = DataFiles::default();
     let Some(dir) = dir else { return Ok(found) };
     for (file, name, types) in TABLES {
         let Some(text) = text(dir, file)? else { continue };

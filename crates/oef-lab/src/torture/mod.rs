@@ -21,5 +21,5 @@ mod time;
 pub use args::TortureArgs;
 pub(crate) use dice::Dice;
 pub use plants::Plant;
-pub use run::{Found, run, try_seed};
+pub use run::{BrokenSeed, run, try_seed};
 pub(crate) use stage::take_wishes;

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 /// A seed that broke something.
 #[derive(Clone, Debug, Serialize)]
-pub struct Found {
+pub struct BrokenSeed {
     /// The seed.
     pub seed: u64,
     /// What it broke.
@@ -37,7 +37,7 @@ struct Document {
     cluster_hours: f64,
     seconds: f64,
     plant: Option<&'static str>,
-    found: Option<Found>,
+    found: Option<BrokenSeed>,
 }
 
 #[derive(Serialize)]
@@ -101,7 +101,7 @@ pub fn run(args: &TortureArgs, printer: &Printer) -> Result<Exit, Failure> {
 }
 
 /// Plays one seed; the simulated hours, and what broke, with the shortest story.
-pub fn try_seed(seed: u64, hours: f64, plant: Option<Plant>) -> (f64, Option<Found>) {
+pub fn try_seed(seed: u64, hours: f64, plant: Option<Plant>) -> (f64, Option<BrokenSeed>) {
     let steps = story(seed, (hours * 3_600_000.0) as u64);
     let mut stage = Stage::new(seed, plant);
     let played = catch_unwind(AssertUnwindSafe(|| stage.play(&steps)));
@@ -119,12 +119,12 @@ pub fn try_seed(seed: u64, hours: f64, plant: Option<Plant>) -> (f64, Option<Fou
             // A panic is told as it is: playing it again and again would only print it again and again.
             let (invariant, what) = ("no-panic".to_string(), "the core panicked".to_string());
             let story = told(&steps);
-            return (passed, Some(Found { seed, invariant, what, story, replay }));
+            return (passed, Some(BrokenSeed { seed, invariant, what, story, replay }));
         }
     };
     let (steps, Broken { invariant, what }) = shrink(seed, plant, steps, broken);
     let invariant = invariant.to_string();
-    (passed, Some(Found { seed, invariant, what, story: told(&steps), replay }))
+    (passed, Some(BrokenSeed { seed, invariant, what, story: told(&steps), replay }))
 }
 
 fn told(steps: &[Step]) -> Vec<String> {

@@ -173,7 +173,7 @@ impl Stage {
 
     fn create(&mut self, tenant: u8) -> Played {
         let (name, limits) = (name(tenant), Limits::default());
-        let create = TenantCreate { name, weight: None, group: None, limits, user: None };
+        let create = TenantCreate { name, limits, ..TenantCreate::default() };
         self.ask(Wish::CreateTenant(create)).map(drop)
     }
 

@@ -2,7 +2,7 @@
 
 use super::gangs::SeenGang;
 use super::run::{OpenRun, Run, plain_middle};
-use super::verdict::Verdict;
+use super::verdict::ProfileVerdict;
 use crate::ids::JobId;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,7 +19,7 @@ pub(super) struct Evidence {
     /// Runs that ended, by gpu type, the oldest first.
     pub ended: BTreeMap<usize, VecDeque<Run>>,
     /// What did not fit its profile.
-    pub found: Option<Verdict>,
+    pub found: Option<ProfileVerdict>,
     /// It was told that its profile is further off than good faith allows.
     #[cfg_attr(feature = "serde", serde(default))]
     pub told_false: bool,

@@ -5,7 +5,7 @@ use super::evidence::Evidence;
 use super::gangs::SeenGang;
 use super::link::{Link, links};
 use super::policy::Policy;
-use super::verdict::Verdict;
+use super::verdict::ProfileVerdict;
 use super::watch::Guard;
 use crate::ids::WorkloadKey;
 use crate::profile::{Profile, Provenance};
@@ -32,7 +32,7 @@ pub struct Judgement {
     pub profile: Option<Corrected>,
     /// What does not fit.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
-    found: Option<Verdict>,
+    found: Option<ProfileVerdict>,
     /// Whether it was told that the profile is false.
     #[cfg_attr(feature = "serde", serde(default))]
     told_false: bool,
@@ -60,9 +60,9 @@ pub struct Judged {
 pub enum News {
     /// Its profile is not what its jobs show. Told once of a profile, and once more where it turns out to be
     /// further off than somebody could have told in good faith.
-    Found(Verdict),
+    Found(ProfileVerdict),
     /// That was told before; now what was seen counts.
-    Replaced(Verdict),
+    Replaced(ProfileVerdict),
     /// What its jobs show fits its profile again.
     Cleared,
     /// Its profile was an estimate, and now it is what was seen.
@@ -110,10 +110,10 @@ impl Guard {
         workload: WorkloadKey,
         profile: &[f64],
         policy: Policy,
-    ) -> Option<(Corrected, Option<Verdict>)> {
+    ) -> Option<(Corrected, Option<ProfileVerdict>)> {
         let evidence = self.seen.get_mut(&workload)?;
         let links = links(evidence, &Profile::new(profile.to_vec(), Provenance::Declared));
-        let verdict = Verdict::of(&links, profile);
+        let verdict = ProfileVerdict::of(&links, profile);
         let counts = verdict.is_some() || evidence.written.is_some();
         evidence.forget_verdict();
         (evidence.written, evidence.fresh) = (None, true);
@@ -161,8 +161,8 @@ impl Evidence {
     }
 
     fn compare(&mut self, links: &[Link], profile: &[f64], policy: Policy) -> Judged {
-        let Some(verdict) = Verdict::of(links, profile) else {
-            let cleared = self.found.is_some() && Verdict::has_fallen(links, profile);
+        let Some(verdict) = ProfileVerdict::of(links, profile) else {
+            let cleared = self.found.is_some() && ProfileVerdict::has_fallen(links, profile);
             if cleared {
                 self.forget_verdict();
             }
@@ -192,7 +192,7 @@ impl Evidence {
     }
 
     fn refine(&mut self, links: &[Link], profile: &[f64], before: f64) -> Judged {
-        let is_out = Verdict::of(links, profile).is_some();
+        let is_out = ProfileVerdict::of(links, profile).is_some();
         if !is_out && weight(links) < MORE * before {
             return Judged::default();
         }

@@ -47,6 +47,6 @@ pub use correct::Corrected;
 pub use gangs::SeenGang;
 pub use judge::{Judged, Judgement, News};
 pub use policy::Policy;
-pub use verdict::{Direction, Verdict};
+pub use verdict::{Direction, ProfileVerdict};
 pub use watch::{Guard, Notice};
-pub use window::{Place, Word};
+pub use window::{RunPlace, Word};

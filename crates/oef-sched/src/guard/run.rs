@@ -3,7 +3,7 @@
 use crate::ids::Generation;
 use std::collections::VecDeque;
 
-use super::window::{Mark, Place};
+use super::window::{Mark, RunPlace};
 
 /// Windows of a run that are remembered, the last ones: more would not narrow the tolerance by much.
 pub(super) const WINDOWS_MAX: usize = 48;
@@ -25,7 +25,7 @@ pub(super) struct Window {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct OpenRun {
     pub generation: Generation,
-    pub place: Place,
+    pub place: RunPlace,
     /// Where the open window begins.
     pub mark: Mark,
     pub windows: VecDeque<Window>,
@@ -55,7 +55,7 @@ pub(super) struct Run {
 }
 
 impl OpenRun {
-    pub fn new(generation: Generation, place: Place, mark: Mark) -> Self {
+    pub fn new(generation: Generation, place: RunPlace, mark: Mark) -> Self {
         let windows = VecDeque::new();
         OpenRun { generation, place, mark, windows, saved: 0, crowded: 0, warm: false }
     }
@@ -86,7 +86,7 @@ impl OpenRun {
         let counted = self.windows.iter().filter(|w| waiting || !w.waiting);
         let rates: Vec<f64> = counted.map(|w| w.rate).collect();
         let windows = rates.len() as u32;
-        let Place { kind, workers, nodes, .. } = self.place;
+        let RunPlace { kind, workers, nodes, .. } = self.place;
         let squares = squares(&rates);
         let rate = plain_middle(rates);
         let run = Run { kind, workers, nodes, rate, windows, squares, waiting };

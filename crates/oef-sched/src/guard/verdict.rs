@@ -19,7 +19,7 @@ pub enum Direction {
 /// What does not fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Verdict {
+pub struct ProfileVerdict {
     /// The two gpu types whose ratio sticks out most, by their positions; the faster by the profile...
     pub fast: usize,
     /// ... and the slower.
@@ -43,7 +43,7 @@ pub struct Verdict {
 /// Two honest measurements that are off by 20 % each, one up and one down, are so far apart (`1.2 / 0.8`, rounded up).
 const HONEST: f64 = 1.5001;
 
-impl Verdict {
+impl ProfileVerdict {
     /// Whether somebody who measured the profile with an error of 20 % could have told it in good faith.
     pub fn may_be_honest(&self) -> bool {
         let off = self.said / self.seen;
@@ -51,7 +51,7 @@ impl Verdict {
     }
 
     /// What sticks out most of a profile.
-    pub(super) fn of(links: &[Link], profile: &[f64]) -> Option<Verdict> {
+    pub(super) fn of(links: &[Link], profile: &[f64]) -> Option<ProfileVerdict> {
         let excess = |link: &Link| {
             let off = link.off(profile)?.abs() - link.tolerance;
             (off > 0.0).then_some(off)
@@ -75,7 +75,7 @@ impl Link {
         Some(self.ratio - (on(self.high)? / on(self.low)?).ln())
     }
 
-    fn verdict(&self, profile: &[f64]) -> Verdict {
+    fn verdict(&self, profile: &[f64]) -> ProfileVerdict {
         let said = profile[self.high] / profile[self.low];
         // By the profile, and where that says nothing by what was seen.
         let is_high_fast = said > 1.0 || (said == 1.0 && self.ratio > 0.0);
@@ -84,7 +84,7 @@ impl Link {
             true => (self.high, self.low, said, seen),
             false => (self.low, self.high, 1.0 / said, 1.0 / seen),
         };
-        Verdict {
+        ProfileVerdict {
             fast,
             slow,
             direction: if seen < said { Direction::Over } else { Direction::Under },
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_little_is_a_mistake_and_much_is_none() {
-        let verdict = |said: f64, seen: f64| Verdict {
+        let verdict = |said: f64, seen: f64| ProfileVerdict {
             fast: 1,
             slow: 0,
             direction: if seen < said { Direction::Over } else { Direction::Under },

@@ -4,7 +4,7 @@ use super::evidence::Evidence;
 use super::link::links;
 use super::pace::{OTHER_RUN, Pace, SLOW};
 use super::run::{OpenRun, Run, Window, plain_middle};
-use super::verdict::Verdict;
+use super::verdict::ProfileVerdict;
 use super::window::{Mark, Word};
 use crate::ids::{JobId, WorkloadKey};
 use crate::profile::{Profile, Provenance};
@@ -95,7 +95,7 @@ impl Guard {
     }
 
     /// What did not fit the profile of a workload when it was last compared.
-    pub fn found(&self, workload: WorkloadKey) -> Option<&Verdict> {
+    pub fn found(&self, workload: WorkloadKey) -> Option<&ProfileVerdict> {
         self.seen.get(&workload)?.found.as_ref()
     }
 

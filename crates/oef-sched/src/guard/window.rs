@@ -19,7 +19,7 @@ const WAITING: f64 = 0.5;
 /// Where a run stands, and what its steps mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Place {
+pub struct RunPlace {
     /// The type of all its GPUs, by its position in the cluster.
     pub gpu_type: usize,
     /// Its gang.
@@ -42,7 +42,7 @@ pub struct Word {
     /// Its workload.
     pub workload: WorkloadKey,
     /// Where it runs.
-    pub place: Place,
+    pub place: RunPlace,
     /// Steps since its first start.
     pub steps: f64,
     /// The step of its last checkpoint.

@@ -12,12 +12,14 @@ pub(crate) struct Floor<'a> {
     free: BTreeMap<NodeId, u32>,
     /// By type; `None`: as in the cluster.
     hosts: Vec<Option<Hosts>>,
+    /// Nodes that the job that is being placed may not use.
+    hidden: Vec<NodeId>,
 }
 
 impl<'a> Floor<'a> {
     pub fn new(cluster: &'a Cluster) -> Self {
         let hosts = vec![None; cluster.types().len()];
-        Floor { cluster, owners: BTreeMap::new(), free: BTreeMap::new(), hosts }
+        Floor { cluster, owners: BTreeMap::new(), free: BTreeMap::new(), hosts, hidden: Vec::new() }
     }
 
     pub fn owner(&self, gpu: GpuId) -> Option<Slot> {
@@ -60,12 +62,36 @@ impl<'a> Floor<'a> {
         gpus
     }
 
+    /// Whether a node may not be used by the job that is being placed.
+    pub fn is_hidden(&self, node: NodeId) -> bool {
+        self.hidden.contains(&node)
+    }
+
+    /// Takes nodes out of sight while a job is placed that may not use them; none: all are there again.
+    pub fn hide(&mut self, nodes: Vec<NodeId>) {
+        for node in std::mem::replace(&mut self.hidden, nodes) {
+            self.file(node, |hosts, free| hosts.insert(node, free));
+        }
+        for node in self.hidden.clone() {
+            self.file(node, |hosts, free| hosts.remove(node, free));
+        }
+    }
+
+    fn file(&mut self, id: NodeId, change: impl Fn(&mut Hosts, u32)) {
+        let free = self.free.get(&id).copied().unwrap_or_else(|| self.cluster.free_on(id));
+        let node = &self.cluster.nodes()[id.0];
+        if node.health() == Health::Up {
+            let j = node.gpu_type().0;
+            change(self.hosts[j].get_or_insert_with(|| self.cluster.hosts(j).clone()), free);
+        }
+    }
+
     fn refile(&mut self, id: NodeId, change: impl Fn(u32) -> u32) {
         let before = self.free.get(&id).copied().unwrap_or_else(|| self.cluster.free_on(id));
         let after = change(before);
         self.free.insert(id, after);
         let node = &self.cluster.nodes()[id.0];
-        if node.health() == Health::Up {
+        if node.health() == Health::Up && !self.is_hidden(id) {
             let j = node.gpu_type().0;
             let hosts = self.hosts[j].get_or_insert_with(|| self.cluster.hosts(j).clone());
             hosts.remove(id, before);

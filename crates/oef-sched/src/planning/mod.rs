@@ -9,5 +9,6 @@ mod select;
 pub(crate) use floor::Floor;
 pub use plan::plan;
 pub(crate) use plan::plan_without_displacing;
+pub(crate) use select::Pick;
 #[cfg(test)]
 pub(crate) use select::{between_tenants, select};

@@ -29,11 +29,14 @@ pub(crate) fn place(
     if rule == PlacementRule::Packed {
         order.sort_by_key(|&i| Reverse(state.at(picks[i].slot).spec.workers));
     }
+    // Who may use the fewest nodes first.
+    order.sort_by_key(|&i| Reverse(state.closed_to(state.at(picks[i].slot)).len()));
     let mut gpus: Vec<Option<Vec<GpuId>>> = vec![None; picks.len()];
     for i in order {
         let slot = picks[i].slot;
         let workers = state.at(slot).spec.workers;
         let mut own = Vec::new();
+        floor.hide(state.closed_to(state.at(slot)));
         match &picks[i].types {
             Types::One(gpu) => take(floor, rule, *gpu, workers, slot, &mut own),
             Types::Many(counts) => {
@@ -44,6 +47,7 @@ pub(crate) fn place(
         }
         gpus[i] = Some(own);
     }
+    floor.hide(Vec::new());
     if may_move && rule == PlacementRule::Packed {
         bring_together(state, floor, picks, &mut gpus);
     }
@@ -93,6 +97,7 @@ fn bring_together(
     let mut spread: Vec<usize> = (0..picks.len())
         .filter(|&i| gpus[i].is_none() && is_spread(state, picks[i].slot))
         .filter(|&i| !state.is_protected(picks[i].slot))
+        .filter(|&i| state.closed_to(state.at(picks[i].slot)).is_empty())
         .collect();
     spread.sort_by_key(|&i| Reverse(state.at(picks[i].slot).spec.workers));
     loop {

@@ -3,10 +3,13 @@
 use super::floor::Floor;
 use super::place::place;
 use super::room::take_emptiest;
-use super::select::{Pick, Selection, between_tenants, paper_grants, select, select_paper};
+use super::select::{
+    Pick, Selection, between_tenants, count_types, paper_grants, select, select_paper,
+};
 use crate::ids::{GpuId, Slot, TenantKey};
 use crate::job::Phase;
 use crate::plan::{Origin, Plan, PlannedStart, PlannedStop, Scope};
+use crate::promise::Rooms;
 use crate::reason::{StartReason, StopReason};
 use crate::settings::RoundingRule;
 use crate::state::State;
@@ -77,7 +80,7 @@ fn lay_out_selection(state: &State, mut selection: Selection<'_>, reach: Scope, 
         layout.reach = Scope::Fill;
     }
     for (index, gpu) in waiting {
-        if selection.take_room(selection.picks[index].slot) {
+        if selection.take_room(selection.picks[index].slot, gpu) {
             layout.start_spread(&selection.picks[index], gpu);
         }
     }
@@ -165,7 +168,9 @@ impl<'a, 'p> Layout<'a, 'p> {
     /// A gang that was to wait for room gets what nobody else could use.
     fn start_spread(&mut self, pick: &Pick, gpu: usize) {
         let job = self.state.at(pick.slot);
+        self.floor.hide(self.state.closed_to(job));
         let gpus = take_emptiest(&mut self.floor, gpu, job.spec.workers, pick.slot);
+        self.floor.hide(Vec::new());
         if gpus.len() < job.spec.workers as usize {
             gpus.into_iter().for_each(|gpu| self.floor.disown(gpu));
             return;
@@ -193,11 +198,17 @@ impl<'a, 'p> Layout<'a, 'p> {
                     let serves = placed.serves[index].map(|slot| state.at(slot).spec.id);
                     self.plan.starts.push(PlannedStart { serves, ..start(state, pick, gpus) });
                 }
-                Some(_) => {
+                Some(gpus) => {
                     // The selection never chooses more than there is. Should it, nothing worse than a wait follows.
-                    debug_assert!(false, "job {pick:?} was chosen without room");
-                    let why = StopReason::Outranked;
-                    self.plan.stops.push(PlannedStop { job: job.spec.id, why });
+                    debug_assert!(
+                        !state.closed_to(job).is_empty(),
+                        "job {pick:?} was chosen without room"
+                    );
+                    gpus.into_iter().for_each(|gpu| self.floor.disown(gpu));
+                    if state.target(pick.slot).is_some() {
+                        let why = StopReason::Outranked;
+                        self.plan.stops.push(PlannedStop { job: job.spec.id, why });
+                    }
                 }
             }
         }
@@ -237,6 +248,9 @@ fn unwanted(
     let placed = state.active().flat_map(|w| &state.workloads()[w.0].placed);
     let mut owned: BTreeMap<TenantKey, u32> = BTreeMap::new();
     let mut stops = Vec::new();
+    let mut limits = Rooms::limits(state);
+    limits.iter_mut().for_each(|rooms| rooms.charge_picks(state, picks));
+    let taken_back = taken_back(state, picks);
     for &slot in placed.filter(|slot| !wanted[slot.0]) {
         let spec = &state.at(slot).spec;
         let over = state.tenants()[spec.tenant.0].limit.is_some_and(|limit| {
@@ -245,9 +259,26 @@ fn unwanted(
             *owned -= spec.workers;
             over
         });
-        let why = if over { StopReason::OverLimit } else { StopReason::Outranked };
+        let types = count_types(state, slot);
+        let above = |rooms: &Rooms| types.iter().any(|&(j, n)| n > rooms.least(spec.tenant, j));
+        let why = if over || limits.as_ref().is_some_and(above) {
+            StopReason::OverLimit
+        } else if types.iter().any(|(j, _)| taken_back[*j]) {
+            StopReason::TakenBack
+        } else {
+            StopReason::Outranked
+        };
         free(slot);
         stops.push(PlannedStop { job: spec.id, why });
     }
     stops
+}
+
+/// By type: whether a job starts there because its tenant is guaranteed the GPUs.
+fn taken_back(state: &State, picks: &[Pick]) -> Vec<bool> {
+    let mut taken = vec![false; state.cluster().types().len()];
+    for pick in picks.iter().filter(|p| !p.stays && p.why == StartReason::Guaranteed) {
+        pick.types.each(state.at(pick.slot).spec.workers, |j, _| taken[j] = true);
+    }
+    taken
 }

@@ -52,7 +52,8 @@ pub(super) struct Room<'s, 'f, 'c> {
     nodes: Vec<Vec<NodeId>>,
     /// By type: their sizes, the largest first.
     sizes: Vec<Vec<u32>>,
-    queue: BinaryHeap<(u32, Reverse<usize>)>,
+    /// Who may use the fewest nodes first, then the largest.
+    queue: BinaryHeap<(usize, u32, Reverse<usize>)>,
 }
 
 /// Jobs that would leave a host, and the GPUs that they have.
@@ -74,19 +75,25 @@ pub(super) fn make_room(
     let mut room = Room::new(state, floor, picks, may_move);
     for (index, pick) in picks.iter().enumerate().skip(first) {
         let workers = state.at(pick.slot).spec.workers;
-        let moves =
-            may_move && workers > 1 && room.is_spread(pick.slot) && state.may_move(pick.slot);
+        // What is left on the nodes that it may still use is counted for others.
+        let moves = may_move
+            && workers > 1
+            && room.is_spread(pick.slot)
+            && state.may_move(pick.slot)
+            && state.closed_to(state.at(pick.slot)).is_empty();
         if !pick.stays || moves {
-            room.queue.push((workers, Reverse(index)));
+            room.enqueue(index);
         }
     }
     // Who was to come together and made room before that is in the queue twice.
     let mut done = vec![false; picks.len()];
-    while let Some((_, Reverse(index))) = room.queue.pop() {
+    while let Some((_, _, Reverse(index))) = room.queue.pop() {
         if !std::mem::replace(&mut done[index], true) {
+            room.floor.hide(state.closed_to(state.at(picks[index].slot)));
             room.place(index);
         }
     }
+    room.floor.hide(Vec::new());
     room.placed
 }
 
@@ -108,6 +115,12 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
         let placed = Placed { gpus: none(), serves: vec![None; picks.len()], waits: Vec::new() };
         let queue = BinaryHeap::new();
         Room { state, floor, picks, may_move, placed, pick_of, nodes, sizes, queue }
+    }
+
+    fn enqueue(&mut self, index: usize) {
+        let job = self.state.at(self.picks[index].slot);
+        let closed = self.state.closed_to(job).len();
+        self.queue.push((closed, job.spec.workers, Reverse(index)));
     }
 
     fn place(&mut self, index: usize) {
@@ -234,8 +247,8 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
 
     /// The host where room for a piece costs the fewest restarts.
     fn cheapest(&self, gpu: usize, piece: u32, workers: u32) -> Option<Eviction> {
-        let evictions =
-            self.nodes[gpu].iter().filter_map(|&host| self.eviction(host, piece, workers));
+        let hosts = self.nodes[gpu].iter().filter(|&&host| !self.floor.is_hidden(host));
+        let evictions = hosts.filter_map(|&host| self.eviction(host, piece, workers));
         let order = |e: &Eviction| (e.slots.len(), e.host);
         evictions.min_by(|a, b| a.cost.total_cmp(&b.cost).then(order(a).cmp(&order(b))))
     }
@@ -293,6 +306,7 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
             && matches!(self.picks[index].types, Types::One(_))
             && self.state.at(slot).spec.workers < workers
             && self.state.may_move(slot)
+            && self.state.closed_to(self.state.at(slot)).is_empty()
     }
 
     /// Takes their GPUs from jobs that make room: they are placed after the gang.
@@ -303,7 +317,7 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
             }
             if let Some(index) = self.pick_of[slot.0] {
                 self.placed.serves[index] = Some(serves);
-                self.queue.push((self.state.at(slot).spec.workers, Reverse(index)));
+                self.enqueue(index);
             }
         }
         eviction.host

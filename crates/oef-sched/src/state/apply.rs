@@ -46,6 +46,12 @@ pub fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
         EventKind::NodeUp(spec) => node_up(state, at, &spec),
         EventKind::NodeDown { node } => node_down(state, at, &node),
         EventKind::NodeClosing { node } => node_closing(state, at, &node),
+        EventKind::NodePlannedOut { node, window } => {
+            let id = state.cluster.node_named(&node).ok_or(Refusal::UnknownNode(node))?;
+            advance(state, at);
+            state.cluster.plan_out(id, window);
+            Ok(Vec::new())
+        }
         EventKind::Settings(settings) => Ok(parties::settings(state, at, *settings)),
         EventKind::TenantAdded { name, weight } => parties::add_tenant(state, at, name, weight),
         EventKind::GroupAdded { name, weight, parent } => {
@@ -65,6 +71,12 @@ pub fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
         EventKind::GroupParent { group, parent } => parties::group_parent(state, at, group, parent),
         EventKind::TenantGroup { tenant, group } => parties::tenant_group(state, at, tenant, group),
         EventKind::Order { tenant, order } => commands::order(state, at, tenant, order),
+        EventKind::TenantPromises { tenant, promises } => {
+            parties::tenant_promises(state, at, tenant, promises)
+        }
+        EventKind::GroupPromises { group, promises } => {
+            parties::group_promises(state, at, group, promises)
+        }
         EventKind::Limit { tenant, gpus } => commands::limit(state, at, tenant, gpus),
         EventKind::WorkloadWeight { workload, weight } => {
             parties::workload_weight(state, at, workload, weight)
@@ -117,8 +129,14 @@ impl EventKind {
             | EventKind::NodeUp(_)
             | EventKind::NodeDown { .. }
             | EventKind::NodeClosing { .. }
+            | EventKind::NodePlannedOut { .. }
             | EventKind::Profiled { .. }
             | EventKind::Limit { .. }
+            | EventKind::TenantPromises { .. }
+            | EventKind::GroupPromises { .. }
+            // Another group may have other limits.
+            | EventKind::GroupParent { .. }
+            | EventKind::TenantGroup { .. }
             // A job that could not afford another restart may be able to.
             | EventKind::RestartCost { .. }
             | EventKind::Settings(_)
@@ -132,8 +150,6 @@ impl EventKind {
             | EventKind::WorkloadAdded { .. }
             | EventKind::Weight { .. }
             | EventKind::GroupWeight { .. }
-            | EventKind::GroupParent { .. }
-            | EventKind::TenantGroup { .. }
             | EventKind::Order { .. }
             | EventKind::WorkloadWeight { .. } => None,
         }
@@ -149,6 +165,7 @@ fn tick(state: &mut State, at: Time) -> Vec<Action> {
     if !again {
         state.round = RoundId(state.round.0 + 1);
         state.round_began = at;
+        super::remember::count(state);
     }
     Vec::new()
 }

@@ -35,10 +35,11 @@ pub(super) fn changed(
     if waits {
         state.dequeue(slot);
     }
-    let JobChange { priority, types, memory, now, gate, min_run } = change;
+    let JobChange { priority, types, memory, now, gate, min_run, max_run } = change;
     let spec = &mut state.at_mut(slot).spec;
     spec.priority = priority.unwrap_or(spec.priority);
     spec.min_run = min_run.max(spec.min_run);
+    spec.max_run = max_run.unwrap_or(spec.max_run);
     spec.gate = gate.unwrap_or_else(|| std::mem::take(&mut spec.gate));
     let retyped = types.is_some() || memory.is_some();
     spec.types = types.unwrap_or_else(|| spec.types.take());

@@ -2,6 +2,7 @@
 
 use super::State;
 use super::ledger::{self, advance};
+use super::remember;
 use crate::action::{Action, Refusal};
 use crate::answer::{Answer, Asked};
 use crate::time::Time;
@@ -57,6 +58,7 @@ fn take(state: &mut State, mut answer: Answer) {
         state.tenants[tenant.0].effective = Some(weight);
     }
     state.entitlement.answer = answer;
+    remember::learn_values(state, state.settings.half_life().is_some());
     ledger::follow_shares(state);
 }
 

@@ -4,6 +4,7 @@ use super::State;
 use crate::cluster::Health;
 use crate::ids::{GpuId, NodeId, Slot};
 use crate::job::{Job, Lease, Phase};
+use crate::promise::Rooms;
 use crate::settings::RoundingRule;
 use crate::tenant::Workload;
 use std::collections::BTreeSet;
@@ -32,13 +33,23 @@ pub(crate) fn broken(state: &State) -> Vec<String> {
 }
 
 /// Waiting jobs for which there are GPUs that nobody owns. Jobs that cannot afford another restart are left
-/// out: they may have to leave a type to a gang that is owed it. So are gangs that wait for room, for a bounded time.
+/// out: they may have to leave a type to a gang that is owed it. So are gangs that wait for room, for a bounded time. While
+/// a job is kept from a node that is to be out, a GPU may be idle until the next event.
 pub(crate) fn idle_in_vain(state: &State) -> Vec<String> {
     let free = state.cluster.free();
     let waiting = state.jobs().filter(|job| job.phase == Phase::Queued && job.room.is_none());
+    // A job that was chosen for the place of one that then stayed, and may not use the GPU that is left, leaves it to the next
+    // event.
+    let is_kept = |job: &Job| job.phase == Phase::Queued && !state.closed_to(job).is_empty();
+    if state.jobs().any(is_kept) {
+        return Vec::new();
+    }
+    let mut limits = Rooms::limits(state);
+    limits.iter_mut().for_each(|rooms| rooms.charge_owned(state));
     let could = waiting.filter(|job| {
         let room = |j: &usize| state.may_use(job, *j);
-        let there = (0..free.len()).filter(room).map(|j| free[j]);
+        let least = |j: usize| limits.as_ref().map_or(u32::MAX, |l| l.least(job.spec.tenant, j));
+        let there = (0..free.len()).filter(room).map(|j| free[j].min(least(j)));
         let total: u32 = if job.spec.one_type { there.max().unwrap_or(0) } else { there.sum() };
         let may = job.spec.workers <= state.room(job.spec.tenant);
         may && total >= job.spec.workers && state.may_be_stopped_again(job)
@@ -85,10 +96,9 @@ fn jobs(state: &State, wrong: &mut Vec<String>) {
                 }
             }
             Phase::Assigned { lease, .. } => {
-                let tenant = &state.tenants[job.spec.tenant.0];
-                let may = |limit: u32| tenant.holds + job.spec.workers <= limit;
                 let idle = lease.gpus.iter().all(|&gpu| state.cluster.holder(gpu).is_none());
-                if idle && tenant.limit.is_none_or(may) {
+                let late = lease.gpus.iter().any(|gpu| state.ends_too_late(slot, gpu.node));
+                if idle && !late && state.may_hold(job.spec.tenant, &lease.gpus) {
                     wrong.push(format!("job {id} could start and does not"));
                 }
             }

@@ -258,13 +258,15 @@ pub(super) fn unplace(state: &mut State, slot: Slot) {
 pub(super) fn start_if_free(state: &mut State, slot: Slot) -> Option<Action> {
     let Phase::Assigned { lease, why } = &state.at(slot).phase else { return None };
     let workers = lease.gpus.len() as u32;
-    let tenant = &state.tenants[state.at(slot).spec.tenant.0];
     // Jobs of its tenant that are being stopped still count.
-    let over = |limit: u32| tenant.holds.saturating_add(workers) > limit;
-    if tenant.limit.is_some_and(over)
-        || lease.gpus.iter().any(|&g| state.cluster.holder(g).is_some())
+    if lease.gpus.iter().any(|&g| state.cluster.holder(g).is_some())
+        || !state.may_hold(state.at(slot).spec.tenant, &lease.gpus)
     {
         return None;
+    }
+    // It waited for its GPUs until it would no longer end before their node is out.
+    if lease.gpus.iter().any(|gpu| state.ends_too_late(slot, gpu.node)) {
+        return stop(state, slot, StopReason::NodeDown);
     }
     let (mut lease, why) = (lease.clone(), *why);
     lease.until = state.lease_end();

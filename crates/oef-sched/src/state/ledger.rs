@@ -61,6 +61,7 @@ pub(crate) fn advance(state: &mut State, at: Time) {
     if state.settings.rounding == RoundingRule::Deficit {
         settle(state, at);
     }
+    super::remember::pass(state, at);
     state.now = at;
 }
 

@@ -6,7 +6,7 @@ use super::leases::{start_if_free, stop};
 use super::ledger;
 use crate::action::{Action, Refusal};
 use crate::class::Class;
-use crate::ids::{GpuId, JobId, Slot, TenantKey, WorkloadKey};
+use crate::ids::{GpuId, GroupKey, JobId, Slot, TenantKey, WorkloadKey};
 use crate::job::{Job, JobSpec, Phase};
 use crate::reason::StopReason;
 use crate::time::Time;
@@ -206,9 +206,26 @@ pub(super) fn start_assigned(state: &mut State, gpus: &[GpuId], tenant: TenantKe
 
 /// Starts the jobs that had GPUs and waited for their tenant's limit, the oldest first.
 pub(super) fn start_within_limit(state: &mut State, tenant: TenantKey) -> Vec<Action> {
-    if state.tenants[tenant.0].limit.is_none() {
-        return Vec::new();
+    let mut actions = Vec::new();
+    if state.tenants[tenant.0].limit.is_some() || !state.tenants[tenant.0].promises.is_empty() {
+        actions = start_placed(state, tenant);
     }
+    // A limit of a group is that of all its tenants.
+    let limited = |state: &State, of: TenantKey| -> Option<GroupKey> {
+        state.groups_of(of).filter(|g| !state.groups[g.0].promises.limit.is_empty()).last()
+    };
+    if let Some(group) = limited(state, tenant) {
+        for other in (0..state.tenants.len()).map(TenantKey) {
+            if state.groups_of(other).any(|g| g == group) {
+                actions.extend(start_placed(state, other));
+            }
+        }
+    }
+    actions
+}
+
+/// Starts the jobs of a tenant that have GPUs which nobody holds, the oldest first.
+pub(super) fn start_placed(state: &mut State, tenant: TenantKey) -> Vec<Action> {
     let mut slots: Vec<Slot> = state.placed_of(tenant).collect();
     slots.sort_by_key(|&slot| state.at(slot).spec.id);
     slots.into_iter().filter_map(|slot| start_if_free(state, slot)).collect()

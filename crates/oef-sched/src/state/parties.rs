@@ -4,10 +4,14 @@ use super::State;
 use super::apply::types_appeared;
 use super::gangs;
 use super::ledger::{self, advance};
+use super::lifecycle::start_placed;
+use super::remember;
 use crate::action::{Action, Refusal, bad};
 use crate::ids::{GroupKey, RoundId, TenantKey, WorkloadKey};
 use crate::order::Order;
+use crate::past::Past;
 use crate::profile::Profile;
+use crate::promise::Promises;
 use crate::settings::Settings;
 use crate::tenant::{Group, Tenant, Workload};
 use crate::time::{Span, Time};
@@ -16,7 +20,9 @@ use crate::time::{Span, Time};
 /// same thing.
 pub(super) fn settings(state: &mut State, at: Time, settings: Settings) -> Vec<Action> {
     ledger::settle(state, at);
+    remember::pass(state, at);
     state.now = at;
+    remember::resettle(state, at, &settings);
     if settings.rounding != state.settings.rounding {
         ledger::clear(state);
     }
@@ -52,6 +58,8 @@ pub(super) fn add_tenant(
         holds: 0,
         waits_now: 0,
         displaced_in: RoundId(0),
+        past: Past::default(),
+        promises: Promises::default(),
     });
     Ok(Vec::new())
 }
@@ -69,7 +77,7 @@ pub(super) fn add_group(
     known_group(state, parent)?;
     sensible(weight)?;
     advance(state, at);
-    state.groups.push(Group { name, weight, parent });
+    state.groups.push(Group { name, weight, parent, promises: Promises::default() });
     Ok(Vec::new())
 }
 
@@ -189,7 +197,7 @@ pub(super) fn group_parent(
     advance(state, at);
     state.groups[group.0].parent = parent;
     state.entitlement.invalidate();
-    Ok(Vec::new())
+    Ok(start_all_within_limit(state))
 }
 
 pub(super) fn tenant_group(
@@ -203,7 +211,40 @@ pub(super) fn tenant_group(
     advance(state, at);
     state.tenants[tenant.0].group = group;
     state.entitlement.invalidate();
-    Ok(Vec::new())
+    Ok(start_all_within_limit(state))
+}
+
+/// A lower limit stops what is beyond it when the next round begins; a guarantee counts from then on.
+pub(super) fn tenant_promises(
+    state: &mut State,
+    at: Time,
+    tenant: TenantKey,
+    promises: Promises,
+) -> Result<Vec<Action>, Refusal> {
+    known(state, tenant)?;
+    advance(state, at);
+    state.tenants[tenant.0].promises = promises;
+    state.entitlement.invalidate();
+    Ok(start_all_within_limit(state))
+}
+
+pub(super) fn group_promises(
+    state: &mut State,
+    at: Time,
+    group: GroupKey,
+    promises: Promises,
+) -> Result<Vec<Action>, Refusal> {
+    known_group(state, Some(group))?;
+    advance(state, at);
+    state.groups[group.0].promises = promises;
+    state.entitlement.invalidate();
+    Ok(start_all_within_limit(state))
+}
+
+/// Starts the jobs that had GPUs and waited for a limit that may be another one now.
+fn start_all_within_limit(state: &mut State) -> Vec<Action> {
+    let tenants = (0..state.tenants.len()).map(TenantKey);
+    tenants.flat_map(|tenant| start_placed(state, tenant)).collect()
 }
 
 fn known_group(state: &State, group: Option<GroupKey>) -> Result<(), Refusal> {

@@ -14,10 +14,10 @@ const INCENTIVE: [Mechanism; 4] =
 const OTHERS: [Mechanism; 3] =
     [Mechanism::Noncooperative, Mechanism::Gavel, Mechanism::GandivaFair];
 
-/// Two lives that differ in what one tenant does.
+/// Three lives that differ in what one tenant does.
 struct Lives {
-    /// It does its worst in the first, and is only there in the second.
-    worlds: [World; 2],
+    /// It does its worst in the first, is only there in the second, and has no jobs in the third.
+    worlds: [World; 3],
     /// Its workloads.
     own: Vec<WorkloadKey>,
     /// Those of the others, whose jobs have one worker each.
@@ -51,8 +51,9 @@ impl Lives {
             world.submit_many(workload, 1, dice.between(1, 30));
             others.push(workload);
         }
+        let absent = world.clone();
         world.submit_many(own[0], 1, 30);
-        Lives { worlds: [world.clone(), world], own, others, types }
+        Lives { worlds: [world.clone(), world, absent], own, others, types }
     }
 
     /// What a tenant may do: profiles, weights among its own workloads, jobs of any size.
@@ -126,6 +127,77 @@ impl Lives {
     }
 }
 
+/// What a workload has in one of the lives, in its own units.
+#[derive(Clone, Copy, Debug)]
+struct Worth {
+    /// What its share is worth.
+    share: f64,
+    /// What an equal split by weight would be worth, as far as it can use it.
+    equal: f64,
+    weight: f64,
+    /// It could not use more GPUs than it has.
+    is_limited: bool,
+}
+
+impl Lives {
+    fn worth(&self, which: usize, key: WorkloadKey) -> Option<Worth> {
+        let state = &self.worlds[which].state;
+        let entitlement = state.entitlement();
+        let (problem, outcome) = entitlement.answer()?;
+        let id = WorkloadId(entitlement.workloads().iter().position(|w| *w == key)?);
+        let of = problem.workloads().get(id.0)?;
+        // Speedups are counted against a reference type, which may be another one in another life.
+        let profile = &state.workloads()[key.0].profile;
+        let unit = problem.types().iter().zip(&of.speedup).find_map(|(t, speedup)| {
+            let at = state.cluster().types().iter().position(|known| *known == t.name)?;
+            (*speedup > 0.0).then(|| profile.on(at) / speedup)
+        })?;
+        let used: f64 = outcome.shares.of_workload(id).iter().sum();
+        Some(Worth {
+            share: outcome.shares.workload_throughput(problem, id) * unit,
+            equal: workload_equal_split(problem, id) * unit,
+            weight: of.weight,
+            is_limited: of.demand.is_some_and(|demand| used >= demand * (1.0 - 1e-6)),
+        })
+    }
+
+    /// What one tenant's acts cost the others, against lives in which it is only there and in which it is not.
+    fn compare(&self, mechanism: Mechanism) -> Result<(), String> {
+        let state = &self.worlds[0].state;
+        let entitlement = state.entitlement();
+        let counts =
+            entitlement.workloads().iter().any(|w| state.workloads()[w.0].tenant == HOSTILE);
+        let (mut cost, mut is_limited) = (0.0, false);
+        for &key in self.others.iter().filter(|w| state.active_workloads().contains(w)) {
+            let [Some(hostile), Some(present), Some(absent)] =
+                [0, 1, 2].map(|which| self.worth(which, key))
+            else {
+                return Err(format!("{key:?} was left out"));
+            };
+            let told = || format!("{key:?}: {hostile:?}, {present:?}, {absent:?}");
+            // Its presence counts with its weight, and nothing that it does makes that more.
+            if hostile.equal < present.equal * (1.0 - 1e-9) {
+                return Err(format!("its acts lower an equal split: {}", told()));
+            }
+            if hostile.share < present.equal * (1.0 - 1e-6) {
+                return Err(format!("its acts cost more than trade had added: {}", told()));
+            }
+            // Where it is left out, it is as if it were not there.
+            let gap = (hostile.share - absent.share).abs();
+            if !counts && gap > 1e-6 * absent.share {
+                return Err(format!("it is left out, and changes a share: {}", told()));
+            }
+            cost += absent.weight * (absent.share / hostile.share - 1.0);
+            is_limited |= hostile.is_limited || absent.is_limited;
+        }
+        let weight = state.tenants()[HOSTILE.0].weight;
+        if mechanism == Mechanism::Nash && !is_limited && cost > weight * (1.0 + 1e-6) {
+            return Err(format!("it costs the others {cost}, and has the weight {weight}"));
+        }
+        Ok(())
+    }
+}
+
 fn nobody_loses(seed: u64, mechanism: Mechanism, incentive: bool) -> Result<(), TestCaseError> {
     let dice = &mut Dice(seed);
     let mut lives = Lives::new(dice, mechanism);
@@ -134,9 +206,13 @@ fn nobody_loses(seed: u64, mechanism: Mechanism, incentive: bool) -> Result<(), 
             lives.strike(dice);
         }
         lives.go_on(dice);
-        for which in [0, 1] {
+        for which in [0, 1, 2] {
             let result = lives.check(which, incentive);
             prop_assert!(result.is_ok(), "{mechanism}, life {which}: {result:?}");
+        }
+        if incentive {
+            let result = lives.compare(mechanism);
+            prop_assert!(result.is_ok(), "{mechanism}: {result:?}");
         }
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! The shares of a round are the mechanism's answer to the problem of that round, and nothing else.
 
 use super::dice::Dice;
+use super::promises::promise;
 use super::scenario::{Turmoil, WILD, live_on, settings, world};
 use super::world::{Answers, Solving, World};
 use crate::answer::WarmStart;
@@ -15,7 +16,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn the_written_problem_of_every_round_gives_its_shares(seed: u64, calm: bool, aside: bool) {
+    fn the_written_problem_of_every_round_gives_its_shares(
+        seed: u64, calm: bool, aside: bool, promised: bool,
+    ) {
         for mechanism in Mechanism::ALL {
             let dice = &mut Dice(seed);
             let settings = Settings { mechanism, ..settings(dice) };
@@ -25,6 +28,9 @@ proptest! {
             world.answers = Answers::AtOnce;
             let mut round = RoundId(0);
             for _ in 0..150 {
+                if promised && dice.chance(0.1) {
+                    promise(&mut world, dice);
+                }
                 live_on(&mut world, dice, if calm { BUSY } else { WILD });
                 if world.state.round() != round {
                     round = world.state.round();

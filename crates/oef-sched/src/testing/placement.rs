@@ -55,7 +55,7 @@ fn types_are_crossed_last_and_adjacent_ones_first() {
     let across = world.submit(workload, 3);
     assert_eq!((world.runs_on(across), world.hosts(across)), ("+", vec![1, 2]));
     let why = why(&world.state, across).map(|forecast| forecast.sentence);
-    assert_eq!(why.as_deref(), Some("runs: no single gpu type had room for the gang"));
+    assert_eq!(why.as_deref(), Some("no single gpu type had room for the gang"));
 }
 
 #[test]

@@ -26,6 +26,7 @@ fn any_event(dice: &mut Dice, world: &World) -> EventKind {
             one_type: dice.chance(0.3),
             memory: (number == 0.3).then_some(12_000),
             steps: dice.chance(0.5).then_some(number),
+            max_run: (number == 1.0).then_some(Span(90_000)),
             gate: Gate { held: dice.chance(0.1), ..Gate::OPEN },
             sweep: dice
                 .chance(0.2)
@@ -42,6 +43,10 @@ fn any_event(dice: &mut Dice, world: &World) -> EventKind {
             gpus: dice.one_of(&[0, 2, 4, 2000, u32::MAX]),
         }),
         8 if number > 1.0 => EventKind::NodeClosing { node: name },
+        8 if number == 1.0 => {
+            let window = NodeWindow { from: world.now + Span(60_000), lead: Span(30_000) };
+            EventKind::NodePlannedOut { node: name, window: Some(window) }
+        }
         8 => EventKind::NodeDown { node: name },
         9 => EventKind::Weight { tenant: TenantKey(dice.below(6)), weight: number },
         14 => EventKind::GroupWeight { group: GroupKey(dice.below(3)), weight: number },

@@ -20,7 +20,8 @@ proptest! {
     #[test]
     fn a_state_that_was_written_down_goes_on_as_the_original(seed: u64, late: bool) {
         let dice = &mut Dice(seed);
-        let settings = settings(dice);
+        let usage_half_life = late.then_some(Span(3_600_000));
+        let settings = Settings { usage_half_life, ..settings(dice) };
         let mut world = world(dice, settings, 4);
         world.answers = Answers::Late;
         world.solving = if late { Solving::Late } else { Solving::Aside };

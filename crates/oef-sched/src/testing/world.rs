@@ -175,6 +175,31 @@ impl World {
             let tenant = &self.state.tenants()[job.spec().tenant.0];
             let within = tenant.limit().is_none_or(|limit| tenant.holds() <= limit);
             assert!(within, "{action:?} of a tenant with {} GPUs", tenant.holds());
+            self.check_type_limits(action, job.spec().tenant);
+        }
+    }
+
+    /// Nobody starts beyond a limit by gpu type, of its tenant or of a group.
+    fn check_type_limits(&self, action: &Action, tenant: TenantKey) {
+        let state = &self.state;
+        let own = (vec![tenant], state.tenants()[tenant.0].promises());
+        let groups = state.groups_of(tenant).map(|group| {
+            let keys = (0..state.tenants().len()).map(TenantKey);
+            let below = keys.filter(|&t| state.groups_of(t).any(|g| g == group)).collect();
+            (below, &state.groups()[group.0].promises)
+        });
+        for (tenants, promises) in std::iter::once(own).chain(groups) {
+            for (name, &limit) in &promises.limit {
+                let held = tenants.iter().map(|&t| held_on(state, t, name)).sum::<u32>();
+                let started = match action {
+                    Action::Start { lease, .. } => lease
+                        .gpus
+                        .iter()
+                        .any(|&g| state.cluster().types()[state.cluster().type_of(g).0] == *name),
+                    _ => false,
+                };
+                assert!(!started || held <= limit, "{action:?}: {held} of {name}, limit {limit}");
+            }
         }
     }
 
@@ -288,4 +313,15 @@ impl World {
             self.state.jobs().filter(|j| j.lease().is_some()).map(|j| j.spec().id).collect();
         (!running.is_empty()).then(|| running[dice.below(running.len())])
     }
+}
+
+/// GPUs of a type that the jobs of a tenant hold, those that are being stopped included.
+pub(crate) fn held_on(state: &State, tenant: TenantKey, gpu: &str) -> u32 {
+    let cluster = state.cluster();
+    let nodes = (0..cluster.nodes().len()).map(NodeId);
+    let held = nodes.flat_map(|node| cluster.gpus_of(node)).filter(|&g| {
+        let of = cluster.holder(g).map(|slot| state.at(slot).spec.tenant);
+        of == Some(tenant) && cluster.types()[cluster.type_of(g).0] == gpu
+    });
+    held.count() as u32
 }

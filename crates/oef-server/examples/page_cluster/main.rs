@@ -130,6 +130,7 @@ async fn create(
             group: None,
             limits: Default::default(),
             user: None,
+            ..TenantCreate::default()
         };
         daemon.create_tenant(&admin, create).await?;
         // How much a workload gains from fast types differs from tenant to tenant.

@@ -146,7 +146,7 @@ export function showConnection(banner, dot, dataAt) {
           { class: "banner bad" },
           h("strong", { text: "No connection to the daemon. " }),
           h("span", {
-            text: `What you see is from ${shortTime(dataAt())}; this page goes on as soon as the daemon answers.`,
+            text: `What you see is from ${shortTime(dataAt())}; it updates again as soon as the daemon answers.`,
           }),
         ),
       );

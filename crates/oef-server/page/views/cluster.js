@@ -2,7 +2,7 @@
 
 import { all, api, part } from "../lib/api.js";
 import { h, later, set, setText } from "../lib/dom.js";
-import { absolute, count, figure, percent, whole } from "../lib/format.js";
+import { absolute, bytes, count, figure, percent, span, whole } from "../lib/format.js";
 import { choice, confirm, empty, loading, toast, trouble } from "../lib/parts.js";
 import { colourOf, inkOn, lettersOf, roleColour } from "../lib/colour.js";
 import { stacked } from "../charts/bars.js";
@@ -10,6 +10,8 @@ import { mayOperate } from "../lib/state.js";
 
 /** Nodes that are drawn at once; the filter finds the others. */
 const NODES_SHOWN = 240;
+/** A job that has not used its GPU for so long is said to. */
+const LONG_IDLE_S = 600;
 
 export async function show(main) {
   const sub = h("p", { class: "sub" });
@@ -150,7 +152,7 @@ export async function show(main) {
       h("p", {
         class: "muted small",
         text: isUp
-          ? `${node.type} · ${percent(used / (node.jobs.length || 1))} in use`
+          ? `${node.type} · ${percent(used / (node.jobs.length || 1))} in use${meanBusy(node)}`
           : `${node.type} · ${node.health === "draining" ? "draining: takes no more jobs" : "down"}`,
       }),
       ...notes(node).map((text) => h("p", { class: "small", text })),
@@ -172,8 +174,26 @@ export async function show(main) {
     return [...why, ...planned];
   }
 
+  /** What a GPU does, where its driver tells. */
+  function figures(read) {
+    if (!read) return "";
+    const busy = read.utilisation == null ? "" : `, ${percent(read.utilisation)} busy`;
+    const memory =
+      read.memory_used == null || read.memory_total == null
+        ? ""
+        : `, ${bytes(read.memory_used)} of ${bytes(read.memory_total)}`;
+    const idle = read.idle_s >= LONG_IDLE_S ? `, not used by its job for ${span(read.idle_s)}` : "";
+    return `${busy}${memory}${idle}`;
+  }
+
+  /** How busy the GPUs of a node are, where that is known. */
+  function meanBusy(node) {
+    const known = (node.gpus ?? []).map((g) => g.utilisation).filter((part) => part != null);
+    return known.length ? ` · ${percent(known.reduce((a, b) => a + b, 0) / known.length)} busy` : "";
+  }
+
   function gpu(node, id, index) {
-    const name = `GPU ${index}`;
+    const name = `GPU ${index}${figures((node.gpus ?? [])[index])}`;
     if (id === null)
       return h("span", { class: "gpu", role: "img", "aria-label": `${name}: idle`, title: `${name}: idle` });
     const job = owners.get(id);

@@ -323,7 +323,7 @@ function progress(id) {
     title: "Progress",
     name: `job-${id}-progress`,
     chart: body,
-    note: "As the job tells it, since the daemon was started. Bands: on which gpu type it ran.",
+    note: "As the job reports it, since the daemon was started. Bands: the gpu type that it ran on.",
     data: () => ({
       columns: [
         { name: "at", show: (r) => new Date(r.at).toISOString() },
@@ -408,7 +408,7 @@ export function profileTable(workload) {
         number: true,
       },
       {
-        name: "seen",
+        name: "observed",
         show: (t) => (workload.observed[t] > 0 && unit ? `${figure(workload.observed[t] / unit / base)}×` : "–"),
         value: (t) => workload.observed[t] ?? null,
         number: true,

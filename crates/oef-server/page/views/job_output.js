@@ -10,13 +10,18 @@ const EVERY_MS = 2000;
 const CHARS_MAX = 400_000;
 const WORKERS_AT_ONCE = 16;
 
-/** The output of one worker or of all, and of one stream. */
+/** Whose a line of both streams is, as the interface marks it. */
+const MARK = /^\[(\d+)( err)?\] /;
+
+/** The output of one worker or of all, and of both streams or of one. */
 export function output(id) {
   const text = h("pre", { class: "output", tabindex: "0", role: "log", "aria-label": "Output", "aria-live": "off" });
   const note = h("p", { class: "muted small" });
   const which = h("select", { "aria-label": "Worker", on: { change: restart } });
   const follow = h("input", { type: "checkbox", checked: true, id: "follow" });
-  let stream = "out";
+  let stream = "all";
+  /** Of both streams: the beginning of a line whose end has not come yet. */
+  let rest = "";
   let job = null;
   let timer = 0;
   let offsets = new Map();
@@ -28,10 +33,11 @@ export function output(id) {
     choice(
       "Stream",
       [
+        ["all", "both"],
         ["out", "stdout"],
         ["err", "stderr"],
       ],
-      "out",
+      "all",
       (value) => {
         stream = value;
         restart();
@@ -43,6 +49,8 @@ export function output(id) {
   );
 
   function ranks() {
+    // Both streams come with all workers in one.
+    if (stream === "all") return [0];
     if (which.value !== "all") return [Number(which.value)];
     return Array.from({ length: Math.min(WORKERS_AT_ONCE, job.workers) }, (_, i) => i);
   }
@@ -68,9 +76,10 @@ export function output(id) {
         generation = chunk.generation;
         offsets.set(rank, chunk.next_offset);
         complete &&= chunk.complete;
-        if (chunk.text) add(rank, chunk.text);
+        if (stream === "all") addMarked(chunk.text, chunk.complete);
+        else if (chunk.text) add(chunk.text, stream === "err", `── worker ${rank}\n`);
       }
-      note.textContent = `run ${generation} · ${bytes([...offsets.values()].reduce((a, b) => a + b, 0))} so far${job.workers > WORKERS_AT_ONCE && which.value === "all" ? ` · the first ${WORKERS_AT_ONCE} workers` : ""}`;
+      note.textContent = `run ${generation} · ${bytes([...offsets.values()].reduce((a, b) => a + b, 0))} so far${stream !== "all" && job.workers > WORKERS_AT_ONCE && which.value === "all" ? ` · the first ${WORKERS_AT_ONCE} workers` : ""}`;
       if (!length) text.textContent = complete ? "(it wrote nothing)" : "(nothing written yet)";
       if (complete && !["running", "starting", "queued"].includes(job.state)) return;
     } catch (error) {
@@ -80,12 +89,31 @@ export function output(id) {
     plan();
   }
 
-  function add(rank, chunk) {
+  /** Lines of both streams in the order of writing: those of the error stream are marked. */
+  function addMarked(chunk, isEnd) {
+    const lines = (rest + chunk).split("\n");
+    rest = isEnd ? "" : lines.pop();
+    // Lines of one kind that follow each other are one piece of the page.
+    let piece = null;
+    for (const line of lines.filter((line) => line)) {
+      const [mark, rank, isError] = MARK.exec(line) ?? ["", "0"];
+      if (which.value !== "all" && which.value !== rank) continue;
+      const text = `${line.slice(mark.length)}\n`;
+      if (piece && piece.rank === rank && piece.isError === !!isError) piece.text += text;
+      else {
+        if (piece) add(piece.text, piece.isError, piece.who);
+        piece = { rank, isError: !!isError, text, who: `[${rank}${isError ? " err" : ""}] ` };
+      }
+    }
+    if (piece) add(piece.text, piece.isError, piece.who);
+  }
+
+  function add(chunk, isError, who) {
     if (!length) set(text);
     const atEnd = text.scrollHeight - text.scrollTop - text.clientHeight < 40;
-    const line = h("span", stream === "err" ? { class: "err" } : {});
+    const line = h("span", isError ? { class: "err" } : {});
     line.textContent = chunk;
-    if (job.workers > 1 && which.value === "all") text.append(h("span", { class: "who", text: `── worker ${rank}\n` }));
+    if (job.workers > 1 && which.value === "all") text.append(h("span", { class: "who", text: who }));
     text.append(line);
     length += chunk.length;
     while (length > CHARS_MAX && text.firstChild !== line) {
@@ -104,6 +132,7 @@ export function output(id) {
     offsets = new Map();
     generation = undefined;
     length = 0;
+    rest = "";
     set(text, "…");
     read();
   }

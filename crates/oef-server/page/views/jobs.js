@@ -35,7 +35,7 @@ export async function show(main, _params) {
     columns: columns(),
     sort: [0, -1],
     limit: 400,
-    empty: empty("No jobs here", "Change the filter, or submit one.", "oef submit -- python train.py"),
+    empty: empty("No jobs here", "Change the filter, or submit a job:", "oef submit -- python train.py"),
   });
   list.element.classList.add("cards-on-phone");
   const search = h("input", {

@@ -29,7 +29,7 @@ export async function show(main, enter) {
         error.status === 401
           ? "code" in what
             ? "This link was used already, or is too old. `oef open` makes a new one."
-            : "This token is not known, or is void."
+            : "This token is unknown or no longer valid."
           : error.message;
       said.hidden = false;
       button.disabled = false;

@@ -72,8 +72,8 @@ function head(sub, place) {
         `of ${whole(capacity)}`,
         capacity && used / capacity < 0.5 && o.queued ? "warning" : "",
       ),
-      stat("jobs that run", whole(o.running), o.running === 1 ? "job" : ""),
-      stat("jobs that wait", whole(o.queued)),
+      stat("jobs running", whole(o.running)),
+      stat("jobs waiting", whole(o.queued)),
       stat("in use now", figure(delivered), `of ${figure(promised)} promised`),
       stat("below 80 % of promised", whole(under), under === 1 ? "tenant" : "tenants", under ? "warning" : ""),
       ...(o.types.length > 3 ? [] : o.types).map((t) =>

@@ -16,7 +16,7 @@ const PROPERTIES = [
 /** A certificate: each property, whether it holds, whether that was promised, and the witness where it does not. */
 export function certificate(audit, promises, mechanism) {
   if (!audit)
-    return h("p", { class: "muted", text: "There was nothing to share, so that there is nothing to certify." });
+    return h("p", { class: "muted", text: "There was nothing to share, so there is nothing to certify." });
   const promised = new Set(promises);
   return h(
     "ul",

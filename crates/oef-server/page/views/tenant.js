@@ -117,6 +117,9 @@ export async function show(main, [name]) {
             ? `counts ${figure(tenant.effective_weight)}`
             : "",
         ),
+        ...(tenant.past
+          ? [stat("past usage", percent(tenant.past.usage), `weight × ${figure(tenant.past.factor)}`)]
+          : []),
         stat("balance", signed(balance), "GPU-rounds; + still to get, − used ahead"),
         stat(
           "GPUs held",
@@ -132,6 +135,8 @@ export async function show(main, [name]) {
     );
     const rows = state.overview.types.map((t) => ({
       ...t,
+      guarantee: tenant.guarantee?.[t.type],
+      limit: tenant.limit?.[t.type],
       share: tenant.share[t.type] ?? 0,
       holds: tenant.holds[t.type] ?? 0,
       deficit: tenant.deficit[t.type] ?? 0,
@@ -142,6 +147,12 @@ export async function show(main, [name]) {
         { name: "gpu type", show: (r) => r.type },
         { name: "share", unit: "GPUs", show: (r) => figure(r.share), value: (r) => r.share, number: true },
         { name: "holds", show: (r) => whole(r.holds), value: (r) => r.holds, number: true },
+        ...(rows.some((r) => r.guarantee !== undefined || r.limit !== undefined)
+          ? [
+              { name: "guaranteed", show: (r) => (r.guarantee === undefined ? "–" : whole(r.guarantee)), number: true },
+              { name: "at most", show: (r) => (r.limit === undefined ? "–" : whole(r.limit)), number: true },
+            ]
+          : []),
         {
           name: "of all",
           show: (r) =>

@@ -1,12 +1,19 @@
 //! From text to settings, with a line for everything that is wrong.
 
 use super::{Config, keys};
-use oef_api::limits::{ROUND_MAX_S, ROUND_MIN_S, STICKINESS_MAX};
+use crate::world::SPAN_MAX;
+use oef_api::limits::{
+    HALF_LIFE_MAX_S, HALF_LIFE_MIN_S, ROUND_MAX_S, ROUND_MIN_S, STICKINESS_MAX, USAGE_BOUND_MAX,
+};
 use oef_executor::gpus;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
+use std::ops::{Range, RangeInclusive};
 use toml::de::{DeTable, DeValue};
+
+/// How often GPUs may be read, in seconds: more often than the driver looks itself, or too seldom to mean anything.
+const READ_EVERY_S: RangeInclusive<f64> = 0.1..=3600.0;
 
 /// Something that is wrong with the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +59,11 @@ pub(super) fn check(text: &str) -> Result<Config, Vec<ConfigProblem>> {
     let mut problems = Vec::new();
     let parsed = read(text, &lines, &mut problems);
     if let Some(config) = &parsed {
-        Checks { config, lines: &lines, problems: &mut problems }.all();
+        // A table with a value that cannot be read is not judged by the rest of it.
+        let unread: BTreeSet<String> = problems.iter().map(|p| table_of(&p.key).into()).collect();
+        let mut found = Vec::new();
+        Checks { config, lines: &lines, problems: &mut found }.all();
+        problems.extend(found.into_iter().filter(|p| !unread.contains(table_of(&p.key))));
     }
     problems.sort_by_key(|problem| problem.line);
     match parsed {
@@ -61,28 +72,68 @@ pub(super) fn check(text: &str) -> Result<Config, Vec<ConfigProblem>> {
     }
 }
 
+fn table_of(key: &str) -> &str {
+    key.rsplit_once('.').map_or("", |(table, _)| table)
+}
+
+/// The settings of a text. A value that cannot be read is noted and left out, so that the next one is found as well.
 fn read(text: &str, lines: &Lines<'_>, problems: &mut Vec<ConfigProblem>) -> Option<Config> {
-    let mut unknown = Vec::new();
-    let parsed = toml::de::Deserializer::parse(text)
-        .and_then(|de| serde_ignored::deserialize(de, |path| unknown.push(path.to_string())));
-    for key in unknown {
-        let (table, name) = key.rsplit_once('.').unwrap_or(("", &key));
-        let table = table.split('.').next().unwrap_or("");
-        let what = format!("is not known; {}", keys::hint(table, name));
-        problems.push(ConfigProblem { line: lines.of(&key), key, what });
-    }
-    match parsed {
-        Ok(config) => Some(config),
-        Err(error) => {
-            let line = error.span().map_or(0, |span| lines.at(span.start));
-            let what = error.message().to_string();
-            problems.push(ConfigProblem { line, key: String::new(), what });
-            None
-        }
+    let mut rest = text.to_string();
+    loop {
+        let mut unknown = Vec::new();
+        let parsed = toml::de::Deserializer::parse(&rest)
+            .and_then(|de| serde_ignored::deserialize(de, |path| unknown.push(path.to_string())));
+        let error = match parsed {
+            Ok(config) => {
+                for key in unknown {
+                    let (table, name) = key.rsplit_once('.').unwrap_or(("", &key));
+                    let table = table.split('.').next().unwrap_or("");
+                    let what = format!("is not known; {}", keys::hint(table, name));
+                    problems.push(ConfigProblem { line: lines.of(&key), key, what });
+                }
+                return Some(config);
+            }
+            Err(error) => error,
+        };
+        let at = error.span().map_or(0, |span| span.start);
+        let found = setting_at(lines.table, at, "");
+        let (key, place) = found.clone().unwrap_or_default();
+        let what = error.message().to_string();
+        problems.push(ConfigProblem { line: lines.at(at), key, what });
+        // Blanks keep every line where it is. What is blank already cannot be wrong once more.
+        let blank = found.filter(|_| rest.get(place.clone()).is_some_and(|t| !t.trim().is_empty()));
+        let (_, place) = blank?;
+        let blanks: String =
+            rest[place.clone()].chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect();
+        // A character may be longer than its blank: the text must keep its places.
+        let blanks = blanks + &" ".repeat(place.len() - rest[place.clone()].chars().count());
+        rest.replace_range(place, &blanks);
     }
 }
 
-/// Where things stand in the file.
+/// The key and the place of the setting (`key = value`) that is at an offset.
+fn setting_at(table: &DeTable<'_>, at: usize, head: &str) -> Option<(String, Range<usize>)> {
+    for (name, value) in table {
+        let key = if head.is_empty() { name.to_string() } else { format!("{head}.{name}") };
+        let inner = match value.get_ref() {
+            DeValue::Table(inner) => setting_at(inner, at, &key),
+            DeValue::Array(list) => list.iter().enumerate().find_map(|(i, value)| {
+                let DeValue::Table(inner) = value.get_ref() else { return None };
+                setting_at(inner, at, &format!("{key}.{i}"))
+            }),
+            _ => None,
+        };
+        let is_table = matches!(value.get_ref(), DeValue::Table(_));
+        let place = name.span().start..value.span().end;
+        let own = (!is_table && place.contains(&at)).then_some((key, place));
+        if let Some(found) = inner.or(own) {
+            return Some(found);
+        }
+    }
+    None
+}
+
+/// The lines of the file.
 struct Lines<'a> {
     text: &'a str,
     table: &'a DeTable<'a>,
@@ -131,6 +182,7 @@ impl Checks<'_> {
     fn all(&mut self) {
         self.listening();
         self.scheduling();
+        self.jobs();
         self.limits();
         self.checkpoints();
         self.notify();
@@ -175,7 +227,7 @@ impl Checks<'_> {
         self.must(
             c.gpus.emulated.is_none() || c.gpus.mps.is_none(),
             "gpus",
-            "`emulated` and `mps` cannot stand together: GPUs are either real or not",
+            "use either `emulated` or `mps`, not both",
         );
         let emulated = c.gpus.emulated.as_deref().map(gpus::emulated);
         if let Some(Err(why)) = emulated {
@@ -184,6 +236,12 @@ impl Checks<'_> {
         if let Some(Err(why)) = c.gpus.mps.as_deref().map(|spec| gpus::mps(spec, "here")) {
             self.wrong("gpus.mps", why.to_string());
         }
+        let every = c.gpus.read_every;
+        self.must(
+            every.0.is_zero() || READ_EVERY_S.contains(&every.0.as_secs_f64()),
+            "gpus.read_every",
+            format!("{every} is neither 0s (never) nor between 100ms and 1 hour"),
+        );
     }
 
     fn scheduling(&mut self) {
@@ -195,6 +253,11 @@ impl Checks<'_> {
                 format!("{round} is not between 100ms and 1 day"),
             );
         }
+        for (key, length) in [("min_run", s.min_run), ("grace", s.grace)] {
+            let fits = length.is_none_or(|length| length.0.as_secs_f64() <= SPAN_MAX.seconds());
+            let shown = length.map(|length| length.to_string()).unwrap_or_default();
+            self.must(fits, format!("scheduling.{key}"), format!("{shown} is more than 30 days"));
+        }
         if let Some(x) = s.stickiness {
             let fits = (0.0..=STICKINESS_MAX).contains(&x);
             self.must(fits, "scheduling.stickiness", format!("{x} is not between 0 and 100"));
@@ -202,8 +265,27 @@ impl Checks<'_> {
         if let Some(Err(why)) = s.gpu_memory.as_deref().map(oef_api::memory::by_type) {
             self.must(false, "scheduling.gpu_memory", why);
         }
+        if let Some(half_life) = s.usage_half_life.filter(|h| !h.0.is_zero()) {
+            let fits = (HALF_LIFE_MIN_S..=HALF_LIFE_MAX_S).contains(&half_life.0.as_secs_f64());
+            let why = format!("{half_life} is not between 1s and 10 years (0s: off)");
+            self.must(fits, "scheduling.usage_half_life", why);
+        }
+        if let Some(x) = s.usage_bound {
+            let fits = (1.0..=USAGE_BOUND_MAX).contains(&x);
+            self.must(fits, "scheduling.usage_bound", format!("{x} is not between 1 and 16"));
+        }
         let solve = s.solve_limit.0;
         self.must(!solve.0.is_zero(), "scheduling.solve_limit", "must be more than 0");
+    }
+
+    fn jobs(&mut self) {
+        let j = &self.config.jobs;
+        for (key, amount) in [("memory_gib", j.memory_gib), ("cpus", j.cpus)] {
+            let fits = amount.is_none_or(|x| x > 0.0 && x.is_finite());
+            let shown = amount.unwrap_or_default();
+            self.must(fits, format!("jobs.{key}"), format!("{shown} is not more than 0"));
+        }
+        self.must(j.processes != Some(0), "jobs.processes", "must be at least 1");
     }
 
     fn limits(&mut self) {
@@ -267,6 +349,7 @@ impl Checks<'_> {
                 self.wrong(format!("group.{i}.parent"), what);
             }
             let name = group.name.as_str();
+            self.name("the name of a group", &format!("group.{i}.name"), name);
             self.must(
                 known.insert(name),
                 format!("group.{i}.name"),
@@ -285,11 +368,18 @@ impl Checks<'_> {
                 self.wrong(format!("tenant.{i}.group"), what);
             }
             let name = tenant.name.as_str();
+            self.name("the name of a tenant", &format!("tenant.{i}.name"), name);
             self.must(
                 known.insert(name),
                 format!("tenant.{i}.name"),
                 format!("`{name}` comes twice"),
             );
+        }
+    }
+
+    fn name(&mut self, what: &str, key: &str, name: &str) {
+        if let Err(why) = oef_api::check::name(what, key, name) {
+            self.wrong(key, why.message);
         }
     }
 

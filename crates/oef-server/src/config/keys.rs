@@ -38,10 +38,12 @@ pub(super) const KEYS: &[(&str, &[&str])] = &[
             "stickiness",
             "gpu_memory",
             "guard",
+            "usage_half_life",
+            "usage_bound",
             "solve_limit",
         ],
     ),
-    ("gpus", &["emulated", "mps"]),
+    ("gpus", &["emulated", "mps", "read_every"]),
     ("jobs", &["pass_env", "on_stop", "memory_gib", "cpus", "processes"]),
     (
         "checkpoints",
@@ -114,8 +116,8 @@ pub(super) const KEYS: &[(&str, &[&str])] = &[
             "request_time",
         ],
     ),
-    ("group", &["name", "weight", "parent"]),
-    ("tenant", &["name", "weight", "group", "max_gpus", "max_jobs", "user"]),
+    ("group", &["name", "weight", "parent", "guarantee", "limit"]),
+    ("tenant", &["name", "weight", "group", "max_gpus", "max_jobs", "guarantee", "limit", "user"]),
 ];
 
 /// What to write instead of a key that is not known.

@@ -25,6 +25,7 @@ use oef_executor::JobLimits;
 use oef_executor::local::Isolation;
 use oef_sched::guard::Policy;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -138,6 +139,10 @@ pub struct Scheduling {
     /// What is done about profiles that are not what jobs show.
     #[serde(deserialize_with = "values::guard")]
     pub guard: Option<Policy>,
+    /// Past usage counts, and what lies back by so long counts half; 0: it does not count.
+    pub usage_half_life: Option<Length>,
+    /// What a weight is multiplied or divided by at most because of past usage.
+    pub usage_bound: Option<f64>,
     /// A computation of shares is cut short after so long.
     pub solve_limit: SolveLimit,
 }
@@ -154,13 +159,21 @@ impl Default for SolveLimit {
 }
 
 /// Which GPUs there are. Nothing said: those of this machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Gpus {
     /// Emulated GPUs, as in `rtx3070=8,rtx3090=4`.
     pub emulated: Option<String>,
     /// Slices of real GPUs, as in `small=4x8%,big=2x30%`.
     pub mps: Option<String>,
+    /// How often it is read what real GPUs do; nothing: never.
+    pub read_every: Length,
+}
+
+impl Default for Gpus {
+    fn default() -> Self {
+        Gpus { emulated: None, mps: None, read_every: Length(Duration::from_secs(10)) }
+    }
 }
 
 /// How jobs are run.
@@ -294,6 +307,12 @@ pub struct FirstGroup {
     pub weight: f64,
     /// The group in which it stands; one that comes before it in the file.
     pub parent: Option<String>,
+    /// GPUs by gpu type that it gets before anybody's share.
+    #[serde(default)]
+    pub guarantee: BTreeMap<String, u32>,
+    /// GPUs by gpu type that it may have at most.
+    #[serde(default)]
+    pub limit: BTreeMap<String, u32>,
 }
 
 /// A tenant to create in a new state folder.
@@ -310,6 +329,12 @@ pub struct FirstTenant {
     pub max_gpus: Option<u32>,
     /// Jobs of it that have not ended.
     pub max_jobs: Option<u32>,
+    /// GPUs by gpu type that it gets before anybody's share.
+    #[serde(default)]
+    pub guarantee: BTreeMap<String, u32>,
+    /// GPUs by gpu type that it may have at most.
+    #[serde(default)]
+    pub limit: BTreeMap<String, u32>,
     /// The Unix user that its jobs run as.
     pub user: Option<String>,
 }
@@ -349,6 +374,8 @@ impl Config {
             stickiness: s.stickiness,
             gpu_memory: s.gpu_memory.clone(),
             guard: s.guard.map(|guard| guard.name().into()),
+            usage_half_life_s: seconds(s.usage_half_life),
+            usage_bound: s.usage_bound,
         }
     }
 

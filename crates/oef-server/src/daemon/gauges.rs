@@ -13,6 +13,8 @@ pub struct Gauges {
     pub tenants: Vec<TenantGauges>,
     /// Every gpu type.
     pub gpus: Vec<GpuGauges>,
+    /// Every GPU that tells what it does.
+    pub readings: Vec<ReadingGauges>,
     /// The current round.
     pub round: u64,
     /// The smallest throughput over that of an equal split, in the last certificate.
@@ -57,4 +59,21 @@ pub struct GpuGauges {
     pub used: u32,
     /// GPUs on nodes that are down.
     pub down: u32,
+}
+
+/// What a GPU does, as far as its driver tells.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReadingGauges {
+    /// Its node.
+    pub node: String,
+    /// Its place there.
+    pub index: u32,
+    /// The part of the last moment in which it computed.
+    pub utilisation: Option<f64>,
+    /// Bytes of its memory that are used.
+    pub memory_used: Option<u64>,
+    /// Bytes of memory that it has.
+    pub memory_total: Option<u64>,
+    /// For how long a job has held it without computing on it.
+    pub idle_s: Option<f64>,
 }

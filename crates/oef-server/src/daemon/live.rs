@@ -59,12 +59,13 @@ impl Daemon {
     /// Who holds a token now; none: it is void. 0 is the daemon's own owner.
     pub(crate) fn holder(&self, token: u64) -> Option<Caller> {
         if token == 0 {
-            return self.inner.owner.as_ref().map(|_| Caller::admin());
+            return self.inner.owner.as_ref().map(|_| Caller::owner());
         }
         self.with_world(|world| {
             let entry = world.tokens.get(&token)?;
             let is_void = entry.expires_ms.is_some_and(|expires| now_ms() >= expires);
-            let caller = Caller { role: entry.role, tenant: entry.tenant.clone(), token };
+            let (role, tenant) = (entry.role, entry.tenant.clone());
+            let caller = Caller { role, tenant, token, user: None };
             (!is_void).then_some(caller)
         })
     }

@@ -1,8 +1,9 @@
 //! Questions. They look at the world for a moment and never wait for a computation of shares, but for the
 //! one that asks for one.
 
-use super::{Daemon, Gauges, GpuGauges, Subscription, TenantGauges};
+use super::{Daemon, Gauges, GpuGauges, ReadingGauges, Subscription, TenantGauges};
 use crate::caller::Caller;
+use crate::engine::Latest;
 use crate::invariants::{self, Broken, Invariant};
 use crate::problem::{Kind, More};
 use crate::view;
@@ -156,7 +157,8 @@ impl Daemon {
 
     /// The machines, and who is on them.
     pub fn cluster(&self, caller: &Caller) -> Result<Cluster, Problem> {
-        self.with_world(|world| view::cluster(world, caller))
+        let latest = self.inner.shared.latest().clone();
+        self.with_world(|world| view::cluster(world, caller, &latest))
     }
 
     /// Tokens, without their secrets.
@@ -222,6 +224,7 @@ impl Daemon {
     pub fn gauges(&self) -> Gauges {
         let measured = self.inner.shared.last_certificate();
         let seq = self.inner.shared.seq.load(Ordering::Relaxed);
+        let readings = readings(&self.inner.shared.latest());
         self.with_world(|world| Gauges {
             jobs: JobState::ALL
                 .into_iter()
@@ -229,6 +232,7 @@ impl Daemon {
                 .collect(),
             tenants: tenant_gauges(world),
             gpus: gpu_gauges(world),
+            readings,
             round: world.sched.round().0,
             sharing_incentive: measured.sharing_incentive,
             worst_envy: measured.worst_envy,
@@ -238,6 +242,18 @@ impl Daemon {
             broken: broken_invariants(world),
         })
     }
+}
+
+fn readings(latest: &Latest) -> Vec<ReadingGauges> {
+    let gpus = latest.gpus().map(|((node, index), gpu)| ReadingGauges {
+        node: node.clone(),
+        index: *index,
+        utilisation: gpu.utilisation,
+        memory_used: gpu.memory_used,
+        memory_total: gpu.memory_total,
+        idle_s: gpu.idle_for.map(|idle| idle.as_secs_f64()),
+    });
+    gpus.collect()
 }
 
 /// What must hold and does not: told to the operator in the log, too.
@@ -301,7 +317,7 @@ fn no_such_run(id: u64, run: u64, runs: &[u64]) -> Problem {
     let problem = Kind::NotFound.problem(format!("job {id} has no run {run}")).field("generation");
     match runs {
         [] => problem.hint(format!("it has not run yet; `oef why {id}` says why")),
-        [one] => problem.hint(format!("it has run {one} only")),
+        [one] => problem.hint(format!("its only run is {one}")),
         [first, .., last] => {
             problem.hint(format!("it has runs {first} to {last}: see `oef job {id}`"))
         }
@@ -311,8 +327,8 @@ fn no_such_run(id: u64, run: u64, runs: &[u64]) -> Problem {
 fn log_problem(id: u64, error: &ExecutorError) -> Problem {
     match error {
         ExecutorError::NoOutput(_) => Kind::NotFound
-            .problem(format!("job {id} has written nothing yet"))
-            .hint(format!("`oef why {id}` says what it waits for")),
+            .problem(format!("job {id} has no output"))
+            .hint(format!("it has not started, or its output was removed: see `oef why {id}`")),
         ExecutorError::NoSuchWorker { .. } => Kind::NotFound.problem(error.to_string()),
         other => Kind::Internal.problem(other.to_string()),
     }

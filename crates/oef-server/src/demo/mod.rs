@@ -46,6 +46,7 @@ async fn prepare(daemon: &Daemon) -> Result<(), Problem> {
                 weight: Some(tenant.weight),
                 group: None,
                 limits: Default::default(),
+                ..TenantCreate::default()
             };
             daemon.create_tenant(&admin, create).await?;
         }

@@ -35,7 +35,7 @@ fn live<'a>(
     let job = owned(world, caller, id, what)?;
     match job.state.is_final() {
         true => {
-            let state = job.state.name().replace('_', " ");
+            let state = job.state.words();
             Err(Kind::Conflict.problem(format!("job {id} is {state} already")))
         }
         false => Ok(job),
@@ -47,8 +47,16 @@ fn by(caller: &Caller) -> String {
     match (&caller.tenant, caller.token) {
         (Some(_), _) => "its owner".into(),
         (None, 0) => "the operator".into(),
-        (None, token) if caller.is_admin() => format!("an admin (token {token})"),
-        (None, token) => format!("an operator (token {token})"),
+        (None, _) => office(caller),
+    }
+}
+
+/// Who of several admins or operators.
+pub(super) fn office(caller: &Caller) -> String {
+    let role = if caller.is_admin() { "an admin" } else { "an operator" };
+    match &caller.user {
+        Some(user) => format!("{role} ({user})"),
+        None => format!("{role} (token {})", caller.token),
     }
 }
 
@@ -110,6 +118,12 @@ pub(super) fn again(world: &World, caller: &Caller, id: JobId) -> Result<JobBatc
         let why = format!("the command of job {id} is long, and was not kept whole after its end");
         return Err(Kind::Conflict.problem(why).hint("submit it as you did the first time"));
     }
-    let spec = JobSubmit { held: false, not_before: None, after: Vec::new(), ..job.spec.clone() };
+    let spec = JobSubmit {
+        held: false,
+        not_before: None,
+        after: Vec::new(),
+        user: None,
+        ..job.spec.clone()
+    };
     Ok(JobBatch::of(vec![spec]))
 }

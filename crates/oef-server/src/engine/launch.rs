@@ -75,7 +75,7 @@ impl Site {
         let is_own = |job: &JobEntry| job.origin.is_none() || world.observes;
         let runs = |job: &JobEntry| job.run().is_some() && !job.state.is_final() && is_own(job);
         let held = world.jobs.iter().filter(|(_, job)| runs(job)).filter_map(|(&id, job)| {
-            let stop = job.run().and_then(|run| run.stop.clone());
+            let stop = job.run().and_then(|run| run.stop.as_ref()).map(|why| why.to_string());
             Some(Held { launch: self.launch(world, id)?, stop })
         });
         let ended = world.jobs.iter().filter(|(_, job)| job.state.is_final());

@@ -55,7 +55,7 @@ impl Nodes {
     /// Takes what was told of nodes; false: it is about something else.
     pub fn take(&mut self, event: &Event) -> bool {
         match event {
-            Event::Lease { .. } | Event::Others(_) => return false,
+            Event::Lease { .. } | Event::Others(_) | Event::Readings { .. } => return false,
             Event::NodesListed => self.is_listed = true,
             Event::Node(NodeEvent::Joined { node, gpu_type, devices }) => {
                 let told = Told { devices: devices.clone(), usable: devices.clone(), reason: None };
@@ -197,6 +197,11 @@ impl Nodes {
             let gpus = run.map_or(&[][..], |run| &run.gpus);
             gpus.iter().any(|gpu| gpu.node != name && is_of(machine, &gpu.node))
         })
+    }
+
+    /// The nodes as the cluster calls them, with their GPUs by index.
+    pub fn named(&self) -> impl Iterator<Item = (&String, &[DeviceId])> {
+        self.named.iter().map(|(name, (_, devices))| (name, &devices[..]))
     }
 
     /// Whether there are GPUs of a type.

@@ -63,8 +63,8 @@ impl Observations {
         self.heard = self.heard.max(cursor);
         let what = match event {
             Event::Node(_) | Event::NodesListed => vec![What::Nodes],
-            // A list of its own, which is compared with the world.
-            Event::Others(_) => Vec::new(),
+            // A list of its own, which is compared with the world; and figures, which were taken before.
+            Event::Others(_) | Event::Readings { .. } => Vec::new(),
             Event::Lease { job, generation, event } => {
                 let changes = self.changes(job, generation, event).into_iter();
                 let lease = |change| What::Lease { job, generation, change: Box::new(change) };

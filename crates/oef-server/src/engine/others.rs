@@ -43,7 +43,7 @@ impl Others {
             }
             // A job may run on a node that was not known.
             Event::Node(_) | Event::NodesListed => self.is_due = true,
-            Event::Lease { .. } => {}
+            Event::Lease { .. } | Event::Readings { .. } => {}
         }
     }
 
@@ -136,6 +136,7 @@ fn noticed(world: &World, job: &OtherJob, next_job: &mut u64) -> Change {
         labels: [("slurm_job", &job.shown), ("slurm_user", &job.user)]
             .map(|(name, value)| (name.to_string(), value.clone()))
             .into(),
+        user: Some(job.user.clone()).filter(|user| !user.is_empty()),
         ..JobSubmit::default()
     };
     Change::Noticed { job: Box::new(NewJob { id, spec }), origin: job.key.clone() }
@@ -152,16 +153,7 @@ fn ended(id: JobId, entry: &JobEntry, end: &OtherEnd) -> Vec<Change> {
         };
         return if entry.cancelled_by.is_some() { Vec::new() } else { vec![cancelled(&by)] };
     };
-    let over = |ending, detail: &str| Change::Ended {
-        job: id,
-        generation: run.generation,
-        ending,
-        detail: detail.into(),
-        last_lines: None,
-        at_ms: None,
-        exit: None,
-        outcome: None,
-    };
+    let over = |ending, detail: &str| Change::ended(id, run.generation, ending, detail);
     match end {
         OtherEnd::Finished => vec![over(RunEnding::Finished, "it did its work")],
         OtherEnd::Failed(word) => vec![over(RunEnding::Failed, &format!("Slurm says {word}"))],
@@ -175,17 +167,8 @@ fn ended(id: JobId, entry: &JobEntry, end: &OtherEnd) -> Vec<Change> {
 
 /// A job that has not its GPUs any more: it waits again.
 fn lost(id: JobId, entry: &JobEntry) -> Option<Change> {
-    let run = entry.run()?;
-    Some(Change::Ended {
-        job: id,
-        generation: run.generation,
-        ending: RunEnding::Lost,
-        detail: "it does not run there any more in Slurm".into(),
-        last_lines: None,
-        at_ms: None,
-        exit: None,
-        outcome: None,
-    })
+    let detail = "it does not run there any more in Slurm";
+    Some(Change::ended(id, entry.run()?.generation, RunEnding::Lost, detail))
 }
 
 /// Whether a job that has GPUs has them where it is said to run.

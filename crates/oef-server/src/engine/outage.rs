@@ -2,6 +2,7 @@
 
 use super::checks::refused;
 use super::command::Done;
+use super::jobs::office;
 use super::prepare::Prepared;
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
@@ -11,6 +12,9 @@ use oef_api::check;
 use oef_api::limits::REASON_MAX;
 use oef_api::types::{NodeHealth, NodePatch, Problem};
 use oef_sched::Time;
+
+/// Plans for one node: two years of weekly ones.
+const WINDOWS_MAX: usize = 100;
 
 /// The records that a change of a node takes.
 pub(super) fn node(
@@ -55,20 +59,30 @@ fn taken_out(
     Ok(match from {
         None => Change::NodeDrained { node, drained: true, drain: Some(drain) },
         Some(from) => {
+            room_for_window(world, &node)?;
             let lead = world.longest_turn();
             Change::WindowPlanned {
                 id: world.next_window.max(1),
-                window: Window { node, from, lead, drain },
+                window: Window { node, from, lead, drain, ahead: true },
             }
         }
     })
 }
 
+/// Whether one more plan fits: every round goes through all of them.
+fn room_for_window(world: &World, node: &str) -> Result<(), Problem> {
+    let planned = world.windows.values().filter(|window| window.node == node).count();
+    if planned < WINDOWS_MAX {
+        return Ok(());
+    }
+    let why = format!("there are {planned} plans for node `{node}`, as many as there may be");
+    Err(Kind::LimitReached.problem(why).hint("`oef reserve --drop ID` drops one"))
+}
+
 fn named(caller: &Caller) -> String {
     match caller.token {
         0 => "the operator".into(),
-        token if caller.is_admin() => format!("an admin (token {token})"),
-        token => format!("an operator (token {token})"),
+        _ => office(caller),
     }
 }
 

@@ -74,7 +74,7 @@ pub(super) fn prepare(
         }
         Command::PutGroup { name, group } => {
             operator(caller, "change a group")?;
-            one(tenancy::group(world, name, group)?)
+            Ok(Prepared::Changes(tenancy::group(world, name, group)?, Done::Nothing))
         }
         Command::RemoveGroup { name } => {
             admin(caller, "remove a group")?;

@@ -11,18 +11,20 @@ use super::nodes::Nodes;
 use super::observations::Observations;
 use super::others::{self, Others};
 use super::prepare::Numbers;
+use super::readings::Readings;
 use super::rounds::Rounds;
 use super::run::Engine;
 use super::shared::Shared;
 use super::threads::{Threads, Work, archiver};
 use crate::daemon::{Memory, Metrics, Options, StartError};
 use crate::replay::Replay;
-use crate::store::{Archive, Ledger, OpenMode, Snapshot, Store, StoreError, StoredRecord};
+use crate::store::{Archive, Ledger, OpenMode, Store, StoreError, StoredRecord};
 use crate::world::{Change, MEANING, SettingsEntry, World};
 use oef_api::types::SettingsPatch;
 use oef_executor::{Cursor, Event, Executor};
 use oef_sched::{Question, Time};
 use std::collections::BTreeMap;
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -96,6 +98,7 @@ pub(crate) fn assemble(parts: Parts) -> Result<(Engine, Vec<(Cursor, Event)>), S
         metrics: parts.metrics,
         numbers,
         observations: Observations::default(),
+        readings: Readings::default(),
         rounds: Rounds::due(now),
         planned: Duration::ZERO,
         snapshot: (parts.covered, false),
@@ -173,20 +176,23 @@ fn load(store: &Store) -> Result<(World, u64), StartError> {
     for skipped in &loaded.skipped {
         tracing::warn!(skipped, "a damaged snapshot was passed over");
     }
-    replay(loaded.snapshot.as_ref(), loaded.records)
+    match &loaded.snapshot {
+        Some(snapshot) => replay(Some((snapshot.seq, snapshot.text())), loaded.records),
+        None => replay(None::<(u64, io::Empty)>, loaded.records),
+    }
 }
 
-/// A world from a snapshot and the records after it, and up to which record the snapshot covers it.
+/// A world from a snapshot (its last record and its text) and the records after it, and up to which record the snapshot
+/// covers it.
 pub(crate) fn replay(
-    snapshot: Option<&Snapshot>,
+    snapshot: Option<(u64, impl Read)>,
     records: impl Iterator<Item = Result<StoredRecord, StoreError>>,
 ) -> Result<(World, u64), StartError> {
     let mut replay = Replay::default();
     let mut covered = 0;
-    if let Some(snapshot) = snapshot {
-        covered = snapshot.seq;
-        let read = replay.snapshot(snapshot);
-        read.map_err(|why| StartError::Journal { seq: covered, why })?;
+    if let Some((seq, text)) = snapshot {
+        covered = seq;
+        replay.text(text).map_err(|why| StartError::Journal { seq: covered, why })?;
     }
     for stored in records {
         let stored = stored?;

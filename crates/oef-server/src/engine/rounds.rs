@@ -155,12 +155,14 @@ impl Engine {
             let answer = Box::new(question.keep_last("not computed in time"));
             batch.push(at, Change::Shares { answer, solve_ms: 0 });
         }
+        self.readings.change().into_iter().for_each(|change| batch.push(at, change));
         batch.push(at, Change::Round { kept });
         if !self.commit(batch) {
             // Tried again soon; meanwhile everything goes on as it is.
             self.rounds.next = at + Span(1000);
             return;
         }
+        self.readings.done();
         self.rounds.next = multiple_after(at, self.rounds.length);
         self.rounds.is_asked = false;
         self.shared.health.round_began(self.rounds.length.0);

@@ -8,6 +8,7 @@ use super::launch::Site;
 use super::message::Message;
 use super::observations::{Observations, transfer};
 use super::prepare::{Numbers, Prepared, prepare};
+use super::readings::Readings;
 use super::rounds::Rounds;
 use super::shared::Shared;
 use crate::daemon::{Measure, Metrics, StopJobs};
@@ -53,6 +54,7 @@ pub(crate) struct Engine {
     pub metrics: Arc<dyn Metrics>,
     pub(super) numbers: Numbers,
     pub(super) observations: Observations,
+    pub(super) readings: Readings,
     pub(super) rounds: Rounds,
     /// How long the last round took to plan.
     pub planned: Duration,
@@ -193,6 +195,7 @@ impl Engine {
             Message::Happened(events) => {
                 for (cursor, event) in events {
                     self.transferred(&event);
+                    self.read(now, &event);
                     self.site.nodes.take(&event);
                     self.site.others.take(&event);
                     self.observations.add(cursor, event);
@@ -231,6 +234,16 @@ impl Engine {
         self.metrics.measure(Measure::Transferred(transfer));
     }
 
+    /// Shows what the GPUs do, and keeps it for the accounts.
+    fn read(&mut self, at: Time, event: &Event) {
+        let before = self.shared.latest();
+        let nodes = &self.site.nodes;
+        if let Some(latest) = self.readings.take(at, event, &self.world, nodes, &before) {
+            drop(before);
+            self.shared.set_latest(latest);
+        }
+    }
+
     fn next_wake(&self) -> Time {
         // While it stops, no round begins.
         let mut wake = match &self.stopping {
@@ -257,6 +270,8 @@ impl Engine {
                 now + self.longest_grace() + STOP_SLACK
             }
         };
+        self.readings.change().into_iter().for_each(|change| batch.push(now, change));
+        self.readings.done();
         self.stopping = Some(Stopping { done, deadline });
     }
 

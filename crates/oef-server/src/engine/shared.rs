@@ -1,9 +1,10 @@
 //! What the engine shares with those who ask.
 
 use super::health::Health;
+use super::readings::Latest;
 use crate::world::World;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::watch;
 
 /// The world and what is known about it. A thread that panicked while it held a lock has left a whole
@@ -20,6 +21,8 @@ pub(crate) struct Shared {
     pub health: Health,
     /// What the last certificate measured.
     last_certificate: Mutex<LastCertificate>,
+    /// What the GPUs do.
+    latest: Mutex<Latest>,
 }
 
 /// What the last certificate measured.
@@ -40,6 +43,7 @@ impl Shared {
             seq: AtomicU64::new(seq),
             health: Health::default(),
             last_certificate: Mutex::default(),
+            latest: Mutex::default(),
         }
     }
 
@@ -51,6 +55,15 @@ impl Shared {
     /// The world, for the engine alone.
     pub(super) fn world_mut(&self) -> RwLockWriteGuard<'_, World> {
         self.world.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the GPUs do, to look at for a moment.
+    pub fn latest(&self) -> MutexGuard<'_, Latest> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn set_latest(&self, latest: Latest) {
+        *self.latest() = latest;
     }
 
     pub fn last_certificate(&self) -> LastCertificate {

@@ -9,10 +9,10 @@ use crate::problem::{Kind, More};
 use crate::secret;
 use crate::world::changes::{is_met, unmet};
 use crate::world::{Change, NewJob, NewSweep, SubmitKey, World};
-use oef_api::limits::{BATCH_MAX, KEY_MAX};
+use oef_api::limits::{BATCH_MAX, KEY_MAX, NAME_MAX};
 use oef_api::memory::{mebibytes, shown};
 use oef_api::types::{JobBatch, JobSubmit, Limits, Problem, Provenance, Role, Submitted};
-use oef_sched::{JobId, Time};
+use oef_sched::{JobId, TenantKey, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Jobs that have not ended, over all tenants: what the memory is sized for.
@@ -66,6 +66,7 @@ pub(super) fn prepare(
         if let Some(name) = &name {
             job.labels.entry("array".into()).or_insert_with(|| name.clone());
         }
+        job.user = person(world, caller, job.user.take())?;
         let checked = fill(caller, job).and_then(|job| check(world, caller, &job).map(|()| job));
         filled.push(checked.map_err(|problem| match many {
             true => at_position(problem, position),
@@ -115,6 +116,30 @@ fn check_size(world: &World, jobs: &[JobSubmit]) -> Result<(), Problem> {
         return Err(Kind::LimitReached.problem(why).hint("wait until some have ended"));
     }
     Ok(())
+}
+
+/// The person behind a submission: named by an admin, or known from the connection, the tenant or the token.
+fn person(
+    world: &World,
+    caller: &Caller,
+    given: Option<String>,
+) -> Result<Option<String>, Problem> {
+    if let Some(user) = given {
+        if !caller.is_admin() {
+            let why = "only an admin's token may say who submits a job";
+            return Err(Kind::Forbidden.problem(why).field("user").hint("leave it out"));
+        }
+        oef_api::check::name("the name of a user", "user", &user).map_err(refused)?;
+        return Ok(Some(user));
+    }
+    let of_tenant = || world.tenants.get(caller.tenant.as_deref()?)?.user.clone();
+    let of_token = || {
+        let token = world.tokens.get(&caller.token)?;
+        let note = token.note.as_deref().map(str::trim).filter(|note| !note.is_empty());
+        let number = format!("token {}", caller.token);
+        Some(note.map_or(number, |note| note.chars().take(NAME_MAX).collect()))
+    };
+    Ok(caller.user.clone().or_else(of_tenant).or_else(of_token))
 }
 
 /// Fills in what is left to defaults.
@@ -275,7 +300,34 @@ pub(super) fn check_gang(world: &World, job: &JobSubmit) -> Result<(), Problem> 
         let why = format!("{} GPUs are more than the {limit} of its tenant", job.workers);
         return Err(Kind::LimitReached.problem(why).field("workers"));
     }
-    Ok(())
+    tenant.map_or(Ok(()), |tenant| within_type_limits(world, tenant.key, job))
+}
+
+/// Whether the limits by gpu type of the tenant and its groups would ever let a job run.
+fn within_type_limits(world: &World, tenant: TenantKey, job: &JobSubmit) -> Result<(), Problem> {
+    let types = world.sched.cluster().types().iter();
+    let allowed = types.filter(|name| job.types.is_empty() || job.types.contains(name));
+    let limits: Vec<_> = allowed.map(|name| (name, world.sched.limit_on(tenant, name))).collect();
+    let room = limits.iter().map(|(_, limit)| limit.map_or(u32::MAX, |(gpus, _)| gpus));
+    let most = match job.one_type {
+        true => room.max().unwrap_or(u32::MAX),
+        false => room.fold(0, u32::saturating_add),
+    };
+    if limits.is_empty() || job.workers <= most {
+        return Ok(());
+    }
+    let told = limits.iter().filter_map(|(name, limit)| {
+        let (gpus, group) = (*limit)?;
+        Some(match group {
+            Some(group) => format!("{gpus} {name} (group {group})"),
+            None => format!("{gpus} {name}"),
+        })
+    });
+    let told = told.collect::<Vec<_>>().join(", ");
+    let why =
+        format!("{} GPUs at once are more than its tenant's limits allow: {told}", job.workers);
+    let hint = "ask for fewer workers or other gpu types; operators change the limit with `oef tenant set --limit`";
+    Err(Kind::LimitReached.problem(why).field("workers").hint(hint))
 }
 
 /// Tenants that an admin names for the first time are created, where that was asked for: a typo is no tenant.

@@ -14,7 +14,7 @@ use oef_api::types::{
     WorkloadPut,
 };
 use oef_core::problem::{MAX_LIVE_RATIO, UnusableProfile, check_profile, check_profile_within};
-use oef_sched::Time;
+use oef_sched::{Event, EventKind, GroupKey, Promises, TenantKey, Time};
 use std::collections::BTreeMap;
 
 /// Tenants that one daemon takes; the cooperative shares of more take minutes.
@@ -52,7 +52,7 @@ pub(super) fn create(
     caller: &Caller,
     tenant: TenantCreate,
 ) -> Result<Vec<Change>, Problem> {
-    let TenantCreate { name, weight, group, limits, user } = tenant;
+    let TenantCreate { name, weight, group, limits, guarantee, limit, user } = tenant;
     check_user(caller, user.as_deref())?;
     if world.tenants.contains_key(&name) {
         return Err(problem_of(&Rejection::TenantExists(name)).hint("change it instead"));
@@ -63,8 +63,17 @@ pub(super) fn create(
         known_group(world, group)?;
     }
     let user = user.map(|user| Change::TenantUser { name: name.clone(), user: Some(user) });
+    let promises = Promises { guarantee, limit };
+    let of = Party::NewTenant { group: group.clone() };
+    let promised = match promises.is_empty() {
+        true => None,
+        false => {
+            check_promises(world, &of, &promises)?;
+            Some(Change::TenantPromises { name: name.clone(), promises })
+        }
+    };
     let created = create_checked(world, name, weight, group, limits)?;
-    Ok([created].into_iter().chain(user).collect())
+    Ok([created].into_iter().chain(user).chain(promised).collect())
 }
 
 /// A new tenant with a sensible weight and a group that is known.
@@ -102,7 +111,7 @@ pub(super) fn patch(
     patch: TenantPatch,
 ) -> Result<Vec<Change>, Problem> {
     known_tenant(world, &name)?;
-    let TenantPatch { weight, group, limits, suspended, user, order } = patch;
+    let TenantPatch { weight, group, limits, guarantee, limit, suspended, user, order } = patch;
     if let Some(user) = &user {
         check_user(caller, Some(user.as_deref().unwrap_or("daemon")))?;
     }
@@ -116,18 +125,114 @@ pub(super) fn patch(
         }
     };
     let user = user.map(|user| Change::TenantUser { name: name.clone(), user });
+    let mut promised = None;
+    if guarantee.is_some() || limit.is_some() {
+        let key = world.tenants.get(&name).map_or_else(Default::default, |entry| entry.key);
+        let old = world.sched.tenants().get(key.0).map(|tenant| tenant.promises().clone());
+        let promises = merged(old.unwrap_or_default(), guarantee, limit);
+        check_promises(world, &Party::Tenant(key), &promises)?;
+        promised = Some(Change::TenantPromises { name: name.clone(), promises });
+    }
+    let plain = [weight.is_some(), group.is_some(), limits.is_some(), suspended.is_some()];
+    let is_plain = plain.contains(&true) || order.is_some() || promised.is_none();
     let change = Change::TenantChanged { name, weight, group, limits, suspended, order };
-    Ok([change].into_iter().chain(user).collect())
+    Ok(is_plain.then_some(change).into_iter().chain(user).chain(promised).collect())
 }
 
-pub(super) fn group(world: &World, name: String, group: GroupPut) -> Result<Change, Problem> {
+/// What is given replaces all of its kind.
+fn merged(
+    old: Promises,
+    guarantee: Option<BTreeMap<String, u32>>,
+    limit: Option<BTreeMap<String, u32>>,
+) -> Promises {
+    Promises { guarantee: guarantee.unwrap_or(old.guarantee), limit: limit.unwrap_or(old.limit) }
+}
+
+/// Whose guarantees and limits are set.
+enum Party {
+    NewTenant { group: Option<String> },
+    Tenant(TenantKey),
+    Group(Option<GroupKey>),
+}
+
+/// Refuses what could not be kept: types that nobody knows, a guarantee above the limit, and more guarantees than there are
+/// GPUs. GPUs of nodes that are down count: they come back.
+fn check_promises(world: &World, of: &Party, promises: &Promises) -> Result<(), Problem> {
+    let cluster = world.sched.cluster();
+    // In a new state folder the configuration speaks before the first node does.
+    if cluster.types().is_empty() {
+        return Ok(());
+    }
+    for (field, map) in [("guarantee", &promises.guarantee), ("limit", &promises.limit)] {
+        map.keys().try_for_each(|gpu| known_type(world, gpu, field))?;
+    }
+    for (gpu, least) in &promises.guarantee {
+        if let Some(most) = promises.limit.get(gpu).filter(|most| least > most) {
+            let why = format!("a guarantee of {least} {gpu} is above the limit of {most} {gpu}");
+            let problem = Kind::BadRequest.problem(why).field("guarantee");
+            return Err(problem.hint("raise the limit, or lower the guarantee"));
+        }
+    }
+    let mut state = world.sched.clone();
+    let at = state.now();
+    let kind = match of {
+        Party::NewTenant { group } => {
+            let tenant = state.tenant("(a new tenant)", 1.0);
+            let group = group.as_ref().and_then(|g| world.groups.get(g)).map(|entry| entry.key);
+            let _ = oef_sched::apply(
+                &mut state,
+                Event { at, kind: EventKind::TenantGroup { tenant, group } },
+            );
+            EventKind::TenantPromises { tenant, promises: promises.clone() }
+        }
+        Party::Tenant(tenant) => {
+            EventKind::TenantPromises { tenant: *tenant, promises: promises.clone() }
+        }
+        Party::Group(group) => {
+            let new = || state.group("(a new group)", 1.0, None).unwrap_or_default();
+            let group = group.unwrap_or_else(new);
+            EventKind::GroupPromises { group, promises: promises.clone() }
+        }
+    };
+    let before = world.sched.guaranteed();
+    let _ = oef_sched::apply(&mut state, Event { at, kind });
+    for (gpu, sum) in state.guaranteed() {
+        let there: usize = cluster
+            .nodes()
+            .iter()
+            .filter(|node| cluster.types()[node.gpu_type().0] == gpu)
+            .map(|node| node.gpus())
+            .sum();
+        let was = before.iter().find(|(name, _)| *name == gpu).map_or(0, |(_, sum)| *sum);
+        if sum as usize > there && sum > was {
+            let why =
+                format!("{sum} GPUs of {gpu} would be guaranteed in all, and there are {there}");
+            let problem = Kind::LimitReached.problem(why).field("guarantee");
+            return Err(
+                problem.hint("lower this guarantee or another; `oef tenants --json` lists them")
+            );
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn group(world: &World, name: String, group: GroupPut) -> Result<Vec<Change>, Problem> {
     checks::name("the name of a group", "name", &name)?;
     let weight = group.weight.unwrap_or(1.0);
     checks::weight("weight", weight)?;
     if let Some(parent) = &group.parent {
         known_group(world, parent)?;
     }
-    Ok(Change::GroupPut { name, weight, parent: group.parent })
+    let mut promised = None;
+    if group.guarantee.is_some() || group.limit.is_some() {
+        let key = world.groups.get(&name).map(|entry| entry.key);
+        let old = key.and_then(|key| world.sched.groups().get(key.0)).map(|g| g.promises.clone());
+        let promises = merged(old.unwrap_or_default(), group.guarantee, group.limit);
+        check_promises(world, &Party::Group(key), &promises)?;
+        promised = Some(Change::GroupPromises { name: name.clone(), promises });
+    }
+    let put = Change::GroupPut { name, weight, parent: group.parent };
+    Ok([put].into_iter().chain(promised).collect())
 }
 
 pub(super) fn workload(

@@ -62,11 +62,33 @@ fn job() -> JobSubmit {
 }
 
 fn tenant(name: &str) -> Caller {
-    Caller { role: Role::Tenant, tenant: Some(name.into()), token: 7 }
+    Caller { role: Role::Tenant, tenant: Some(name.into()), token: 7, user: None }
 }
 
 fn viewer() -> Caller {
-    Caller { role: Role::Viewer, tenant: None, token: 8 }
+    Caller { role: Role::Viewer, tenant: None, token: 8, user: None }
+}
+
+#[test]
+fn a_job_knows_the_person_who_submitted_it() {
+    let user = |caller: &Caller, given: Option<&str>| {
+        let job = JobSubmit { user: given.map(String::from), ..job() };
+        match submit(caller, job).expect("taken") {
+            Prepared::Changes(changes, _) => match changes.last() {
+                Some(Change::Submitted { jobs, .. }) => jobs[0].spec.user.clone(),
+                other => panic!("{other:?}"),
+            },
+            Prepared::Already(_) => panic!("it is new"),
+        }
+    };
+    let named = |caller: Caller, name: &str| Caller { user: Some(name.into()), ..caller };
+    assert_eq!(user(&named(tenant("ada"), "ann"), None).as_deref(), Some("ann"));
+    assert_eq!(user(&named(Caller::admin(), "root"), None).as_deref(), Some("root"));
+    assert_eq!(user(&Caller::admin(), Some("bob")).as_deref(), Some("bob"), "a portal's admin");
+    assert_eq!(user(&Caller::admin(), None), None);
+    let job = JobSubmit { user: Some("bob".into()), ..job() };
+    let problem = submit(&tenant("ada"), job).err().expect("only an admin says who");
+    assert_eq!((problem.kind.as_str(), problem.field.as_deref()), ("forbidden", Some("user")));
 }
 
 #[test]
@@ -221,12 +243,13 @@ fn what_belongs_to_all_is_for_admins() {
         group: None,
         limits: Limits::default(),
         user: None,
+        ..TenantCreate::default()
     };
     let token = || TokenCreate { role: Role::Viewer, tenant: None, note: None, expires_in_s: None };
     let commands: [fn() -> Command; 7] = [
         || Command::PatchTenant { name: "ada".into(), patch: TenantPatch::default() },
         || Command::RemoveTenant { name: "ada".into() },
-        || Command::PutGroup { name: "g".into(), group: GroupPut { weight: None, parent: None } },
+        || Command::PutGroup { name: "g".into(), group: GroupPut::default() },
         || Command::RemoveGroup { name: "g".into() },
         || Command::RevokeToken { id: 1 },
         || Command::PatchSettings(SettingsPatch::default()),
@@ -285,4 +308,24 @@ fn a_profile_that_cannot_be_used_is_refused_with_the_reason() {
         let (kind, detail) = put(slow, fast).expect("it cannot be used");
         assert!(kind == "bad_request" && detail.contains(said), "{slow} {fast}: {kind} {detail}");
     }
+}
+
+#[test]
+fn a_node_has_so_many_plans_and_no_more() {
+    let mut world = world();
+    let plan = |world: &World, name: &str| {
+        let from = jiff::Timestamp::from_second(4_102_444_800).ok();
+        let patch = NodePatch { from, ..NodePatch::health(NodeHealth::Down) };
+        ask(world, &Caller::admin(), Command::PatchNode { name: name.into(), patch })
+    };
+    for _ in 0..100 {
+        let Ok(Prepared::Changes(changes, _)) = plan(&world, "n1") else { panic!("refused") };
+        for change in changes {
+            world.happen(Time(2_000), change).expect("taken");
+        }
+    }
+    let problem = plan(&world, "n1").err().expect("a limit");
+    assert_eq!(problem.kind, "limit_reached");
+    assert!(problem.detail.contains("node `n1`"), "{problem}");
+    assert!(plan(&world, "n2").is_ok(), "another node has its own");
 }

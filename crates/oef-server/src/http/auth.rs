@@ -1,6 +1,7 @@
 //! Who asks: bearer tokens, and how often each may ask.
 
 use super::App;
+use super::extract::query;
 use super::failure::Failure;
 use super::login;
 use super::rate::of_address;
@@ -13,6 +14,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
 use oef_api::types::{Limits, Role, TenantCreate};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -22,8 +25,14 @@ const NOBODY: u64 = u64::MAX;
 /// Longer ones are none of ours.
 const SECRET_CHARS_MAX: usize = 512;
 
-/// The caller of a request, with a valid token and within its rate.
-pub(super) struct Asks(pub Caller);
+/// The caller of a request, with a valid token and within its rate, and the query, where no other parameter may stand
+/// than those of `T`.
+pub(super) struct Asks<T = Nothing>(pub App, pub Caller, pub T);
+
+/// The query of a route that has none.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Nothing {}
 
 /// Somebody who may look at the figures of everybody: with a token that is not a tenant's, or anybody where the daemon is
 /// open for that.
@@ -31,14 +40,14 @@ pub(super) struct Looks;
 
 /// Why a request goes no further.
 pub(super) enum Refusal {
-    Token(Failure),
+    Failed(Failure),
     Rate(Duration),
 }
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         match self {
-            Refusal::Token(failure) => failure.into_response(),
+            Refusal::Failed(failure) => failure.into_response(),
             Refusal::Rate(wait) => too_many(wait, "requests"),
         }
     }
@@ -56,22 +65,28 @@ pub(super) fn too_many(wait: Duration, what: &str) -> Response {
     response
 }
 
-impl FromRequestParts<App> for Asks {
+impl<T: DeserializeOwned> FromRequestParts<App> for Asks<T> {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
-        let caller = match parts.extensions.get::<ConnectInfo<Peer>>() {
-            // A token that is shown counts, on the socket too.
-            Some(ConnectInfo(peer)) if !parts.headers.contains_key(header::AUTHORIZATION) => {
-                Ok(peer_caller(*peer, app).await)
-            }
-            _ => caller(&parts.method, &parts.headers, app),
-        };
-        // Who guesses tokens is limited by where they are, and keeps nobody else from anything.
-        let bucket = caller.as_ref().map_or_else(|_| origin(parts), |caller| caller.token);
-        within_rate(app, bucket)?;
-        caller.map(Asks).map_err(Refusal::Token)
+        let caller = asking(parts, app).await?;
+        Ok(Asks(app.clone(), caller, query(parts).map_err(Refusal::Failed)?))
     }
+}
+
+/// Whoever asks, if the token is valid and the rate allows it.
+async fn asking(parts: &Parts, app: &App) -> Result<Caller, Refusal> {
+    let caller = match parts.extensions.get::<ConnectInfo<Peer>>() {
+        // A token that is shown counts, on the socket too.
+        Some(ConnectInfo(peer)) if !parts.headers.contains_key(header::AUTHORIZATION) => {
+            Ok(peer_caller(*peer, app).await)
+        }
+        _ => caller(&parts.method, &parts.headers, app),
+    };
+    // Who guesses tokens is limited by where they are, and keeps nobody else from anything.
+    let bucket = caller.as_ref().map_or_else(|_| origin(parts), |caller| caller.token);
+    within_rate(app, bucket)?;
+    caller.map_err(Refusal::Failed)
 }
 
 impl FromRequestParts<App> for Looks {
@@ -83,13 +98,12 @@ impl FromRequestParts<App> for Looks {
             within_rate(app, origin(parts))?;
             return Ok(Looks);
         }
-        let Asks(caller) = Asks::from_request_parts(parts, app).await?;
-        match caller.role {
+        match asking(parts, app).await?.role {
             // The figures name every tenant, with what it holds and is owed.
             Role::Tenant => {
                 let problem =
                     Kind::Forbidden.problem("the figures of all tenants are not for one of them");
-                Err(Refusal::Token(Failure(problem.hint("`oef fairness` shows your own"))))
+                Err(Refusal::Failed(Failure(problem.hint("`oef fairness` shows your own"))))
             }
             Role::Admin | Role::Operator | Role::Viewer => Ok(Looks),
         }
@@ -107,7 +121,7 @@ async fn peer_caller(peer: Peer, app: &App) -> Caller {
     let people = app.clone();
     let asked = tokio::task::spawn_blocking(move || people.caller(peer)).await;
     let Ok((caller, creates)) = asked else {
-        return Caller { role: Role::Viewer, tenant: None, token: NOBODY };
+        return Caller { role: Role::Viewer, tenant: None, token: NOBODY, user: None };
     };
     let is_new = |tenant: &String| app.daemon().tenant(&Caller::admin(), tenant).is_err();
     if let Some(name) = caller.tenant.clone().filter(|name| creates && is_new(name)) {
@@ -117,6 +131,7 @@ async fn peer_caller(peer: Peer, app: &App) -> Caller {
             group: None,
             limits: Limits::default(),
             user: None,
+            ..TenantCreate::default()
         };
         if let Err(problem) = app.daemon().create_tenant(&Caller::admin(), create).await {
             tracing::warn!(

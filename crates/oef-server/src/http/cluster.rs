@@ -2,10 +2,9 @@
 
 use super::App;
 use super::auth::Asks;
-use super::extract::{Body, Nothing, Params, Part};
+use super::extract::{Body, Part};
 use super::failure::{Answer, Failure, refused};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use oef_api::types::{Cluster, Node, NodePatch};
 use utoipa_axum::router::OpenApiRouter;
@@ -18,11 +17,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// Shows the machines, and who is on them
 #[utoipa::path(get, path = "/cluster", tag = "cluster", operation_id = "getCluster",
     responses((status = 200, description = "The cluster", body = Cluster)))]
-async fn show(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
-) -> Answer<Cluster> {
+async fn show(Asks(app, caller, _): Asks) -> Answer<Cluster> {
     Ok(Json(app.daemon().cluster(&caller)?))
 }
 
@@ -31,9 +26,7 @@ async fn show(
     params(("name" = String, Path, description = "The node's name")), request_body = NodePatch,
     responses((status = 200, description = "The node as it is now", body = Node)))]
 async fn patch(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
+    Asks(app, caller, _): Asks,
     Part(name): Part<String>,
     Body(patch): Body<NodePatch>,
 ) -> Answer<Node> {
@@ -45,9 +38,7 @@ async fn patch(
     params(("id" = u64, Path, description = "The window's number")),
     responses((status = 204, description = "It will not happen")))]
 async fn drop_window(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
+    Asks(app, caller, _): Asks,
     Part(id): Part<u64>,
 ) -> Result<StatusCode, Failure> {
     app.daemon().drop_window(&caller, id).await.map_err(refused)?;

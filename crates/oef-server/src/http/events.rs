@@ -2,13 +2,11 @@
 
 use super::App;
 use super::auth::{self, Asks};
-use super::extract::Params;
 use super::failure::Failure;
 use super::queries::EventsQuery;
 use super::streams::{Full, Permit};
 use crate::daemon::{Delivery, Subscription};
 use crate::problem::{Kind, More};
-use axum::extract::State;
 use axum::http::{HeaderMap, Method};
 use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use std::convert::Infallible;
@@ -42,9 +40,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         ("Last-Event-ID" = Option<u64>, Header, description = "The number of the last event that was read; goes before `after`")),
     responses((status = 200, description = "The stream, without end", body = String, content_type = "text/event-stream")))]
 async fn stream(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(query): Params<EventsQuery>,
+    Asks(app, caller, query): Asks<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Sse<KeepAliveStream>, Failure> {
     let after = last_event_id(&headers)?.or(query.after);

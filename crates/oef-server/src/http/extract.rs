@@ -9,8 +9,8 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use oef_api::types::Problem;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A JSON body of the usual size.
@@ -19,16 +19,8 @@ pub(super) struct Body<T>(pub T);
 /// A JSON body that may be as large as a batch.
 pub(super) struct LargeBody<T>(pub T);
 
-/// The query, where no other parameter may stand than those of `T`.
-pub(super) struct Params<T>(pub T);
-
 /// A part of the path.
 pub(super) struct Part<T>(pub T);
-
-/// The query of a route that has none.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Nothing {}
 
 impl<T: DeserializeOwned + Serialize> FromRequest<App> for Body<T> {
     type Rejection = Failure;
@@ -158,20 +150,16 @@ fn list_for_object(text: &Value, value: &Value) -> Option<String> {
     }
 }
 
-impl<T: DeserializeOwned> FromRequestParts<App> for Params<T> {
-    type Rejection = Failure;
-
-    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Failure> {
-        let query = parts.uri.query().unwrap_or("");
-        let pairs = serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
-        let value = serde_path_to_error::deserialize(pairs).map_err(|error| {
-            let field = error.path().to_string();
-            let problem =
-                Kind::BadRequest.problem(format!("the query does not fit: {}", error.inner()));
-            Failure(if field == "." { problem } else { problem.field(field) })
-        })?;
-        Ok(Params(value))
-    }
+/// Reads the query of a request.
+pub(super) fn query<T: DeserializeOwned>(parts: &Parts) -> Result<T, Failure> {
+    let query = parts.uri.query().unwrap_or("");
+    let pairs = serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
+    serde_path_to_error::deserialize(pairs).map_err(|error| {
+        let field = error.path().to_string();
+        let problem =
+            Kind::BadRequest.problem(format!("the query does not fit: {}", error.inner()));
+        Failure(if field == "." { problem } else { problem.field(field) })
+    })
 }
 
 impl<T: DeserializeOwned + Send> FromRequestParts<App> for Part<T> {

@@ -2,10 +2,9 @@
 
 use super::App;
 use super::auth::Asks;
-use super::extract::{LargeBody, Nothing, Params};
+use super::extract::LargeBody;
 use super::failure::{Answer, Failure, panicked, refused};
 use axum::Json;
-use axum::extract::State;
 use oef_api::types::{Fairness, WhatIf, WhatIfAnswer};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -17,11 +16,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// Shows envy, sharing incentive, and promised and delivered shares
 #[utoipa::path(get, path = "/fairness", tag = "rounds", operation_id = "getFairness",
     responses((status = 200, description = "Fairness now and in the last rounds", body = Fairness)))]
-async fn show(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
-) -> Answer<Fairness> {
+async fn show(Asks(app, caller, _): Asks) -> Answer<Fairness> {
     app.aside(move |daemon| daemon.fairness(&caller)).await.map(Json)
 }
 
@@ -29,9 +24,7 @@ async fn show(
 #[utoipa::path(post, path = "/whatif", tag = "rounds", operation_id = "whatIf", request_body = WhatIf,
     responses((status = 200, description = "What would happen to everyone", body = WhatIfAnswer)))]
 async fn whatif(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
+    Asks(app, caller, _): Asks,
     LargeBody(changes): LargeBody<WhatIf>,
 ) -> Answer<WhatIfAnswer> {
     let _turn = app.inner.whatifs.acquire().await.map_err(|_| panicked())?;

@@ -2,11 +2,10 @@
 
 use super::App;
 use super::auth::Asks;
-use super::extract::{Body, Nothing, Params, Part};
+use super::extract::{Body, Part};
 use super::failure::{Answer, Failure, refused_group};
 use super::queries::{PageParams, page};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use oef_api::types::{Group, GroupPut, Groups};
 use utoipa_axum::router::OpenApiRouter;
@@ -19,11 +18,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// Lists groups by name
 #[utoipa::path(get, path = "/groups", tag = "tenants", operation_id = "listGroups", params(PageParams),
     responses((status = 200, description = "One page of groups", body = Groups)))]
-async fn list(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(query): Params<PageParams>,
-) -> Answer<Groups> {
+async fn list(Asks(app, caller, query): Asks<PageParams>) -> Answer<Groups> {
     Ok(Json(app.daemon().groups(&caller, &page(query)?)?))
 }
 
@@ -32,9 +27,7 @@ async fn list(
     params(("name" = String, Path, description = "The group's name")), request_body = GroupPut,
     responses((status = 200, description = "The group as it is now", body = Group)))]
 async fn put(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
+    Asks(app, caller, _): Asks,
     Part(name): Part<String>,
     Body(group): Body<GroupPut>,
 ) -> Answer<Group> {
@@ -51,9 +44,7 @@ async fn put(
     params(("name" = String, Path, description = "The group's name")),
     responses((status = 204, description = "It is gone")))]
 async fn remove(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
+    Asks(app, caller, _): Asks,
     Part(name): Part<String>,
 ) -> Result<StatusCode, Failure> {
     app.daemon().remove_group(&caller, &name).await?;

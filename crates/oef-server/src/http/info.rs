@@ -2,10 +2,8 @@
 
 use super::App;
 use super::auth::Asks;
-use super::extract::{Nothing, Params};
 use super::failure::Answer;
 use axum::Json;
-use axum::extract::State;
 use oef_api::types::Info;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -17,10 +15,6 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// Says who asks, and how the daemon is
 #[utoipa::path(get, path = "/info", tag = "cluster", operation_id = "getInfo",
     responses((status = 200, description = "The daemon in a few words", body = Info)))]
-async fn show(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
-) -> Answer<Info> {
+async fn show(Asks(app, caller, _): Asks) -> Answer<Info> {
     Ok(Json(app.daemon().info(&caller)?))
 }

@@ -2,12 +2,11 @@
 
 use super::App;
 use super::auth::{Asks, too_many};
-use super::extract::{Body, LargeBody, Nothing, Params, Part, within};
+use super::extract::{Body, LargeBody, Part, within};
 use super::failure::{Answer, Failure, refused};
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use axum::Json;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use oef_api::limits::{BATCH_MAX, KEY_MAX, LOG_BYTES_MAX, LOG_TAIL_MAX, PAGE_MAX};
@@ -35,11 +34,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// A tenant sees its own; others see all. Ended jobs are left out unless `all` or `state` asks for them.
 #[utoipa::path(get, path = "/jobs", tag = "jobs", operation_id = "listJobs", params(JobsQuery),
     responses((status = 200, description = "One page of jobs", body = Jobs)))]
-async fn list(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(query): Params<JobsQuery>,
-) -> Answer<Jobs> {
+async fn list(Asks(app, caller, query): Asks<JobsQuery>) -> Answer<Jobs> {
     within("limit", query.limit, PAGE_MAX)?;
     app.aside(move |daemon| daemon.jobs(&caller, &query)).await.map(Json)
 }
@@ -53,9 +48,7 @@ async fn list(
         min_length = 1, max_length = 200, pattern = "^[!-~]+$")),
     responses((status = 201, description = "It is durable", body = Submitted)))]
 async fn submit(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(how): Params<SubmitQuery>,
+    Asks(app, caller, how): Asks<SubmitQuery>,
     headers: HeaderMap,
     Body(job): Body<JobSubmit>,
 ) -> Response {
@@ -69,9 +62,7 @@ async fn submit(
         min_length = 1, max_length = 200, pattern = "^[!-~]+$")),
     responses((status = 201, description = "They are durable", body = Submitted)))]
 async fn submit_batch(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(how): Params<SubmitQuery>,
+    Asks(app, caller, how): Asks<SubmitQuery>,
     headers: HeaderMap,
     LargeBody(batch): LargeBody<JobBatch>,
 ) -> Response {
@@ -119,12 +110,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Failure> {
 #[utoipa::path(get, path = "/jobs/{id}", tag = "jobs", operation_id = "getJob",
     params(("id" = u64, Path, description = "The job's number")),
     responses((status = 200, description = "The job", body = Job)))]
-async fn show(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
-    Part(id): Part<u64>,
-) -> Answer<Job> {
+async fn show(Asks(app, caller, _): Asks, Part(id): Part<u64>) -> Answer<Job> {
     Ok(Json(app.daemon().job(&caller, id)?))
 }
 
@@ -135,9 +121,7 @@ async fn show(
     params(("id" = u64, Path, description = "The job's number")),
     responses((status = 200, description = "The job as it is now", body = Job)))]
 async fn change(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
+    Asks(app, caller, _): Asks,
     Part(id): Part<u64>,
     Body(patch): Body<JobPatch>,
 ) -> Answer<Job> {
@@ -150,12 +134,7 @@ async fn change(
 #[utoipa::path(post, path = "/jobs/{id}/resubmit", tag = "jobs", operation_id = "resubmitJob",
     params(("id" = u64, Path, description = "The job's number")),
     responses((status = 201, description = "It is durable", body = Submitted)))]
-async fn resubmit(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
-    Part(id): Part<u64>,
-) -> Response {
+async fn resubmit(Asks(app, caller, _): Asks, Part(id): Part<u64>) -> Response {
     if let Err(wait) = app.inner.submissions.take(caller.token, 1, Instant::now()) {
         app.inner.exporter.refused();
         return too_many(wait, "submissions");
@@ -172,12 +151,7 @@ async fn resubmit(
 #[utoipa::path(post, path = "/jobs/{id}/cancel", tag = "jobs", operation_id = "cancelJob",
     params(("id" = u64, Path, description = "The job's number")),
     responses((status = 200, description = "The job as it is now", body = Job)))]
-async fn cancel(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
-    Part(id): Part<u64>,
-) -> Answer<Job> {
+async fn cancel(Asks(app, caller, _): Asks, Part(id): Part<u64>) -> Answer<Job> {
     Ok(Json(app.daemon().cancel(&caller, id).await?))
 }
 
@@ -185,12 +159,7 @@ async fn cancel(
 #[utoipa::path(get, path = "/jobs/{id}/why", tag = "jobs", operation_id = "whyJob",
     params(("id" = u64, Path, description = "The job's number")),
     responses((status = 200, description = "The reason, and when it can expect to start", body = Why)))]
-async fn why(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
-    Part(id): Part<u64>,
-) -> Answer<Why> {
+async fn why(Asks(app, caller, _): Asks, Part(id): Part<u64>) -> Answer<Why> {
     app.aside(move |daemon| daemon.why(&caller, id)).await.map(Json)
 }
 
@@ -200,12 +169,7 @@ async fn why(
     responses((status = 200, description = "A part of the log", body = LogChunk),
               (status = 422, description = "An offset and a number of lines at once", body = oef_api::types::Problem,
                content_type = "application/problem+json")))]
-async fn logs(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Part(id): Part<u64>,
-    Params(query): Params<LogQuery>,
-) -> Answer<LogChunk> {
+async fn logs(Asks(app, caller, query): Asks<LogQuery>, Part(id): Part<u64>) -> Answer<LogChunk> {
     within("limit", query.limit, LOG_BYTES_MAX)?;
     for (field, number) in [("offset", query.offset), ("generation", query.generation)] {
         if let Some(number) = number.filter(|number| i64::try_from(*number).is_err()) {

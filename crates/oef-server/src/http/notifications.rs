@@ -2,11 +2,10 @@
 
 use super::App;
 use super::auth::Asks;
-use super::extract::{Body, Nothing, Params, Part};
+use super::extract::{Body, Part};
 use super::failure::{Answer, Failure, refused};
 use super::queries::{NumberedParams, page};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use oef_api::types::{NewNotification, Notification, NotificationCreate, Notifications};
 use utoipa_axum::router::OpenApiRouter;
@@ -19,11 +18,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// Lists notifications with their last delivery, without their secrets
 #[utoipa::path(get, path = "/notifications", tag = "notifications", operation_id = "listNotifications", params(NumberedParams),
     responses((status = 200, description = "One page of notifications", body = Notifications)))]
-async fn list(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(query): Params<NumberedParams>,
-) -> Answer<Notifications> {
+async fn list(Asks(app, caller, query): Asks<NumberedParams>) -> Answer<Notifications> {
     Ok(Json(app.daemon().notifications(&caller, &page(query)?)?))
 }
 
@@ -32,9 +27,7 @@ async fn list(
     request_body = NotificationCreate,
     responses((status = 201, description = "The notification with its secret", body = NewNotification)))]
 async fn add(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
+    Asks(app, caller, _): Asks,
     Body(create): Body<NotificationCreate>,
 ) -> Result<(StatusCode, Json<NewNotification>), Failure> {
     let added = app.daemon().add_notification(&caller, create).await.map_err(refused)?;
@@ -45,12 +38,7 @@ async fn add(
 #[utoipa::path(delete, path = "/notifications/{id}", tag = "notifications", operation_id = "removeNotification",
     params(("id" = u64, Path, description = "The notification's number")),
     responses((status = 204, description = "It is removed")))]
-async fn remove(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
-    Part(id): Part<u64>,
-) -> Result<StatusCode, Failure> {
+async fn remove(Asks(app, caller, _): Asks, Part(id): Part<u64>) -> Result<StatusCode, Failure> {
     app.daemon().remove_notification(&caller, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -59,11 +47,6 @@ async fn remove(
 #[utoipa::path(post, path = "/notifications/{id}/test", tag = "notifications", operation_id = "testNotification",
     params(("id" = u64, Path, description = "The notification's number")),
     responses((status = 200, description = "The notification with its last try", body = Notification)))]
-async fn test(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
-    Part(id): Part<u64>,
-) -> Answer<Notification> {
+async fn test(Asks(app, caller, _): Asks, Part(id): Part<u64>) -> Answer<Notification> {
     Ok(Json(app.daemon().test_notification(&caller, id).await?))
 }

@@ -2,11 +2,10 @@
 
 use super::App;
 use super::auth::Asks;
-use super::extract::{Nothing, Params, Part};
+use super::extract::Part;
 use super::failure::Answer;
 use super::queries::{NumberedParams, page};
 use axum::Json;
-use axum::extract::State;
 use oef_api::types::{Round, RoundProblem, Rounds};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -22,11 +21,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// Lists rounds, the newest first
 #[utoipa::path(get, path = "/rounds", tag = "rounds", operation_id = "listRounds", params(NumberedParams),
     responses((status = 200, description = "One page of rounds", body = Rounds)))]
-async fn list(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(query): Params<NumberedParams>,
-) -> Answer<Rounds> {
+async fn list(Asks(app, caller, query): Asks<NumberedParams>) -> Answer<Rounds> {
     let page = page(query)?;
     app.aside(move |daemon| daemon.rounds(&caller, &page)).await.map(Json)
 }
@@ -36,11 +31,7 @@ async fn list(
     responses((status = 200, description = "The round", body = Round),
               (status = 404, description = "There was none yet", body = oef_api::types::Problem,
                content_type = "application/problem+json")))]
-async fn current(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
-) -> Answer<Round> {
+async fn current(Asks(app, caller, _): Asks) -> Answer<Round> {
     app.aside(move |daemon| daemon.round(&caller, None)).await.map(Json)
 }
 
@@ -48,12 +39,7 @@ async fn current(
 #[utoipa::path(get, path = "/rounds/{round}", tag = "rounds", operation_id = "getRound",
     params(("round" = u64, Path, description = "The round's number")),
     responses((status = 200, description = "The round", body = Round)))]
-async fn show(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
-    Part(round): Part<u64>,
-) -> Answer<Round> {
+async fn show(Asks(app, caller, _): Asks, Part(round): Part<u64>) -> Answer<Round> {
     app.aside(move |daemon| daemon.round(&caller, Some(round))).await.map(Json)
 }
 
@@ -63,11 +49,6 @@ async fn show(
     responses((status = 200, description = "The problem", body = RoundProblem),
               (status = 403, description = "It has the profiles of all tenants", body = oef_api::types::Problem,
                content_type = "application/problem+json")))]
-async fn problem(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
-    Part(round): Part<u64>,
-) -> Answer<RoundProblem> {
+async fn problem(Asks(app, caller, _): Asks, Part(round): Part<u64>) -> Answer<RoundProblem> {
     app.aside(move |daemon| daemon.round_problem(&caller, round)).await.map(Json)
 }

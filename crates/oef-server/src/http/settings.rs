@@ -2,10 +2,9 @@
 
 use super::App;
 use super::auth::Asks;
-use super::extract::{Body, Nothing, Params};
+use super::extract::Body;
 use super::failure::{Answer, refused};
 use axum::Json;
-use axum::extract::State;
 use oef_api::types::{Settings, SettingsPatch};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -17,11 +16,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// Shows the settings
 #[utoipa::path(get, path = "/settings", tag = "cluster", operation_id = "getSettings",
     responses((status = 200, description = "The settings", body = Settings)))]
-async fn show(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
-) -> Answer<Settings> {
+async fn show(Asks(app, caller, _): Asks) -> Answer<Settings> {
     Ok(Json(app.daemon().settings(&caller)?))
 }
 
@@ -29,11 +24,6 @@ async fn show(
 #[utoipa::path(patch, path = "/settings", tag = "cluster", operation_id = "changeSettings",
     request_body = SettingsPatch,
     responses((status = 200, description = "The settings as they stand now", body = Settings)))]
-async fn patch(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
-    Body(patch): Body<SettingsPatch>,
-) -> Answer<Settings> {
+async fn patch(Asks(app, caller, _): Asks, Body(patch): Body<SettingsPatch>) -> Answer<Settings> {
     Ok(Json(app.daemon().patch_settings(&caller, patch).await.map_err(refused)?))
 }

@@ -2,11 +2,10 @@
 
 use super::App;
 use super::auth::Asks;
-use super::extract::{Body, Nothing, Params, Part};
+use super::extract::{Body, Part};
 use super::failure::{Answer, Failure, refused_group};
 use super::queries::{PageParams, page};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use oef_api::types::{Problem, Tenant, TenantCreate, TenantPatch, TenantWhy, Tenants};
 use utoipa_axum::router::OpenApiRouter;
@@ -22,11 +21,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// Lists tenants by name
 #[utoipa::path(get, path = "/tenants", tag = "tenants", operation_id = "listTenants", params(PageParams),
     responses((status = 200, description = "One page of tenants", body = Tenants)))]
-async fn list(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(query): Params<PageParams>,
-) -> Answer<Tenants> {
+async fn list(Asks(app, caller, query): Asks<PageParams>) -> Answer<Tenants> {
     let page = page(query)?;
     app.aside(move |daemon| daemon.tenants(&caller, &page)).await.map(Json)
 }
@@ -36,9 +31,7 @@ async fn list(
     request_body = TenantCreate,
     responses((status = 201, description = "The tenant", body = Tenant)))]
 async fn create(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
+    Asks(app, caller, _): Asks,
     Body(tenant): Body<TenantCreate>,
 ) -> Result<(StatusCode, Json<Tenant>), Failure> {
     Ok((
@@ -51,12 +44,7 @@ async fn create(
 #[utoipa::path(get, path = "/tenants/{name}", tag = "tenants", operation_id = "getTenant",
     params(("name" = String, Path, description = "The tenant's name")),
     responses((status = 200, description = "The tenant", body = Tenant)))]
-async fn show(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
-    Part(name): Part<String>,
-) -> Answer<Tenant> {
+async fn show(Asks(app, caller, _): Asks, Part(name): Part<String>) -> Answer<Tenant> {
     Ok(Json(app.daemon().tenant(&caller, &name)?))
 }
 
@@ -65,9 +53,7 @@ async fn show(
     params(("name" = String, Path, description = "The tenant's name")), request_body = TenantPatch,
     responses((status = 200, description = "The tenant as it is now", body = Tenant)))]
 async fn patch(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
+    Asks(app, caller, _): Asks,
     Part(name): Part<String>,
     Body(patch): Body<TenantPatch>,
 ) -> Answer<Tenant> {
@@ -81,9 +67,7 @@ async fn patch(
     params(("name" = String, Path, description = "The tenant's name")),
     responses((status = 204, description = "It is gone")))]
 async fn remove(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
+    Asks(app, caller, _): Asks,
     Part(name): Part<String>,
 ) -> Result<StatusCode, Failure> {
     app.daemon().remove_tenant(&caller, &name).await?;
@@ -94,12 +78,7 @@ async fn remove(
 #[utoipa::path(get, path = "/tenants/{name}/why", tag = "tenants", operation_id = "whyTenant",
     params(("name" = String, Path, description = "The tenant's name")),
     responses((status = 200, description = "The reasons", body = TenantWhy)))]
-async fn why(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
-    Part(name): Part<String>,
-) -> Answer<TenantWhy> {
+async fn why(Asks(app, caller, _): Asks, Part(name): Part<String>) -> Answer<TenantWhy> {
     app.aside(move |daemon| daemon.tenant_why(&caller, &name)).await.map(Json)
 }
 

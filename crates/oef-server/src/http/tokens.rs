@@ -2,11 +2,10 @@
 
 use super::App;
 use super::auth::Asks;
-use super::extract::{Body, Nothing, Params, Part};
+use super::extract::{Body, Part};
 use super::failure::{Answer, Failure, refused};
 use super::queries::{NumberedParams, page};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use oef_api::types::{NewToken, TokenCreate, Tokens};
 use utoipa_axum::router::OpenApiRouter;
@@ -19,11 +18,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// Lists tokens, without their secrets
 #[utoipa::path(get, path = "/tokens", tag = "tokens", operation_id = "listTokens", params(NumberedParams),
     responses((status = 200, description = "One page of tokens", body = Tokens)))]
-async fn list(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(query): Params<NumberedParams>,
-) -> Answer<Tokens> {
+async fn list(Asks(app, caller, query): Asks<NumberedParams>) -> Answer<Tokens> {
     Ok(Json(app.daemon().tokens(&caller, &page(query)?)?))
 }
 
@@ -32,9 +27,7 @@ async fn list(
     request_body = TokenCreate,
     responses((status = 201, description = "The token with its secret", body = NewToken)))]
 async fn create(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
+    Asks(app, caller, _): Asks,
     Body(token): Body<TokenCreate>,
 ) -> Result<(StatusCode, Json<NewToken>), Failure> {
     Ok((
@@ -47,12 +40,7 @@ async fn create(
 #[utoipa::path(delete, path = "/tokens/{id}", tag = "tokens", operation_id = "revokeToken",
     params(("id" = u64, Path, description = "The token's number")),
     responses((status = 204, description = "It is void")))]
-async fn revoke(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
-    Part(id): Part<u64>,
-) -> Result<StatusCode, Failure> {
+async fn revoke(Asks(app, caller, _): Asks, Part(id): Part<u64>) -> Result<StatusCode, Failure> {
     app.daemon().revoke_token(&caller, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

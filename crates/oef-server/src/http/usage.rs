@@ -2,10 +2,8 @@
 
 use super::App;
 use super::auth::Asks;
-use super::extract::Params;
 use super::failure::Answer;
 use axum::Json;
-use axum::extract::State;
 use oef_api::types::{Usage, UsageQuery};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -17,10 +15,6 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// Shows GPU time by tenant, user, workload or gpu type
 #[utoipa::path(get, path = "/usage", tag = "tenants", operation_id = "getUsage", params(UsageQuery),
     responses((status = 200, description = "GPU-hours", body = Usage)))]
-async fn show(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(query): Params<UsageQuery>,
-) -> Answer<Usage> {
+async fn show(Asks(app, caller, query): Asks<UsageQuery>) -> Answer<Usage> {
     Ok(Json(app.daemon().usage(&caller, &query)?))
 }

@@ -2,11 +2,10 @@
 
 use super::App;
 use super::auth::Asks;
-use super::extract::{Body, Nothing, Params, Part};
+use super::extract::{Body, Part};
 use super::failure::{Answer, refused};
 use super::queries::{PageParams, WorkloadsQuery, page};
 use axum::Json;
-use axum::extract::State;
 use oef_api::types::{Workload, WorkloadPut, Workloads};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -19,11 +18,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 #[utoipa::path(get, path = "/workloads", tag = "workloads", operation_id = "listWorkloads",
     params(WorkloadsQuery),
     responses((status = 200, description = "One page of workloads", body = Workloads)))]
-async fn list(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(query): Params<WorkloadsQuery>,
-) -> Answer<Workloads> {
+async fn list(Asks(app, caller, query): Asks<WorkloadsQuery>) -> Answer<Workloads> {
     let page = page(PageParams { limit: query.limit, after: query.after })?;
     let tenant = query.tenant;
     app.aside(move |daemon| daemon.workloads(&caller, tenant.as_deref(), &page)).await.map(Json)
@@ -35,9 +30,7 @@ async fn list(
            ("name" = String, Path, description = "Its name")),
     responses((status = 200, description = "The workload", body = Workload)))]
 async fn show(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
+    Asks(app, caller, _): Asks,
     Part((tenant, name)): Part<(String, String)>,
 ) -> Answer<Workload> {
     Ok(Json(app.daemon().workload(&caller, &tenant, &name)?))
@@ -49,9 +42,7 @@ async fn show(
            ("name" = String, Path, description = "Its name")), request_body = WorkloadPut,
     responses((status = 200, description = "The workload as it is now", body = Workload)))]
 async fn put(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
+    Asks(app, caller, _): Asks,
     Part((tenant, name)): Part<(String, String)>,
     Body(workload): Body<WorkloadPut>,
 ) -> Answer<Workload> {

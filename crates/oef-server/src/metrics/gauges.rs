@@ -1,10 +1,10 @@
 //! How things stand: read from the world when somebody asks.
 
 use super::labels::{
-    EndLabels, GpuLabels, GpuUse, InvariantLabels, InvariantName, LiveState, StateName,
-    TenantLabels, TenantStateLabels, TenantTypeLabels,
+    EndLabels, GpuLabels, GpuUse, InvariantLabels, InvariantName, LiveState, NodeGpuLabels,
+    StateName, TenantLabels, TenantStateLabels, TenantTypeLabels,
 };
-use crate::daemon::{Gauges, TenantGauges};
+use crate::daemon::{Gauges, ReadingGauges, TenantGauges};
 use crate::invariants::Invariant;
 use oef_api::types::JobState;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -29,6 +29,10 @@ pub(super) struct GaugeFamilies {
     journal: Gauge,
     jobs: Family<EndLabels, Gauge>,
     gpus: Family<GpuLabels, Gauge>,
+    utilisation: Family<NodeGpuLabels, Number>,
+    memory_used: Family<NodeGpuLabels, Gauge>,
+    memory_total: Family<NodeGpuLabels, Gauge>,
+    held_idle: Family<NodeGpuLabels, Number>,
     tenant_jobs: Family<TenantStateLabels, Gauge>,
     grants: Family<TenantTypeLabels, Gauge>,
     share: Family<TenantTypeLabels, Number>,
@@ -51,6 +55,18 @@ impl GaugeFamilies {
             journal,
             jobs: family(r, "jobs", "Jobs that are remembered, by state"),
             gpus: family(r, "gpus", "GPUs by type, and whether they are used"),
+            utilisation: family(
+                r,
+                "gpu_utilisation_ratio",
+                "The part of the last moment in which a GPU computed; only where its driver tells",
+            ),
+            memory_used: family(r, "gpu_memory_used_bytes", "Memory of a GPU that is used"),
+            memory_total: family(r, "gpu_memory_total_bytes", "Memory that a GPU has"),
+            held_idle: family(
+                r,
+                "gpu_held_idle_seconds",
+                "For how long a job has held a GPU without computing on it; 0 while it computes or nobody holds it",
+            ),
             tenant_jobs: family(r, "tenant_jobs", "Live jobs by tenant and state"),
             grants: family(r, "grants", "GPUs that a tenant's jobs hold, by type"),
             share: family(r, "share_gpus", "GPUs that a tenant is entitled to, by type"),
@@ -101,6 +117,7 @@ impl GaugeFamilies {
                 self.gpus.get_or_create(&labels).set(i64::from(count));
             }
         }
+        self.set_readings(&now.readings);
         self.set_tenants(&now.tenants);
         // Not known is not 0: no number at all.
         self.sharing_incentive.set(now.sharing_incentive.unwrap_or(f64::NAN));
@@ -111,6 +128,28 @@ impl GaugeFamilies {
             let labels = InvariantLabels { name: InvariantName(invariant) };
             let is_broken = now.broken.contains(&invariant);
             self.broken.get_or_create(&labels).set(i64::from(is_broken));
+        }
+    }
+
+    /// A GPU of which nothing is known has no series: not known is not 0.
+    fn set_readings(&self, readings: &[ReadingGauges]) {
+        self.utilisation.clear();
+        self.memory_used.clear();
+        self.memory_total.clear();
+        self.held_idle.clear();
+        for gpu in readings {
+            let labels = NodeGpuLabels { node: gpu.node.clone(), gpu: gpu.index };
+            if let Some(part) = gpu.utilisation {
+                self.utilisation.get_or_create(&labels).set(part);
+                self.held_idle.get_or_create(&labels).set(gpu.idle_s.unwrap_or(0.0));
+            }
+            let bytes = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+            if let Some(used) = gpu.memory_used {
+                self.memory_used.get_or_create(&labels).set(bytes(used));
+            }
+            if let Some(total) = gpu.memory_total {
+                self.memory_total.get_or_create(&labels).set(bytes(total));
+            }
         }
     }
 

@@ -33,6 +33,12 @@ pub(super) struct InvariantLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct NodeGpuLabels {
+    pub node: String,
+    pub gpu: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct EndLabels {
     pub state: StateName,
 }

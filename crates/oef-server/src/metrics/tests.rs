@@ -2,7 +2,7 @@
 
 use super::gauges::{OTHERS, TENANTS_MAX};
 use super::*;
-use crate::daemon::{GpuGauges, TenantGauges};
+use crate::daemon::{GpuGauges, ReadingGauges, TenantGauges};
 use crate::invariants::Invariant;
 use oef_executor::checkpoints::{Transfer, TransferResult};
 use oef_sched::Span;
@@ -107,6 +107,17 @@ fn gauges_are_those_of_now() {
         round: 7,
         jobs: BTreeMap::from([(JobState::Running, 2)]),
         gpus: vec![GpuGauges { gpu_type: "fast".into(), used: 2, idle: 1, down: 4 }],
+        readings: vec![
+            ReadingGauges {
+                node: "box".into(),
+                utilisation: Some(0.0),
+                memory_used: Some(5 << 30),
+                memory_total: Some(80 << 30),
+                idle_s: Some(90.0),
+                index: 1,
+            },
+            ReadingGauges { node: "silent".into(), ..ReadingGauges::default() },
+        ],
         tenants: vec![tenant],
         sharing_incentive: Some(1.25),
         worst_envy: None,
@@ -120,6 +131,10 @@ fn gauges_are_those_of_now() {
         ("oef_jobs{state=\"queued\"}", 0.0),
         ("oef_gpus{type=\"fast\",state=\"busy\"}", 2.0),
         ("oef_gpus{type=\"fast\",state=\"down\"}", 4.0),
+        ("oef_gpu_utilisation_ratio{node=\"box\",gpu=\"1\"}", 0.0),
+        ("oef_gpu_memory_used_bytes{node=\"box\",gpu=\"1\"}", 5_368_709_120.0),
+        ("oef_gpu_memory_total_bytes{node=\"box\",gpu=\"1\"}", 85_899_345_920.0),
+        ("oef_gpu_held_idle_seconds{node=\"box\",gpu=\"1\"}", 90.0),
         ("oef_tenant_jobs{tenant=\"a\\\"b\",state=\"running\"}", 2.0),
         ("oef_grants{tenant=\"a\\\"b\",type=\"fast\"}", 2.0),
         ("oef_share_gpus{tenant=\"a\\\"b\",type=\"fast\"}", 1.5),
@@ -134,6 +149,7 @@ fn gauges_are_those_of_now() {
     ] {
         assert_eq!(value(&text, series), Some(count), "{series}\n{text}");
     }
+    assert!(!text.contains("silent"), "a GPU of which nothing is known has no series: {text}");
     let unknown = value(&text, "oef_worst_envy_ratio");
     assert!(unknown.is_some_and(f64::is_nan), "what is not known is not a number: {unknown:?}");
     gauges.tenants.clear();

@@ -47,7 +47,9 @@ fn is_https(uri: &Uri) -> bool {
 
 /// What is wrong with an address, whatever it resolves to. `any`: an admin wants it.
 pub(crate) fn refused(settings: &NotifySettings, url: &str, any: bool) -> Option<String> {
-    let Ok(uri) = url.parse::<Uri>() else { return Some("is not an address".into()) };
+    let Ok(uri) = url.parse::<Uri>() else {
+        return Some("cannot be read; write it as https://HOST/PATH".into());
+    };
     if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none_or(str::is_empty) {
         return Some("must begin with https:// or http:// and name a host".into());
     }

@@ -54,25 +54,26 @@ impl People {
         tenant_of: impl Fn(&str) -> Option<String>,
     ) -> (Caller, bool) {
         let token = FIRST_OF_PEOPLE + u64::from(peer.uid);
-        let viewer = Caller { role: Role::Viewer, tenant: None, token };
+        let name = self.name(peer.uid);
+        let as_a = |role, tenant| Caller { role, tenant, token, user: name.clone() };
+        let viewer = as_a(Role::Viewer, None);
         if peer.uid == 0 || peer.uid == self.uid {
-            return (Caller { role: Role::Admin, tenant: None, token }, false);
+            return (as_a(Role::Admin, None), false);
         }
-        let Some(user) = self.name(peer.uid) else { return (viewer, false) };
-        if self.settings.operators.contains(&user) {
-            return (Caller { role: Role::Admin, tenant: None, token }, false);
+        let Some(user) = &name else { return (viewer, false) };
+        if self.settings.operators.contains(user) {
+            return (as_a(Role::Admin, None), false);
         }
-        if let Some(tenant) = tenant_of(&user).filter(|_| self.uid == 0) {
-            return (Caller { role: Role::Tenant, tenant: Some(tenant), token }, false);
+        if let Some(tenant) = tenant_of(user).filter(|_| self.uid == 0) {
+            return (as_a(Role::Tenant, Some(tenant)), false);
         }
         if !self.has_own_users && !self.trusts {
             // What they submit would run as the daemon's user, who may do more than they.
             return (viewer, false);
         }
-        let by_rule = || self.settings.tenant_of.replace("{user}", &user);
-        let tenant = self.settings.tenants.get(&user).cloned().unwrap_or_else(by_rule);
-        let caller = Caller { role: Role::Tenant, tenant: Some(tenant), token };
-        (caller, self.settings.create_tenants)
+        let by_rule = || self.settings.tenant_of.replace("{user}", user);
+        let tenant = self.settings.tenants.get(user).cloned().unwrap_or_else(by_rule);
+        (as_a(Role::Tenant, Some(tenant)), self.settings.create_tenants)
     }
 
     /// The user behind the number of a caller; none: it is the number of a token.
@@ -129,6 +130,7 @@ mod tests {
         );
         let operator = people(&format!("[socket]\noperators = [\"{daemon_uid}\"]\n"), true);
         assert_eq!(role(&operator, 1), Role::Admin);
+        assert_eq!(operator.caller(Peer { uid: 1 }, |_| None).0.user, Some(daemon_uid));
         assert_eq!(role(&own, 3_999_999), Role::Viewer, "nobody's number");
     }
 }

@@ -22,7 +22,7 @@ pub struct Archive {
 struct Inner {
     dir: PathBuf,
     file: PathBuf,
-    desk: Desk,
+    writers: Writers,
     /// `None`: closed.
     writer: Mutex<Option<Connection>>,
     reader: Mutex<Option<Connection>>,
@@ -30,7 +30,7 @@ struct Inner {
 
 /// What all who write to the database share.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct Writers {
     /// Whose turn it is.
     pub gate: Gate,
     /// Who folds what they wrote.
@@ -42,13 +42,13 @@ impl Archive {
         let file = dir.join(DATABASE);
         let writer = Mutex::new(Some(schema::connect(&file, Durability::Later)?));
         let reader = Mutex::new(Some(schema::open_for_reading(dir)?));
-        let desk = Desk { gate: Gate::default(), folding: Folding::start(&file)? };
+        let writers = Writers { gate: Gate::default(), folding: Folding::start(&file)? };
         let dir = dir.to_path_buf();
-        Ok(Archive { inner: Arc::new(Inner { dir, file, desk, writer, reader }) })
+        Ok(Archive { inner: Arc::new(Inner { dir, file, writers, writer, reader }) })
     }
 
-    pub(super) fn desk(&self) -> &Desk {
-        &self.inner.desk
+    pub(super) fn writers(&self) -> &Writers {
+        &self.inner.writers
     }
 
     /// Saves the world after a record, and says how many bytes that took. The text is asked for twice and never held as
@@ -59,8 +59,8 @@ impl Archive {
         at_ms: u64,
         text: &WriteText<'_>,
     ) -> Result<u64, StoreError> {
-        let desk = self.desk();
-        self.write(|connection, file| snapshot::save(connection, file, desk, (seq, at_ms), text))
+        let writers = self.writers();
+        self.write(|connection, file| snapshot::save(connection, file, writers, (seq, at_ms), text))
     }
 
     /// Saves the document of a round; one that was there under this number is replaced.
@@ -68,11 +68,11 @@ impl Archive {
         let sql = "INSERT OR REPLACE INTO rounds (round, at_ms, body) VALUES (?1, ?2, ?3)";
         self.write(|connection, file| {
             let saved = {
-                let _turn = self.desk().gate.enter();
+                let _turn = self.writers().gate.enter();
                 let insert = connection.prepare_cached(sql);
                 insert.and_then(|mut insert| insert.execute((round, at_ms, body)))
             };
-            self.desk().folding.wrote(body.len());
+            self.writers().folding.wrote(body.len());
             saved.map(|_| ()).map_err(|e| StoreError::database(file, "writing a round", e))
         })
     }
@@ -118,13 +118,13 @@ impl Archive {
 
     /// Removes what is no longer needed, in small steps.
     pub fn compact(&self, keep: &Keep) -> Result<Compacted, StoreError> {
-        let gate = &self.desk().gate;
+        let gate = &self.writers().gate;
         self.write(|connection, file| compaction::compact(connection, file, gate, keep))
     }
 
     /// Removes the documents of old rounds, and nothing else.
     pub fn trim_rounds(&self, keep: &Keep) -> Result<u64, StoreError> {
-        let gate = &self.desk().gate;
+        let gate = &self.writers().gate;
         self.write(|connection, file| compaction::trim_rounds(connection, file, gate, keep))
     }
 
@@ -133,7 +133,7 @@ impl Archive {
         for connection in [&self.inner.reader, &self.inner.writer] {
             connection.lock().unwrap_or_else(PoisonError::into_inner).take();
         }
-        self.inner.desk.folding.stop();
+        self.inner.writers.folding.stop();
     }
 
     fn write<T>(

@@ -75,7 +75,7 @@ pub(super) fn compact(
         None => 0,
     };
     let rounds = trim_rounds(connection, file, gate, keep)?;
-    give_back(connection, gate).map_err(failed)?;
+    free_disk(connection, gate).map_err(failed)?;
     let after = bytes(connection).map_err(failed)?;
     Ok(Compacted { records, snapshots, rounds, bytes: before.saturating_sub(after) })
 }
@@ -171,7 +171,7 @@ fn first_round(connection: &Connection, keep: &Keep) -> rusqlite::Result<u64> {
 }
 
 /// Gives free pages back to the disk.
-fn give_back(connection: &Connection, gate: &Gate) -> rusqlite::Result<()> {
+fn free_disk(connection: &Connection, gate: &Gate) -> rusqlite::Result<()> {
     loop {
         let free: u64 = connection.query_row("PRAGMA freelist_count", [], |row| row.get(0))?;
         if free <= u64::from(STEP_PAGES) {

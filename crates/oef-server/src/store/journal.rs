@@ -6,9 +6,10 @@ use super::error::StoreError;
 use super::head;
 use super::load::{self, Row, Rows};
 use super::lock::Lock;
-use super::record::{Snapshot, StoredRecord};
+use super::record::StoredRecord;
 use super::schema::{self, DATABASE, OpenMode};
-use super::{snapshot, writer::Store};
+use super::snapshot::{self, StoredSnapshot};
+use super::writer::Store;
 use rusqlite::Connection;
 use serde::de::IgnoredAny;
 use std::fs::{self, File, OpenOptions};
@@ -23,7 +24,7 @@ const PROBLEMS_MAX: usize = 100;
 #[derive(Clone, Copy, Debug)]
 pub enum Step<'a> {
     /// First, where there is one, the world of a snapshot.
-    Snapshot(&'a Snapshot),
+    Snapshot(&'a StoredSnapshot<'a>),
     /// Then the records after it.
     Record(&'a StoredRecord),
 }
@@ -44,12 +45,12 @@ pub struct Report {
     /// The size of the database in bytes.
     pub bytes: u64,
     /// What is wrong; within a limit.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Damage>,
 }
 
 /// Something that is wrong in a state folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct Damage {
     /// At which record, if it is about one.
     pub seq: Option<u64>,
     /// What.
@@ -64,7 +65,7 @@ impl Report {
 
     fn add(&mut self, seq: Option<u64>, what: impl Into<String>) {
         if self.problems.len() < PROBLEMS_MAX {
-            self.problems.push(Problem { seq, what: what.into() });
+            self.problems.push(Damage { seq, what: what.into() });
         }
     }
 
@@ -72,7 +73,7 @@ impl Report {
     fn take(&mut self, error: StoreError) -> Result<(), StoreError> {
         match error {
             StoreError::Damaged { seq, what, .. } => {
-                let found = Problem { seq, what };
+                let found = Damage { seq, what };
                 if !self.problems.contains(&found) {
                     self.add(found.seq, found.what);
                 }
@@ -200,7 +201,7 @@ fn check_snapshots(
 ) -> Result<(), StoreError> {
     for row in snapshot::list(connection, file)? {
         report.snapshots += 1;
-        if let Err(what) = snapshot::read(connection, file, &row)? {
+        if let Err(what) = snapshot::find(connection, file, &row)? {
             report.add(Some(row.seq), format!("the snapshot at this record: {what}"));
         }
     }
@@ -260,9 +261,9 @@ pub fn export(dir: &Path, out: &mut dyn Write) -> Result<u64, StoreError> {
     let base = schema::link(&connection, &file, "base")?;
     if base.seq > 0
         && let Some(row) = snapshot::list(&connection, &file)?.last()
-        && let Ok((found, _)) = snapshot::read(&connection, &file, row)?
+        && let Ok((found, _)) = snapshot::find(&connection, &file, row)?
     {
-        line(out, found.seq, found.at_ms, "snapshot", &found.body).map_err(output)?;
+        snapshot_line(out, &found).map_err(output)?;
         lines += 1;
     }
     for row in Rows::after(&connection, &file, 0) {
@@ -272,6 +273,14 @@ pub fn export(dir: &Path, out: &mut dyn Write) -> Result<u64, StoreError> {
     }
     out.flush().map_err(output)?;
     Ok(lines)
+}
+
+/// A snapshot as a line. It is as the daemon wrote it: JSON without line ends.
+fn snapshot_line(out: &mut dyn Write, found: &StoredSnapshot<'_>) -> io::Result<()> {
+    let StoredSnapshot { seq, at_ms, .. } = found;
+    write!(out, r#"{{"seq":{seq},"at_ms":{at_ms},"kind":"snapshot","body":"#)?;
+    io::copy(&mut found.text(), out)?;
+    writeln!(out, "}}")
 }
 
 fn line(out: &mut dyn Write, seq: u64, at_ms: u64, kind: &str, body: &str) -> io::Result<()> {

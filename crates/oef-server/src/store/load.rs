@@ -2,7 +2,8 @@
 
 use super::chain::{Link, Sum};
 use super::error::StoreError;
-use super::record::{Snapshot, StoredRecord};
+use super::record::StoredRecord;
+use super::snapshot::StoredSnapshot;
 use super::{schema, snapshot};
 use rusqlite::Connection;
 use std::collections::VecDeque;
@@ -15,7 +16,7 @@ const PAGE_RECORDS: u32 = 256;
 #[derive(Debug)]
 pub struct Loaded<'a> {
     /// The newest snapshot that is sound.
-    pub snapshot: Option<Snapshot>,
+    pub snapshot: Option<StoredSnapshot<'a>>,
     /// Newer snapshots that are not, in sentences: worth a warning, and nothing is lost by them.
     pub skipped: Vec<String>,
     /// The records after the snapshot, in order.
@@ -31,7 +32,7 @@ pub(super) fn load<'a>(
     let mut skipped = Vec::new();
     let mut newest = None;
     for row in snapshot::list(connection, file)? {
-        match snapshot::read(connection, file, &row)? {
+        match snapshot::find(connection, file, &row)? {
             Ok(found) => {
                 newest = Some(found);
                 break;

@@ -37,5 +37,5 @@ pub use ledger::Ledger;
 pub use load::{Loaded, Records};
 pub use record::{NewRecord, Snapshot, StoredRecord, StoredRound};
 pub use schema::{DATABASE, OpenMode};
-pub use snapshot::WriteText;
+pub use snapshot::{StoredSnapshot, WriteText};
 pub use writer::Store;

@@ -24,7 +24,7 @@ pub struct StoredRecord {
     pub body: String,
 }
 
-/// The world after some record.
+/// The world after some record, in memory: what a simulated disk keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// The last record that is in it.

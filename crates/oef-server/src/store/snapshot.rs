@@ -1,19 +1,21 @@
 //! Snapshots: written in parts, valid when their last row is there and their checksum fits. A text is never held as a
-//! whole while it is written or checked.
+//! whole, neither while it is written or checked nor while it is read.
 
-use super::archive::Desk;
+use super::archive::Writers;
 use super::chain::{Link, Sum, Summing};
 use super::error::StoreError;
 use super::gate::Gate;
-use super::record::Snapshot;
 use super::schema;
 use rusqlite::{Connection, OptionalExtension as _};
-use std::io::{self, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
 /// Bytes that are written in one transaction: a few milliseconds, which is how long the journal may have
 /// to wait for one.
 const PART_BYTES: usize = 1 << 20;
+
+/// Bytes that are handed to a reader at once.
+const READ_BYTES: usize = 64 << 10;
 
 /// What stands in a snapshot's checksum where a record has its kind.
 const KIND: &str = "snapshot";
@@ -42,19 +44,64 @@ pub(super) fn list(connection: &Connection, file: &Path) -> Result<Vec<Row>, Sto
     rows.map_err(|source| reading(file, source))
 }
 
+/// A snapshot in the database, which is as it was written. Its text is read as it is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct StoredSnapshot<'a> {
+    /// The last record that is in it.
+    pub seq: u64,
+    /// When it was taken, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+    parts: u64,
+    connection: &'a Connection,
+}
+
+impl<'a> StoredSnapshot<'a> {
+    /// The world as JSON, from the beginning.
+    pub fn text(&self) -> impl Read + use<'a> {
+        let StoredSnapshot { seq, parts, connection, .. } = *self;
+        let text = Text { connection, seq, parts, next: 0, part: Vec::new(), at: 0 };
+        BufReader::with_capacity(READ_BYTES, text)
+    }
+}
+
+/// The parts of a snapshot one after the other; one of them is in memory.
+struct Text<'a> {
+    connection: &'a Connection,
+    seq: u64,
+    parts: u64,
+    /// The part that is read next.
+    next: u64,
+    part: Vec<u8>,
+    /// How much of the part was taken.
+    at: usize,
+}
+
+impl Read for Text<'_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        while self.at == self.part.len() && self.next < self.parts {
+            let sql = "SELECT body FROM snapshot_parts WHERE seq = ?1 AND part = ?2";
+            let read = self
+                .connection
+                .prepare_cached(sql)
+                .and_then(|mut query| query.query_row((self.seq, self.next), |row| row.get(0)));
+            self.part = read.map_err(io::Error::other)?;
+            (self.at, self.next) = (0, self.next + 1);
+        }
+        let taken = (&self.part[self.at..]).read(to)?;
+        self.at += taken;
+        Ok(taken)
+    }
+}
+
 /// A snapshot with its place in the chain, or what is wrong with it.
-pub(super) fn read(
-    connection: &Connection,
+pub(super) fn find<'a>(
+    connection: &'a Connection,
     file: &Path,
     row: &Row,
-) -> Result<Result<(Snapshot, Link), String>, StoreError> {
-    let mut bytes = Vec::new();
-    let link = match walk(connection, file, row, &mut |part| bytes.extend_from_slice(part))? {
-        Ok(link) => link,
-        Err(what) => return Ok(Err(what)),
-    };
-    let Ok(body) = String::from_utf8(bytes) else { return Ok(Err("it is not text".into())) };
-    Ok(Ok((Snapshot { seq: row.seq, at_ms: row.at_ms, body }, link)))
+) -> Result<Result<(StoredSnapshot<'a>, Link), String>, StoreError> {
+    let Row { seq, at_ms, parts, .. } = *row;
+    let sound = walk(connection, file, row)?;
+    Ok(sound.map(|link| (StoredSnapshot { seq, at_ms, parts, connection }, link)))
 }
 
 /// Whether a snapshot is as it was written.
@@ -63,7 +110,7 @@ pub(super) fn is_sound(
     file: &Path,
     row: &Row,
 ) -> Result<bool, StoreError> {
-    Ok(walk(connection, file, row, &mut |_| ())?.is_ok())
+    Ok(walk(connection, file, row)?.is_ok())
 }
 
 /// Goes through a snapshot's parts and compares its checksum: its place in the chain, or what is wrong with it.
@@ -71,12 +118,11 @@ fn walk(
     connection: &Connection,
     file: &Path,
     row: &Row,
-    each: &mut dyn FnMut(&[u8]),
 ) -> Result<Result<Link, String>, StoreError> {
     let Some(link) = link_at(connection, file, row.seq)? else {
         return Ok(Err("the journal has no such record".into()));
     };
-    match sum_parts(connection, row, link, each) {
+    match sum_parts(connection, row, link) {
         Ok(sum) if row.sum == Some(sum) => Ok(Ok(link)),
         Ok(_) => Ok(Err("its checksum does not fit".into())),
         Err(source) => match reading(file, source) {
@@ -86,12 +132,7 @@ fn walk(
     }
 }
 
-fn sum_parts(
-    connection: &Connection,
-    row: &Row,
-    link: Link,
-    each: &mut dyn FnMut(&[u8]),
-) -> rusqlite::Result<Sum> {
+fn sum_parts(connection: &Connection, row: &Row, link: Link) -> rusqlite::Result<Sum> {
     let sql =
         "SELECT ifnull(sum(length(body)), 0) FROM snapshot_parts WHERE seq = ?1 AND part < ?2";
     let bytes =
@@ -101,9 +142,7 @@ fn sum_parts(
     let mut query = connection.prepare_cached(sql)?;
     let mut parts = query.query((row.seq, row.parts))?;
     while let Some(part) = parts.next()? {
-        let part = part.get_ref(0)?.as_bytes()?;
-        sum.add(part);
-        each(part);
+        sum.add(part.get_ref(0)?.as_bytes()?);
     }
     Ok(sum.finish())
 }
@@ -112,7 +151,7 @@ fn sum_parts(
 pub(super) fn save(
     connection: &Connection,
     file: &Path,
-    desk: &Desk,
+    writers: &Writers,
     (seq, at_ms): (u64, u64),
     text: &WriteText<'_>,
 ) -> Result<u64, StoreError> {
@@ -124,9 +163,9 @@ pub(super) fn save(
     let counted = text(&mut length).map(|()| length.0);
     let written = counted.and_then(|bytes| {
         let sum = Summing::begin(link.sum, (seq, at_ms, KIND), bytes);
-        remove(connection, &desk.gate, seq).map_err(io::Error::other)?;
+        remove(connection, &writers.gate, seq).map_err(io::Error::other)?;
         let mut parts =
-            Parts { connection, desk, seq, sum, part: Vec::new(), count: 0, left: bytes };
+            Parts { connection, writers, seq, sum, part: Vec::new(), count: 0, left: bytes };
         text(&mut parts)?;
         parts.finish(at_ms).map(|()| bytes)
     });
@@ -153,7 +192,7 @@ impl Write for Length {
 /// Puts what is written to it into the database, a part at a time.
 struct Parts<'a> {
     connection: &'a Connection,
-    desk: &'a Desk,
+    writers: &'a Writers,
     seq: u64,
     sum: Summing,
     part: Vec<u8>,
@@ -170,11 +209,11 @@ impl Parts<'_> {
         self.sum.add(&self.part);
         let sql = "INSERT INTO snapshot_parts (seq, part, body) VALUES (?1, ?2, ?3)";
         let put = self.connection.prepare_cached(sql).and_then(|mut insert| {
-            let _turn = self.desk.gate.enter();
+            let _turn = self.writers.gate.enter();
             insert.execute((self.seq, self.count, &self.part))
         });
         put.map_err(io::Error::other)?;
-        self.desk.folding.wrote(self.part.len());
+        self.writers.folding.wrote(self.part.len());
         self.part.clear();
         self.count += 1;
         Ok(())
@@ -189,7 +228,7 @@ impl Parts<'_> {
             return Err(two_lengths());
         }
         let sql = "INSERT INTO snapshots (seq, at_ms, parts, sum) VALUES (?1, ?2, ?3, ?4)";
-        let _turn = self.desk.gate.enter();
+        let _turn = self.writers.gate.enter();
         let put = self.connection.prepare_cached(sql).and_then(|mut insert| {
             insert.execute((self.seq, at_ms, self.count, self.sum.finish().0))
         });

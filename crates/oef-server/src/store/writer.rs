@@ -76,9 +76,9 @@ impl Store {
             Some(head) => head,
             None => schema::link(&self.connection, &self.file, "head")?,
         };
-        let desk = self.archive.desk();
+        let writers = self.archive.writers();
         let end = {
-            let _turn = desk.gate.enter();
+            let _turn = writers.gate.enter();
             write(&mut self.connection, head, records)
         };
         let end =
@@ -89,7 +89,7 @@ impl Store {
             // It is durable all the same; only a loss of it would not be noticed.
             tracing::error!(%error, "the journal's end could not be noted in its second place");
         }
-        desk.folding.wrote(records.iter().map(|record| record.body.len()).sum());
+        writers.folding.wrote(records.iter().map(|record| record.body.len()).sum());
         self.head = Some(end);
         self.last = end.seq;
         Ok(head.seq + 1..end.seq + 1)

@@ -3,7 +3,7 @@
 use crate::caller::Caller;
 use crate::daemon::Page;
 use crate::problem::{Kind, More as _};
-use crate::world::endings::LAST_LINE;
+use crate::world::reason::LAST_LINE;
 use crate::world::{JobEntry, TenantEntry, World};
 use oef_api::limits::PAGE_MAX;
 use oef_api::types::Problem;
@@ -18,7 +18,7 @@ pub(super) fn job<'a>(world: &'a World, caller: &Caller, id: u64) -> Result<&'a 
     found.map(AsRef::as_ref).ok_or_else(|| {
         Kind::NotFound
             .problem(format!("there is no job {id}"))
-            .hint("`oef jobs --all` lists those that are remembered")
+            .hint("`oef jobs --all` lists all jobs that the daemon still knows")
     })
 }
 
@@ -40,7 +40,7 @@ pub(super) fn unknown_tenant(name: &str) -> Problem {
         .field("tenant")
 }
 
-/// A reason without the job's own output, for those who may not see inside.
+/// A sentence without the job's own output, for those who may not see inside.
 pub fn without_output(reason: &str) -> &str {
     reason.split_once(LAST_LINE).map_or(reason, |(before, _)| before)
 }

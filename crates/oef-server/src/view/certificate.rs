@@ -3,7 +3,7 @@
 use super::text::amounts;
 use oef_api::types::{Audit, Property};
 use oef_core::audit::{EnvyWitness, Finding, Improvement, ParetoFinding, SkippedType};
-use oef_core::{Outcome, Problem, Shares, TenantId, TypeId, audit};
+use oef_core::{Outcome, Problem, Shares, TenantId, TypeId, audit, beyond};
 use oef_report::format::figure;
 
 /// Of those who could gain, so many are named.
@@ -12,12 +12,29 @@ const NAMED_MAX: usize = 4;
 /// Audits some shares. With many tenants this takes long.
 pub fn certificate(problem: &Problem, outcome: &Outcome) -> Audit {
     let found = audit(problem, outcome);
+    // What is said of envy and the like is about the problem of the mechanism.
+    let beyond = beyond(problem, outcome);
+    let (whole, promises) = (problem, found.beyond);
+    let (problem, shares) = beyond.as_ref().map_or((problem, &outcome.shares), |(p, s)| (p, s));
     Audit {
+        guarantee: promises.then(|| {
+            property(&found.guarantee, |w| {
+                let (name, of) = (tenant(whole, w.tenant), gpu(whole, w.gpu));
+                format!("{name} has {} {of} of the {} guaranteed", figure(w.has), figure(w.bound))
+            })
+        }),
+        limit: promises.then(|| {
+            property(&found.limit, |w| {
+                let (name, of) = (tenant(whole, w.tenant), gpu(whole, w.gpu));
+                format!("{name} has {} {of}, and its limit is {}", figure(w.has), figure(w.bound))
+            })
+        }),
+        beyond_guarantees: promises,
         capacity: property(&found.capacity, |w| {
             let name = gpu(problem, w.gpu);
             format!("{} of {} {name} are handed out", figure(w.used), figure(w.capacity))
         }),
-        envy_free: property(&found.envy_free, |w| envy(problem, &outcome.shares, w)),
+        envy_free: property(&found.envy_free, |w| envy(problem, shares, w)),
         sharing_incentive: property(&found.sharing_incentive, |w| {
             format!(
                 "{} trains at {}, and an equal split would give it {}",

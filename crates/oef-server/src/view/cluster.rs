@@ -1,10 +1,11 @@
 //! The machines with who is on them, and the settings.
 
 use crate::caller::Caller;
+use crate::engine::{GpuNow, Latest};
 use crate::world::{World, timestamp};
 use oef_api::memory;
 use oef_api::types::{
-    Cluster, GpuTypeStatus, JobState, Node, NodeHealth, NodeWindow, Problem, Settings,
+    Cluster, GpuTypeStatus, JobState, Node, NodeGpu, NodeHealth, NodeWindow, Problem, Settings,
 };
 use oef_sched::Health;
 use std::collections::BTreeMap;
@@ -12,12 +13,19 @@ use std::collections::BTreeMap;
 /// What stands for a job that the caller may not see: no job has this number.
 const SOMEBODY: u64 = 0;
 
-/// The machines, and who is on them.
-pub fn cluster(world: &World, caller: &Caller) -> Result<Cluster, Problem> {
+/// The machines, who is on them, and what their GPUs do.
+pub(crate) fn cluster(world: &World, caller: &Caller, latest: &Latest) -> Result<Cluster, Problem> {
     let cluster = world.sched.cluster();
     let types = types(world);
     let holders = holders(world, caller);
     let drain = |node: &oef_sched::Node| world.drains.get(node.name());
+    let read: BTreeMap<(&str, u32), &GpuNow> =
+        latest.gpus().map(|((node, index), gpu)| ((node.as_str(), *index), gpu)).collect();
+    // What another tenant's job does is not for the caller to know.
+    let shown = |place: &(&str, u32)| match holders.get(place) {
+        Some(&SOMEBODY) => NodeGpu::default(),
+        _ => read.get(place).map(|gpu| figures(gpu)).unwrap_or_default(),
+    };
     let nodes = cluster.nodes().iter().map(|node| Node {
         name: node.name().into(),
         gpu_type: cluster.types().get(node.gpu_type().0).cloned().unwrap_or_default(),
@@ -26,8 +34,18 @@ pub fn cluster(world: &World, caller: &Caller) -> Result<Cluster, Problem> {
         until: drain(node).and_then(|drain| drain.until).map(timestamp),
         windows: windows(world, node.name()),
         jobs: (0..node.gpus() as u32).map(|at| holders.get(&(node.name(), at)).copied()).collect(),
+        gpus: (0..node.gpus() as u32).map(|at| shown(&(node.name(), at))).collect(),
     });
     Ok(Cluster { types, nodes: nodes.collect(), reference: world.reference() })
+}
+
+fn figures(gpu: &GpuNow) -> NodeGpu {
+    NodeGpu {
+        utilisation: gpu.utilisation,
+        memory_used: gpu.memory_used,
+        memory_total: gpu.memory_total,
+        idle_s: gpu.idle_for.map(|idle| idle.as_secs_f64()),
+    }
 }
 
 /// Why a node cannot be used, as an operator or the cluster told it.
@@ -107,5 +125,7 @@ pub fn settings(world: &World, _caller: &Caller) -> Result<Settings, Problem> {
         stickiness: sched.stickiness,
         gpu_memory: memory::as_text(&sched.gpu_memory),
         guard: world.settings.guard.name().into(),
+        usage_half_life_s: sched.usage_half_life.map(|half_life| half_life.seconds()),
+        usage_bound: sched.usage_bound,
     })
 }

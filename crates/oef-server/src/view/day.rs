@@ -50,8 +50,8 @@ pub(super) fn last_day(world: &World) -> BTreeMap<String, DayFairness> {
 
 fn sentence(day: &DayFairness) -> String {
     let hours = match day.hours {
-        h if h >= 1.5 => format!("{h:.0} h with jobs"),
-        h => format!("{:.0} min with jobs", (h * 60.0).max(1.0)),
+        h if h >= 1.5 => format!("{h:.0}h with jobs"),
+        h => format!("{:.0}m with jobs", (h * 60.0).max(1.0)),
     };
     let got = day.of_equal_split.map_or_else(
         || "it had no equal split to compare with".into(),
@@ -65,7 +65,7 @@ fn sentence(day: &DayFairness) -> String {
         (None, Some(_)) => ", and nobody's GPUs would have been worth more to it".into(),
         _ => String::new(),
     };
-    format!("over the last 24 h ({hours}) {got}{others}")
+    format!("over the last 24h ({hours}) {got}{others}")
 }
 
 /// The means of an hour.

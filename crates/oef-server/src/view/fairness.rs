@@ -43,6 +43,7 @@ impl FairnessDraft {
             envy: Vec::new(),
             sharing_incentive: None,
             worst_envy: None,
+            usage_half_life_s: world.sched.settings().usage_half_life.map(|h| h.seconds()),
         };
         let answer = entitlement.answer().map(|(p, outcome)| (p.clone(), outcome.clone()));
         Ok(FairnessDraft { fairness, places, answer })

@@ -1,12 +1,13 @@
 //! Jobs: one of them whole, or a page of many.
 
 use super::text::{gpu_ref, timestamp};
-use super::{access, restarts, why};
+use super::{access, reason, restarts, why};
 use crate::caller::Caller;
 use crate::problem::{Kind, More as _};
-use crate::world::{JobEntry, RunEnding, RunEntry, World};
+use crate::world::{JobEntry, Reason, RunEnding, RunEntry, World};
 use oef_api::types::{
-    Blocked, Change, Ending, GpuRef, Job, JobState, Jobs, JobsQuery, Problem, Progress, Run,
+    Blocked, Change, Ending, GpuRef, Job, JobState, Jobs, JobsQuery, Problem, Progress, ReasonData,
+    Run,
 };
 use oef_sched::{JobId, Obstacle};
 
@@ -22,17 +23,14 @@ const LIVE: [JobState; 4] =
 pub fn job(world: &World, caller: &Caller, id: u64) -> Result<Job, Problem> {
     let entry = access::job(world, caller, id)?;
     let inside = caller.may_see_inside(entry.tenant());
-    let mut job = listed(world, JobId(id), entry, true);
+    let mut job = listed(world, JobId(id), entry, true, inside);
     job.spec = inside.then(|| entry.spec.clone());
-    job.history = Some(entry.history.iter().map(change).collect());
+    let mut history: Vec<_> = entry.history.iter().map(|c| change(world, c, inside)).collect();
+    // A job that is cancelled is told to stop for the same reason.
+    history.dedup_by(|later, first| (later.state, &later.reason) == (first.state, &first.reason));
+    job.history = Some(history);
     job.restart_budget = restarts::budget(world, JobId(id)).filter(|_| entry.spec.probe.is_none());
     job.runs = Some(entry.runs.iter().map(|r| run(r, inside)).collect());
-    if !inside {
-        job.reason = access::without_output(&job.reason).into();
-        for change in job.history.iter_mut().flatten() {
-            change.reason = access::without_output(&change.reason).into();
-        }
-    }
     Ok(job)
 }
 
@@ -54,10 +52,8 @@ pub fn jobs(world: &World, caller: &Caller, query: &JobsQuery) -> Result<Jobs, P
             page.next = page.jobs.last().map(|job| job.id.to_string());
             break;
         }
-        let mut job = listed(world, id, entry, live_reasons);
-        if !caller.may_see_inside(entry.tenant()) {
-            job.reason = access::without_output(&job.reason).into();
-        }
+        let inside = caller.may_see_inside(entry.tenant());
+        let job = listed(world, id, entry, live_reasons, inside);
         page.jobs.push(job);
     }
     Ok(page)
@@ -112,20 +108,22 @@ fn has_label(entry: &JobEntry, label: Option<&str>) -> bool {
 }
 
 /// A job as it stands in a list.
-fn listed(world: &World, id: JobId, entry: &JobEntry, live_reason: bool) -> Job {
+fn listed(world: &World, id: JobId, entry: &JobEntry, live_reason: bool, inside: bool) -> Job {
+    let now = match entry.state {
+        JobState::Queued if live_reason => why::waits(world, id, entry),
+        // Where it runs is told by its GPUs.
+        JobState::Running => why::runs(world, id),
+        _ => None,
+    };
+    let (reason, data) = now.unwrap_or_else(|| told(world, &entry.reason, inside));
     Job {
         id: id.0,
         name: entry.name().into(),
         tenant: entry.tenant().into(),
         workload: entry.workload_name().into(),
         state: entry.state,
-        reason: match entry.state {
-            JobState::Queued if live_reason => why::waits(world, id, entry),
-            // Where it runs is told by its GPUs.
-            JobState::Running => why::runs(world, id),
-            _ => None,
-        }
-        .unwrap_or_else(|| entry.reason.clone()),
+        reason,
+        reason_data: Some(data),
         blocked: world.sched.obstacle_of(id).map(blocked),
         sweep: entry.sweep_id(),
         workers: entry.spec.workers,
@@ -178,11 +176,21 @@ fn ran_s(world: &World, entry: &JobEntry) -> f64 {
     (entry.ran_ms + running) as f64 / 1000.0
 }
 
-fn change(change: &crate::world::StateChange) -> Change {
+/// A reason in a sentence and as data, for those who may see inside and those who may not.
+fn told(world: &World, reason: &Reason, inside: bool) -> (String, ReasonData) {
+    match inside {
+        true => (reason.to_string(), reason::of_state(world, reason)),
+        false => told(world, &reason.without_output(), true),
+    }
+}
+
+fn change(world: &World, change: &crate::world::StateChange, inside: bool) -> Change {
+    let (reason, data) = told(world, &change.reason, inside);
     Change {
         at: timestamp(oef_sched::Time(change.at_ms)),
         state: change.state,
-        reason: change.reason.clone(),
+        reason,
+        reason_data: Some(data),
     }
 }
 

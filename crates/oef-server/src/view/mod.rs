@@ -18,6 +18,7 @@ mod guard;
 mod jobs;
 mod live;
 mod notifications;
+mod reason;
 mod restarts;
 mod round;
 mod tenants;
@@ -33,8 +34,8 @@ mod workloads;
 
 pub use access::without_output;
 pub use certificate::certificate;
-pub(crate) use cluster::types as cluster_types;
-pub use cluster::{cluster, settings};
+pub use cluster::settings;
+pub(crate) use cluster::{cluster, types as cluster_types};
 pub use fairness::FairnessDraft;
 pub use jobs::{job, jobs};
 pub use live::{EnvyDraft, ScenarioDraft, overview, promises, series, timeline};

@@ -57,6 +57,7 @@ impl RoundDraft {
             began: timestamp(sched.plan().began),
             length_s: sched.settings().round.seconds(),
             mechanism: sched.settings().mechanism.name().into(),
+            usage_half_life_s: sched.settings().usage_half_life.map(|h| h.seconds()),
             reference: world.reference(),
             total: answer.map_or(0.0, |(problem, outcome)| outcome.shares.total(problem)),
             prices: answer.map_or_else(BTreeMap::new, |(problem, outcome)| {
@@ -140,6 +141,8 @@ fn written(problem: &Problem) -> RoundProblem {
         name: t.name,
         weight: t.weight,
         demand: t.demand,
+        guarantee: t.guarantee.into_iter().collect(),
+        limit: t.limit.into_iter().collect(),
         workload: t.workloads.into_iter().map(workload).collect(),
     };
     let gpus = spec.gpus.into_iter();

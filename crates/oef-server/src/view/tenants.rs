@@ -6,8 +6,9 @@ use crate::caller::Caller;
 use crate::daemon::Page;
 use crate::problem::{Kind, More as _};
 use crate::world::{GroupEntry, TenantEntry, World};
-use oef_api::types::{Group, Groups, JobOrder, JobState, Problem, Tenant, Tenants};
-use oef_sched::{Order, Time, Workload};
+use oef_api::types::{Group, Groups, JobOrder, JobState, PastUsage, Problem, Tenant, Tenants};
+use oef_sched::{Order, Promises, Time, Workload};
+use std::collections::BTreeMap;
 
 /// A tenant.
 pub fn tenant(world: &World, caller: &Caller, name: &str) -> Result<Tenant, Problem> {
@@ -37,8 +38,11 @@ fn shown(world: &World, name: &str, entry: &TenantEntry) -> Tenant {
         name: name.into(),
         weight: entry.weight,
         effective_weight: known.and_then(|tenant| tenant.effective_weight()),
+        past: world.sched.past_usage(entry.key).map(past),
         group: entry.group.clone(),
         limits: entry.limits.clone(),
+        guarantee: known.map_or_else(BTreeMap::new, |t| t.promises().guarantee.clone()),
+        limit: known.map_or_else(BTreeMap::new, |t| t.promises().limit.clone()),
         suspended: entry.suspended,
         order: order(world.sched.tenants().get(entry.key.0).map(|tenant| tenant.order())),
         user: entry.user.clone(),
@@ -49,6 +53,11 @@ fn shown(world: &World, name: &str, entry: &TenantEntry) -> Tenant {
         holds: by_type(types, |j| own().map(|w| w.used_on(j)).sum()),
         deficit: sum(Workload::deficit_on),
     }
+}
+
+fn past(past: oef_sched::PastUsage) -> PastUsage {
+    let oef_sched::PastUsage { used_hours, split_hours, usage, factor } = past;
+    PastUsage { used_hours, split_hours, usage, factor }
 }
 
 /// Groups by name, each with those of its tenants that the caller may see.
@@ -74,7 +83,11 @@ fn shown_group(world: &World, caller: &Caller, name: &str, group: &GroupEntry) -
     let is_member = |entry: &TenantEntry| entry.group.as_deref() == Some(name);
     let tenants = world.tenants.iter();
     let members = tenants.filter(|(tenant, entry)| is_member(entry) && caller.may_see(tenant));
+    let promises = world.sched.groups().get(group.key.0).map(|g| g.promises.clone());
+    let Promises { guarantee, limit } = promises.unwrap_or_default();
     Group {
+        guarantee,
+        limit,
         name: name.into(),
         weight: group.weight,
         parent: group.parent.clone(),

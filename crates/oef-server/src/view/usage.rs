@@ -2,7 +2,7 @@
 
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
-use crate::world::{TenantUsage, World, timestamp};
+use crate::world::{TenantUsage, Used, World, timestamp};
 use oef_api::types::{Problem, Usage, UsageBy, UsageQuery, UsageRow};
 use oef_sched::Time;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub fn usage(world: &World, caller: &Caller, query: &UsageQuery) -> Result<Usage
     for (&day, period) in periods {
         from.get_or_insert(day);
         for (tenant, used) in period.tenants.iter().filter(|(name, _)| caller.may_see(name)) {
-            add(&mut sums, by, world, tenant, used);
+            add(&mut sums, by, tenant, used);
         }
     }
     let settled = world.usage.settled;
@@ -39,7 +39,6 @@ pub fn usage(world: &World, caller: &Caller, query: &UsageQuery) -> Result<Usage
 fn add(
     sums: &mut BTreeMap<(String, String), UsageRow>,
     by: UsageBy,
-    world: &World,
     tenant: &str,
     used: &TenantUsage,
 ) {
@@ -52,25 +51,30 @@ fn add(
         });
         change(row);
     };
-    let name = match by {
-        UsageBy::Tenant | UsageBy::Workload => tenant,
-        UsageBy::User => {
-            let entry = world.tenants.get(tenant);
-            entry.and_then(|entry| entry.user.as_deref()).unwrap_or("")
-        }
-        UsageBy::Type => "",
+    let mut count = |name: &str, gpu_type: &str, more: Used| {
+        row(name, gpu_type, &|row| {
+            row.gpu_hours += more.held / HOUR_MS;
+            row.wasted += more.wasted / HOUR_MS;
+            measured(row, &more);
+        });
     };
-    for (workload, types) in &used.workloads {
-        let whole = format!("{tenant}/{workload}");
-        let name = if by == UsageBy::Workload { &whole } else { name };
-        for (gpu_type, more) in types {
-            row(name, gpu_type, &|row| {
-                row.gpu_hours += more.held / HOUR_MS;
-                row.wasted += more.wasted / HOUR_MS;
-            });
+    let name = if by == UsageBy::Type { "" } else { tenant };
+    match by {
+        UsageBy::User => {
+            for (user, gpu_type, more) in users(used) {
+                count(&user, &gpu_type, more);
+            }
+        }
+        _ => {
+            for (workload, types) in &used.workloads {
+                let whole = format!("{tenant}/{workload}");
+                let name = if by == UsageBy::Workload { &whole } else { name };
+                types.iter().for_each(|(gpu_type, more)| count(name, gpu_type, *more));
+            }
         }
     }
-    if by == UsageBy::Workload {
+    // Shares are tenants'.
+    if matches!(by, UsageBy::Workload | UsageBy::User) {
         return;
     }
     let sum = |to: &mut Option<f64>, ms: f64| *to = Some(to.unwrap_or(0.0) + ms / HOUR_MS);
@@ -80,5 +84,57 @@ fn add(
             sum(&mut row.borrowed, more.borrowed);
             sum(&mut row.lent, more.lent);
         });
+    }
+}
+
+/// What each user used of each gpu type; under no name what was used before users were recorded.
+fn users(used: &TenantUsage) -> Vec<(String, String, Used)> {
+    let mut rest: BTreeMap<&String, Used> = BTreeMap::new();
+    for (gpu_type, more) in used.workloads.values().flatten() {
+        let sum = rest.entry(gpu_type).or_default();
+        (sum.held, sum.wasted) = (sum.held + more.held, sum.wasted + more.wasted);
+    }
+    let mut rows = Vec::new();
+    for (user, types) in &used.users {
+        for (gpu_type, more) in types {
+            let sum = rest.entry(gpu_type).or_default();
+            (sum.held, sum.wasted) = (sum.held - more.held, sum.wasted - more.wasted);
+            rows.push((user.clone(), gpu_type.clone(), *more));
+        }
+    }
+    // Less than a second is the rounding of long sums.
+    let unknown = rest.into_iter().filter(|(_, more)| more.held > 1000.0);
+    rows.extend(unknown.map(|(gpu_type, more)| (String::new(), gpu_type.clone(), more)));
+    rows
+}
+
+/// The mean over all that was measured.
+fn measured(row: &mut UsageRow, more: &Used) {
+    if more.measured <= 0.0 {
+        return;
+    }
+    let busy = row.utilisation.unwrap_or(0.0) * row.measured + more.busy / HOUR_MS;
+    row.measured += more.measured / HOUR_MS;
+    row.utilisation = Some(busy / row.measured);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_is_over_the_hours_that_were_measured() {
+        let hours = |measured, busy| Used {
+            held: 10.0 * HOUR_MS,
+            measured: measured * HOUR_MS,
+            busy: busy * HOUR_MS,
+            ..Used::default()
+        };
+        let mut row = UsageRow::default();
+        measured(&mut row, &hours(0.0, 0.0));
+        assert_eq!((row.measured, row.utilisation), (0.0, None), "not measured is not idle");
+        measured(&mut row, &hours(1.0, 1.0));
+        measured(&mut row, &hours(3.0, 0.0));
+        assert_eq!((row.measured, row.utilisation), (4.0, Some(0.25)));
     }
 }

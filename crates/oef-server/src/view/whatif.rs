@@ -138,7 +138,7 @@ fn starts(state: &mut State, jobs: &[JobId]) -> Vec<ExpectedStart> {
 fn start_sentence(start: &ExpectedStart) -> String {
     let when = match start.round {
         Some(round) => format!("would start in round {round}"),
-        None => "has no start that could be told".into(),
+        None => "would start at an unknown time".into(),
     };
     format!("the job {when}: {}", start.reason)
 }

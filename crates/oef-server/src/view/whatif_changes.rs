@@ -238,13 +238,13 @@ fn remove_tenant(state: &mut State, tenant: TenantKey) -> Result<(), Trouble> {
 fn submit(state: &mut State, new: &NewJob, notes: &mut Vec<String>) -> Result<JobId, Trouble> {
     let NewJob { id, tenant, workload, profile, spec } = new;
     if !state.tenants().iter().any(|t| &t.name == tenant) {
-        notes.push(format!("tenant {tenant} is not there: it is taken to have weight 1"));
+        notes.push(format!("tenant {tenant} does not exist yet: weight 1 is assumed"));
     }
     let owner = state.tenant(tenant, 1.0);
     let own = state.tenants()[owner.0].workloads().iter();
     if !own.clone().any(|w| &state.workloads()[w.0].name == workload) {
         notes.push(format!(
-            "workload {workload} of {tenant} is not there: its profile is an estimate"
+            "workload {workload} of {tenant} does not exist yet: its profile is estimated"
         ));
     }
     let kind = state.workload(owner, workload, 1.0, profile.clone());

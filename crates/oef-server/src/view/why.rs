@@ -5,15 +5,14 @@ use super::cluster;
 use super::day::last_day;
 use super::gangs;
 use super::guard;
-use super::jobs::blocked;
-use super::restarts;
 use super::text::{amounts, gpus, timestamp};
+use super::{reason, restarts};
 use crate::caller::Caller;
-use crate::world::{JobEntry, TenantEntry, World};
+use crate::world::{JobEntry, Reason, TenantEntry, World};
 use oef_api::memory::{mebibytes, shown};
-use oef_api::types::{Blocked, JobState, Problem, Provenance, TenantWhy, Why};
+use oef_api::types::{Blocked, JobState, Problem, Provenance, ReasonData, TenantWhy, Why};
 use oef_core::{TenantId, TypeId, equal_split};
-use oef_report::format::figure;
+use oef_report::format::{figure, span};
 use oef_sched::{JobId, Obstacle, RoundId, Time, WaitReason};
 
 /// Nodes that are named where all of a type are out.
@@ -23,13 +22,14 @@ const NODES_SHOWN: usize = 5;
 pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
     let entry = access::job(world, caller, id)?;
     let inside = caller.may_see_inside(entry.tenant());
-    let reason = if inside { &entry.reason } else { access::without_output(&entry.reason) };
+    let reason = if inside { entry.reason.clone() } else { entry.reason.without_output() };
     let mut details = Vec::new();
     let mut why = Why {
         id,
         state: entry.state,
-        sentence: reason.into(),
+        sentence: reason.to_string(),
         kind: entry.state.name().into(),
+        reason_data: Some(reason::of_state(world, &reason)),
         expected_round: None,
         expected_start: None,
         details: Vec::new(),
@@ -43,17 +43,28 @@ pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
     } else if let Some(forecast) = oef_sched::why(&world.sched, JobId(id)) {
         match &forecast.waits {
             Some(waits) => {
-                why.kind = kind(waits).into();
-                details.push(format!("it is queued because: {reason}"));
+                let data = reason::of_wait(world, waits);
+                why.kind = data.kind.clone();
+                why.reason_data = Some(data);
+                // What a job that was only submitted waits for says all; so does that it is held.
+                if !matches!(reason, Reason::Submitted { .. })
+                    && !matches!(waits, WaitReason::Blocked(Obstacle::Held))
+                {
+                    details.push(format!("last change: {reason}"));
+                }
                 details.extend(oef_sched::why_not_displacing(&world.sched, JobId(id)));
                 why.sentence = waiting(entry, waits, &forecast.sentence);
                 if let WaitReason::NoneUp { gpu } = waits {
                     details.extend(nodes_out(world, *gpu));
                 }
+                details.extend(windows(world, JobId(id)));
             }
             // The scheduler counts a job as running when it was told to start.
             None if entry.state == JobState::Starting => {}
-            None => why.sentence = forecast.sentence,
+            None => {
+                why.sentence = forecast.sentence;
+                why.reason_data = runs(world, JobId(id)).map(|(_, data)| data).or(why.reason_data);
+            }
         }
         if let Some(Obstacle::NotBefore { at }) = obstacle {
             why.expected_start = Some(timestamp(at));
@@ -78,16 +89,17 @@ pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
     Ok(why)
 }
 
-/// What a job waits for at the moment, in a sentence; `None`: there is nothing to add to its reason.
-pub(super) fn waits(world: &World, id: JobId, entry: &JobEntry) -> Option<String> {
+/// What a job waits for at the moment, in a sentence and as data; `None`: there is nothing to add to its reason.
+pub(super) fn waits(world: &World, id: JobId, entry: &JobEntry) -> Option<(String, ReasonData)> {
     let forecast = oef_sched::why(&world.sched, id).filter(|_| entry.origin.is_none())?;
     let waits = forecast.waits.filter(|w| *w != WaitReason::Blocked(Obstacle::BackingOff))?;
-    Some(waiting(entry, &waits, &forecast.sentence))
+    Some((waiting(entry, &waits, &forecast.sentence), reason::of_wait(world, &waits)))
 }
 
 /// Why a job has the GPUs that it runs on.
-pub(super) fn runs(world: &World, id: JobId) -> Option<String> {
-    world.sched.job(id)?.started_because().map(|why| why.to_string())
+pub(super) fn runs(world: &World, id: JobId) -> Option<(String, ReasonData)> {
+    let why = world.sched.job(id)?.started_because()?;
+    Some((why.to_string(), reason::of_start(world, why)))
 }
 
 /// The scheduler's sentence, with what only the daemon knows.
@@ -116,30 +128,27 @@ fn nodes_out(world: &World, gpu: TypeId) -> Vec<String> {
     lines
 }
 
+/// The nodes that a waiting job is kept from because they are reserved before it would end.
+fn windows(world: &World, id: JobId) -> Vec<String> {
+    let runs = match world.sched.length_left(id) {
+        Some(left) => format!("it may run for {left}"),
+        None => "how long it runs is not known (`--max-run` says it)".into(),
+    };
+    let nodes = world.sched.windows_ahead_of(id).into_iter().take(NODES_SHOWN);
+    let line = |(node, window): (&str, oef_sched::NodeWindow)| {
+        let from = timestamp(window.from).strftime("%Y-%m-%d %H:%M:%S UTC");
+        let within = window.from.since(world.sched.now());
+        format!(
+            "node {node} is reserved from {from}: a job that starts there now has {within}, and {runs}"
+        )
+    };
+    nodes.map(line).collect()
+}
+
 /// When a round begins, as far as one can tell: rounds follow one another without a pause.
 pub(super) fn start_of(world: &World, round: RoundId) -> Time {
     let ahead = round.0.saturating_sub(world.sched.round().0);
     world.sched.plan().began + world.sched.settings().round.times(ahead)
-}
-
-/// The kind of reason, a word for scripts.
-fn kind(waits: &WaitReason) -> &'static str {
-    match waits {
-        WaitReason::Blocked(obstacle) => blocked(obstacle.clone()).name(),
-        WaitReason::TooLarge { .. } => "too_large",
-        WaitReason::CannotRun => "cannot_run",
-        WaitReason::TooLittleMemory { .. } => "gpu_memory",
-        WaitReason::NoneUp { .. } => "none_up",
-        WaitReason::AtLimit { .. } => "at_limit",
-        WaitReason::Behind { .. } => "behind",
-        WaitReason::NextRound => "next_round",
-        WaitReason::NoShare => "no_share",
-        WaitReason::LeftOut { .. } => "left_out",
-        WaitReason::Room { .. } => "room",
-        WaitReason::Saving { .. } => "saving",
-        WaitReason::Protected { .. } => "protected",
-        WaitReason::Urgent { .. } => "urgent",
-    }
 }
 
 fn estimate(world: &World, entry: &JobEntry) -> Option<String> {
@@ -199,10 +208,14 @@ pub fn tenant_why(world: &World, caller: &Caller, name: &str) -> Result<TenantWh
     let tenant = access::tenant(world, caller, name)?;
     let mut details = Vec::new();
     let sentence = match oef_sched::why_tenant(&world.sched, tenant.key) {
-        Some(forecast) => format!("{name} {}", forecast.sentence),
+        Some(forecast) => {
+            details.extend(forecast.promises);
+            format!("{name} {}", forecast.sentence)
+        }
         None => format!("{name} has never had a job"),
     };
     details.extend(worth(world, tenant));
+    details.extend(past(world, tenant));
     details.extend(prices(world));
     details.extend(delivered(world, tenant));
     details.extend(last_day(world).remove(name).map(|day| day.sentence));
@@ -230,6 +243,18 @@ fn worth(world: &World, tenant: &TenantEntry) -> Option<String> {
         figure(equal),
         problem.types()[problem.reference().0].name,
         100.0 * counts
+    ))
+}
+
+/// What it used lately, and what that does to its weight.
+fn past(world: &World, tenant: &TenantEntry) -> Option<String> {
+    let past = world.sched.past_usage(tenant.key)?;
+    let half_life = world.sched.settings().usage_half_life?;
+    Some(format!(
+        "past usage (half-life {}): it used {:.0} % of its equal split among all tenants, so its weight counts {} times beside its siblings",
+        span(half_life.seconds()),
+        100.0 * past.usage,
+        figure(past.factor)
     ))
 }
 

@@ -69,6 +69,12 @@ impl World {
                 self.tenant_changed(at, name, &change, &mut out)?;
             }
             Change::TenantUser { name, user } => self.tenant_user(at, name, user.as_deref())?,
+            Change::TenantPromises { name, promises } => {
+                self.tenant_promises(at, name, promises, &mut out)?;
+            }
+            Change::GroupPromises { name, promises } => {
+                self.group_promises(at, name, promises, &mut out)?;
+            }
             Change::TenantRemoved { name } => self.tenant_removed(at, name, &mut out)?,
             Change::GroupPut { name, weight, parent } => {
                 self.group_put(at, name, *weight, parent.as_deref())?;
@@ -84,7 +90,7 @@ impl World {
                 self.job_changed(at, *job, by, patch, &mut out)?;
             }
             Change::Cancelled { job, by, why } => {
-                self.cancelled(at, *job, by, why.as_deref(), &mut out)?;
+                self.cancelled(at, *job, by, why.as_ref(), &mut out)?;
             }
             Change::Noticed { job, origin } => self.noticed_job(at, job, origin, &mut out)?,
             Change::NodeReason { node, reason } => self.node_reason(at, node, reason.as_deref()),
@@ -139,6 +145,7 @@ impl World {
             Change::Released { job } => self.released(at, *job, &mut out)?,
             Change::Shares { answer, solve_ms } => self.shares(at, answer, *solve_ms)?,
             Change::Halted { halted } => self.halt(at, *halted, &mut out)?,
+            Change::Utilised { rows } => self.usage.utilised(at, rows),
             Change::Round { kept } => self.round_began(at, *kept, &mut out)?,
         }
         Ok(out)

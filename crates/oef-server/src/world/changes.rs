@@ -1,11 +1,11 @@
 //! Jobs that are changed after they were submitted, and what they wait for before they may start.
 
 use super::texts::text_bytes;
-use super::{Action, JobEntry, Rejection, SweepEntry, World, timestamp};
+use super::{Action, JobEntry, Reason, Rejection, SweepEntry, World, timestamp};
 use jiff::Timestamp;
 use oef_api::memory::mebibytes;
 use oef_api::types::{Dependency, DependencyCondition, JobPatch, JobState, JobSubmit};
-use oef_sched::{EventKind, Gate, JobChange, JobId, SweepLimit, Time};
+use oef_sched::{EventKind, Gate, JobChange, JobId, Span, SweepLimit, Time};
 use std::sync::Arc;
 
 /// Whether a job that ended so lets one start that waits for it.
@@ -17,27 +17,9 @@ pub(crate) fn is_met(condition: DependencyCondition, ended: JobState) -> bool {
     }
 }
 
-/// What a job wanted of one that ended otherwise, in words.
-pub(crate) fn unmet(dependency: &Dependency, ended: JobState) -> String {
-    let wanted = match dependency.when {
-        DependencyCondition::Finished => "finished",
-        DependencyCondition::Ended => "ended",
-        DependencyCondition::Failed => "failed",
-    };
-    format!(
-        "it was to start after job {} {wanted}, and that job {}",
-        dependency.job,
-        ended_how(ended)
-    )
-}
-
-/// How a job ended, as the end of a sentence.
-fn ended_how(state: JobState) -> &'static str {
-    match state {
-        JobState::TimedOut => "reached its time limit",
-        JobState::Cancelled => "was cancelled",
-        other => other.name(),
-    }
+/// What a job wanted of one that ended otherwise.
+pub(crate) fn unmet(dependency: &Dependency, ended: JobState) -> Reason {
+    Reason::DependencyUnmet { job: JobId(dependency.job), when: dependency.when, ended }
 }
 
 impl SweepEntry {
@@ -90,6 +72,7 @@ impl World {
             now: patch.now,
             gate: (gates(&before) != gates(&spec)).then(|| self.gate(at, &spec)),
             min_run: None,
+            max_run: patch.max_run_s.map(|max| max.map(Span::from_seconds)),
         };
         let actions = self.change_in_scheduler(at, id, change)?;
         let what = describe(&before, &spec, by);
@@ -150,7 +133,7 @@ impl World {
         let gate = Gate { not_before: None, ..job.spec().gate.clone() };
         let change = JobChange { gate: Some(gate), ..JobChange::default() };
         let actions = self.change_in_scheduler(at, id, change)?;
-        self.set_state(at, id, JobState::Queued, "its start time has come".into(), out);
+        self.set_state(at, id, JobState::Queued, Reason::StartTimeCame, out);
         self.follow(at, actions, out);
         Ok(())
     }
@@ -171,7 +154,7 @@ impl World {
             let change = JobChange { gate: Some(gate), ..JobChange::default() };
             // A live job that was not cancelled takes any gate: nothing can be refused.
             let actions = self.change_in_scheduler(at, id, change).unwrap_or_default();
-            let reason = format!("job {ended}, which it waited for, {}", ended_how(state));
+            let reason = Reason::DependencyMet { job: ended, ended: state };
             self.set_state(at, id, JobState::Queued, reason, out);
             self.follow(at, actions, out);
         }
@@ -185,7 +168,7 @@ impl World {
     }
 
     /// Why a job can never start: it waits for a job that ended otherwise.
-    pub(super) fn unmet_dependency(&self, id: JobId) -> Option<String> {
+    pub(super) fn unmet_dependency(&self, id: JobId) -> Option<Reason> {
         let job = self.jobs.get(&id).filter(|job| !job.state.is_final())?;
         let open = self.waits_for(id);
         let ended = job.spec.after.iter().filter(|d| open.contains(&JobId(d.job))).find_map(|d| {
@@ -212,11 +195,12 @@ impl World {
     }
 }
 
-/// What was changed, and by whom, in words.
-fn describe(before: &JobSubmit, after: &JobSubmit, by: &str) -> String {
+/// What was changed, and by whom.
+fn describe(before: &JobSubmit, after: &JobSubmit, by: &str) -> Reason {
+    let by = by.to_string();
     match (before.held, after.held) {
-        (false, true) => return format!("held by {by}"),
-        (true, false) => return format!("released by {by}"),
+        (false, true) => return Reason::Held { by },
+        (true, false) => return Reason::Released { by },
         _ => {}
     }
     let fields = [
@@ -230,12 +214,8 @@ fn describe(before: &JobSubmit, after: &JobSubmit, by: &str) -> String {
         ("start time", before.not_before != after.not_before),
         ("dependencies", before.after != after.after),
     ];
-    let changed: Vec<&str> =
-        fields.into_iter().filter(|(_, is_new)| *is_new).map(|(name, _)| name).collect();
-    match changed.as_slice() {
-        [] => format!("left as it was by {by}"),
-        fields => format!("{} changed by {by}", fields.join(", ")),
-    }
+    let changed = fields.into_iter().filter(|(_, is_new)| *is_new);
+    Reason::Edited { fields: changed.map(|(name, _)| name.into()).collect(), by }
 }
 
 /// An instant as the scheduler counts.

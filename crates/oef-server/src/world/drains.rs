@@ -1,11 +1,12 @@
 //! Nodes that an operator takes out: now, for a time, or in a window that is planned ahead.
 //!
-//! A window closes its node a while before it begins, so that no job starts there that would lose its turn; what still
-//! runs when it begins is stopped, writes its checkpoint and goes on elsewhere.
+//! The scheduler knows the next window of every node: no job starts there that says how long it runs and would not end
+//! before, and none that does not say within a turn. What still runs when it begins is stopped, writes its checkpoint and goes
+//! on elsewhere.
 
 use super::{Action, Change, Rejection, World};
 use oef_api::types::EventTopic;
-use oef_sched::{EventKind, NodeSpec, Span, Time};
+use oef_sched::{EventKind, NodeSpec, NodeWindow, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// Why and how a node is out, or will be.
@@ -40,16 +41,24 @@ pub struct Window {
     pub node: String,
     /// When it begins.
     pub from: Time,
-    /// How long before it no job starts there.
+    /// How long before it no job starts there that does not say how long it runs.
     pub lead: Span,
     /// The rest.
     pub drain: Drain,
+    /// The scheduler plans for it. One that was written down before it could closes its node by the lead, for all jobs.
+    #[serde(default)]
+    pub ahead: bool,
 }
 
 impl Window {
     /// From when on no more jobs start there.
     pub fn closes(&self) -> Time {
         Time(self.from.0.saturating_sub(self.lead.0))
+    }
+
+    /// When something is to be done about it.
+    fn due(&self) -> Time {
+        if self.ahead { self.from } else { self.closes() }
     }
 }
 
@@ -86,8 +95,8 @@ impl World {
             None => drop(self.drains.remove(node)),
         }
         // The window that it came from has begun.
-        self.windows.retain(|_, window| window.node != node || window.closes() > at);
-        Ok(())
+        self.windows.retain(|_, window| window.node != node || window.due() > at);
+        self.plan_ahead(at, node)
     }
 
     fn node_returned(
@@ -127,6 +136,19 @@ impl World {
         self.note(at, EventTopic::Cluster, None, message);
         self.windows.insert(id, window.clone());
         self.next_window = self.next_window.max(id + 1);
+        self.plan_ahead(at, &window.node)
+    }
+
+    /// Tells the scheduler of the next window of a node.
+    fn plan_ahead(&mut self, at: Time, node: &str) -> Result<(), Rejection> {
+        let own = self.windows.values().filter(|window| window.ahead && window.node == node);
+        let next = own.min_by_key(|window| window.from);
+        let window = next.map(|window| NodeWindow { from: window.from, lead: window.lead });
+        let cluster = self.sched.cluster();
+        let known = cluster.node_named(node).and_then(|id| cluster.nodes().get(id.0));
+        if known.is_some_and(|known| known.window() != window) {
+            self.step(at, EventKind::NodePlannedOut { node: node.into(), window })?;
+        }
         Ok(())
     }
 
@@ -136,7 +158,7 @@ impl World {
         };
         let message = format!("node {} will not be taken out", window.node);
         self.note(at, EventTopic::Cluster, None, message);
-        Ok(())
+        self.plan_ahead(at, &window.node)
     }
 
     /// The longest turn of those that are there: who starts within it before a window would lose a part of it.
@@ -148,7 +170,7 @@ impl World {
 
     /// What the clock asks for: windows that begin, jobs whose time on a closing node is over, nodes that come back.
     pub(crate) fn drains_due(&self, now: Time) -> Vec<Change> {
-        let begin = self.windows.iter().filter(|(_, window)| window.closes() <= now);
+        let begin = self.windows.iter().filter(|(_, window)| window.due() <= now);
         let begin = begin.map(|(&id, window)| {
             // Who took it out meanwhile, for another reason, decides when it is back.
             if self.drained.contains(&window.node) {
@@ -177,7 +199,7 @@ impl World {
 
     /// When [`World::drains_due`] has something next, after an instant.
     pub(crate) fn next_drain(&self, after: Time) -> Option<Time> {
-        let begin = self.windows.values().map(Window::closes);
+        let begin = self.windows.values().map(Window::due);
         let rest = self.drains.values().flat_map(|drain| {
             let stop = match drain.running {
                 RunningJobs::StopAt(then) => Some(then),

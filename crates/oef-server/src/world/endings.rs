@@ -1,7 +1,6 @@
 //! What becomes of a job when a run of it has ended.
 
-use super::lifecycle::shown;
-use super::{Action, JobEntry, Rejection, RunEnding, World};
+use super::{Action, JobEntry, Reason, Rejection, RunEnding, World};
 use oef_api::types::{Exit, JobState};
 use oef_sched::{EventKind, Generation, JobId, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -15,8 +14,6 @@ const BACK_OFF_MAX: Span = Span(600_000);
 const SHORT_RUN: Span = Span(10_000);
 /// So many losses without any progress are no bad luck: something about the job ends its runner.
 const LOSSES_MAX: u32 = 10;
-/// What stands in a reason before the job's own output: viewers are shown what comes before it.
-pub(crate) const LAST_LINE: &str = "; its last line: ";
 /// Of the last line of output, so much goes into the reason.
 const LAST_LINE_MAX: usize = 200;
 
@@ -96,10 +93,10 @@ impl World {
             after.steps_at_loss = after.telemetry.steps;
         }
         let actions = self.step(at, event(next, id, end.generation))?;
-        let reason = reason(next, &after, end, why_stopped.as_deref());
+        let reason = reason(next, &after, end, why_stopped);
         let wasted_ms = wasted(&after, end.ending, ended).0;
         self.totals.wasted_ms += wasted_ms;
-        self.use_run(at, (after.tenant(), after.workload_name()), &held, began, wasted_ms);
+        self.use_run(at, &after.spec, &held, began, wasted_ms);
         if next == NextState::Requeued {
             self.stopped(at, &after, ended);
         }
@@ -189,48 +186,32 @@ fn event(next: NextState, job: JobId, generation: Generation) -> EventKind {
     }
 }
 
-fn reason(next: NextState, job: &JobEntry, end: &End<'_>, stop: Option<&str>) -> String {
+fn reason(next: NextState, job: &JobEntry, end: &End<'_>, stop: Option<Reason>) -> Reason {
     let detail = match end.ending {
-        RunEnding::Finished => "it ended before it was measured",
-        _ => end.detail,
+        RunEnding::Finished => "it ended before it was measured".into(),
+        _ => end.detail.into(),
     };
     match next {
         NextState::Finished => match job.telemetry.measured.filter(|_| job.spec.probe.is_some()) {
-            Some(measured) => format!("measured: {:.4} s a batch", measured.batch_seconds),
-            None => "all its work is done".into(),
+            Some(measured) => Reason::Measured { batch_seconds: measured.batch_seconds },
+            None => Reason::Finished,
         },
         NextState::Cancelled => {
-            format!("cancelled by {}", job.cancelled_by.as_deref().unwrap_or("its owner"))
+            Reason::Cancelled { by: job.cancelled_by.clone().unwrap_or("its owner".into()) }
         }
-        NextState::Requeued => {
-            let saved = match end.ending {
-                RunEnding::Checkpointed => "it saved its work",
-                RunEnding::Lost => "its processes were gone before it saved its work",
-                _ => "it did not say that it saved its work",
-            };
-            format!("was stopped: {}; {saved}", stop.unwrap_or("it was told to"))
-        }
+        NextState::Requeued => Reason::Requeued { why: stop.map(Box::new), ending: end.ending },
         NextState::TimedOut => match job.spec.max_run_s {
-            Some(limit) => {
-                format!("reached its time limit of {}", shown(Span::from_seconds(limit)))
-            }
-            None => detail.into(),
+            Some(limit_s) => Reason::TimeLimit { limit_s },
+            None => Reason::Text(detail),
         },
-        NextState::Lost => format!("waits again: {detail}"),
-        NextState::Retry { wait_ms } => format!(
-            "failed: {detail}; tried again in {} (retry {} of {})",
-            shown(Span(wait_ms)),
-            job.failures,
-            job.spec.retries
-        ),
+        NextState::Lost => Reason::Lost { detail },
+        NextState::Retry { wait_ms } => {
+            Reason::Retry { detail, wait_ms, retry: job.failures, retries: job.spec.retries }
+        }
         NextState::Failed => {
-            let tries = match job.failures {
-                0 | 1 => String::new(),
-                n => format!("; gave up after {n} failures"),
-            };
-            let last = end.last_lines.and_then(|lines| lines.trim_end().lines().last());
-            let last = last.map(|line| format!("{LAST_LINE}{}", cut(line)));
-            format!("{detail}{tries}{}", last.unwrap_or_default())
+            let last_line = end.last_lines.and_then(|lines| lines.trim_end().lines().last());
+            let last_line = last_line.map(cut);
+            Reason::Failed { detail, failures: job.failures, exit: end.exit, last_line }
         }
     }
 }

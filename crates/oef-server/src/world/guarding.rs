@@ -3,7 +3,7 @@
 use super::{Action, GangEntry, Mark, ProfileEntry, Rejection, World};
 use oef_api::types::{EventTopic, FigureSource, JobState, Provenance};
 use oef_sched::guard::{
-    Corrected, Judgement, News, Notice, Place, Policy, SeenGang, Verdict, Word,
+    Corrected, Judgement, News, Notice, Policy, ProfileVerdict, RunPlace, SeenGang, Word,
 };
 use oef_sched::{JobId, Stands, Time, WorkloadKey};
 
@@ -42,7 +42,7 @@ impl World {
     }
 
     /// Where a job runs; `None`: not on GPUs of one type.
-    fn place(&self, id: JobId, kind: u64) -> Option<Place> {
+    fn place(&self, id: JobId, kind: u64) -> Option<RunPlace> {
         let gpus = &self.sched.job(id)?.lease()?.gpus;
         let cluster = self.sched.cluster();
         let node = gpus.first()?.node.0;
@@ -52,7 +52,7 @@ impl World {
         nodes.dedup();
         let of_type = |n: &usize| cluster.nodes().get(*n).is_some_and(|n| n.gpu_type() == gpu_type);
         let (workers, count) = (gpus.len() as u32, nodes.len() as u32);
-        nodes.iter().all(of_type).then_some(Place {
+        nodes.iter().all(of_type).then_some(RunPlace {
             gpu_type: gpu_type.0,
             workers,
             nodes: count,
@@ -282,10 +282,10 @@ impl World {
     }
 
     /// What does not fit, in a sentence.
-    pub(crate) fn sentence(&self, name: &str, who: &str, verdict: &Verdict) -> String {
+    pub(crate) fn sentence(&self, name: &str, who: &str, verdict: &ProfileVerdict) -> String {
         let types = self.sched.cluster().types();
         let gpu = |index: usize| types.get(index).map_or("?", String::as_str);
-        let Verdict { fast, slow, said, seen, windows, runs, .. } = *verdict;
+        let ProfileVerdict { fast, slow, said, seen, windows, runs, .. } = *verdict;
         let waits = match verdict.host_bound {
             true => ", which wait for their data most of the time,",
             false => "",

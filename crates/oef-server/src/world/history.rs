@@ -2,7 +2,7 @@
 
 use super::changes::millis;
 use super::texts::{shorten, text_bytes};
-use super::{Action, JobEntry, StateChange, World};
+use super::{Action, JobEntry, Reason, StateChange, World};
 use jiff::Timestamp;
 use oef_api::types::{Event, EventTopic, JobState};
 use oef_sched::{JobId, Time};
@@ -57,7 +57,7 @@ impl World {
         at: Time,
         id: JobId,
         state: JobState,
-        reason: String,
+        reason: Reason,
         out: &mut Vec<Action>,
     ) {
         if !matches!(state, JobState::Starting | JobState::Running) {
@@ -75,7 +75,7 @@ impl World {
             self.index.wakeups.remove(&(due, id));
         }
         let (tenant, name) = (job.tenant().to_string(), job.name().to_string());
-        let message = format!("job {id} ({name}) is {}: {}", state.name(), job.reason);
+        let message = format!("job {id} ({name}) is {}: {}", state.words(), job.reason);
         let is_orphan = !self.tenants.contains_key(&tenant);
         if state.is_final() && !before.is_final() {
             job.ended = Some(at);

@@ -1,6 +1,6 @@
 //! A job as the daemon remembers it: what the scheduler need not know.
 
-use super::LastCheckpoints;
+use super::{LastCheckpoints, Reason};
 use oef_api::types::{Exit, GpuRef, JobState, JobSubmit, Measured};
 use oef_sched::{Generation, JobId, Time, WorkloadKey};
 use serde::{Deserialize, Serialize};
@@ -21,8 +21,8 @@ pub struct JobEntry {
     pub ended: Option<Time>,
     /// What it is doing, and why: the last of `history`.
     pub state: JobState,
-    /// Why, in a sentence.
-    pub reason: String,
+    /// Why.
+    pub reason: Reason,
     /// Every change of its state, the oldest first; the middle is dropped beyond a limit.
     pub history: Vec<StateChange>,
     /// Its runs, the oldest first; the oldest are dropped beyond a limit.
@@ -103,7 +103,7 @@ pub struct StateChange {
     /// To which state.
     pub state: JobState,
     /// Why.
-    pub reason: String,
+    pub reason: Reason,
 }
 
 /// One run of a job on its GPUs.
@@ -130,7 +130,7 @@ pub struct RunEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_at: Option<Time>,
     /// Why it was told to stop.
-    pub stop: Option<String>,
+    pub stop: Option<Reason>,
     /// When it ended.
     pub ended: Option<Time>,
     /// How.

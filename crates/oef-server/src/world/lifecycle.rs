@@ -3,13 +3,14 @@
 use super::record::SubmitKey;
 use super::texts::text_bytes;
 use super::{
-    Action, JobEntry, NewJob, NewSweep, Rejection, RunEntry, SweepEntry, Telemetry, World,
+    Action, JobEntry, NewJob, NewSweep, Reason, Rejection, RunEntry, SweepEntry, Telemetry, World,
 };
 use oef_api::limits::WORKERS_MAX;
 use oef_api::memory::mebibytes;
 use oef_api::types::{GpuRef, JobState, JobSubmit};
 use oef_sched::{
-    EventKind, Generation, GpuId, JobId, JobSpec, Lease, Span, TenantKey, Time, WorkloadKey,
+    EventKind, Generation, GpuId, JobId, JobSpec, Lease, Span, StartReason, TenantKey, Time,
+    WorkloadKey,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -118,17 +119,13 @@ impl World {
         };
         let key = owner.key;
         owner.live += 1;
-        let reason = match owner.suspended {
-            true => "submitted; its tenant is suspended",
-            false if spec.held => "submitted, and held",
-            false => "submitted",
-        };
+        let reason = Reason::Submitted { held: spec.held, suspended: owner.suspended };
         let entry = JobEntry { sweep, ..new_entry(spec.clone(), workload, at) };
         self.jobs.insert(id, Arc::new(entry));
         self.next_job = job.id.saturating_add(1);
         self.index.insert(tenant, JobState::Queued, id);
         self.index.add_text(tenant, text_bytes(spec));
-        self.set_state(at, id, JobState::Queued, reason.into(), out);
+        self.set_state(at, id, JobState::Queued, reason, out);
         // A profile run counts as what it is: neither the profile nor the demand of its workload is touched.
         let probed = spec.probe.as_ref().and(spec.types.first());
         let counts_as = match probed {
@@ -161,13 +158,13 @@ impl World {
         &mut self,
         at: Time,
         actions: Vec<oef_sched::Action>,
-        because: Option<&str>,
+        because: Option<&Reason>,
         out: &mut Vec<Action>,
     ) {
         for action in actions {
             match action {
                 oef_sched::Action::Start { job, lease, why } => {
-                    self.start(at, job, &lease, &why.to_string(), out);
+                    self.start(at, job, &lease, why, out);
                 }
                 oef_sched::Action::Keep { job, generation, until } => {
                     if let Some(run) =
@@ -180,8 +177,8 @@ impl World {
                 oef_sched::Action::Preempt { job, generation, why }
                 | oef_sched::Action::Migrate { job, generation, why, .. } => {
                     let why = match self.halted {
-                        true => "the daemon stops; it goes on with the next start".into(),
-                        false => because.map_or_else(|| why.to_string(), String::from),
+                        true => Reason::DaemonStops,
+                        false => because.cloned().unwrap_or(Reason::Stopped { why }),
                     };
                     self.stop(at, job, generation, why, out);
                 }
@@ -189,7 +186,14 @@ impl World {
         }
     }
 
-    fn start(&mut self, at: Time, id: JobId, lease: &Lease, why: &str, out: &mut Vec<Action>) {
+    fn start(
+        &mut self,
+        at: Time,
+        id: JobId,
+        lease: &Lease,
+        why: StartReason,
+        out: &mut Vec<Action>,
+    ) {
         let gpus: Vec<GpuRef> = lease.gpus.iter().map(|&gpu| self.gpu_ref(gpu)).collect();
         let Some(job) = self.jobs.get(&id) else { return };
         let rate = self.gang_rate(job.workload, &gpus);
@@ -223,7 +227,7 @@ impl World {
             detail: None,
         });
         self.deliver(at, &tenant, rate, &held, 1.0);
-        self.set_state(at, id, JobState::Starting, format!("starts on {place}: {why}"), out);
+        self.set_state(at, id, JobState::Starting, Reason::Started { gpus: place, why }, out);
         out.push(Action::Start { job: id, generation: lease.generation });
     }
 
@@ -232,7 +236,7 @@ impl World {
         at: Time,
         id: JobId,
         generation: Generation,
-        why: String,
+        why: Reason,
         out: &mut Vec<Action>,
     ) {
         if let Some(run) = self.jobs.get_mut(&id).map(Arc::make_mut).and_then(JobEntry::run_mut) {
@@ -240,7 +244,7 @@ impl World {
             run.stop_at.get_or_insert(at);
         }
         self.set_state(at, id, JobState::Stopping, why.clone(), out);
-        out.push(Action::Stop { job: id, generation, why });
+        out.push(Action::Stop { job: id, generation, why: why.to_string() });
     }
 
     pub(super) fn started(
@@ -263,7 +267,7 @@ impl World {
         }
         if self.jobs.get(&id).is_some_and(|job| job.state == JobState::Starting) {
             let mut out = Vec::new();
-            self.set_state(at, id, JobState::Running, format!("runs on {place}"), &mut out);
+            self.set_state(at, id, JobState::Running, Reason::Runs { gpus: place }, &mut out);
         }
         Ok(())
     }
@@ -286,14 +290,15 @@ impl World {
         if job.state != JobState::Starting {
             return Ok(());
         }
+        let reason = Reason::Preparing { detail: detail.into() };
         if is_first {
-            self.set_state(at, id, JobState::Starting, detail.into(), out);
+            self.set_state(at, id, JobState::Starting, reason, out);
             return Ok(());
         }
-        job.reason = detail.into();
         if let Some(last) = job.history.last_mut() {
-            last.reason = detail.into();
+            last.reason = reason.clone();
         }
+        job.reason = reason;
         Ok(())
     }
 
@@ -357,7 +362,7 @@ impl World {
         at: Time,
         id: JobId,
         by: &str,
-        why: Option<&str>,
+        why: Option<&Reason>,
         out: &mut Vec<Action>,
     ) -> Result<(), Rejection> {
         let job = self.jobs.get(&id).ok_or(Rejection::UnknownJob(id))?;
@@ -371,7 +376,7 @@ impl World {
         if let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) {
             job.cancelled_by = Some(by.into());
         }
-        let reason = why.map_or_else(|| format!("cancelled by {by}"), String::from);
+        let reason = why.cloned().unwrap_or_else(|| Reason::Cancelled { by: by.into() });
         let state = match self.sched.job(id) {
             None => JobState::Cancelled,
             Some(_) => JobState::Stopping,
@@ -397,7 +402,7 @@ impl World {
         if let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) {
             job.retry_at = None;
         }
-        self.set_state(at, id, JobState::Queued, "waits for another try".into(), out);
+        self.set_state(at, id, JobState::Queued, Reason::TriedAgain, out);
         self.follow(at, actions, out);
         Ok(())
     }
@@ -438,6 +443,7 @@ pub(crate) fn for_scheduler(
         one_type: spec.one_type,
         memory: spec.gpu_memory_gib.map(mebibytes),
         min_run: spec.min_run_s.map(Span::from_seconds),
+        max_run: spec.max_run_s.map(Span::from_seconds),
         steps: spec.steps,
         ..JobSpec::new(id, tenant, workload, spec.workers)
     }
@@ -451,7 +457,7 @@ pub(crate) fn new_entry(spec: JobSubmit, workload: WorkloadKey, at: Time) -> Job
         started: None,
         ended: None,
         state: JobState::Queued,
-        reason: String::new(),
+        reason: Reason::Text(String::new()),
         history: Vec::new(),
         runs: Vec::new(),
         telemetry: Telemetry::default(),
@@ -487,7 +493,7 @@ fn describe(gpus: &[GpuRef]) -> String {
 /// A length of time for people; tenths below ten seconds.
 pub(super) fn shown(span: Span) -> String {
     match span.0 < 10_000 && !span.0.is_multiple_of(1000) {
-        true => format!("{:.1} s", span.seconds()),
+        true => format!("{:.1}s", span.seconds()),
         false => span.to_string(),
     }
 }

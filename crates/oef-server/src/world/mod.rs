@@ -22,6 +22,7 @@ pub(crate) mod lifecycle;
 mod nodes;
 mod notifications;
 mod probes;
+pub(crate) mod reason;
 mod record;
 mod rejection;
 mod restart_cost;
@@ -48,9 +49,11 @@ pub use index::Index;
 pub use job::{JobEntry, RunEnding, RunEntry, StateChange, SweepEntry, Telemetry};
 pub(crate) use lifecycle::for_scheduler;
 pub use notifications::{NotificationEntry, NotificationSpec, Notifications, Receiver, Tried};
+pub use reason::Reason;
 pub use record::{Change, GroupChange, NewJob, NewSweep, Record, SubmitKey};
 pub use rejection::Rejection;
 pub use restart_cost::RestartTimes;
+pub(crate) use settings::SPAN_MAX;
 pub use settings::SettingsEntry;
 pub use snapshot::SnapshotError;
 pub use tenant::{
@@ -58,7 +61,7 @@ pub use tenant::{
 };
 pub(crate) use texts::{text_bytes, was_shortened};
 pub use tokens::{KeyEntry, TokenEntry};
-pub use usage::{TenantUsage, Usage};
+pub use usage::{TenantUsage, Usage, Used, Utilised};
 
 use oef_api::types::Event;
 use oef_sched::guard::Guard;

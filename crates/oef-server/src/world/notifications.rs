@@ -1,7 +1,6 @@
 //! Notifications, and the notices that wait to be delivered. The queue is a part of the world: a notice is durable with
 //! the change that it is about, and gone when its delivery is durable.
 
-use super::endings::LAST_LINE;
 use super::history::timestamp;
 use super::{Rejection, World};
 use oef_api::types::{EventTopic, JobState, Notice};
@@ -198,8 +197,8 @@ impl World {
                 self.totals.notices_dropped += 1;
             }
             let reason = match spec.with_output {
-                true => entry.reason.as_str(),
-                false => entry.reason.split_once(LAST_LINE).map_or(&*entry.reason, |(r, _)| r),
+                true => entry.reason.to_string(),
+                false => entry.reason.without_output().to_string(),
             };
             wish.waiting.push_back(Notice {
                 // Also unlike those of another daemon, or of this one with a new state folder.

@@ -4,7 +4,8 @@
 //! the type counts as one on which the workload cannot run. Types that nobody has measured yet are estimated in
 //! the same unit, steps per second of one worker.
 
-use super::endings::{End, LAST_LINE};
+use super::endings::End;
+use super::reason::LAST_LINE;
 use super::{Action, GangEntry, Mark, ProfileEntry, Rejection, RunEnding, World};
 use oef_api::types::{EventTopic, FigureSource, JobState, Measured, Provenance};
 use oef_report::format::number as figure;

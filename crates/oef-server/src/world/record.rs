@@ -6,9 +6,10 @@ use super::notifications::NotificationSpec;
 use super::settings::SettingsEntry;
 use super::tenant::ProfileEntry;
 use super::tokens::TokenEntry;
+use super::usage::Utilised;
 use oef_api::types::{Exit, JobOrder, JobPatch, JobSubmit, Limits, SettingsPatch};
 use oef_sched::guard::Judgement;
-use oef_sched::{Answer, Generation, JobId, NodeSpec, Plan, Time};
+use oef_sched::{Answer, Generation, JobId, NodeSpec, Plan, Promises, Time};
 use serde::{Deserialize, Serialize};
 
 /// Something that counts from an instant on.
@@ -89,6 +90,20 @@ pub enum Change {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         order: Option<JobOrder>,
     },
+    /// A tenant has these guarantees and limits by gpu type, and no others.
+    TenantPromises {
+        /// Its name.
+        name: String,
+        /// All of them.
+        promises: Promises,
+    },
+    /// A group has these guarantees and limits by gpu type, and no others.
+    GroupPromises {
+        /// Its name.
+        name: String,
+        /// All of them.
+        promises: Promises,
+    },
     /// A tenant was removed, its jobs cancelled.
     TenantRemoved {
         /// Its name.
@@ -165,7 +180,7 @@ pub enum Change {
         by: String,
         /// Why, where that is not somebody's wish.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        why: Option<String>,
+        why: Option<super::Reason>,
     },
     /// A token was created.
     TokenCreated {
@@ -327,6 +342,11 @@ pub enum Change {
         /// Whether nothing is to run from now on.
         halted: bool,
     },
+    /// How busy GPUs were while jobs held them, since the last such record.
+    Utilised {
+        /// By tenant, workload and gpu type.
+        rows: Vec<Utilised>,
+    },
     /// A round began; `kept`: with the shares of before, because the new ones were not ready.
     Round {
         /// Whether they were not.
@@ -335,6 +355,18 @@ pub enum Change {
 }
 
 impl Change {
+    /// A run ended, and nothing more is known than how.
+    pub fn ended(
+        job: JobId,
+        generation: Generation,
+        ending: super::RunEnding,
+        detail: &str,
+    ) -> Change {
+        let detail = detail.into();
+        let (last_lines, at_ms, exit, outcome) = (None, None, None, None);
+        Change::Ended { job, generation, ending, detail, last_lines, at_ms, exit, outcome }
+    }
+
     /// The word for it in the journal: the tag of its JSON.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -345,6 +377,8 @@ impl Change {
             Change::TenantCreated { .. } => "tenant_created",
             Change::TenantUser { .. } => "tenant_user",
             Change::TenantChanged { .. } => "tenant_changed",
+            Change::TenantPromises { .. } => "tenant_promises",
+            Change::GroupPromises { .. } => "group_promises",
             Change::TenantRemoved { .. } => "tenant_removed",
             Change::GroupPut { .. } => "group_put",
             Change::GroupRemoved { .. } => "group_removed",
@@ -375,6 +409,7 @@ impl Change {
             Change::Released { .. } => "released",
             Change::Shares { .. } => "shares",
             Change::Halted { .. } => "halted",
+            Change::Utilised { .. } => "utilised",
             Change::Round { .. } => "round",
         }
     }

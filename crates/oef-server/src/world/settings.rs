@@ -1,7 +1,9 @@
 //! What an operator decides, as far as the scheduler's own settings do not say it.
 
 use super::{Rejection, World};
-use oef_api::limits::{ROUND_MAX_S, ROUND_MIN_S, STICKINESS_MAX};
+use oef_api::limits::{
+    HALF_LIFE_MAX_S, HALF_LIFE_MIN_S, ROUND_MAX_S, ROUND_MIN_S, STICKINESS_MAX, USAGE_BOUND_MAX,
+};
 use oef_api::memory;
 use oef_api::types::{EventTopic, SettingsPatch};
 use oef_core::Mechanism;
@@ -10,7 +12,7 @@ use oef_sched::{Scope, Settings, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// More than any job needs to write a checkpoint, or should run undisturbed.
-const SPAN_MAX: Span = Span(30 * 24 * 3600 * 1000);
+pub(crate) const SPAN_MAX: Span = Span(30 * 24 * 3600 * 1000);
 /// A waiting job of the same workload has its turn after so many rounds.
 const TURN_ROUNDS: u64 = 4;
 /// A better place is expected to last so many rounds.
@@ -95,6 +97,23 @@ impl World {
         }
         if let Some(text) = &patch.gpu_memory {
             sched.gpu_memory = memory::by_type(text).map_err(Rejection::Bad)?;
+        }
+        if let Some(seconds) = patch.usage_half_life_s {
+            sched.usage_half_life = match seconds == 0.0 {
+                true => None,
+                false => {
+                    let (min, max) = (HALF_LIFE_MIN_S, HALF_LIFE_MAX_S);
+                    let (min, max) = (Span::from_seconds(min), Span::from_seconds(max));
+                    Some(span("the half-life of usage (0: off)", seconds, min, max)?)
+                }
+            };
+        }
+        if let Some(bound) = patch.usage_bound {
+            if !(1.0..=USAGE_BOUND_MAX).contains(&bound) {
+                let why = format!("the bound of usage is a number from 1 to 16, not {bound}");
+                return Err(Rejection::Bad(why));
+            }
+            sched.usage_bound = bound;
         }
         if let Some(name) = &patch.guard {
             own.guard = name.parse().map_err(|()| {

@@ -1,11 +1,13 @@
 //! The world as one text, and back.
 
 use super::{Index, MEANING, World};
-use std::io;
+use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde_json::Deserializer;
+use std::{fmt, io};
 use thiserror::Error;
 
-/// The form of the text. A change that an older program would read wrongly needs another number.
-const VERSION: u32 = 2;
+/// The form of the text. A change that an older program would read wrongly needs another number: from 3 on, reasons are data.
+const VERSION: u32 = 3;
 /// The oldest that is still read: before [`meaning`](World::meaning) was part of it.
 const OLDEST: u32 = 1;
 
@@ -34,16 +36,6 @@ struct Written<'a> {
     world: &'a World,
 }
 
-#[derive(serde::Deserialize)]
-struct Version {
-    version: u32,
-}
-
-#[derive(serde::Deserialize)]
-struct Read {
-    world: World,
-}
-
 impl World {
     /// As JSON.
     pub fn to_snapshot(&self) -> Result<String, SnapshotError> {
@@ -57,15 +49,74 @@ impl World {
 
     /// From JSON.
     pub fn from_snapshot(text: &str) -> Result<World, SnapshotError> {
-        let Version { version } = serde_json::from_str(text)?;
-        if !(OLDEST..=VERSION).contains(&version) {
-            return Err(SnapshotError::Version(version));
+        read(Deserializer::from_str(text))
+    }
+
+    /// The same, piece by piece: the text is never in memory as a whole.
+    pub fn read_snapshot(text: impl io::Read) -> Result<World, SnapshotError> {
+        read(Deserializer::from_reader(text))
+    }
+}
+
+fn read<'de, R: serde_json::de::Read<'de>>(
+    mut text: Deserializer<R>,
+) -> Result<World, SnapshotError> {
+    let mut version = None;
+    let read = Document { version: &mut version }.deserialize(&mut text);
+    // A newer version may have anything in it: its number is the reason, whatever could not be read.
+    if let Some(other) = version.filter(|version| !is_known(*version)) {
+        return Err(SnapshotError::Version(other));
+    }
+    let mut world = read?;
+    text.end()?;
+    if !(1..=MEANING).contains(&world.meaning) {
+        return Err(SnapshotError::Meaning(world.meaning));
+    }
+    world.index = Index::of(&world);
+    Ok(world)
+}
+
+fn is_known(version: u32) -> bool {
+    (OLDEST..=VERSION).contains(&version)
+}
+
+/// What [`Written`] wrote. The version comes first, and nothing after it is read if it is not known.
+struct Document<'a> {
+    version: &'a mut Option<u32>,
+}
+
+impl<'de> DeserializeSeed<'de> for Document<'_> {
+    type Value = World;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, text: D) -> Result<World, D::Error> {
+        text.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Document<'_> {
+    type Value = World;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("a snapshot")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<World, A::Error> {
+        let mut world = None;
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "version" => {
+                    let version = *self.version.insert(map.next_value()?);
+                    if !is_known(version) {
+                        return Err(A::Error::custom("its version is not known"));
+                    }
+                }
+                "world" if self.version.is_some() => world = Some(map.next_value()?),
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
         }
-        let Read { mut world } = serde_json::from_str(text)?;
-        if !(1..=MEANING).contains(&world.meaning) {
-            return Err(SnapshotError::Meaning(world.meaning));
-        }
-        world.index = Index::of(&world);
-        Ok(world)
+        let missing = if self.version.is_none() { "version" } else { "world" };
+        world.ok_or_else(|| A::Error::missing_field(missing))
     }
 }

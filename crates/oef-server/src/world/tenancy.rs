@@ -3,7 +3,7 @@
 use super::record::GroupChange;
 use super::{Action, GroupEntry, ProfileEntry, Rejection, TenantEntry, WorkloadEntry, World};
 use oef_api::types::{EventTopic, JobOrder, JobState, Limits, Provenance};
-use oef_sched::{EventKind, JobId, Order, Time, WorkloadKey};
+use oef_sched::{EventKind, JobId, Order, Promises, TenantKey, Time, WorkloadKey};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Profiles of one workload that are remembered.
@@ -68,6 +68,7 @@ impl World {
             order: None,
         };
         self.set_tenant(at, name, &change, out)?;
+        self.clear_promises(at, key, out)?;
         self.note(at, EventTopic::Tenant, Some(name), format!("tenant {name} was created"));
         Ok(())
     }
@@ -103,6 +104,53 @@ impl World {
         let user = user.unwrap_or("the daemon's own user");
         self.note(at, EventTopic::Tenant, Some(name), format!("jobs of {name} run as {user}"));
         Ok(())
+    }
+
+    pub(super) fn tenant_promises(
+        &mut self,
+        at: Time,
+        name: &str,
+        promises: &Promises,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        let unknown = || Rejection::UnknownTenant(name.into());
+        let tenant = self.tenants.get(name).ok_or_else(unknown)?.key;
+        let kind = EventKind::TenantPromises { tenant, promises: promises.clone() };
+        self.step_and_follow(at, kind, out)?;
+        let text = format!("guarantees and limits by gpu type of tenant {name} were set");
+        self.note(at, EventTopic::Tenant, Some(name), text);
+        Ok(())
+    }
+
+    pub(super) fn group_promises(
+        &mut self,
+        at: Time,
+        name: &str,
+        promises: &Promises,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        let unknown = || Rejection::UnknownGroup(name.into());
+        let group = self.groups.get(name).ok_or_else(unknown)?.key;
+        let kind = EventKind::GroupPromises { group, promises: promises.clone() };
+        self.step_and_follow(at, kind, out)?;
+        let text = format!("guarantees and limits by gpu type of group {name} were set");
+        self.note(at, EventTopic::Tenant, None, text);
+        Ok(())
+    }
+
+    /// A tenant that is gone, or new under an old name, has no guarantees and limits.
+    fn clear_promises(
+        &mut self,
+        at: Time,
+        tenant: TenantKey,
+        out: &mut Vec<Action>,
+    ) -> Result<(), Rejection> {
+        let known = self.sched.tenants().get(tenant.0);
+        if known.is_none_or(|tenant| tenant.promises().is_empty()) {
+            return Ok(());
+        }
+        let promises = Promises::default();
+        self.step_and_follow(at, EventKind::TenantPromises { tenant, promises }, out)
     }
 
     /// Brings a change that was checked to the scheduler and into the entry.
@@ -171,6 +219,7 @@ impl World {
             }
         }
         let Some(entry) = self.tenants.remove(name) else { return Ok(()) };
+        self.clear_promises(at, entry.key, out)?;
         for key in entry.workloads.values() {
             self.workloads.remove(key);
             self.guard.forget(*key);
@@ -244,6 +293,11 @@ impl World {
             return Err(Rejection::GroupInUse { group: name.into(), members });
         }
         if let Some(entry) = self.groups.remove(name) {
+            let known = self.sched.groups().get(entry.key.0);
+            if known.is_some_and(|group| !group.promises.is_empty()) {
+                let promises = Promises::default();
+                self.step(at, EventKind::GroupPromises { group: entry.key, promises })?;
+            }
             self.step(at, EventKind::GroupParent { group: entry.key, parent: None })?;
         }
         self.note(at, EventTopic::Tenant, None, format!("group {name} was removed"));

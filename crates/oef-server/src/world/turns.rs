@@ -99,16 +99,7 @@ mod tests {
                 suspended: Some(suspended),
                 order: None,
             };
-            let ended = Change::Ended {
-                job: JOB,
-                generation,
-                ending,
-                detail: "it ended".into(),
-                last_lines: None,
-                at_ms: None,
-                exit: None,
-                outcome: None,
-            };
+            let ended = Change::ended(JOB, generation, ending, "it ended");
             for change in [started, suspended(true), ended, suspended(false)] {
                 happen(&mut world, change);
             }

@@ -56,6 +56,7 @@ pub fn options(dir: &Path, gpus: &str) -> Options {
         mps_pipe_dir: None,
         checkpoints: Default::default(),
         isolation: Default::default(),
+        read_gpus_every: Default::default(),
     });
     let mut options = Options::new(dir.into(), Arc::new(executor.expect("an executor")));
     options.settings = quick();

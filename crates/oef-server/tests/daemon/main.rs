@@ -9,7 +9,7 @@
 mod common;
 mod events;
 mod gangs;
-mod lives;
+mod lifecycle;
 mod load;
 mod nodes;
 mod restarts;
@@ -43,7 +43,7 @@ fn run(args: &[OsString]) -> ExitCode {
     let mut failed = Vec::new();
     let long: &[Test] = if std::env::var_os("OEF_LONG").is_some() { load::TESTS } else { &[] };
     let tests: Vec<Test> = [
-        lives::TESTS,
+        lifecycle::TESTS,
         events::TESTS,
         gangs::TESTS,
         nodes::TESTS,

@@ -81,7 +81,7 @@ fn an_executor_without_room_fails_no_job() {
     let cluster = simulated(&outside);
     let id = cluster.submit(job(&["finish"]));
     cluster.wait_until("why it waits", |world| {
-        world.jobs[&JobId(id)].reason.contains("waits for the system")
+        world.jobs[&JobId(id)].reason.to_string().contains("waits for the system")
     });
     assert_eq!(cluster.state(id), JobState::Starting);
     outside.set_full(false);

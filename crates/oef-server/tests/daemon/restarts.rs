@@ -83,7 +83,7 @@ fn a_stop_at_any_moment_saves_the_jobs() {
         std::thread::sleep(Duration::from_millis(90 * moment));
         cluster.daemon.stop(StopJobs::Checkpoint);
         for id in ids {
-            let (state, reason) = cluster.look(id, |job| (job.state, job.reason.clone()));
+            let (state, reason) = cluster.look(id, |job| (job.state, job.reason.to_string()));
             assert_eq!(state, JobState::Queued, "job {id} at moment {moment}: {reason}");
         }
         cluster = cluster.restart(StopJobs::LeaveRunning);

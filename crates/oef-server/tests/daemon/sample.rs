@@ -74,12 +74,21 @@ fn begin(cluster: Cluster) -> Cluster {
     let (daemon, admin) = (&cluster.daemon, Caller::admin());
     let rounds = SettingsPatch { round_s: Some(2.0), ..SettingsPatch::default() };
     block_on(daemon.patch_settings(&admin, rounds)).expect("taken");
-    block_on(daemon.put_group(&admin, "lab", GroupPut { weight: Some(2.0), parent: None }))
-        .expect("taken");
+    block_on(daemon.put_group(
+        &admin,
+        "lab",
+        GroupPut { weight: Some(2.0), ..GroupPut::default() },
+    ))
+    .expect("taken");
     for (name, group) in [("vision", Some("lab".to_string())), ("speech", None)] {
         let limits = Limits { gpus: Some(3), jobs: Some(100) };
-        let tenant =
-            TenantCreate { name: name.into(), weight: Some(2.0), group, limits, user: None };
+        let tenant = TenantCreate {
+            name: name.into(),
+            weight: Some(2.0),
+            group,
+            limits,
+            ..TenantCreate::default()
+        };
         block_on(daemon.create_tenant(&admin, tenant)).expect("taken");
     }
     let gang = GangPut { gpu_type: "slow".into(), workers: 2, spread: false, throughput: 0.9 };

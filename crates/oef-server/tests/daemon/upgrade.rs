@@ -19,7 +19,7 @@ pub const TESTS: &[(&str, fn())] = &[
 
 /// Journals of a daemon that ran under version 1, 2 and 3 of the records, and whole folders.
 const JOURNALS: [&str; 3] = ["daemon-v1", "life-v2", "life-v3"];
-const FOLDERS: [&str; 1] = ["state-1-3"];
+const FOLDERS: [&str; 2] = ["state-1-3", "state-1-3-later"];
 
 /// A state folder as an earlier version left it.
 fn folder(sample: &str) -> TempDir {
@@ -61,13 +61,14 @@ fn kept(world: &World) -> Value {
         "tokens": world.tokens,
         "windows": world.windows,
         "drains": world.drains,
+        "notifications": world.notifications.all.values().map(|n| &n.spec).collect::<Vec<_>>(),
         "jobs": world.jobs.keys().map(|id| id.0).collect::<Vec<_>>(),
     })
 }
 
 fn is_whole(before: &Value, after: &World, sample: &str) {
     let after = kept(after);
-    for field in ["tenants", "groups", "tokens", "windows", "drains", "jobs"] {
+    for field in ["tenants", "groups", "tokens", "windows", "drains", "notifications", "jobs"] {
         assert_eq!(before[field], after[field], "{sample}: {field}");
     }
     // Others may have ended since.
@@ -107,7 +108,7 @@ fn what_is_newer_is_refused_and_stays() {
         ("a kind of record", |folder| append(folder, r#"{"something_new":{}}"#)),
         ("a snapshot", |folder| {
             let text = load(folder).to_snapshot().expect("text");
-            let text = text.replacen("\"version\":2", "\"version\":3", 1);
+            let text = text.replacen("\"version\":3", "\"version\":4", 1);
             let store = Store::open(folder, OpenMode::Existing).expect("it opens");
             let write = |to: &mut dyn std::io::Write| to.write_all(text.as_bytes());
             store.archive().save_snapshot(store.head(), 1, &write).expect("room");

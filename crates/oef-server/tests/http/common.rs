@@ -134,6 +134,7 @@ fn daemon(dir: &TempDir, config: &Config, exporter: &Exporter) -> Daemon {
         mps_pipe_dir: None,
         checkpoints: Default::default(),
         isolation: Default::default(),
+        read_gpus_every: Default::default(),
     };
     let executor = Arc::new(LocalExecutor::open(local).expect("an executor"));
     let mut options = Options::new(dir.path().into(), executor);

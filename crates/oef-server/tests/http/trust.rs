@@ -123,12 +123,17 @@ fn who_sees_whom() {
 
 fn names() {
     let server = Server::with("");
-    for name in ["ad\u{202e}min", "a\u{200b}b", "a\u{feff}", "x\u{2066}y", "\u{e0041}z", "a\u{ad}b"]
-    {
+    let unseen =
+        ["ad\u{202e}min", "a\u{200b}b", "a\u{feff}", "x\u{2066}y", "\u{e0041}z", "a\u{ad}b"];
+    for name in unseen.into_iter().chain(["\u{2800}", "a\u{2800}b"]) {
         let reply = server.admin("POST", "/tenants", Some(json!({"name": name})));
         assert_eq!((reply.status, reply.kind().as_str()), (422, "bad_request"), "{name:?}");
         let job = json!({"tenant": "t", "command": ["true"], "name": name});
         assert_eq!(server.admin("POST", "/jobs", Some(job)).status, 422, "{name:?}");
+    }
+    for name in ["a\u{a0}b", "a\u{2009}b", "a\u{3000}b"] {
+        let reply = server.admin("POST", "/tenants", Some(json!({"name": name})));
+        assert_eq!(reply.status, 422, "a space that is another one: {name:?}");
     }
     let fine = server.admin("POST", "/tenants", Some(json!({"name": "größe-テナント"})));
     assert_eq!(fine.status, 201, "{fine:?}");

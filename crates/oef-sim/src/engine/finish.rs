@@ -4,7 +4,7 @@ use super::record::{JobRecord, TenantRecord, WorkloadRecord};
 use super::run::Run;
 use super::summary::{Quantiles, RunResult};
 use oef_sched::guard::Policy;
-use oef_sched::{State, Time, Workload};
+use oef_sched::{State, TenantKey, Time, Workload};
 
 impl Run<'_> {
     /// Counts what still runs, and sums up.
@@ -27,8 +27,9 @@ fn summarise(run: Run<'_>) -> RunResult {
     recorder
         .segments
         .sort_by(|a, b| (a.node, a.gpu).cmp(&(b.node, b.gpu)).then(a.from_s.total_cmp(&b.from_s)));
-    for (record, tenant) in recorder.tenants.iter_mut().zip(run.state.tenants()) {
+    for (t, (record, tenant)) in recorder.tenants.iter_mut().zip(run.state.tenants()).enumerate() {
         (record.name, record.weight) = (tenant.name.clone(), tenant.weight);
+        record.past = run.state.past_usage(TenantKey(t));
     }
     let seconds = |t: Option<Time>| t.map(Time::seconds);
     let jobs: Vec<JobRecord> = (run.jobs.iter())

@@ -1,7 +1,7 @@
 //! The guard in the simulated world: jobs tell how far they are, and every round what they told is judged.
 
 use super::run::{Run, SimulationError};
-use oef_sched::guard::{News, Policy, Verdict, Word};
+use oef_sched::guard::{News, Policy, ProfileVerdict, Word};
 use oef_sched::{EventKind, JobId, Profile, Provenance, Time, WorkloadKey};
 
 /// Words of a job between two rounds.
@@ -9,7 +9,7 @@ const WORDS: u64 = 10;
 
 /// A profile that was not what jobs showed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct Detection {
     /// The workload, by its position in the result.
     pub workload: usize,
     /// In which round.
@@ -17,7 +17,7 @@ pub struct Found {
     /// When, in seconds.
     pub at_s: f64,
     /// What did not fit.
-    pub verdict: Verdict,
+    pub verdict: ProfileVerdict,
     /// Whether what was seen counts from then on.
     pub corrected: bool,
 }
@@ -65,7 +65,7 @@ impl Run<'_> {
             if let Some(News::Found(verdict)) = judged.news {
                 let (round, at_s) = (self.state.round().0, self.now.seconds());
                 let corrected = judged.profile.is_some();
-                self.found.push(Found { workload: index, round, at_s, verdict, corrected });
+                self.found.push(Detection { workload: index, round, at_s, verdict, corrected });
             }
             if let Some(seen) = judged.profile {
                 let provenance = Provenance::Measured;

@@ -2,7 +2,7 @@
 
 use crate::input::{ProfileTable, TraceJob, Work};
 use crate::world::JobRates;
-use oef_sched::guard::Place;
+use oef_sched::guard::RunPlace;
 use oef_sched::{Cluster, Generation, JobId, JobSpec, Lease, Span, TenantKey, Time, WorkloadKey};
 
 /// One job of the trace.
@@ -45,7 +45,7 @@ pub(crate) struct RunState {
     /// On more hosts than it needs.
     pub spread: bool,
     /// Where it stands, if that is on one type.
-    pub place: Option<Place>,
+    pub place: Option<RunPlace>,
     /// GPUs that it holds, by type.
     pub gpus: Vec<u32>,
 }
@@ -92,7 +92,8 @@ impl SimJob {
         let across = types.len() > 1;
         let place = (types.first().copied().zip(hosts.first().copied())).filter(|_| !across);
         let (workers, nodes) = (self.workers, hosts.len() as u32);
-        let place = place.map(|(gpu_type, node)| Place { gpu_type, workers, nodes, node, kind: 0 });
+        let place =
+            place.map(|(gpu_type, node)| RunPlace { gpu_type, workers, nodes, node, kind: 0 });
         let rate = self.rates.on(types.iter().copied(), hosts.len());
         let needed = |&j: &usize| cluster.hosts_needed(j, self.workers) as usize;
         let possible = types.iter().map(|j| self.rates.on([*j], needed(j)));

@@ -13,7 +13,7 @@ mod standing;
 mod summary;
 
 pub use days::TenantDay;
-pub use guarding::Found;
+pub use guarding::Detection;
 pub use record::{JobRecord, Segment, Series, TenantRecord, WorkloadRecord};
 pub use run::{Progress, SimulationError, simulate};
 pub use scenario::{Detail, Happening, Inputs, Scenario};

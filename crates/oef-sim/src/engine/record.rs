@@ -6,7 +6,7 @@ use super::scenario::Detail;
 use super::standing::{Standing, Stood};
 use oef_core::audit::Presence;
 use oef_core::{Outcome, Problem, equal_split};
-use oef_sched::{Profile, State, TenantKey, Time, WorkloadKey};
+use oef_sched::{PastUsage, Profile, State, TenantKey, Time, WorkloadKey};
 use std::rc::Rc;
 
 /// The end of one job.
@@ -102,6 +102,8 @@ pub struct TenantRecord {
     pub share_gpus: f64,
     /// See `share_gpus`.
     pub held_gpus: f64,
+    /// What is remembered of its usage at the end, where that counts.
+    pub past: Option<PastUsage>,
 }
 
 /// How fast a workload truly is.

@@ -1,7 +1,7 @@
 //! The loop.
 
 use super::agenda::{Agenda, Entry};
-use super::guarding::Found;
+use super::guarding::Detection;
 use super::jobs::SimJob;
 use super::record::{Recorder, Segment};
 use super::scenario::{Detail, Happening, Inputs, Scenario};
@@ -115,7 +115,7 @@ pub(super) struct Run<'a> {
     pub(super) medians: Vec<f64>,
     pub(super) reference: usize,
     pub(super) guard: Guard,
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<Detection>,
 }
 
 impl Run<'_> {

@@ -1,7 +1,7 @@
 //! The result of one run.
 
 use super::days::TenantDay;
-use super::guarding::Found;
+use super::guarding::Detection;
 use super::record::{JobRecord, Segment, Series, TenantRecord, WorkloadRecord};
 use super::standing::Standing;
 use oef_core::{Mechanism, Outcome, Problem};
@@ -104,7 +104,7 @@ pub struct RunResult {
     /// Who held which GPU when; with full detail only.
     pub segments: Vec<Segment>,
     /// Profiles that were not what jobs showed, in the order in which they were found; `None`: nobody looked.
-    pub found: Option<Vec<Found>>,
+    pub found: Option<Vec<Detection>>,
     /// Problem and shares of the round with the most tenants.
     pub busiest: Option<(Problem, Outcome)>,
 }

@@ -40,14 +40,21 @@ class ClusterRoutes(Base):
         weight: Optional[float] = None,
         group: Optional[str] = None,
         limits: Optional[Mapping[str, int]] = None,
+        guarantee: Optional[Mapping[str, int]] = None,
+        limit: Optional[Mapping[str, int]] = None,
         user: Optional[str] = None,
     ) -> Document:
-        """Creates a tenant; `limits` are `gpus` and `jobs` at most."""
-        body = given(name=name, weight=weight, group=group, limits=limits, user=user)
+        """Creates a tenant; `limits` are `gpus` and `jobs` at most, `guarantee` and `limit` GPUs by gpu type."""
+        body = given(
+            name=name, weight=weight, group=group, limits=limits, guarantee=guarantee, limit=limit, user=user
+        )
         return dict(self._do("POST", "/tenants", body=body))
 
     def change_tenant(self, name: str, **fields: Any) -> Document:
-        """Changes a tenant: `weight`, `group`, `limits`, `order`, `suspended`, `user`. `None` removes group and user."""
+        """Changes a tenant: `weight`, `group`, `limits`, `guarantee`, `limit`, `order`, `suspended`, `user`.
+
+        `None` removes group and user. `guarantee` and `limit` are GPUs by gpu type, all of them; `{}` removes them.
+        """
         return dict(self._do("PATCH", "/tenants/{name}", {"name": name}, body=fields, is_repeatable=True))
 
     def delete_tenant(self, name: str) -> None:
@@ -58,9 +65,18 @@ class ClusterRoutes(Base):
         """All groups, by name."""
         return self._pages("/groups", "groups")
 
-    def set_group(self, name: str, *, weight: Optional[float] = None, parent: Optional[str] = None) -> Document:
-        """Creates or changes a group."""
-        return dict(self._do("PUT", "/groups/{name}", {"name": name}, body=given(weight=weight, parent=parent)))
+    def set_group(
+        self,
+        name: str,
+        *,
+        weight: Optional[float] = None,
+        parent: Optional[str] = None,
+        guarantee: Optional[Mapping[str, int]] = None,
+        limit: Optional[Mapping[str, int]] = None,
+    ) -> Document:
+        """Creates or changes a group; `guarantee` and `limit` are GPUs by gpu type, for its tenants together."""
+        body = given(weight=weight, parent=parent, guarantee=guarantee, limit=limit)
+        return dict(self._do("PUT", "/groups/{name}", {"name": name}, body=body))
 
     def delete_group(self, name: str) -> None:
         """Removes a group that has no members."""
@@ -259,6 +275,6 @@ class ClusterRoutes(Base):
         return dict(self._do("GET", "/settings"))
 
     def change_settings(self, **fields: Any) -> Document:
-        """Changes settings: `mechanism`, `round_s`, `reference`, `min_run_s`, `grace_s`, `stickiness`, `guard`..."""
+        """Changes settings: `mechanism`, `round_s`, `reference`, `min_run_s`, `grace_s`, `usage_half_life_s` (0: off)..."""
         times = {name: seconds(each) if isinstance(each, timedelta) else each for name, each in fields.items()}
         return dict(self._do("PATCH", "/settings", body=times, is_repeatable=True))

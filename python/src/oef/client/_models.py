@@ -31,6 +31,8 @@ class Job:
     state: str
     #: Why, in a sentence.
     reason: str
+    #: The same as data: `kind` and the figures of that kind.
+    reason_data: Mapping[str, Any] = field(hash=False)
     workers: int
     priority: int
     labels: Mapping[str, str] = field(hash=False)
@@ -70,7 +72,8 @@ class Job:
         progress = said["progress"]
         return cls(
             id=said["id"], name=said["name"], tenant=said["tenant"], workload=said["workload"],
-            state=said["state"], reason=said["reason"], workers=said["workers"], priority=said["priority"],
+            state=said["state"], reason=said["reason"], reason_data=said.get("reason_data") or {},
+            workers=said["workers"], priority=said["priority"],
             labels=said["labels"], submitted=_instant(said["submitted"]), started=_maybe(said.get("started")),
             ended=_maybe(said.get("ended")), ran_s=said["ran_s"], restarts=said["restarts"], steps=progress["steps"],
             loss=progress.get("loss"), blocked=said.get("blocked"), sweep=said.get("sweep"), document=said,
@@ -117,6 +120,8 @@ class Why:
     sentence: str
     details: Sequence[str]
     expected_start: Optional[datetime]
+    #: The reason as data: `kind` and the figures of that kind.
+    reason_data: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
         return self.sentence
@@ -125,7 +130,8 @@ class Why:
     def of(cls, said: Mapping[str, Any]) -> "Why":
         """A reason of the interface."""
         expected = _maybe(said.get("expected_start"))
-        return cls(said["state"], said["kind"], said["sentence"], tuple(said["details"]), expected)
+        data = said.get("reason_data") or {}
+        return cls(said["state"], said["kind"], said["sentence"], tuple(said["details"]), expected, data)
 
 
 @dataclass(frozen=True)
@@ -163,6 +169,8 @@ class JobSpec:
     after: Optional[Sequence[Union[int, Job, Mapping[str, Any]]]] = None
     #: A profile run: `{"batches": 20, "warmup": 5}`.
     probe: Optional[Mapping[str, Any]] = None
+    #: The person who submits it; only with an admin's token. By default the daemon fills it in.
+    user: Optional[str] = None
 
     def with_fields(self, **fields: Any) -> "JobSpec":
         """The same job with other fields."""

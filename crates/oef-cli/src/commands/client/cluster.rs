@@ -4,7 +4,7 @@ use super::pages;
 use super::watch::{Watching, anything, watch};
 use crate::args::tenants::WatchArgs;
 use oef_api::client::Client;
-use oef_api::types::{Cluster, Job, Node, NodeHealth};
+use oef_api::types::{Cluster, Job, Node, NodeGpu, NodeHealth};
 use oef_terminal::bars::bar;
 use oef_terminal::names::{safe, short};
 use oef_terminal::numbers::fixed;
@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 const BAR_WIDTH: usize = 12;
+/// A job that has not used its GPU for so long is shown.
+pub(super) const LONG_IDLE_S: f64 = 600.0;
 
 /// Runs the command.
 pub fn run(args: &WatchArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
@@ -62,7 +64,13 @@ fn types(cluster: &Cluster) -> Table {
 /// A node a line, a GPU a word: `12:vision` is job 12 of tenant vision.
 fn nodes(cluster: &Cluster, jobs: &[Job]) -> Table {
     let tenants: BTreeMap<u64, &str> = jobs.iter().map(|job| (job.id, &*job.tenant)).collect();
-    let mut table = Table::headed(["node", "type", "health", "gpus", "why"]);
+    // Only where a driver tells it.
+    let read =
+        cluster.nodes.iter().any(|node| node.gpus.iter().any(|gpu| *gpu != NodeGpu::default()));
+    let mut headings = vec!["node", "type", "health", "gpus"];
+    headings.extend(read.then_some(["busy", "memory"]).into_iter().flatten());
+    headings.push("why");
+    let mut table = Table::headed(headings);
     for node in &cluster.nodes {
         let on = |job: &Option<u64>| match job {
             None => "·".to_string(),
@@ -80,15 +88,49 @@ fn nodes(cluster: &Cluster, jobs: &[Job]) -> Table {
             NodeHealth::Down => Cell::text("down").style(Style::new().red()),
         };
         let name = Cell::text(short(&node.name));
-        table.row(vec![
-            name,
-            Cell::text(short(&node.gpu_type)),
-            health,
-            Cell::text(gpus.join("  ")),
-            Cell::text(why_out(node)),
-        ]);
+        let mut row =
+            vec![name, Cell::text(short(&node.gpu_type)), health, Cell::text(gpus.join("  "))];
+        if read {
+            let busy: Vec<String> = node.gpus.iter().map(busy).collect();
+            row.extend([Cell::text(busy.join("  ")), Cell::text(memory(node))]);
+        }
+        row.push(Cell::text(why_out(node)));
+        table.row(row);
     }
     table
+}
+
+/// How busy a GPU is: `97%`; or for how long its job has not used it.
+pub(super) fn busy(gpu: &NodeGpu) -> String {
+    match (gpu.utilisation, gpu.idle_s) {
+        (None, _) => "·".into(),
+        (Some(_), Some(idle)) if idle >= LONG_IDLE_S => format!("idle {}", whole_span(idle)),
+        (Some(part), _) => format!("{:.0}%", part * 100.0),
+    }
+}
+
+/// The largest unit of a time: `12m`, `3h`.
+fn whole_span(seconds: f64) -> String {
+    match seconds / 60.0 {
+        minutes if minutes < 60.0 => format!("{}m", minutes.floor()),
+        minutes if minutes < 48.0 * 60.0 => format!("{}h", (minutes / 60.0).floor()),
+        minutes => format!("{}d", (minutes / 1440.0).floor()),
+    }
+}
+
+/// Memory that is used on a node, of what its GPUs have: `71/160G`.
+fn memory(node: &Node) -> String {
+    let known = node.gpus.iter().filter_map(|gpu| Some((gpu.memory_used?, gpu.memory_total?)));
+    let sum = known.fold((0, 0), |(used, total), (u, t)| (used + u, total + t));
+    match sum {
+        (_, 0) => "·".into(),
+        (used, total) => format!("{}/{}G", gibibytes(used), gibibytes(total)),
+    }
+}
+
+/// Whole GiB.
+pub(super) fn gibibytes(bytes: u64) -> String {
+    format!("{:.0}", bytes as f64 / f64::from(1 << 30))
 }
 
 /// Why a node is out and until when, or when it will be.

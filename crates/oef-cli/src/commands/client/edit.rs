@@ -17,7 +17,7 @@ pub fn run(args: &EditArgs, client: &Client, printer: &Printer) -> Result<Exit, 
     let patch = patch(args)?;
     if patch == JobPatch::default() {
         let complaint = Complaint::new("nothing to change");
-        return Err(complaint.hint("name what is, as in `oef edit 12 --priority 5`").into());
+        return Err(complaint.hint("name what to change, as in `oef edit 12 --priority 5`").into());
     }
     let job = client.patch_job(args.id, &patch)?;
     printer.show(args.json, || &job, || lines(std::slice::from_ref(&job)))?;

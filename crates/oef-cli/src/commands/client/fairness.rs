@@ -4,7 +4,7 @@ use super::watch::{Watching, anything, watch};
 use crate::args::cluster::FairnessArgs;
 use oef_api::client::Client;
 use oef_api::types::{EnvyEntry, Fairness, TenantFairness};
-use oef_report::format::{figure, percent};
+use oef_report::format::{figure, percent, span};
 use oef_terminal::bars::{bar, level};
 use oef_terminal::names::{cut, safe, short};
 use oef_terminal::numbers::{fixed, ratio};
@@ -55,6 +55,10 @@ fn render(fairness: &Fairness, history: bool, columns: Option<usize>) -> String 
         "and of the GPUs that it holds now; got: delivered of",
         "promised so far; 24 h: of an equal split, last day",
     ] {
+        let _ = writeln!(out, "{}", legend.dimmed());
+    }
+    if let Some(half_life) = fairness.usage_half_life_s {
+        let legend = format!("weights count by past usage (half-life {})", span(half_life));
         let _ = writeln!(out, "{}", legend.dimmed());
     }
     out.push_str(&envy(fairness, columns));

@@ -50,8 +50,10 @@ fn set(args: &GroupSetArgs, client: &Client) -> Result<Group, Failure> {
         Some(parent) => Some(parent.to_string()),
         None => old.as_ref().and_then(|group| group.parent.clone()),
     };
+    let guarantee = args.guarantee.clone().map(|map| map.0);
+    let limit = args.limit.clone().map(|map| map.0);
     let weight = args.weight.or(old.map(|group| group.weight));
-    Ok(client.put_group(&args.name, &GroupPut { weight, parent })?)
+    Ok(client.put_group(&args.name, &GroupPut { weight, parent, guarantee, limit })?)
 }
 
 fn table(groups: &[Group]) -> Table {

@@ -70,7 +70,7 @@ fn render(job: &Job, now: Timestamp, columns: Option<usize>) -> String {
     }
     if let Some(history) = &job.history {
         let _ = writeln!(out, "\n{}", "History".bold());
-        let mut table = Table::headed(["when", "state", "why"]);
+        let mut table = Table::headed(["when", "state!", "why"]);
         for change in history {
             let why = Cell::text(safe(&change.reason));
             table.row(vec![Cell::text(at(change.at)), state(change.state), why]);
@@ -95,10 +95,12 @@ fn facts(out: &mut String, job: &Job, now: Timestamp) {
     if job.priority != 0 {
         fact(out, "priority", &job.priority.to_string());
     }
+    let user = job.spec.as_ref().and_then(|spec| spec.user.as_deref());
+    let by = user.map(|user| format!(" by {}", safe(user))).unwrap_or_default();
     fact(
         out,
         "submitted",
-        &format!("{} ({} ago)", at(job.submitted), span(between(job.submitted, now))),
+        &format!("{} ({} ago){by}", at(job.submitted), span(between(job.submitted, now))),
     );
     fact(out, "started", &job.started.map_or("not yet".into(), at));
     fact(out, "ended", &job.ended.map_or(String::new(), at));

@@ -75,7 +75,7 @@ fn name(job: &Job) -> String {
 /// The jobs, a line each.
 pub fn table(jobs: &Jobs, now: Timestamp) -> Table {
     let mut table =
-        Table::headed(["id>", "name", "tenant", "state", "gpus", "steps>", "time>", "reason"]);
+        Table::headed(["id>", "name", "tenant", "state!", "gpus", "steps>", "time>", "reason"]);
     for job in &jobs.jobs {
         table.row(vec![
             Cell::number(job.id.to_string()),

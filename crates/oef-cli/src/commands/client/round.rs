@@ -119,6 +119,13 @@ fn render(round: &Round, columns: Option<usize>) -> String {
     if let Some(audit) = &round.audit {
         let _ = writeln!(out, "\n{}", "Certificate".bold());
         out.push_str(&certificate(audit));
+        if let Some(half_life) = round.usage_half_life_s {
+            let _ = writeln!(
+                out,
+                "  judged with weights by past usage (half-life {})",
+                span(half_life)
+            );
+        }
     }
     out
 }

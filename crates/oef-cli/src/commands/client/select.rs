@@ -63,7 +63,11 @@ pub fn run(
             Err(ClientError::Refused(problem)) if listed && problem.kind == "conflict" => {}
             Err(ClientError::Refused(problem)) => {
                 exit = exit_of(&problem);
-                let complaint = Complaint::new(problem.detail.clone()).at(format!("job {id}"));
+                let (detail, place) = (problem.detail.clone(), format!("job {id}"));
+                let complaint = match detail.contains(&place) {
+                    true => Complaint::new(detail),
+                    false => Complaint::new(detail).at(place),
+                };
                 complaints.push(Complaint { hint: problem.hint.clone(), ..complaint });
             }
             Err(error) => return Err(error.into()),

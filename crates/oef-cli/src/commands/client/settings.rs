@@ -11,8 +11,18 @@ use oef_terminal::{Complaint, Exit, Failure, Printer};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 
-const FIELDS: [&str; 8] =
-    ["mechanism", "round", "reference", "min_run", "grace", "stickiness", "gpu_memory", "guard"];
+const FIELDS: [&str; 10] = [
+    "mechanism",
+    "round",
+    "reference",
+    "min_run",
+    "grace",
+    "stickiness",
+    "gpu_memory",
+    "guard",
+    "usage_half_life",
+    "usage_bound",
+];
 
 /// Runs the command.
 pub fn run(args: &SettingsArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
@@ -55,12 +65,12 @@ fn assign(patch: &mut SettingsPatch, text: &str) -> Result<(), Complaint> {
         "round" => patch.round_s = Some(time(value)?),
         "min_run" => patch.min_run_s = Some(time(value)?),
         "grace" => patch.grace_s = Some(time(value)?),
-        "stickiness" => {
-            let wrong = |_| {
-                Complaint::new(format!("`{value}` is not a number")).hint("write 0.5, for example")
-            };
-            patch.stickiness = Some(value.parse().map_err(wrong)?);
+        "stickiness" => patch.stickiness = Some(number(value, "0.5")?),
+        "usage_half_life" => {
+            let off = matches!(value, "off" | "none" | "");
+            patch.usage_half_life_s = Some(if off { 0.0 } else { time(value)? });
         }
+        "usage_bound" => patch.usage_bound = Some(number(value, "2")?),
         _ => {
             let complaint = Complaint::new(format!("there is no setting `{name}`"));
             return Err(complaint.hint(nearest::hint("settings", name, FIELDS)));
@@ -72,6 +82,14 @@ fn assign(patch: &mut SettingsPatch, text: &str) -> Result<(), Complaint> {
 fn time(text: &str) -> Result<f64, Complaint> {
     let wrong = |hint| Complaint::new(format!("`{text}` is not a time")).hint(hint);
     duration(text).map(|time| time.as_secs_f64()).map_err(wrong)
+}
+
+fn number(text: &str, example: &str) -> Result<f64, Complaint> {
+    let wrong = |_| {
+        let hint = format!("write {example}, for example");
+        Complaint::new(format!("`{text}` is not a number")).hint(hint)
+    };
+    text.parse().map_err(wrong)
 }
 
 fn render(settings: &Settings) -> String {
@@ -90,8 +108,10 @@ fn render(settings: &Settings) -> String {
         ("stickiness", figure(settings.stickiness)),
         ("gpu_memory", memory),
         ("guard", safe(&settings.guard)),
+        ("usage_half_life", settings.usage_half_life_s.map_or("off".into(), span)),
+        ("usage_bound", figure(settings.usage_bound)),
     ] {
-        let _ = writeln!(out, "{:<12} {value}", name.bold());
+        let _ = writeln!(out, "{:<15} {value}", name.bold());
     }
     out
 }
@@ -113,7 +133,12 @@ mod tests {
             (patch.mechanism.as_deref(), patch.reference.as_deref()),
             (Some("nash"), Some(""))
         );
-        for wrong in ["mechanism", "rond=5s", "round=soon", "stickiness=much"] {
+        let memory = set(&["usage_half_life=7d", "usage-bound=3"]).expect("settings");
+        assert_eq!((memory.usage_half_life_s, memory.usage_bound), (Some(604_800.0), Some(3.0)));
+        let off = set(&["usage_half_life=off"]).expect("settings");
+        assert_eq!(off.usage_half_life_s, Some(0.0));
+        let wrong = ["mechanism", "rond=5s", "round=soon", "stickiness=much", "usage_half_life=x"];
+        for wrong in wrong {
             assert!(set(&[wrong]).is_err(), "{wrong}");
         }
     }

@@ -69,7 +69,15 @@ fn create(args: &TenantSetArgs, client: &Client) -> Result<Tenant, Failure> {
     };
     let group = args.group.clone().filter(|group| group != NONE);
     let user = args.user.clone().filter(|user| user != NONE);
-    let tenant = TenantCreate { name: args.name.clone(), weight: args.weight, group, limits, user };
+    let tenant = TenantCreate {
+        name: args.name.clone(),
+        weight: args.weight,
+        group,
+        limits,
+        guarantee: args.guarantee.clone().map_or_else(BTreeMap::new, |map| map.0),
+        limit: args.limit.clone().map_or_else(BTreeMap::new, |map| map.0),
+        user,
+    };
     Ok(client.create_tenant(&tenant)?)
 }
 
@@ -86,11 +94,20 @@ fn set(args: &TenantSetArgs, client: &Client) -> Result<Tenant, Failure> {
     let group = args.group.clone().map(|group| (group != NONE).then_some(group));
     let user = args.user.clone().map(|user| (user != NONE).then_some(user));
     let order = args.order;
-    let patch = TenantPatch { weight: args.weight, group, limits, suspended: None, user, order };
+    let patch = TenantPatch {
+        weight: args.weight,
+        group,
+        limits,
+        guarantee: args.guarantee.clone().map(|map| map.0),
+        limit: args.limit.clone().map(|map| map.0),
+        suspended: None,
+        user,
+        order,
+    };
     if patch == TenantPatch::default() {
         let complaint = Complaint::new("nothing to change");
         return Err(complaint
-            .hint("use --weight, --group, --max-gpus, --max-jobs, --user or --order")
+            .hint("use --weight, --group, --max-gpus, --max-jobs, --guarantee, --limit, --user or --order")
             .into());
     }
     Ok(client.patch_tenant(&args.name, &patch)?)
@@ -105,7 +122,7 @@ fn render(tenants: &[Tenant], columns: Option<usize>) -> String {
     if tenants.is_empty() {
         return "no tenants; `oef tenant create NAME` makes one\n".into();
     }
-    // Inside groups, what counts is another weight than the one that was set.
+    // Inside groups, and with a memory of usage, what counts is another weight than the one that was set.
     let counts = |t: &Tenant| t.effective_weight.filter(|w| (w - t.weight).abs() > 1e-9);
     let grouped = tenants.iter().any(|t| counts(t).is_some());
     let mut header = vec!["tenant", "weight>"];
@@ -135,7 +152,10 @@ fn render(tenants: &[Tenant], columns: Option<usize>) -> String {
     let legend = "balance: + still to get, - used ahead, in GPU-rounds";
     let _ = writeln!(out, "{}", legend.dimmed());
     if grouped {
-        let legend = "counts: weight inside its group; ·: as set, or no jobs now";
+        let legend = match tenants.iter().any(|t| t.past.is_some()) {
+            true => "counts: weight by group and past usage; ·: as set, or no jobs",
+            false => "counts: weight inside its group; ·: as set, or no jobs now",
+        };
         let _ = writeln!(out, "{}", legend.dimmed());
     }
     out
@@ -179,12 +199,22 @@ fn show(tenant: &Tenant) -> String {
     let counted =
         counted.map_or(String::new(), |w| format!(" ({} counted in the last shares)", figure(w)));
     fact("weight", format!("{}{counted}", figure(tenant.weight)));
+    if let Some(past) = &tenant.past {
+        let (used, factor) = (100.0 * past.usage, figure(past.factor));
+        fact("past usage", format!("{used:.0} % of its equal split: weight counts {factor} times"));
+    }
     fact("group", tenant.group.as_deref().map_or("none".into(), safe));
     let limit = |limit: Option<u32>| limit.map_or("no limit".into(), |n: u32| n.to_string());
     fact(
         "limits",
         format!("GPUs: {}; jobs: {}", limit(tenant.limits.gpus), limit(tenant.limits.jobs)),
     );
+    if !tenant.limit.is_empty() {
+        fact("by type", format!("at most {}", holds(&tenant.limit)));
+    }
+    if !tenant.guarantee.is_empty() {
+        fact("guarantee", holds(&tenant.guarantee));
+    }
     fact("jobs", format!("{} run, {} wait", tenant.running, tenant.queued));
     fact("holds", holds(&tenant.holds));
     fact("share", amounts(&tenant.share));

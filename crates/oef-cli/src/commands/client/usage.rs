@@ -24,30 +24,34 @@ fn render(usage: &Usage, columns: Option<usize>) -> String {
     if usage.rows.is_empty() {
         return "nothing was used in that time\n".into();
     }
-    let mut table = Table::headed([
-        heading(usage.by),
-        "type",
-        "GPU-hours",
-        "share",
-        "borrowed",
-        "lent",
-        "wasted",
-    ]);
+    let is_measured = usage.rows.iter().any(|row| row.utilisation.is_some());
+    let mut headings =
+        vec![heading(usage.by), "type", "GPU-hours", "share", "borrowed", "lent", "wasted"];
+    headings.extend(is_measured.then_some("busy"));
+    let mut table = Table::headed(headings);
     for row in &usage.rows {
-        table.row(cells(row));
+        let mut cells = cells(row, usage.by);
+        cells.extend(is_measured.then(|| busy(row)));
+        table.row(cells);
     }
     let mut out = format!("from {} to {}\n", times::at(usage.from), times::at(usage.to));
     out.push_str(&table.render_within(columns));
     out.push_str("borrowed: used beyond its share; lent: share not used by it;\n");
     out.push_str("wasted: work lost because it was not saved\n");
+    if is_measured {
+        out.push_str("busy: part of the measured hours in which GPUs computed\n");
+    }
     out
 }
 
-fn cells(row: &UsageRow) -> Vec<Cell> {
+fn cells(row: &UsageRow, by: UsageBy) -> Vec<Cell> {
     let hours = |x: f64| Cell::number(fixed(x));
     let maybe = |x: Option<f64>| x.map_or_else(|| Cell::text(""), hours);
     vec![
-        Cell::text(short(&row.name)),
+        match by == UsageBy::User && row.name.is_empty() {
+            true => Cell::text("(not recorded)"),
+            false => Cell::text(short(&row.name)),
+        },
         Cell::text(short(&row.gpu_type)),
         hours(row.gpu_hours),
         maybe(row.promised),
@@ -55,6 +59,14 @@ fn cells(row: &UsageRow) -> Vec<Cell> {
         maybe(row.lent),
         hours(row.wasted),
     ]
+}
+
+/// `97%`; nothing where nothing was measured.
+fn busy(row: &UsageRow) -> Cell {
+    match row.utilisation {
+        Some(part) => Cell::number(format!("{:.0}%", part * 100.0)),
+        None => Cell::text(""),
+    }
 }
 
 fn heading(by: UsageBy) -> &'static str {
@@ -69,7 +81,17 @@ fn heading(by: UsageBy) -> &'static str {
 fn csv(usage: &Usage) -> Result<String, Failure> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let failed = |error: csv::Error| Complaint::new(format!("it cannot be written: {error}"));
-    let header = ["name", "type", "gpu_hours", "promised", "borrowed", "lent", "wasted"];
+    let header = [
+        "name",
+        "type",
+        "gpu_hours",
+        "promised",
+        "borrowed",
+        "lent",
+        "wasted",
+        "measured",
+        "utilisation",
+    ];
     writer.write_record(header).map_err(failed)?;
     let text = |x: f64| format!("{x:.6}");
     for row in &usage.rows {
@@ -82,6 +104,8 @@ fn csv(usage: &Usage) -> Result<String, Failure> {
             maybe(row.borrowed),
             maybe(row.lent),
             text(row.wasted),
+            text(row.measured),
+            maybe(row.utilisation),
         ];
         writer.write_record(record).map_err(failed)?;
     }

@@ -27,8 +27,12 @@ pub fn run(args: &WhyArgs, client: &Client, printer: &Printer) -> Result<Exit, F
 fn job(why: &Why, now: Timestamp) -> String {
     let mut out = String::new();
     let name = format!("job {}", why.id);
-    let state = state_style(why.state).style(why.state.name());
-    let _ = writeln!(out, "{} is {state}: {}", name.bold(), safe_lines(&why.sentence));
+    let state = state_style(why.state).style(why.state.words());
+    let sentence = safe_lines(&why.sentence);
+    let _ = match sentence.starts_with("is ") {
+        true => writeln!(out, "{} {sentence}", name.bold()),
+        false => writeln!(out, "{} is {state}: {sentence}", name.bold()),
+    };
     match (why.expected_start, why.expected_round) {
         (Some(start), Some(round)) => {
             let when = relative(start, now);

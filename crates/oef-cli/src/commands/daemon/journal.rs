@@ -89,7 +89,7 @@ fn accept(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
         printer.json(&std::collections::BTreeMap::from([("last", last)]))?;
     } else {
         printer.result(&format!(
-            "the journal ends with record {last}; the next start goes on from there"
+            "the journal ends with record {last}; the next start continues from there"
         ))?;
     }
     Ok(Exit::Done)

@@ -3,6 +3,8 @@
 use crate::args::interactive::ShellArgs;
 use oef_api::client::Client;
 use oef_api::types::{Access, Job, JobState};
+use oef_executor::RecordedWorker;
+use oef_sched::JobId;
 use oef_terminal::names::safe;
 use oef_terminal::{Complaint, Exit, Failure};
 use std::ffi::OsString;
@@ -34,6 +36,10 @@ pub fn run(args: &ShellArgs) -> Result<Exit, Failure> {
             command.env(name, value);
         }
     }
+    // The environment of a job is its tenant's word. Whoever looks in, root too, does so with the rights of the job.
+    if let Some((user, group)) = worker.other_user {
+        command.uid(user).gid(group);
+    }
     if let Ok(folder) = fs::read_link(format!("/proc/{}/cwd", worker.pid)) {
         command.current_dir(folder);
     }
@@ -44,6 +50,8 @@ pub fn run(args: &ShellArgs) -> Result<Exit, Failure> {
 /// A process of a worker of the job.
 struct Worker {
     pid: u32,
+    /// The user and the group that it runs as, where they are not ours.
+    other_user: Option<(u32, u32)>,
     env: Vec<(OsString, OsString)>,
 }
 
@@ -55,7 +63,13 @@ impl Worker {
             let text = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
             Some((text(&entry[..at]), text(&entry[at + 1..])))
         });
-        Some(Worker { pid, env: entries.collect() })
+        let other_user = user_of(pid).filter(is_other);
+        Some(Worker { pid, other_user, env: entries.collect() })
+    }
+
+    fn recorded(RecordedWorker { pid, user, group }: RecordedWorker) -> Option<Worker> {
+        let other_user = Some((user, group)).filter(is_other);
+        Some(Worker { other_user, ..Worker::read(pid)? })
     }
 
     fn variable(&self, name: &str) -> Option<OsString> {
@@ -87,20 +101,46 @@ impl Worker {
     }
 }
 
-/// The first process of a worker on this machine.
+fn is_other((user, _): &(u32, u32)) -> bool {
+    rustix::process::geteuid().as_raw() != *user
+}
+
+/// The user and the group of a process. None: it has several, as programs do that have more rights than their user.
+fn user_of(pid: u32) -> Option<(u32, u32)> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let single = |which: &str| -> Option<u32> {
+        let ids = status.lines().find_map(|line| line.strip_prefix(which))?;
+        let mut ids = ids.split_whitespace();
+        let first = ids.next()?;
+        ids.all(|id| id == first).then(|| first.parse().ok())?
+    };
+    Some((single("Uid:")?, single("Gid:")?))
+}
+
+/// The process of a worker on this machine: the one that its runner wrote down, or, where that cannot be read, the first
+/// whose environment says so.
 fn find(job: &Job, rank: u32) -> Option<Worker> {
+    let state = Access::find().ok().and_then(|access| access.state).map(PathBuf::from);
+    let recorded =
+        state.as_deref().and_then(|state| RecordedWorker::find(state, JobId(job.id), rank));
+    if let Some(recorded) = recorded {
+        return Worker::recorded(recorded);
+    }
     let entries = fs::read_dir("/proc").ok()?.flatten();
     let mut pids: Vec<u32> =
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     pids.sort_unstable();
     let (id, rank) = (job.id.to_string(), rank.to_string());
     // Another daemon's job may have the same number, and its tenant the same name.
-    let state = Access::find().ok().and_then(|access| access.state).map(PathBuf::from);
     let is_own = |worker: &Worker| {
         worker.is("OEF_TENANT", &job.tenant) && state.as_deref().is_none_or(|s| worker.is_of(s))
     };
+    // Root can read what others claim: nothing is run with its rights because of that.
+    let is_root = rustix::process::geteuid().is_root();
+    let is_safe = |worker: &Worker| !is_root || worker.other_user.is_some();
     let is_it = |worker: &Worker| {
-        worker.is("OEF_JOB_ID", &id) && worker.is("RANK", &rank) && is_own(worker)
+        let is_named = worker.is("OEF_JOB_ID", &id) && worker.is("RANK", &rank);
+        is_named && is_own(worker) && is_safe(worker)
     };
     pids.into_iter().filter_map(Worker::read).find(is_it)
 }

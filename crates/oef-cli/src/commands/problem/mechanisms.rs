@@ -4,7 +4,7 @@ use crate::args::problem::MechanismsArgs;
 use oef_core::Mechanism;
 use oef_core::mechanism::ADVICE;
 use oef_terminal::table::{Cell, Table};
-use oef_terminal::{Exit, Failure, Printer};
+use oef_terminal::{Exit, Failure, Printer, width};
 use owo_colors::Style;
 use serde::Serialize;
 
@@ -31,6 +31,6 @@ pub fn run(args: &MechanismsArgs, printer: &Printer) -> Result<Exit, Failure> {
         let name = Cell::text(mechanism.name()).style(Style::new().bold());
         table.row(vec![name, Cell::text(mechanism.summary())]);
     }
-    printer.result(&format!("{}\n{ADVICE}\n", table.render()))?;
+    printer.result(&format!("{}\n{ADVICE}\n", table.render_within(width::columns())))?;
     Ok(Exit::Done)
 }

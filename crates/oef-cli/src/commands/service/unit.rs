@@ -14,10 +14,10 @@ Description=OEF: fair sharing of GPUs
 
 [Service]
 ExecStart=/usr/local/bin/oef serve --config /etc/oef/oef.toml
-# A daemon that ended because of an error of its own has exit code 70 and is started again; jobs go on meanwhile.
+# A daemon that ended because of an error of its own has exit code 70 and is started again; jobs continue meanwhile.
 Restart=on-failure
 RestartSec=2
-# Only the daemon is ended: its jobs go on, and the next start finds them.
+# Only the daemon is ended: its jobs continue, and the next start finds them.
 KillMode=process
 TimeoutStopSec=60
 LimitNOFILE=65536

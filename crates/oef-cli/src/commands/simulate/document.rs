@@ -12,6 +12,8 @@ pub struct SimulateDocument<'a> {
     version: u32,
     seed: u64,
     round: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    half_life: Option<f64>,
     cluster: ClusterDocument,
     jobs: usize,
     tenants: usize,
@@ -96,6 +98,15 @@ struct TenantDocument {
     equal_split: f64,
     share_gpus: f64,
     held_gpus: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    past: Option<PastDocument>,
+}
+
+/// What is remembered of a tenant's usage at the end.
+#[derive(Debug, Serialize)]
+struct PastDocument {
+    usage: f64,
+    factor: f64,
 }
 
 impl<'a> SimulateDocument<'a> {
@@ -107,6 +118,7 @@ impl<'a> SimulateDocument<'a> {
             version: VERSION,
             seed: simulated.scenario.seed,
             round: simulated.scenario.settings.round.seconds(),
+            half_life: simulated.scenario.settings.usage_half_life.map(|h| h.seconds()),
             cluster: ClusterDocument {
                 nodes: cluster.nodes.len(),
                 gpus: cluster.gpus(),
@@ -180,5 +192,6 @@ fn tenant(t: &TenantRecord) -> TenantDocument {
         equal_split: mean(t.equal_split),
         share_gpus: mean(t.share_gpus),
         held_gpus: mean(t.held_gpus),
+        past: t.past.map(|past| PastDocument { usage: past.usage, factor: past.factor }),
     }
 }

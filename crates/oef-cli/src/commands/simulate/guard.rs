@@ -6,7 +6,7 @@ use oef_report::format::{clock, fixed};
 use oef_report::html::Section;
 use oef_report::table::{Column, Table};
 use oef_sched::guard::{Direction, Policy};
-use oef_sim::engine::{Found, RunResult};
+use oef_sim::engine::{Detection, RunResult};
 use oef_terminal::document::finite;
 use oef_terminal::names::safe;
 use oef_terminal::numbers::counted;
@@ -54,7 +54,7 @@ impl<'a> GuardDocument<'a> {
             Policy::Report => "report",
             Policy::Replace => "replace",
         };
-        let one = |f: &Found| {
+        let one = |f: &Detection| {
             let names = Names::of(&simulated.gathered, run, f);
             let v = &f.verdict;
             FoundDocument {
@@ -82,7 +82,7 @@ impl<'a> GuardDocument<'a> {
 /// Whose profile was found not to be what jobs showed, and when; nothing where nobody looked.
 pub fn remark(gathered: &Gathered, run: &RunResult) -> Option<String> {
     let found = run.found.as_ref()?;
-    let one = |f: &Found| {
+    let one = |f: &Detection| {
         let names = Names::of(gathered, run, f);
         format!(
             "{}/{} in round {} ({} told {:.1} times {}, seen {:.1}{}{})",
@@ -130,7 +130,7 @@ pub fn section(simulated: &Simulated<'_>, run: &RunResult) -> Option<Section> {
     )
 }
 
-fn table(simulated: &Simulated<'_>, run: &RunResult, found: &[Found]) -> Table {
+fn table(simulated: &Simulated<'_>, run: &RunResult, found: &[Detection]) -> Table {
     let mut table = Table::new("In the order in which they were found")
         .column(Column::text("workload"))
         .column(Column::number("round"))
@@ -179,7 +179,7 @@ struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    fn of(gathered: &'a Gathered, run: &'a RunResult, found: &Found) -> Self {
+    fn of(gathered: &'a Gathered, run: &'a RunResult, found: &Detection) -> Self {
         let workload = run.workloads.get(found.workload);
         let tenant = workload.and_then(|w| run.tenants.get(w.tenant));
         let gpu = |index: usize| gathered.profiles.types.get(index).map_or("", String::as_str);

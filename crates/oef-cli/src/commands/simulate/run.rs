@@ -88,6 +88,8 @@ fn scenario(args: &SimulateArgs, gathered: &Gathered) -> Result<Scenario, Failur
         turn: round.times(4),
         restart_part: args.scheduler.restart_part.unwrap_or(defaults.restart_part),
         restart_cost: span(args.scheduler.restart_cost, defaults.restart_cost),
+        usage_half_life: args.scheduler.half_life.map(Span::from_seconds),
+        usage_bound: args.scheduler.usage_bound.unwrap_or(defaults.usage_bound),
         ..defaults
     };
     let failures = failures(args, gathered)?;

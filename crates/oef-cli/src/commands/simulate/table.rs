@@ -7,6 +7,7 @@ use oef_terminal::bars::bar;
 use oef_terminal::names::short;
 use oef_terminal::numbers::counted;
 use oef_terminal::table::{Cell, Table};
+use oef_terminal::width;
 use owo_colors::{OwoColorize as _, Style};
 
 const BAR_WIDTH: usize = 8;
@@ -60,7 +61,7 @@ pub fn render(simulated: &Simulated<'_>) -> String {
     let runs = &simulated.runs;
     let longest = runs.iter().map(|r| r.jct.mean).fold(0.0, f64::max);
     let some_unfinished = runs.iter().any(|r| r.unfinished > 0);
-    let mut header = vec![Cell::text("mechanism"), Cell::text("")];
+    let mut header = vec![Cell::text("mechanism").whole(), Cell::text("")];
     header.extend(COLUMNS.iter().map(|c| Cell::number(format!("{} ", c.title))));
     header.extend(some_unfinished.then(|| Cell::number("unfinished")));
     let mut table = Table::new(header);
@@ -74,7 +75,7 @@ pub fn render(simulated: &Simulated<'_>) -> String {
         table.row(cells);
     }
     let mut out = heading(simulated);
-    out.push_str(&table.render());
+    out.push_str(&table.render_within(width::columns()));
     out.push_str(&legend(simulated));
     out
 }

@@ -2,7 +2,7 @@
 
 use super::slurm;
 use crate::args::slurm::DoctorArgs;
-use oef_executor::slurm::{Check, Verdict, examine};
+use oef_executor::slurm::{Check, CheckStatus, examine};
 use oef_terminal::{Exit, Failure, Printer};
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ struct Examined<'a> {
 /// Runs the command. The exit code is 1 where something is missing that OEF needs.
 pub fn run(args: &DoctorArgs, printer: &Printer) -> Result<Exit, Failure> {
     let checks = examine(&slurm(&args.slurm), args.slurm.partition.as_deref());
-    let ready = checks.iter().all(|check| check.verdict != Verdict::Missing);
+    let ready = checks.iter().all(|check| check.verdict != CheckStatus::Missing);
     let document = || Examined { version: 1, ready, checks: &checks };
     printer.show(args.slurm.json, document, || text(&checks, ready))?;
     Ok(if ready { Exit::Done } else { Exit::DoesNotHold })
@@ -27,9 +27,9 @@ fn text(checks: &[Check], ready: bool) -> String {
     let mut text = String::new();
     for check in checks {
         let mark = match check.verdict {
-            Verdict::Good => "ok     ",
-            Verdict::Advice => "advice ",
-            Verdict::Missing => "MISSING",
+            CheckStatus::Good => "ok     ",
+            CheckStatus::Advice => "advice ",
+            CheckStatus::Missing => "MISSING",
         };
         text += &format!("{mark}  {:width$}  {}\n", check.name, check.what);
         for line in &check.lines {

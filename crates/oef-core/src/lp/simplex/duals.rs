@@ -36,8 +36,9 @@ impl Simplex {
     /// What rounding can do to each dual.
     ///
     /// Each equation `B' y = c` holds up to the rounding of its terms. What that can do to `y` is
-    /// seen by solving for errors of that size, with signs that do not conspire: a dual that is
-    /// much greater than its own errors is not zero, however small it is beside the others.
+    /// seen by solving for errors of that size, once for each bit of the equations' numbers, which is the sign. So any two
+    /// errors have different signs once: those of two rows that are tied do not cancel each other every time. A dual that
+    /// is much greater than its own errors is not zero, however small it is beside the others.
     pub(super) fn dual_errors(&mut self, y: &[f64]) -> Vec<f64> {
         let size = |at: usize| -> f64 {
             let terms = self.column(self.basis[at]).iter().map(|&(row, a)| (a * y[row]).abs());
@@ -45,11 +46,9 @@ impl Simplex {
         };
         let sizes: Vec<f64> = (0..self.basis.len()).map(size).collect();
         let mut worst = vec![0.0_f64; sizes.len()];
-        for pattern in [0x9e37_79b9_u64, 0x85eb_ca6b] {
-            let sign = |at: usize| {
-                let mixed = (at as u64 + 1).wrapping_mul(pattern) >> 7;
-                if mixed.count_ones() % 2 == 0 { 1.0 } else { -1.0 }
-            };
+        let bits = usize::BITS - sizes.len().leading_zeros();
+        for bit in 0..bits {
+            let sign = |at: usize| if at >> bit & 1 == 0 { 1.0 } else { -1.0 };
             let mut errors: Vec<f64> =
                 sizes.iter().enumerate().map(|(at, s)| s * sign(at)).collect();
             self.factors.btran(&mut errors);

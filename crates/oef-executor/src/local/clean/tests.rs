@@ -40,6 +40,7 @@ impl Scene {
                 ..CheckpointConfig::default()
             },
             isolation: Default::default(),
+            read_gpus_every: Default::default(),
         });
         executor.expect("an executor")
     }

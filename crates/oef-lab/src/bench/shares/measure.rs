@@ -11,7 +11,7 @@ const ENVY_MATRIX_TENANTS_MAX: usize = 2_000;
 
 /// What was measured.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct CaseTimes {
     /// Every time in order, the least first.
     pub seconds: Vec<f64>,
     /// The last answer.
@@ -22,7 +22,7 @@ pub struct Measured {
     pub worst_envy: Option<f64>,
 }
 
-impl Measured {
+impl CaseTimes {
     /// The median time.
     pub fn median(&self) -> f64 {
         self.seconds.get(self.seconds.len() / 2).copied().unwrap_or(0.0)
@@ -41,7 +41,7 @@ pub fn instance(case: &Case, seed: u64) -> Result<Problem, Failure> {
 }
 
 /// Solves the instance `repeat` times from scratch.
-pub fn from_scratch(case: &Case, problem: &Problem, repeat: u32) -> Result<Measured, SolveError> {
+pub fn from_scratch(case: &Case, problem: &Problem, repeat: u32) -> Result<CaseTimes, SolveError> {
     let limit = match case.work {
         Work::Limited(limit) => Some(limit),
         _ => None,
@@ -73,7 +73,7 @@ fn solve_within(
 }
 
 /// The answer with the figures that the table shows about it.
-pub fn judged(problem: &Problem, seconds: Vec<f64>, outcome: Outcome) -> Measured {
+pub fn judged(problem: &Problem, seconds: Vec<f64>, outcome: Outcome) -> CaseTimes {
     let promised = outcome.mechanism == Mechanism::Cooperative;
     let worst_envy = (promised && problem.tenants().len() <= ENVY_MATRIX_TENANTS_MAX).then(|| {
         let matrix = envy_matrix(problem, &outcome.shares);
@@ -81,5 +81,5 @@ pub fn judged(problem: &Problem, seconds: Vec<f64>, outcome: Outcome) -> Measure
         (rows.fold(1.0, f64::max) - 1.0).max(0.0)
     });
     let total = outcome.shares.total(problem);
-    Measured { seconds, outcome, total, worst_envy }
+    CaseTimes { seconds, outcome, total, worst_envy }
 }

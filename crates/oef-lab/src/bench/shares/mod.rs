@@ -1,6 +1,5 @@
 //! `oef bench shares`: how fast this machine solves, with a reference beside it.
 
-mod again;
 mod args;
 mod cases;
 pub mod instances;
@@ -9,6 +8,7 @@ mod prototype;
 mod reference;
 mod report;
 mod run;
+mod warm_start;
 
 pub use args::BenchSharesArgs;
 pub use run::run;

@@ -1,7 +1,7 @@
 //! The table of the benchmark, and the same for machines.
 
 use super::cases::{Bar, Case, Work};
-use super::measure::Measured;
+use super::measure::CaseTimes;
 use super::reference::Reference;
 use oef_report::format::{duration, percent};
 use oef_terminal::document::{VERSION, finite, gap, status_word};
@@ -19,7 +19,7 @@ pub struct Line {
     /// The case.
     pub case: Case,
     /// What was measured, or why not.
-    pub result: Result<Measured, String>,
+    pub result: Result<CaseTimes, String>,
     /// What it is compared with.
     pub references: Vec<Reference>,
 }
@@ -86,7 +86,7 @@ pub fn render(lines: &[Line]) -> String {
     table.render() + legend
 }
 
-fn rows(line: &Line, measured: &Measured) -> Vec<Vec<Cell>> {
+fn rows(line: &Line, measured: &CaseTimes) -> Vec<Vec<Cell>> {
     let cleared = match line.cleared() {
         Some(cleared) => Cell::text(Mark::of(cleared).symbol()).style(Mark::of(cleared).style()),
         None => Cell::text(""),
@@ -191,7 +191,7 @@ fn case(line: &Line) -> CaseDocument {
             Work::Limited(limit) => Some(limit.as_secs_f64()),
             _ => None,
         },
-        seconds: measured.map(Measured::median),
+        seconds: measured.map(CaseTimes::median),
         seconds_min: measured.and_then(|m| m.seconds.first().copied()),
         seconds_max: measured.and_then(|m| m.seconds.last().copied()),
         status: measured.map(|m| status_word(m.outcome.solver.status)),

@@ -1,12 +1,12 @@
 //! Runs the chosen cases one after the other.
 
-use super::again;
 use super::args::BenchSharesArgs;
 use super::cases::{self, Case, Work};
 use super::measure;
 use super::prototype::{self, Prototype};
 use super::reference::{self, Reference};
 use super::report::{self, BenchDocument, Line};
+use super::warm_start;
 use crate::bench::choose::choose;
 use oef_core::{Mechanism, Problem};
 use oef_terminal::progress::Progress;
@@ -43,7 +43,7 @@ fn measure_case(
     let problem = measure::instance(&case, args.seed)?;
     let (result, references) = match case.work {
         Work::Arrival | Work::Departure | Work::Demand | Work::Rounds => {
-            let again = again::measure(&case, &problem, args.seed, args.repeat);
+            let again = warm_start::measure(&case, &problem, args.seed, args.repeat);
             again.unwrap_or_else(|why| (Err(why), Vec::new()))
         }
         Work::Scratch | Work::Limited(_) => {
@@ -65,7 +65,7 @@ fn without_demands(case: &Case, args: &BenchSharesArgs) -> Result<Vec<Reference>
     let plain = Case { demands: false, ..*case };
     let problem = measure::instance(&plain, args.seed)?;
     let measured = measure::from_scratch(&plain, &problem, args.repeat).ok();
-    let reference = |m: measure::Measured| Reference {
+    let reference = |m: measure::CaseTimes| Reference {
         name: report::WITHOUT_DEMANDS,
         seconds: m.median(),
         total: None,

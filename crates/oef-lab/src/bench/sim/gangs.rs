@@ -4,7 +4,7 @@
 
 use super::args::BenchSimArgs;
 use super::instances;
-use super::measure::{Measured, Part, timed};
+use super::measure::{CaseFigures, Part, timed};
 use crate::bench::memory;
 use oef_core::Mechanism;
 use oef_sched::{GangRule, PlacementRule, Settings};
@@ -24,7 +24,7 @@ const HOSTS: (f64, f64) = (0.95, 1.3);
 const RESTARTS: f64 = 0.5;
 
 /// Runs every load before and after, and with gangs that all fit on a host.
-pub fn measure(args: &BenchSimArgs) -> Result<Measured, Failure> {
+pub fn measure(args: &BenchSimArgs) -> Result<CaseFigures, Failure> {
     let (profiles, origin) = instances::gang_profiles(args.data.as_deref(), args.seed)?;
     let mut parts = Vec::new();
     let (mut wall, mut rounds) = (0.0, 0);
@@ -46,7 +46,7 @@ pub fn measure(args: &BenchSimArgs) -> Result<Measured, Failure> {
         parts.push(part);
     }
     let seconds = parts.iter().map(|part| part.seconds).sum();
-    Ok(Measured { seconds, wall, rounds, peak: memory::peak(), origin, parts })
+    Ok(CaseFigures { seconds, wall, rounds, peak: memory::peak(), origin, parts })
 }
 
 /// Before, and after under two mechanisms.

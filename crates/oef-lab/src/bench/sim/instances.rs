@@ -151,7 +151,7 @@ fn philly(path: &Path) -> Result<Trace, Failure> {
     Ok(input::read_trace(Source::new(&text.label, &text.text), None, &options)?.value)
 }
 
-/// Measured profiles if they are at hand, and whether they were.
+/// CaseFigures profiles if they are at hand, and whether they were.
 fn profiles(
     cluster: &ClusterSpec,
     data: Option<&Path>,

@@ -14,7 +14,7 @@ use oef_terminal::{Complaint, Failure};
 
 /// What was measured.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct CaseFigures {
     /// All parts together, on the processor.
     pub seconds: f64,
     /// The same on the wall.
@@ -56,7 +56,7 @@ const COMPARED: [Mechanism; 5] = [
 const SIX_MINUTES: f64 = 360.0;
 
 /// Measures one case, on one core.
-pub fn measure(case: &Case, args: &BenchSimArgs) -> Result<Measured, Failure> {
+pub fn measure(case: &Case, args: &BenchSimArgs) -> Result<CaseFigures, Failure> {
     memory::forget_peak();
     if case.work == Work::Planning {
         return Ok(planning::measure(args.seed, args.repeat));
@@ -84,7 +84,7 @@ fn runs(
     mechanisms: &[Mechanism],
     settings: &Settings,
     (seed, repeat): (u64, u32),
-) -> Result<Measured, Failure> {
+) -> Result<CaseFigures, Failure> {
     let (cluster, trace) = (&instance.inputs.cluster, &instance.inputs.trace);
     let inputs = Inputs { cluster, profiles: &instance.inputs.profiles, trace };
     let mut parts = Vec::new();
@@ -111,7 +111,7 @@ fn runs(
         );
         parts.push(Part { name: mechanism.name(), seconds, rounds: run.rounds, note, holds: None });
     }
-    Ok(Measured {
+    Ok(CaseFigures {
         seconds: parts.iter().map(|p| p.seconds).sum(),
         wall,
         rounds: parts.iter().map(|p| p.rounds).sum(),

@@ -1,6 +1,6 @@
 //! One round of a large cluster, the shares and the rest measured apart.
 
-use super::measure::{Measured, Part};
+use super::measure::{CaseFigures, Part};
 use super::stopwatch::Stopwatch;
 use crate::bench::memory;
 use oef_core::Mechanism;
@@ -21,7 +21,7 @@ const LATER_ROUNDS: usize = 10;
 const CHURN: usize = 200;
 
 /// The first round, in which all jobs wait, and some later ones with jobs that ended and came.
-pub fn measure(seed: u64, repeat: u32) -> Measured {
+pub fn measure(seed: u64, repeat: u32) -> CaseFigures {
     let mut first = Vec::new();
     let mut later = Vec::new();
     for _ in 0..repeat {
@@ -35,7 +35,7 @@ pub fn measure(seed: u64, repeat: u32) -> Measured {
     }
     let parts =
         vec![part("first", "all jobs wait", &first), part("later", "as jobs end and come", &later)];
-    Measured {
+    CaseFigures {
         seconds: parts.iter().map(|p| p.seconds).fold(0.0, f64::max),
         wall: [&first, &later]
             .map(|rounds| mean(rounds.iter().map(|r| r.wall)))

@@ -1,7 +1,7 @@
 //! The table of the benchmark, and the same for machines.
 
 use super::cases::{Bar, Case};
-use super::measure::Measured;
+use super::measure::CaseFigures;
 use oef_report::format::{self, duration, number};
 use oef_terminal::document::{VERSION, finite};
 use oef_terminal::mark::Mark;
@@ -15,7 +15,7 @@ pub struct Line {
     /// The case.
     pub case: Case,
     /// What was measured.
-    pub measured: Measured,
+    pub measured: CaseFigures,
 }
 
 impl Line {

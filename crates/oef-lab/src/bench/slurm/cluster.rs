@@ -49,7 +49,7 @@ impl Bench {
         Ok(bench)
     }
 
-    /// All GPUs change hands: every job is told to stop, saves its work, and starts on another node.
+    /// All GPUs move to other jobs: every job is told to stop, saves its work, and starts on another node.
     pub(super) fn hand_over(&self) -> Result<Figure, String> {
         let devices = self.devices.borrow().clone();
         let all = devices.len();
@@ -90,7 +90,12 @@ impl Bench {
             self.executor.order(Order::Stop { job, generation, why: "measured".into() });
         }
         self.until("end", || self.ended.borrow().len() >= 2 * all)?;
-        Ok(Figure { name: format!("all {all} GPUs change hands"), value, unit: "s", bar: 5.0 })
+        Ok(Figure {
+            name: format!("all {all} GPUs move to other jobs"),
+            value,
+            unit: "s",
+            bar: 5.0,
+        })
     }
 
     /// Many short jobs, from the first order to the last end.

@@ -43,7 +43,7 @@ pub(super) struct Figure {
 }
 
 #[derive(Debug, Serialize)]
-struct Measured {
+struct SlurmFigures {
     version: u32,
     figures: Vec<Figure>,
 }
@@ -67,7 +67,7 @@ pub fn run(args: &BenchSlurmArgs, printer: &Printer) -> Result<Exit, Failure> {
     }
     fs::remove_dir_all(&args.state).map_err(|error| failed(format!("{dir}: {error}")))?;
     let is_kept = figures.iter().all(|figure| figure.value <= figure.bar);
-    let measured = Measured { version: 1, figures };
+    let measured = SlurmFigures { version: 1, figures };
     printer.show(args.json, || &measured, || text(&measured))?;
     Ok(if is_kept { Exit::Done } else { Exit::DoesNotHold })
 }
@@ -76,7 +76,7 @@ fn failed(why: String) -> Failure {
     Complaint::new(why).hint("`oef slurm doctor` says what is missing").into()
 }
 
-fn text(measured: &Measured) -> String {
+fn text(measured: &SlurmFigures) -> String {
     let line = |figure: &Figure| {
         let Figure { name, value, unit, bar } = figure;
         let verdict = if value <= bar { "kept" } else { "missed" };

@@ -9,7 +9,7 @@ use super::load::{
 use super::report::{HEADING, Sample, Soak, render, row};
 use crate::bench::daemon::trouble;
 use crate::bench::memory;
-use oef_api::types::{JobState, Limits, SettingsPatch, TenantCreate, WorkloadPut};
+use oef_api::types::{JobState, SettingsPatch, TenantCreate, WorkloadPut};
 use oef_executor::Executor;
 use oef_server::caller::Caller;
 use oef_server::daemon::{Daemon, Memory, Options, StopJobs};
@@ -133,7 +133,7 @@ fn start(load: Load, folder: &Path, executor: Arc<dyn Executor>) -> Result<Daemo
 }
 
 fn new_tenant(name: String) -> TenantCreate {
-    TenantCreate { name, weight: None, group: None, limits: Limits::default(), user: None }
+    TenantCreate { name, ..TenantCreate::default() }
 }
 
 /// Looks now and then how things stand, until it is over.

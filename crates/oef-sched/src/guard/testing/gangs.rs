@@ -2,7 +2,7 @@
 
 use super::lab::WORKLOAD;
 use crate::gang::{GangFigures, Stands};
-use crate::guard::{Guard, Place, Policy, SeenGang, Word};
+use crate::guard::{Guard, Policy, RunPlace, SeenGang, Word};
 use crate::ids::{Generation, JobId};
 use crate::profile::{Profile, Provenance};
 use crate::testing::dice::Dice;
@@ -50,7 +50,7 @@ impl Gangs {
             for _ in 0..14 {
                 self.at = self.at + Span(30_000);
                 self.steps += rate * luck * 30.0 * (0.8 + 0.4 * self.dice.real());
-                let place = Place { gpu_type: 0, workers, nodes, node: 0, kind: 7 };
+                let place = RunPlace { gpu_type: 0, workers, nodes, node: 0, kind: 7 };
                 let word = Word {
                     job,
                     generation: Generation(1),

@@ -1,6 +1,6 @@
 //! Jobs of one workload on gpu types, with the noise of the real world.
 
-use crate::guard::{Guard, Judged, Notice, Place, Policy, Word};
+use crate::guard::{Guard, Judged, Notice, Policy, RunPlace, Word};
 use crate::ids::{Generation, JobId, WorkloadKey};
 use crate::profile::{Profile, Provenance};
 use crate::testing::dice::Dice;
@@ -150,7 +150,7 @@ impl Lab {
             job: job.id,
             generation: Generation(job.generation),
             workload: WORKLOAD,
-            place: Place {
+            place: RunPlace {
                 gpu_type: job.gpu,
                 workers: 1,
                 nodes: 1,

@@ -1,7 +1,7 @@
 //! Bad luck that is nobody's lie: neighbours, slow disks, clocks that jump; and the limits.
 
 use super::lab::{Lab, Noise, Setup, WORKLOAD};
-use crate::guard::{Guard, News, Notice, Place, Policy, Word};
+use crate::guard::{Guard, News, Notice, Policy, RunPlace, Word};
 use crate::ids::{Generation, JobId};
 use crate::time::Time;
 
@@ -64,7 +64,7 @@ fn a_workload_that_always_waits_for_its_data_is_what_it_is() {
 fn told(words: &[(u64, u64, f64, Option<f64>)]) -> Guard {
     let mut guard = Guard::default();
     for &(at, clock, steps, checkpoint) in words {
-        let place = Place { gpu_type: 0, workers: 2, nodes: 1, node: 0, kind: 1 };
+        let place = RunPlace { gpu_type: 0, workers: 2, nodes: 1, node: 0, kind: 1 };
         let word = Word {
             job: JobId(1),
             generation: Generation(1),

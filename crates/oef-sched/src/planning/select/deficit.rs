@@ -1,6 +1,7 @@
 //! Selection by deficits.
 //!
-//! 1. *Protected*: jobs that may not be stopped stay.
+//! 0. *Protected*: jobs that may not be stopped stay.
+//! 1. *Guaranteed* (`guaranteed`): tenants below a guarantee of a type run their jobs there, whatever deficits say.
 //! 2. *Owed*: again and again, the workload and type with the greatest deficit per gang (with the share of
 //!    this round; a running job counts `stickiness` more) gets its next job, while deficits last. Within a
 //!    workload: priority class, then running jobs that have not had their turn, then the longest-starved
@@ -16,10 +17,13 @@
 //! not lose more to restarts is not started there. What is left of a tenant's limit is kept for a gang of its
 //! own in the same way.
 
+use super::guaranteed::lent;
 use super::pick::{Pick, Types, count_types};
 use super::queue::{Held, Queues};
-use crate::ids::{Slot, TenantKey, WorkloadKey};
+use super::windows::planned_out;
+use crate::ids::{NodeId, Slot, TenantKey, WorkloadKey};
 use crate::plan::Scope;
+use crate::promise::Rooms;
 use crate::reason::StartReason;
 use crate::state::State;
 use crate::time::Time;
@@ -41,6 +45,7 @@ pub(crate) fn select(state: &State, reach: Scope, rounds: f64) -> Selection<'_> 
 pub(crate) fn between_tenants(state: &State, reach: Scope, rounds: f64) -> Selection<'_> {
     let mut selection = Selection::new(state, reach, rounds);
     selection.fund_urgent();
+    selection.hand_out_guaranteed();
     selection.hand_out_owed();
     selection.hand_out_extra();
     selection.reach_across_types();
@@ -64,15 +69,26 @@ pub(super) fn room(state: &State, reach: Scope) -> Vec<u32> {
 pub(crate) struct Selection<'a> {
     pub(super) state: &'a State,
     pub(super) queues: Queues<'a>,
+    pub(super) reach: Scope,
+    /// By type: nodes that are to be out.
+    pub(super) planned_out: Vec<Vec<NodeId>>,
     /// GPUs not yet given, by type.
     pub(super) free: Vec<u32>,
     /// GPUs that each tenant may still be given.
     pub(super) room: Vec<u32>,
+    /// GPUs of each type that tenants may still be given; `None`: there are no such limits.
+    pub(super) limits: Option<Rooms>,
+    /// GPUs of each type that tenants are still guaranteed; `None`: there are no guarantees.
+    pub(super) guarantees: Option<Rooms>,
     /// By tenant: whether it has, or was given, anything.
     has_some: Vec<bool>,
     /// The owed gangs that wait behind jobs that stay, by type.
     reserved: Vec<BTreeSet<Slot>>,
     pub picks: Vec<Pick>,
+    /// Chosen jobs that wait for room, whose GPUs were lent.
+    pub(super) lent: Vec<Slot>,
+    /// So many of the chosen jobs have their places already.
+    pub(super) settled: usize,
     /// Running jobs that give their GPUs to another of their tenant, and to whom.
     pub displaced: Vec<(Slot, Slot)>,
 }
@@ -113,14 +129,14 @@ impl Eq for Claim {}
 
 /// The job that a workload would run next on a type.
 #[derive(Clone, Copy)]
-enum Candidate {
+pub(super) enum Candidate {
     Stay(Held),
     Start(Slot),
     Move(Held),
 }
 
 impl Candidate {
-    fn slot(self) -> Slot {
+    pub(super) fn slot(self) -> Slot {
         match self {
             Candidate::Stay(held) | Candidate::Move(held) => held.slot,
             Candidate::Start(slot) => slot,
@@ -137,15 +153,29 @@ impl<'a> Selection<'a> {
         let mut selection = Selection {
             state,
             queues: Queues::new(state),
+            reach,
+            planned_out: planned_out(state),
             free: free.to_vec(),
             room: room(state, reach),
+            limits: Rooms::limits(state),
+            guarantees: Rooms::guarantees(state),
             has_some: (0..state.tenants().len())
                 .map(|t| state.owned_by(TenantKey(t)) > 0)
                 .collect(),
             reserved: vec![BTreeSet::new(); free.len()],
             picks: Vec::new(),
+            lent: Vec::new(),
+            settled: 0,
             displaced: Vec::new(),
         };
+        let mut dropped = BTreeSet::new();
+        if let Some(guarantees) = selection.guarantees.as_ref().filter(|_| reach == Scope::Round) {
+            dropped = lent(state, guarantees);
+        }
+        if reach == Scope::Fill {
+            selection.limits.iter_mut().for_each(|rooms| rooms.charge_owned(state));
+            selection.guarantees.iter_mut().for_each(|rooms| rooms.charge_owned(state));
+        }
         let (mut held, mut stays) = (Vec::new(), vec![0; free.len()]);
         for &key in state.active_workloads() {
             let workload = &state.workloads()[key.0];
@@ -156,7 +186,7 @@ impl<'a> Selection<'a> {
             stays.fill(0);
             match reach {
                 Scope::Fill => (0..free.len()).for_each(|j| stays[j] = workload.used_on(j)),
-                Scope::Round => selection.sort_placed(key, &mut held, &mut stays),
+                Scope::Round => selection.sort_placed(key, &dropped, &mut held, &mut stays),
             }
             let owed = |j: usize| workload.deficit_on(j) + workload.share_on(j) * rounds;
             let owed = (0..free.len()).map(|j| owed(j) - f64::from(stays[j]));
@@ -165,26 +195,34 @@ impl<'a> Selection<'a> {
         selection
     }
 
-    /// Stage 1: placed jobs that may not be stopped are picked; the others may stay or go.
-    fn sort_placed(&mut self, key: WorkloadKey, held: &mut Vec<Held>, stays: &mut [u32]) {
+    /// Stage 0: placed jobs that may not be stopped are picked; the others may stay or go.
+    fn sort_placed(
+        &mut self,
+        key: WorkloadKey,
+        dropped: &BTreeSet<Slot>,
+        held: &mut Vec<Held>,
+        stays: &mut [u32],
+    ) {
         let state = self.state;
         let types = self.free.len();
         for &slot in &state.workloads()[key.0].placed {
             let Some(lease) = state.target(slot) else { continue };
             let job = state.at(slot);
             let gpu = state.single_type(&lease.gpus);
-            if !state.is_protected(slot) {
+            if !state.is_protected(slot) || dropped.contains(&slot) {
                 held.push(Held::new(state, slot, job, gpu.unwrap_or(types)));
                 continue;
             }
             // Beyond its tenant's limit nobody is protected, except where an operator let jobs end.
+            let kinds = gpu.map_or_else(|| Types::Many(count_types(state, slot)), Types::One);
+            let within = self.is_within_type_limits(slot, &kinds);
             let room = &mut self.room[job.spec.tenant.0];
-            match room.checked_sub(job.spec.workers) {
+            match room.checked_sub(job.spec.workers).filter(|_| within) {
                 Some(left) => *room = left,
-                None if state.is_finishing(slot) => *room = 0,
+                None if state.is_finishing(slot) => *room = room.saturating_sub(job.spec.workers),
                 None => continue,
             }
-            let kinds = gpu.map_or_else(|| Types::Many(count_types(state, slot)), Types::One);
+            self.charge_rooms(slot, &kinds);
             for &gpu in &lease.gpus {
                 let j = state.cluster().type_of(gpu).0;
                 self.free[j] -= u32::from(state.cluster().counts(gpu)).min(self.free[j]);
@@ -284,7 +322,7 @@ impl<'a> Selection<'a> {
         let job = state.at(slot);
         let (workers, bonus) = self.weigh(candidate);
         let spans =
-            workload.classes[job.class].spans(&workload.profile, state.cluster().capacity());
+            workload.classes[job.class].spans(&workload.profile, &self.queues.capacity(q.workload));
         let entitled = |j: usize| workload.share_on(j) > 0.0 || self.queues.owed(queue, j) > 0.0;
         let owed = if spans {
             // It can run in no other way, so that what it is owed of one type counts for all, and what it owes, too.
@@ -328,12 +366,26 @@ impl<'a> Selection<'a> {
     }
 
     fn candidate(&self, queue: usize, gpu: usize) -> Option<Candidate> {
-        let (state, queues) = (self.state, &self.queues);
-        if state.workloads()[queues.all[queue].workload.0].profile.on(gpu) <= 0.0 {
+        if self.state.workloads()[self.queues.all[queue].workload.0].profile.on(gpu) <= 0.0 {
             return None;
         }
-        let room = self.room_of(queue);
-        let waiting = queues.next_waiting(queue, gpu, room);
+        self.candidate_within(queue, gpu, self.room_on(queue, gpu))
+    }
+
+    /// The same among jobs of so many workers at most.
+    pub(super) fn candidate_within(
+        &self,
+        queue: usize,
+        gpu: usize,
+        room: u32,
+    ) -> Option<Candidate> {
+        let queues = &self.queues;
+        let waiting = match self.planned_out[gpu].is_empty() {
+            true => queues.next_waiting(queue, gpu, room),
+            false => queues.next_waiting_that(queue, gpu, room, |job| {
+                self.open_to(job, gpu) >= job.spec.workers.min(self.free[gpu])
+            }),
+        };
         if let Some(&held) = queues.held(queue, gpu).find(|held| held.workers <= room) {
             let goes_first = waiting.is_some_and(|(priority, ..)| {
                 priority.0 > held.priority || (priority.0 == held.priority && held.had_its_turn)
@@ -368,6 +420,9 @@ impl<'a> Selection<'a> {
                 (Types::One(gpu), StartReason::Owed { deficit })
             }
         };
+        if !self.is_within_type_limits(slot, &types) {
+            return false;
+        }
         if !self.fits(slot, &types) {
             // The gang waits for jobs that stay: nobody may settle down on this type meanwhile.
             if !stays {
@@ -375,7 +430,8 @@ impl<'a> Selection<'a> {
             }
             return false;
         }
-        if !stays && !across && !self.may_start(slot, gpu) {
+        let is_open = stays || self.is_open_to(self.state.at(slot), &types);
+        if !is_open || (!stays && !across && !self.may_start(slot, gpu)) {
             return false;
         }
         self.take(queue, slot, types, stays, why);
@@ -384,23 +440,32 @@ impl<'a> Selection<'a> {
 
     /// What was chosen for gangs that wait for room is lent to others meanwhile.
     pub(crate) fn lend(&mut self, waits: impl Iterator<Item = (Slot, usize)>) {
+        self.settled = self.picks.len();
         for (slot, gpu) in waits {
             let spec = &self.state.at(slot).spec;
             self.free[gpu] += spec.workers;
             let room = &mut self.room[spec.tenant.0];
             *room = room.saturating_add(spec.workers);
+            self.credit_rooms(slot, &Types::One(gpu));
             self.reserved[gpu].insert(slot);
+            self.lent.push(slot);
         }
         self.hand_out_extra();
         self.reach_across_types();
     }
 
     /// Takes what is left of its tenant's limit for a gang that waited; false: others have it.
-    pub(crate) fn take_room(&mut self, slot: Slot) -> bool {
+    pub(crate) fn take_room(&mut self, slot: Slot, gpu: usize) -> bool {
         let spec = &self.state.at(slot).spec;
+        if !self.is_within_type_limits(slot, &Types::One(gpu)) {
+            return false;
+        }
         let room = &mut self.room[spec.tenant.0];
         let left = room.checked_sub(spec.workers);
         *room = left.unwrap_or(*room);
+        if left.is_some() {
+            self.charge_rooms(slot, &Types::One(gpu));
+        }
         left.is_some()
     }
 
@@ -424,6 +489,44 @@ impl<'a> Selection<'a> {
         self.room[self.state.workloads()[workload.0].tenant.0]
     }
 
+    /// How many more GPUs of a type the tenant of a queue may be given.
+    pub(super) fn room_on(&self, queue: usize, gpu: usize) -> u32 {
+        let tenant = self.state.workloads()[self.queues.all[queue].workload.0].tenant;
+        let on_type = self.limits.as_ref().map_or(u32::MAX, |limits| limits.least(tenant, gpu));
+        self.room[tenant.0].min(on_type)
+    }
+
+    /// GPUs of a type that are not given yet and that the tenant of a job may be given.
+    pub(super) fn free_for(&self, slot: Slot, gpu: usize) -> u32 {
+        let tenant = self.state.at(slot).spec.tenant;
+        let on_type = self.limits.as_ref().map_or(u32::MAX, |limits| limits.least(tenant, gpu));
+        self.free[gpu].min(on_type)
+    }
+
+    /// Whether the tenant of a job may be given its GPUs, by the limits of their types.
+    pub(super) fn is_within_type_limits(&self, slot: Slot, types: &Types) -> bool {
+        let Some(limits) = &self.limits else { return true };
+        let (spec, mut within) = (&self.state.at(slot).spec, true);
+        types.each(spec.workers, |gpu, count| within &= count <= limits.least(spec.tenant, gpu));
+        within
+    }
+
+    /// Counts GPUs that a job is given in the limits and guarantees of its tenant.
+    pub(super) fn charge_rooms(&mut self, slot: Slot, types: &Types) {
+        let spec = &self.state.at(slot).spec;
+        for rooms in [&mut self.limits, &mut self.guarantees].into_iter().flatten() {
+            types.each(spec.workers, |gpu, count| rooms.charge(spec.tenant, gpu, count));
+        }
+    }
+
+    /// Counts GPUs that it is not given after all.
+    pub(super) fn credit_rooms(&mut self, slot: Slot, types: &Types) {
+        let spec = &self.state.at(slot).spec;
+        for rooms in [&mut self.limits, &mut self.guarantees].into_iter().flatten() {
+            types.each(spec.workers, |gpu, count| rooms.credit(spec.tenant, gpu, count));
+        }
+    }
+
     /// Whether the tenant of a job may be given its GPUs.
     pub fn is_within_limit(&self, slot: Slot) -> bool {
         let spec = &self.state.at(slot).spec;
@@ -432,7 +535,7 @@ impl<'a> Selection<'a> {
 
     /// Whether there is room for a job.
     pub fn fits(&self, slot: Slot, types: &Types) -> bool {
-        let mut fits = self.is_within_limit(slot);
+        let mut fits = self.is_within_limit(slot) && self.is_within_type_limits(slot, types);
         types.each(self.state.at(slot).spec.workers, |gpu, count| fits &= count <= self.free[gpu]);
         fits
     }
@@ -470,6 +573,7 @@ impl<'a> Selection<'a> {
         let room = &mut self.room[spec.tenant.0];
         *room = room.saturating_sub(spec.workers);
         self.has_some[spec.tenant.0] = true;
+        self.charge_rooms(slot, &types);
         // What it waited for is no longer kept for it.
         self.reserved.iter_mut().for_each(|gangs| {
             gangs.remove(&slot);

@@ -5,6 +5,7 @@ use super::deficit::{Claim, Selection};
 use super::pick::{Types, count_types};
 use super::queue::Held;
 use crate::ids::Slot;
+use crate::job::Job;
 use crate::reason::StartReason;
 use crate::settings::pays;
 use crate::time::Time;
@@ -19,6 +20,8 @@ impl Selection<'_> {
 
     /// Stage 3.
     pub(super) fn hand_out_extra(&mut self) {
+        // What was given back meanwhile may be guaranteed to somebody.
+        self.hand_out_guaranteed();
         if self.is_full() {
             return;
         }
@@ -102,8 +105,12 @@ impl Selection<'_> {
             if let Some(gpu) = self.fastest(first.3) {
                 return Some((first, gpu));
             }
-            // What is left may be kept for jobs that can afford to be stopped.
-            let other = self.queues.next_affordable(line).filter(|key| key.3 != first.3)?;
+            // What is left may be kept for jobs that can afford to be stopped, or that end soon.
+            let other = match self.planned_out.iter().all(Vec::is_empty) {
+                true => self.queues.next_affordable(line),
+                false => self.queues.next_that(line, |job| self.fastest_for(job).is_some()),
+            };
+            let other = other.filter(|key| key.3 != first.3)?;
             self.fastest(other.3).map(|gpu| (other, gpu))
         });
         let next = starts.min_by_key(|(key, _)| *key)?;
@@ -112,13 +119,18 @@ impl Selection<'_> {
 
     /// The fastest type with room for a job; of equally fast ones the emptiest.
     fn fastest(&self, slot: Slot) -> Option<usize> {
-        let job = self.state.at(slot);
+        self.fastest_for(self.state.at(slot))
+    }
+
+    fn fastest_for(&self, job: &Job) -> Option<usize> {
+        let slot = self.state.slot_of(job.spec.id)?;
         if !self.is_within_limit(slot) {
             return None;
         }
         let profile = &self.state.workloads()[job.row().0].profile;
         let fits = (0..self.free.len()).filter(|&gpu| {
-            job.spec.workers <= self.free[gpu]
+            job.spec.workers <= self.free_for(slot, gpu)
+                && job.spec.workers <= self.open_to(job, gpu)
                 && self.state.may_use(job, gpu)
                 && self.may_start(slot, gpu)
         });
@@ -152,7 +164,14 @@ impl Selection<'_> {
             if let Some(counts) = self.window(first.3) {
                 return Some((first, counts));
             }
-            let other = self.queues.next_affordable(line).filter(|key| key.3 != first.3)?;
+            let across = |job: &Job| {
+                self.state.slot_of(job.spec.id).is_some_and(|slot| self.window(slot).is_some())
+            };
+            let other = match self.planned_out.iter().all(Vec::is_empty) {
+                true => self.queues.next_affordable(line),
+                false => self.queues.next_that(line, across),
+            };
+            let other = other.filter(|key| key.3 != first.3)?;
             self.window(other.3).map(|counts| (other, counts))
         });
         if let Some((key, counts)) = starts.min_by_key(|(key, _)| *key) {
@@ -173,7 +192,10 @@ impl Selection<'_> {
         }
         let usable = |j: &usize| state.may_use(job, *j) && state.cluster().capacity()[*j] > 0;
         let mut types: Vec<usize> = (0..self.free.len()).filter(usable).collect();
-        let room = |j: usize| if self.may_start(slot, j) { self.free[j] } else { 0 };
+        let room = |j: usize| match self.may_start(slot, j) {
+            true => self.open_to(job, j).min(self.free_for(slot, j)),
+            false => 0,
+        };
         let spare = types.iter().map(|&j| room(j)).fold(0, u32::saturating_add);
         if spare < gang || !self.is_within_limit(slot) {
             return None;
@@ -211,8 +233,11 @@ impl Selection<'_> {
             }
             let Some(gpu) = self.better(index) else { continue };
             let workers = self.state.at(slot).spec.workers;
+            let (before, after) = (self.picks[index].types.clone(), Types::One(gpu));
+            self.credit_rooms(slot, &before);
+            self.charge_rooms(slot, &after);
             let free = &mut self.free;
-            self.picks[index].types.each(workers, |j, n| free[j] += n);
+            before.each(workers, |j, n| free[j] += n);
             free[gpu] -= workers;
             let is_reserved = self.is_reserved(gpu);
             let pick = &mut self.picks[index];
@@ -223,6 +248,8 @@ impl Selection<'_> {
                 pick.why = StartReason::Borrowed;
             }
             moved = true;
+            // What it leaves may be guaranteed to its tenant: nobody else moves there first.
+            self.hand_out_guaranteed();
         }
         moved
     }
@@ -243,9 +270,10 @@ impl Selection<'_> {
             |speed: f64| if begun { pays(state.settings(), speed, now) } else { speed > now };
         // A place that a gang waits for is not worth a restart.
         (0..self.free.len())
-            .filter(|&j| self.free[j] >= job.spec.workers && gains(profile.on(j)))
+            .filter(|&j| self.free_for(pick.slot, j) >= job.spec.workers && gains(profile.on(j)))
             .filter(|&j| !begun || !self.is_reserved(j))
             .filter(|&j| state.may_use(job, j) && self.may_start(pick.slot, j))
+            .filter(|&j| self.open_to(job, j) >= job.spec.workers)
             .max_by(|&a, &b| profile.on(a).total_cmp(&profile.on(b)).then(b.cmp(&a)))
     }
 }

@@ -2,11 +2,13 @@
 
 mod deficit;
 mod extra;
+mod guaranteed;
 mod paper;
 mod pick;
 mod queue;
 mod urgent;
+mod windows;
 
 pub(crate) use deficit::{Selection, between_tenants, select};
 pub(crate) use paper::{grants as paper_grants, select as select_paper};
-pub(crate) use pick::{Pick, Types};
+pub(crate) use pick::{Pick, Types, count_types};

@@ -9,6 +9,7 @@ use super::pick::{Pick, Types, count_types};
 use crate::class::WaitingKey;
 use crate::ids::{Slot, WorkloadKey};
 use crate::plan::Scope;
+use crate::promise::Rooms;
 use crate::reason::StartReason;
 use crate::state::State;
 
@@ -47,6 +48,8 @@ pub(crate) fn select(state: &State, grants: &[PaperGrant]) -> Vec<Pick> {
     let mut free = state.cluster().capacity().to_vec();
     let mut room = room(state, Scope::Round);
     let mut picks = finishing(state, grants, &mut free, &mut room);
+    let mut limits = Rooms::limits(state);
+    limits.iter_mut().for_each(|rooms| rooms.charge_picks(state, &picks));
     for grant in grants {
         let mut gpus: Vec<u32> = grant.gpus.iter().zip(&free).map(|(&g, &f)| g.min(f)).collect();
         for slot in in_order(state, grant.workload) {
@@ -54,7 +57,14 @@ pub(crate) fn select(state: &State, grants: &[PaperGrant]) -> Vec<Pick> {
             if state.is_finishing(slot) || spec.workers > room[spec.tenant.0] {
                 continue;
             }
-            let Some(types) = fit(state, slot, held.as_ref(), &gpus) else { continue };
+            let within = |(j, &n): (usize, &u32)| {
+                limits.as_ref().map_or(n, |limits| n.min(limits.least(spec.tenant, j)))
+            };
+            let allowed: Vec<u32> = gpus.iter().enumerate().map(within).collect();
+            let Some(types) = fit(state, slot, held.as_ref(), &allowed) else { continue };
+            if let Some(limits) = &mut limits {
+                types.each(spec.workers, |j, n| limits.charge(spec.tenant, j, n));
+            }
             room[spec.tenant.0] -= spec.workers;
             types.each(spec.workers, |j, n| {
                 gpus[j] -= n;

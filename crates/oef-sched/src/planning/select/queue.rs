@@ -4,9 +4,11 @@ use crate::class::{Class, WaitingKey};
 use crate::ids::{JobId, Slot, WorkloadKey};
 use crate::job::Job;
 use crate::order::Order;
+use crate::promise::Rooms;
 use crate::settings::pays;
 use crate::state::State;
 use crate::time::Span;
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::btree_set;
 use std::ops::Range;
@@ -88,6 +90,8 @@ pub(crate) struct Queues<'a> {
     owed: Vec<f64>,
     /// By slot.
     picked: Vec<bool>,
+    /// What tenants may have of each type at most.
+    limits: Option<Rooms>,
 }
 
 impl<'a> Queues<'a> {
@@ -102,6 +106,7 @@ impl<'a> Queues<'a> {
             ranges: Vec::with_capacity(most * (types + 1)),
             owed: Vec::with_capacity(most * types),
             picked: vec![false; state.slots()],
+            limits: Rooms::limits(state),
         }
     }
 
@@ -113,7 +118,7 @@ impl<'a> Queues<'a> {
         held: &mut [Held],
     ) {
         let of = &self.state.workloads()[workload.0];
-        let capacity = self.state.cluster().capacity();
+        let capacity = self.capacity(workload);
         self.owed.extend(owed);
         held.sort_unstable_by_key(|h| (h.gpu, h.order()));
         let mut rest = &*held;
@@ -128,12 +133,18 @@ impl<'a> Queues<'a> {
         for class in of.classes.iter().filter(|_| of.waits > 0) {
             let mut rest = class.waiting.range(..);
             let Some(&head) = rest.next() else { continue };
-            let spans_types = class.workers > 1 && class.spans(&of.profile, capacity);
+            let spans_types = class.workers > 1 && class.spans(&of.profile, &capacity);
             spans |= spans_types;
             self.lines.push(Line { class, spans: spans_types, head: Some(head), rest });
         }
         let (lines, held) = (first..self.lines.len(), held.len() as u32);
         self.all.push(Queue { workload, lines, extra: 0.0, spans, open: of.waits + held, held });
+    }
+
+    /// GPUs of each type that a gang of a workload could have at most.
+    pub fn capacity(&self, workload: WorkloadKey) -> Cow<'a, [u32]> {
+        let tenant = self.state.workloads()[workload.0].tenant;
+        self.state.capacity_within(self.limits.as_ref(), tenant)
     }
 
     pub fn owed(&self, queue: usize, gpu: usize) -> f64 {
@@ -178,6 +189,21 @@ impl<'a> Queues<'a> {
         lines.filter_map(|line| line.head).min()
     }
 
+    /// The same among those of which something holds.
+    pub fn next_waiting_that(
+        &self,
+        queue: usize,
+        gpu: usize,
+        room: u32,
+        holds: impl Fn(&Job) -> bool,
+    ) -> Option<WaitingKey> {
+        let capacity = self.state.cluster().capacity();
+        let fits =
+            |line: &&Line<'_>| line.class.workers <= room && line.class.fits_on(gpu, capacity);
+        let lines = self.lines(queue).iter().filter(fits);
+        lines.filter_map(|line| self.next_that(line, &holds)).min()
+    }
+
     /// The next waiting job of so many workers at most that has to be spread over types.
     pub fn next_spanning(&self, queue: usize, room: u32) -> Option<WaitingKey> {
         let spans = |line: &&Line<'_>| line.spans && line.class.workers <= room;
@@ -194,6 +220,11 @@ impl<'a> Queues<'a> {
         let head = line.head?;
         let rest = line.class.waiting.range(head..).filter(|key| !self.picked[key.3.0]);
         rest.copied().find(|key| holds(self.state.at(key.3)))
+    }
+
+    /// Whether a job was picked.
+    pub fn is_picked(&self, slot: Slot) -> bool {
+        self.picked[slot.0]
     }
 
     /// A waiting job that was picked is not, after all.

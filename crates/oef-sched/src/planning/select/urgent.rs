@@ -69,10 +69,16 @@ impl Selection<'_> {
         let mut victims: BTreeMap<TenantKey, Vec<Victim>> = BTreeMap::new();
         let mut displaced = false;
         while let Some(Urgent { slot, queue, line, .. }) = urgent.pop_first() {
+            if self.queues.is_picked(slot) {
+                // Its tenant was guaranteed GPUs that somebody gave up meanwhile.
+                urgent.extend(line.and_then(|line| self.next_urgent(queue, line, reach, &lowest)));
+                continue;
+            }
             let tenant = self.tenant_of(queue);
             let own = victims.entry(tenant).or_insert_with(|| self.victims(tenant, reach));
             if self.displace_for(slot, queue, own) {
                 displaced = true;
+                self.hand_out_guaranteed();
                 let next = line.and_then(|line| self.next_urgent(queue, line, reach, &lowest));
                 urgent.extend(next);
             }
@@ -216,7 +222,10 @@ impl Selection<'_> {
             let stays = (here == Some(b)).cmp(&(here == Some(a)));
             stays.then(profile.on(b).total_cmp(&profile.on(a))).then(a.cmp(&b))
         });
-        let found = types.into_iter().find_map(|gpu| Some((gpu, self.enough(slot, gpu, victims)?)));
+        let found = types.into_iter().find_map(|gpu| {
+            let stays = here == Some(gpu);
+            Some((gpu, self.enough(slot, gpu, stays, victims)?))
+        });
         let Some((gpu, leave)) = found else { return false };
         for index in leave.into_iter().rev() {
             let victim = victims.remove(index);
@@ -230,12 +239,23 @@ impl Selection<'_> {
     }
 
     /// The fewest of those who give way first whose GPUs of a type, with what is idle, are enough for a job; by position.
-    fn enough(&self, slot: Slot, gpu: usize, victims: &[Victim]) -> Option<Vec<usize>> {
-        let spec = &self.state.at(slot).spec;
+    fn enough(
+        &self,
+        slot: Slot,
+        gpu: usize,
+        stays: bool,
+        victims: &[Victim],
+    ) -> Option<Vec<usize>> {
+        let (job, spec) = (self.state.at(slot), &self.state.at(slot).spec);
         if !self.may_start(slot, gpu) {
             return None;
         }
-        let needed = spec.workers.saturating_sub(self.free[gpu]);
+        let open = if stays { self.free[gpu] } else { self.open_to(job, gpu) };
+        let leaves = |victim: &Victim| match stays {
+            true => victim.on(gpu),
+            false => self.leaves_open(victim.slot, gpu, victim.on(gpu), job),
+        };
+        let needed = spec.workers.saturating_sub(open.min(self.free_for(slot, gpu)));
         let limit = spec.workers.saturating_sub(self.room[spec.tenant.0]);
         let (mut gpus, mut room) = (0, 0);
         let mut leave: Vec<usize> = Vec::new();
@@ -243,8 +263,8 @@ impl Selection<'_> {
             if gpus >= needed && room >= limit {
                 break;
             }
-            if victim.priority < spec.priority && victim.on(gpu) > 0 {
-                gpus += victim.on(gpu);
+            if victim.priority < spec.priority && leaves(victim) > 0 {
+                gpus += leaves(victim);
                 room += victim.workers;
                 leave.push(index);
             }
@@ -254,8 +274,8 @@ impl Selection<'_> {
         }
         for at in (0..leave.len()).rev() {
             let victim = &victims[leave[at]];
-            if gpus - victim.on(gpu) >= needed && room - victim.workers >= limit {
-                gpus -= victim.on(gpu);
+            if gpus - leaves(victim) >= needed && room - victim.workers >= limit {
+                gpus -= leaves(victim);
                 room -= victim.workers;
                 leave.remove(at);
             }
@@ -268,6 +288,7 @@ impl Selection<'_> {
         let job = self.state.at(victim.slot);
         self.picks.retain(|pick| pick.slot != victim.slot);
         victim.gpus.iter().for_each(|&(j, count)| self.free[j] += count);
+        self.credit_rooms(victim.slot, &Types::Many(victim.gpus.clone()));
         let room = &mut self.room[job.spec.tenant.0];
         *room = room.saturating_add(victim.workers);
         match job.phase {

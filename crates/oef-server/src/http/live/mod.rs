@@ -9,11 +9,10 @@ pub(super) use samples::{EVERY, Samples};
 
 use super::App;
 use super::auth::Asks;
-use super::extract::{LargeBody, Nothing, Params, Part, within};
+use super::extract::{LargeBody, Part, within};
 use super::failure::{Answer, Failure, panicked, refused};
 use crate::problem::{Kind, More};
 use axum::Json;
-use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use oef_api::types::{
@@ -73,12 +72,7 @@ impl App {
 /// Shows the cluster at a glance: the round's clock, gpu types, and every tenant in a line
 #[utoipa::path(get, path = "/overview", tag = "cluster", operation_id = "getOverview",
     responses((status = 200, description = "The cluster at a glance", body = Overview)))]
-async fn overview(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
-    headers: HeaderMap,
-) -> Result<Response, Failure> {
+async fn overview(Asks(app, caller, _): Asks, headers: HeaderMap) -> Result<Response, Failure> {
     let key = cache::key("overview", &caller, &());
     cache::answer(&app, &headers, key, move |daemon| daemon.overview(&caller)).await
 }
@@ -90,9 +84,7 @@ async fn overview(
 #[utoipa::path(get, path = "/timeline", tag = "cluster", operation_id = "getTimeline", params(TimelineQuery),
     responses((status = 200, description = "The runs, the oldest first", body = Timeline)))]
 async fn timeline(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(query): Params<TimelineQuery>,
+    Asks(app, caller, query): Asks<TimelineQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     exact("from_ms", query.from_ms)?;
@@ -107,9 +99,7 @@ async fn timeline(
 #[utoipa::path(get, path = "/rounds/recent", tag = "rounds", operation_id = "listRecentRounds", params(RecentQuery),
     responses((status = 200, description = "The rounds, the oldest first", body = RecentRounds)))]
 async fn recent(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(query): Params<RecentQuery>,
+    Asks(app, caller, query): Asks<RecentQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     within("limit", query.limit, ROUNDS_MAX)?;
@@ -122,9 +112,7 @@ async fn recent(
 #[utoipa::path(get, path = "/fairness/series", tag = "rounds", operation_id = "getSeries", params(SeriesQuery),
     responses((status = 200, description = "The curves", body = Series)))]
 async fn series(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(query): Params<SeriesQuery>,
+    Asks(app, caller, query): Asks<SeriesQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     within("rounds", query.rounds, SERIES_ROUNDS_MAX)?;
@@ -138,9 +126,7 @@ async fn series(
 #[utoipa::path(get, path = "/fairness/envy", tag = "rounds", operation_id = "getEnvy", params(EnvyQuery),
     responses((status = 200, description = "A matrix that people can read", body = EnvyMatrix)))]
 async fn envy(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(query): Params<EnvyQuery>,
+    Asks(app, caller, query): Asks<EnvyQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     let key = cache::key("envy", &caller, &query);
@@ -151,12 +137,7 @@ async fn envy(
 #[utoipa::path(get, path = "/jobs/{id}/curve", tag = "jobs", operation_id = "getJobCurve",
     params(("id" = u64, Path, description = "The job's number")),
     responses((status = 200, description = "Steps, throughput and loss over time", body = JobCurve)))]
-async fn curve(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
-    Part(id): Part<u64>,
-) -> Answer<JobCurve> {
+async fn curve(Asks(app, caller, _): Asks, Part(id): Part<u64>) -> Answer<JobCurve> {
     // Who may see the job may see how far it is.
     app.daemon().job(&caller, id)?;
     Ok(Json(app.inner.samples.curve(id)))
@@ -169,9 +150,7 @@ async fn curve(
 #[utoipa::path(post, path = "/whatif/shares", tag = "rounds", operation_id = "whatIfShares", request_body = Scenario,
     responses((status = 200, description = "Everybody before and after", body = ScenarioAnswer)))]
 async fn scenario(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
+    Asks(app, caller, _): Asks,
     LargeBody(scenario): LargeBody<Scenario>,
 ) -> Answer<ScenarioAnswer> {
     let _turn = app.inner.whatifs.acquire().await.map_err(|_| panicked())?;

@@ -10,7 +10,7 @@ pub(super) use sessions::Sessions;
 
 use super::App;
 use super::auth::{Asks, too_many};
-use super::extract::{Body, Nothing, Params};
+use super::extract::Body;
 use super::failure::{Answer, Failure};
 use super::rate::{Buckets, of_address};
 use crate::caller::Caller;
@@ -95,11 +95,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// log on the way.
 #[utoipa::path(post, path = "/login-codes", tag = "tokens", operation_id = "createLoginCode",
     responses((status = 201, description = "The code", body = LoginCode)))]
-async fn create_code(
-    State(app): State<App>,
-    Asks(caller): Asks,
-    Params(_): Params<Nothing>,
-) -> Result<(StatusCode, Json<LoginCode>), Failure> {
+async fn create_code(Asks(app, caller, _): Asks) -> Result<(StatusCode, Json<LoginCode>), Failure> {
     let mut code = app.inner.login.codes.create(caller.token)?;
     code.server = app.inner.login.address.get().cloned();
     Ok((StatusCode::CREATED, Json(code)))

@@ -1,5 +1,5 @@
 use super::{Folder, append, open, save_snapshot};
-use crate::store::journal::{self, Problem, Report, Step};
+use crate::store::journal::{self, Damage, Report, Step};
 use crate::store::{OpenMode, Store, StoreError};
 
 fn check(folder: &Folder) -> Report {
@@ -110,7 +110,7 @@ fn what_cannot_be_replayed_or_read_is_a_problem() {
         Step::Record(r) if r.seq == 24 => Err("no such tenant".into()),
         _ => Ok(()),
     });
-    let problem = Problem { seq: Some(24), what: "it cannot be applied: no such tenant".into() };
+    let problem = Damage { seq: Some(24), what: "it cannot be applied: no such tenant".into() };
     assert_eq!(report.expect("readable").problems, [problem]);
     let mut store = open(&folder);
     let odd = crate::store::NewRecord { at_ms: 1, kind: "odd", body: "{\n" };

@@ -10,8 +10,9 @@ mod reading;
 mod second;
 mod upgrade;
 
-use super::{Archive, NewRecord, OpenMode, Store, StoreError};
+use super::{Archive, NewRecord, OpenMode, Store, StoreError, StoredSnapshot};
 use folder::Folder;
+use std::io::Read as _;
 
 /// Some bodies, each different.
 fn bodies(from: u64, count: u64) -> Vec<String> {
@@ -33,4 +34,10 @@ fn open(folder: &Folder) -> Store {
 
 fn save_snapshot(archive: &Archive, seq: u64, at_ms: u64, body: &str) -> Result<(), StoreError> {
     archive.save_snapshot(seq, at_ms, &|to| to.write_all(body.as_bytes())).map(drop)
+}
+
+fn text_of(snapshot: &StoredSnapshot<'_>) -> String {
+    let mut text = String::new();
+    snapshot.text().read_to_string(&mut text).expect("it is sound");
+    text
 }

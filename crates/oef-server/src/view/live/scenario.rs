@@ -182,6 +182,8 @@ fn spec(tenant: &ScenarioTenant) -> TenantSpec {
         name: tenant.name.clone(),
         weight: tenant.weight,
         demand: None,
+        guarantee: Vec::new(),
+        limit: Vec::new(),
         workloads: vec![workload],
     }
 }

@@ -19,7 +19,8 @@ pub fn timeline(world: &World, caller: &Caller, asked: &TimelineQuery, now_ms: u
     let to = asked.to_ms.unwrap_or(now_ms);
     let from = asked.from_ms.unwrap_or(to.saturating_sub(HOUR_MS));
     let places = places(world);
-    let mut found = Found { caller, places: &places, tenants: BTreeMap::new(), spans: Vec::new() };
+    let mut found =
+        SpanCollector { caller, places: &places, tenants: BTreeMap::new(), spans: Vec::new() };
     let is_asked = |run: &RunEntry| {
         let ended = run.ended.map(|at| at.0);
         let overlaps = run.began.0 <= to && ended.is_none_or(|at| at >= from);
@@ -39,7 +40,7 @@ pub fn timeline(world: &World, caller: &Caller, asked: &TimelineQuery, now_ms: u
             }
         }
     }
-    let Found { tenants, mut spans, .. } = found;
+    let SpanCollector { tenants, mut spans, .. } = found;
     spans.sort_by_key(|span| (span.from, span.job, span.run));
     let left_out = spans.len().saturating_sub(SPANS_MAX);
     spans.drain(..left_out);
@@ -100,14 +101,14 @@ fn nodes(world: &World) -> Vec<TimelineNode> {
     shown.collect()
 }
 
-struct Found<'a> {
+struct SpanCollector<'a> {
     caller: &'a Caller,
     places: &'a HashMap<&'a str, u32>,
     tenants: BTreeMap<&'a str, u32>,
     spans: Vec<Span>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> SpanCollector<'a> {
     fn add(&mut self, id: JobId, job: &'a JobEntry, run: &RunEntry) {
         let visible = self.caller.may_see(job.tenant());
         let tenant = visible.then(|| {

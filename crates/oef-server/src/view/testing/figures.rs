@@ -60,7 +60,7 @@ fn the_last_day_is_compared_with_an_equal_split_and_with_the_others_gpus() {
         let part = day.of_equal_split.expect("an equal split");
         assert!((part - mean / tenant.equal_split).abs() < 1e-9, "{day:?}");
         assert_eq!(day.envies.is_some(), day.envy.is_some_and(|ratio| ratio > 1.005), "{day:?}");
-        let said = format!("(30 min with jobs) it got {:.0} % of its equal split", 100.0 * part);
+        let said = format!("(30m with jobs) it got {:.0} % of its equal split", 100.0 * part);
         assert!(day.sentence.contains(&said), "{day:?}");
         part
     });

@@ -159,6 +159,9 @@ fn why_a_job_waits_is_said_with_the_start_to_expect() {
         assert!(["behind", "saving", "protected"].contains(&why.kind.as_str()), "{why:?}");
         let listed = view::job(&scene.world, &admin(), id).expect("there");
         assert_eq!(listed.reason, why.sentence);
+        let data = listed.reason_data.expect("as data, too");
+        assert_eq!((Some(&data), &data.kind), (why.reason_data.as_ref(), &why.kind));
+        assert!(data.fields.keys().any(|key| ["next", "deficit", "within_ms"].contains(&&**key)));
         let figures = why.details.iter().any(|d| d.contains("share 1.00 slow; holds "));
         assert!(figures, "{why:?}");
     }
@@ -181,6 +184,8 @@ fn a_job_for_a_type_that_is_out_is_told_which_nodes_and_why() {
     scene.round();
     let why = view::why(&scene.world, &admin(), id).expect("there");
     assert_eq!(why.kind, "none_up");
+    let data = serde_json::to_value(&why.reason_data).expect("JSON");
+    assert_eq!(data, serde_json::json!({"kind": "none_up", "gpu": "slow"}));
     for line in ["node n1 is out: new fan", "node n2 is out: taken out by an operator"] {
         assert!(why.details.iter().any(|detail| detail == line), "{why:?}");
     }
@@ -202,6 +207,9 @@ fn a_job_that_is_tried_again_says_when() {
     assert!(why.details.iter().any(|d| d.contains("no such file")), "{why:?}");
     let listed = view::jobs(&scene.world, &admin(), &JobsQuery::default()).expect("one");
     assert_eq!(listed.jobs[0].reason, why.sentence);
+    let data = serde_json::to_value(&listed.jobs[0].reason_data).expect("JSON");
+    let expected = serde_json::json!({"kind": "retry", "detail": "exit code 3", "wait_ms": 5000, "retry": 1, "retries": 3});
+    assert_eq!(data, expected);
 }
 
 #[test]
@@ -213,7 +221,8 @@ fn why_a_job_ended_or_runs_is_its_reason() {
     scene.started(id);
     let runs = view::why(&scene.world, &admin(), id).expect("there");
     assert_eq!(runs.kind, "running");
-    assert!(runs.sentence.starts_with("runs: "), "{runs:?}");
+    let reason = scene.world.sched.job(JobId(id)).and_then(|job| job.started_because());
+    assert_eq!(Some(runs.sentence.as_str()), reason.map(|why| why.to_string()).as_deref());
     scene.apply(Change::Cancelled { job: JobId(id), by: "alice".into(), why: None });
     scene.ended(id, RunEnding::Checkpointed, "it saved its work", None);
     let ended = view::why(&scene.world, &admin(), id).expect("there");

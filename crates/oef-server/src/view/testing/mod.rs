@@ -16,9 +16,9 @@ fn admin() -> Caller {
 }
 
 fn viewer() -> Caller {
-    Caller { role: Role::Viewer, tenant: None, token: 7 }
+    Caller { role: Role::Viewer, tenant: None, token: 7, user: None }
 }
 
 fn of(tenant: &str) -> Caller {
-    Caller { role: Role::Tenant, tenant: Some(tenant.into()), token: 8 }
+    Caller { role: Role::Tenant, tenant: Some(tenant.into()), token: 8, user: None }
 }

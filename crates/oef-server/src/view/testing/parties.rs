@@ -107,14 +107,14 @@ fn groups_name_the_tenants_that_the_caller_may_see() {
 fn the_cluster_shows_who_is_where_and_hides_the_jobs_of_others() {
     let mut scene = Scene::two_tenants(Mechanism::Cooperative);
     let placed = scene.placed();
-    let seen = view::cluster(&scene.world, &admin()).expect("there");
+    let seen = view::cluster(&scene.world, &admin(), &Default::default()).expect("there");
     let jobs: Vec<u64> = seen.nodes.iter().flat_map(|n| n.jobs.iter().flatten().copied()).collect();
     let sorted = |mut jobs: Vec<u64>| {
         jobs.sort();
         jobs
     };
     assert_eq!(sorted(jobs.clone()), sorted(placed.clone()));
-    let own = view::cluster(&scene.world, &of("alice")).expect("there");
+    let own = view::cluster(&scene.world, &of("alice"), &Default::default()).expect("there");
     let shown: Vec<u64> = own.nodes.iter().flat_map(|n| n.jobs.iter().flatten().copied()).collect();
     let is_own = |id: &u64| *id <= 3;
     let hidden: Vec<u64> = jobs.iter().map(|id| if is_own(id) { *id } else { 0 }).collect();
@@ -123,7 +123,7 @@ fn the_cluster_shows_who_is_where_and_hides_the_jobs_of_others() {
     assert!(seen.types.iter().all(|t| t.capacity == 1 && t.idle == 0 && t.price.is_some()));
     assert_eq!(seen.reference.as_deref(), Some("slow"));
     scene.apply(Change::NodeDown { node: "n2".into() });
-    let seen = view::cluster(&scene.world, &admin()).expect("there");
+    let seen = view::cluster(&scene.world, &admin(), &Default::default()).expect("there");
     assert_eq!((seen.nodes[1].health, seen.types[1].capacity), (NodeHealth::Down, 0));
 }
 

@@ -112,11 +112,8 @@ fn a_submitted_job_is_told_its_start() {
     assert_eq!((never.starts[0].round, never.starts[0].at), (None, None));
     assert!(never.starts[0].reason.contains("needs 3 GPUs"), "{never:?}");
     let stranger = ask(&scene, vec![submit(job("carol", "odd", 1))]).expect("a good question");
-    assert!(
-        stranger.sentences.iter().any(|s| s.contains("taken to have weight 1")),
-        "{stranger:?}"
-    );
-    assert!(stranger.sentences.iter().any(|s| s.contains("its profile is an estimate")));
+    assert!(stranger.sentences.iter().any(|s| s.contains("weight 1 is assumed")), "{stranger:?}");
+    assert!(stranger.sentences.iter().any(|s| s.contains("its profile is estimated")));
     assert!(figures(&stranger).iter().any(|t| t.0 == "carol" && t.1 == 0.0 && t.2 > 0.0));
 }
 

@@ -1,8 +1,8 @@
 //! Jobs that are held, edited, delayed, and made to wait for others, step by step.
 
 use super::check::check;
-use super::life::empty;
-use crate::world::{Action, Change, NewJob, NewSweep, RunEnding, World, timestamp};
+use super::life::{empty, train};
+use crate::world::{Action, Change, NewJob, NewSweep, Reason, RunEnding, World, timestamp};
 use oef_api::types::{Dependency, DependencyCondition, JobPatch, JobState, JobSubmit, Limits};
 use oef_sched::{JobId, NodeSpec, Obstacle, Time};
 
@@ -47,42 +47,20 @@ impl Story {
 
     fn end(&mut self, job: JobId, ending: RunEnding) {
         let generation = self.world.jobs[&job].run().expect("a run").generation;
-        let (detail, outcome) = ("it ended".to_string(), None);
-        let (last_lines, at_ms, exit) = (None, None, None);
-        self.then(Change::Ended {
-            job,
-            generation,
-            ending,
-            detail,
-            last_lines,
-            at_ms,
-            exit,
-            outcome,
-        });
+        self.then(Change::ended(job, generation, ending, "it ended"));
     }
 
     fn state(&self, job: JobId) -> JobState {
         self.world.jobs[&job].state
     }
 
-    fn told(&self, job: JobId) -> (JobState, &str) {
-        (self.state(job), &self.world.jobs[&job].reason)
-    }
-}
-
-fn plain() -> JobSubmit {
-    JobSubmit {
-        tenant: Some("ada".into()),
-        workload: Some("w".into()),
-        name: Some("train".into()),
-        command: vec!["true".into()],
-        workers: 1,
-        ..JobSubmit::default()
+    fn told(&self, job: JobId) -> (JobState, String) {
+        (self.state(job), self.world.jobs[&job].reason.to_string())
     }
 }
 
 fn after(job: JobId, when: DependencyCondition) -> JobSubmit {
-    JobSubmit { after: vec![Dependency { job: job.0, when }], ..plain() }
+    JobSubmit { after: vec![Dependency { job: job.0, when }], ..train() }
 }
 
 fn held(held: bool) -> JobPatch {
@@ -92,10 +70,10 @@ fn held(held: bool) -> JobPatch {
 #[test]
 fn a_running_job_that_is_held_saves_its_work_and_waits_until_it_is_released() {
     let mut story = Story::new();
-    let job = story.submit(plain());
+    let job = story.submit(train());
     story.patch(job, held(true));
     assert!(matches!(story.actions[..], [Action::Stop { .. }]), "{:?}", story.actions);
-    assert_eq!(story.told(job), (JobState::Stopping, "held by its owner"));
+    assert_eq!(story.told(job), (JobState::Stopping, "held by its owner".into()));
     story.end(job, RunEnding::Checkpointed);
     assert_eq!(story.state(job), JobState::Queued);
     story.then(Change::Round { kept: false });
@@ -103,15 +81,15 @@ fn a_running_job_that_is_held_saves_its_work_and_waits_until_it_is_released() {
     assert_eq!(story.world.sched.obstacle_of(job), Some(Obstacle::Held));
     story.patch(job, held(false));
     assert_eq!(story.state(job), JobState::Starting);
-    let reasons: Vec<&str> =
-        story.world.jobs[&job].history.iter().map(|change| change.reason.as_str()).collect();
-    assert!(reasons.contains(&"released by its owner"), "{reasons:?}");
+    let mut history = story.world.jobs[&job].history.iter();
+    let released = Reason::Released { by: "its owner".into() };
+    assert!(history.any(|change| change.reason == released), "{history:?}");
 }
 
 #[test]
 fn an_edit_changes_what_it_names_and_says_so() {
     let mut story = Story::new();
-    let job = story.submit(JobSubmit { held: true, ..plain() });
+    let job = story.submit(JobSubmit { held: true, ..train() });
     let labels = [("lr".to_string(), Some("0.1".to_string()))].into();
     let patch = JobPatch {
         name: Some("new".into()),
@@ -126,7 +104,7 @@ fn an_edit_changes_what_it_names_and_says_so() {
     story.patch(job, patch);
     let entry = &story.world.jobs[&job];
     let said = "name, priority, gpu types, gpu memory, start at once, labels, time limit changed by its owner";
-    assert_eq!(entry.reason, said);
+    assert_eq!(entry.reason.to_string(), said);
     assert_eq!((entry.name(), entry.spec.max_run_s), ("new", Some(60.0)));
     let sched = story.world.sched.job(job).expect("live").spec();
     assert_eq!((sched.priority, sched.types.as_deref()), (7, Some(&["g".to_string()][..])));
@@ -149,7 +127,7 @@ fn a_job_starts_when_the_one_before_it_ended_as_it_should() {
     ];
     for (when, ending, starts) in cases {
         let mut story = Story::new();
-        let first = story.submit(plain());
+        let first = story.submit(train());
         let second = story.submit(after(first, when));
         let third = story.submit(after(second, DependencyCondition::Finished));
         assert_eq!(story.state(second), JobState::Queued);
@@ -176,7 +154,7 @@ fn a_job_starts_when_the_one_before_it_ended_as_it_should() {
 #[test]
 fn a_dependency_that_has_ended_already_is_over_and_one_that_cannot_come_ends_the_job() {
     let mut story = Story::new();
-    let first = story.submit(plain());
+    let first = story.submit(train());
     story.end(first, RunEnding::Finished);
     let met = story.submit(after(first, DependencyCondition::Finished));
     assert_eq!(story.state(met), JobState::Starting);
@@ -188,7 +166,7 @@ fn a_dependency_that_has_ended_already_is_over_and_one_that_cannot_come_ends_the
 fn a_job_with_a_start_time_waits_for_it() {
     let mut story = Story::new();
     let start = Time(story.at + 60_000);
-    let job = story.submit(JobSubmit { not_before: Some(timestamp(start)), ..plain() });
+    let job = story.submit(JobSubmit { not_before: Some(timestamp(start)), ..train() });
     assert_eq!(story.world.sched.obstacle_of(job), Some(Obstacle::NotBefore { at: start }));
     assert_eq!(story.world.index.next_wakeup(), Some((start, job)));
     story.at = start.0;
@@ -196,9 +174,9 @@ fn a_job_with_a_start_time_waits_for_it() {
     assert_eq!(story.state(job), JobState::Starting);
     assert_eq!(story.world.index.next_wakeup(), None);
     let past = Some(timestamp(Time(5)));
-    let job = story.submit(JobSubmit { not_before: past, ..plain() });
+    let job = story.submit(JobSubmit { not_before: past, ..train() });
     assert_eq!(story.state(job), JobState::Starting, "a time that has passed is none");
-    let job = story.submit(JobSubmit { not_before: Some(timestamp(Time(1 << 40))), ..plain() });
+    let job = story.submit(JobSubmit { not_before: Some(timestamp(Time(1 << 40))), ..train() });
     story.patch(job, JobPatch { not_before: Some(None), ..JobPatch::default() });
     assert_eq!(story.world.index.next_wakeup(), None);
     story.then(Change::Cancelled { job, by: "its owner".into(), why: None });
@@ -207,7 +185,7 @@ fn a_job_with_a_start_time_waits_for_it() {
 #[test]
 fn a_sweep_with_a_limit_runs_so_many_at_once() {
     let mut story = Story::new();
-    let jobs = story.submit_as(vec![plain(); 3], Some(NewSweep { at_once: Some(1) }));
+    let jobs = story.submit_as(vec![train(); 3], Some(NewSweep { at_once: Some(1) }));
     let states = |story: &Story| jobs.iter().map(|&job| story.state(job)).collect::<Vec<_>>();
     use JobState::{Finished, Queued, Starting};
     assert_eq!(states(&story), [Starting, Queued, Queued], "there is a second GPU");
@@ -219,8 +197,8 @@ fn a_sweep_with_a_limit_runs_so_many_at_once() {
 #[test]
 fn a_time_limit_is_told_with_the_whole_time_that_was_allowed() {
     let mut story = Story::new();
-    let job = story.submit(JobSubmit { max_run_s: Some(20.0), ..plain() });
+    let job = story.submit(JobSubmit { max_run_s: Some(20.0), ..train() });
     story.end(job, RunEnding::TimedOut);
-    assert_eq!(story.told(job), (JobState::TimedOut, "reached its time limit of 20 s"));
+    assert_eq!(story.told(job), (JobState::TimedOut, "reached its time limit of 20s".into()));
     assert_eq!(story.world.totals.timed_out, 1);
 }

@@ -37,7 +37,7 @@ fn jobs_agree(world: &World) {
         assert!(agrees, "job {id} is {:?} and {sched:?} in the scheduler", job.state);
         let last = job.history.last().expect("a first state");
         assert_eq!((last.state, &last.reason), (job.state, &job.reason));
-        assert!(job.history.iter().all(|change| !change.reason.is_empty()), "job {id}");
+        assert!(job.history.iter().all(|change| !change.reason.to_string().is_empty()), "job {id}");
         let placed =
             matches!(job.state, JobState::Starting | JobState::Running | JobState::Stopping);
         assert_eq!(job.run().is_some(), placed, "job {id} has a run while it has GPUs");

@@ -1,9 +1,9 @@
 //! Nodes that are taken out: with a reason, for a time, and planned ahead.
 
 use super::check::check;
-use super::life::empty;
+use super::life::{empty, train};
 use crate::world::{Change, Drain, NewJob, RunningJobs, Window, World};
-use oef_api::types::{JobState, JobSubmit, Limits};
+use oef_api::types::{JobState, Limits};
 use oef_sched::{Health, JobId, NodeSpec, Span, Time};
 
 const NODE: &str = "n";
@@ -18,13 +18,6 @@ struct Scene {
 impl Scene {
     fn new() -> Scene {
         let mut scene = Scene { world: empty(), at: 1_000 };
-        let spec = JobSubmit {
-            tenant: Some("ada".into()),
-            workload: Some("w".into()),
-            command: vec!["true".into()],
-            workers: 1,
-            ..JobSubmit::default()
-        };
         scene.then(Change::NodeUp(NodeSpec { name: NODE.into(), gpu_type: "g".into(), gpus: 2 }));
         scene.then(Change::TenantCreated {
             name: "ada".into(),
@@ -34,7 +27,7 @@ impl Scene {
         });
         scene.then(Change::Round { kept: false });
         scene.then(Change::Submitted {
-            jobs: vec![NewJob { id: JOB.0, spec }],
+            jobs: vec![NewJob { id: JOB.0, spec: train() }],
             key: None,
             sweep: None,
         });
@@ -105,10 +98,11 @@ fn a_node_comes_back_by_itself_when_its_time_is_over() {
 }
 
 #[test]
-fn a_window_closes_its_node_first_then_stops_what_runs_then_gives_it_back() {
+fn an_old_window_closes_its_node_first_then_stops_what_runs_then_gives_it_back() {
     let mut scene = Scene::new();
     let drain = drain(RunningJobs::Stop, Some(900_000));
-    let window = Window { node: NODE.into(), from: Time(500_000), lead: Span(100_000), drain };
+    let window =
+        Window { node: NODE.into(), from: Time(500_000), lead: Span(100_000), drain, ahead: false };
     scene.then(Change::WindowPlanned { id: 1, window });
     scene.wait_until(399_999);
     assert_eq!(scene.health(), Health::Up);
@@ -125,9 +119,41 @@ fn a_window_closes_its_node_first_then_stops_what_runs_then_gives_it_back() {
 }
 
 #[test]
+fn a_window_is_planned_for_stops_what_runs_and_gives_its_node_back() {
+    let mut scene = Scene::new();
+    let drain = drain(RunningJobs::Stop, Some(900_000));
+    let (from, lead) = (Time(500_000), Span(100_000));
+    let window = Window { node: NODE.into(), from, lead, drain, ahead: true };
+    scene.then(Change::WindowPlanned { id: 1, window: window.clone() });
+    let later = Window { from: Time(700_000), ..window };
+    scene.then(Change::WindowPlanned { id: 2, window: later });
+    let planned = |scene: &Scene| scene.world.sched.cluster().nodes()[0].window().map(|w| w.from);
+    // A restart in between forgets nothing.
+    let written = scene.world.to_snapshot().expect("JSON");
+    scene.world = World::from_snapshot(&written).expect("a world");
+    assert_eq!(planned(&scene), Some(from));
+    scene.wait_until(499_999);
+    assert_eq!((scene.health(), scene.job()), (Health::Up, JobState::Running));
+    scene.wait_until(500_000);
+    assert_eq!((scene.health(), scene.job()), (Health::Down, JobState::Stopping));
+    assert_eq!(planned(&scene), Some(Time(700_000)));
+    scene.then(Change::WindowDropped { id: 2 });
+    assert_eq!(planned(&scene), None);
+    scene.wait_until(900_000);
+    assert_eq!(scene.health(), Health::Up);
+    assert!(scene.world.windows.is_empty());
+}
+
+#[test]
 fn a_window_that_was_dropped_or_overtaken_does_not_begin() {
     let mut scene = Scene::new();
-    let window = |drain| Window { node: NODE.into(), from: Time(500_000), lead: Span(0), drain };
+    let window = |drain| Window {
+        node: NODE.into(),
+        from: Time(500_000),
+        lead: Span(0),
+        drain,
+        ahead: true,
+    };
     scene.then(Change::WindowPlanned {
         id: 1,
         window: window(drain(RunningJobs::Stop, Some(600_000))),

@@ -1,7 +1,7 @@
 //! Lives of single jobs, step by step, with what people are told.
 
 use super::check::check;
-use super::life::empty;
+use super::life::{empty, train};
 use crate::world::{Action, Change, JobEntry, NewJob, Record, RunEnding, Telemetry, World};
 use oef_api::types::{JobState, JobSubmit, Limits};
 use oef_sched::{Generation, JobId, NodeSpec, Time};
@@ -83,21 +83,13 @@ impl Story {
         self.world.jobs[&JOB].state
     }
 
-    fn reason(&self) -> &str {
-        &self.world.jobs[&JOB].reason
+    fn reason(&self) -> String {
+        self.world.jobs[&JOB].reason.to_string()
     }
 }
 
 fn submit(id: u64, retries: u32) -> Change {
-    let spec = JobSubmit {
-        tenant: Some("ada".into()),
-        workload: Some("w".into()),
-        name: Some("train".into()),
-        command: vec!["true".into()],
-        workers: 1,
-        retries,
-        ..JobSubmit::default()
-    };
+    let spec = JobSubmit { retries, ..train() };
     Change::Submitted { jobs: vec![NewJob { id, spec }], key: None, sweep: None }
 }
 
@@ -108,9 +100,12 @@ fn a_job_is_submitted_starts_runs_and_finishes() {
     assert!(matches!(story.actions[..], [Action::Start { job: JOB, .. }]));
     assert_eq!(story.reason(), "starts on 1 g on n: the GPUs would have been idle");
     story.started();
-    assert_eq!((story.state(), story.reason()), (JobState::Running, "runs on 1 g on n"));
+    assert_eq!((story.state(), story.reason()), (JobState::Running, "runs on 1 g on n".into()));
     story.ended(RunEnding::Finished, "it finished");
-    assert_eq!((story.state(), story.reason()), (JobState::Finished, "all its work is done"));
+    assert_eq!(
+        (story.state(), story.reason()),
+        (JobState::Finished, "all its work is done".into())
+    );
     assert_eq!(story.world.jobs[&JOB].ran_ms, 1_000);
     assert!(
         story
@@ -122,13 +117,13 @@ fn a_job_is_submitted_starts_runs_and_finishes() {
 #[test]
 fn a_failed_job_is_tried_again_with_growing_waits_and_says_why_it_gave_up() {
     let mut story = Story::new(2);
-    for (retry, wait) in [(1, "5 s"), (2, "10 s")] {
+    for (retry, wait) in [(1, "5s"), (2, "10s")] {
         story.started();
         story.ended(RunEnding::Failed, "worker 0 ended with exit code 3");
         let told = format!(
             "failed: worker 0 ended with exit code 3; tried again in {wait} (retry {retry} of 2)"
         );
-        assert_eq!((story.state(), story.reason()), (JobState::Queued, told.as_str()));
+        assert_eq!((story.state(), story.reason()), (JobState::Queued, told));
         let due = story.world.index.next_wakeup().expect("a time").0;
         assert_eq!(story.world.index.due_wakeups(due).collect::<Vec<_>>(), [JOB]);
         story.then(Change::Released { job: JOB });
@@ -198,7 +193,10 @@ fn a_running_job_is_stopped_before_it_is_cancelled() {
     let again = story.refused(Change::Cancelled { job: JOB, by: "its owner".into(), why: None });
     assert!(again.contains("cancelled already"), "{again}");
     story.ended(RunEnding::Failed, "worker 0 ended with exit code 1");
-    assert_eq!((story.state(), story.reason()), (JobState::Cancelled, "cancelled by its owner"));
+    assert_eq!(
+        (story.state(), story.reason()),
+        (JobState::Cancelled, "cancelled by its owner".into())
+    );
     assert_eq!(story.world.jobs[&JOB].failures, 0);
 }
 
@@ -250,18 +248,8 @@ fn a_tenant_that_comes_again_sees_nothing_of_the_one_before() {
     };
     assert!(story.refused(again()).contains("still being stopped"));
     let generation = story.world.jobs[&JobId(2)].run().expect("a run").generation;
-    let (ending, detail) = (RunEnding::Checkpointed, "it saved its work".to_string());
-    let (job, last_lines, at_ms) = (JobId(2), None, None);
-    story.then(Change::Ended {
-        job,
-        generation,
-        ending,
-        detail,
-        last_lines,
-        at_ms,
-        exit: None,
-        outcome: None,
-    });
+    let ending = RunEnding::Checkpointed;
+    story.then(Change::ended(JobId(2), generation, ending, "it saved its work"));
     assert!(story.world.jobs.is_empty() && story.world.ended.is_empty());
     story.then(again());
     assert_eq!(story.world.tenants["ada"].live, 0);
@@ -292,7 +280,7 @@ fn what_a_job_waits_for_is_one_line_of_its_history() {
     for detail in ["brings its checkpoint from a: 1 MiB, 2 %", "has its checkpoint from a: 50 MiB"]
     {
         story.then(Change::Preparing { job: JOB, generation, detail: detail.into() });
-        assert_eq!((story.job().state, story.job().reason.as_str()), (JobState::Starting, detail));
+        assert_eq!((story.job().state, story.reason()), (JobState::Starting, detail.into()));
     }
     assert_eq!(story.job().history.len(), history + 1);
     story.started();

@@ -1,7 +1,7 @@
 //! What is seen of gangs and of restarts becomes what counts, and is in the journal.
 
 use super::check::check;
-use super::life::empty;
+use super::life::{empty, train};
 use crate::world::{Change, NewJob, ProfileEntry, Record, RunEnding, Telemetry, World};
 use oef_api::types::{FigureSource, JobSubmit, Limits, Provenance, SettingsPatch};
 use oef_sched::{JobId, NodeSpec, Stands, Time, WorkloadKey};
@@ -31,19 +31,8 @@ impl Scene {
         let (name, limits) = ("ada".to_string(), Limits::default());
         scene.then(Change::TenantCreated { name, weight: 1.0, group: None, limits });
         for (id, workers) in [(1, 1), (2, 1), (GANG, 4)] {
-            let spec = JobSubmit {
-                tenant: Some("ada".into()),
-                workload: Some("w".into()),
-                name: Some("train".into()),
-                command: vec!["train".into()],
-                workers,
-                ..JobSubmit::default()
-            };
-            scene.then(Change::Submitted {
-                jobs: vec![NewJob { id, spec }],
-                key: None,
-                sweep: None,
-            });
+            let jobs = vec![NewJob { id, spec: JobSubmit { workers, ..train() } }];
+            scene.then(Change::Submitted { jobs, key: None, sweep: None });
         }
         scene.then(Change::Round { kept: false });
         scene.start();
@@ -165,16 +154,7 @@ fn starts_and_stops_tell_what_a_restart_costs() {
     scene.at += 4_000;
     for job in [1, 2, GANG].map(JobId) {
         let generation = scene.world.jobs[&job].run().expect("it stops").generation;
-        scene.then(Change::Ended {
-            job,
-            generation,
-            ending: RunEnding::Checkpointed,
-            detail: "saved".into(),
-            last_lines: None,
-            at_ms: None,
-            exit: None,
-            outcome: None,
-        });
+        scene.then(Change::ended(job, generation, RunEnding::Checkpointed, "saved"));
     }
     let second = cost(&scene).expect("it is known");
     assert!((9_000..10_500).contains(&second.0), "{second:?}");

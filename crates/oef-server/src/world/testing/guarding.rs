@@ -1,9 +1,9 @@
 //! Profiles that are not what jobs show: what is said, and what counts.
 
 use super::check::check;
-use super::life::empty;
+use super::life::{empty, train};
 use crate::world::{Change, NewJob, ProfileEntry, Record, RunEnding, Telemetry, World};
-use oef_api::types::{JobSubmit, Limits, Provenance, SettingsPatch};
+use oef_api::types::{Limits, Provenance, SettingsPatch};
 use oef_sched::{JobId, NodeSpec, Time};
 use std::collections::BTreeMap;
 
@@ -95,15 +95,7 @@ impl Lab {
 }
 
 fn submit(id: u64) -> Change {
-    let spec = JobSubmit {
-        tenant: Some("ada".into()),
-        workload: Some("w".into()),
-        name: Some("train".into()),
-        command: vec!["train".into()],
-        workers: 1,
-        ..JobSubmit::default()
-    };
-    Change::Submitted { jobs: vec![NewJob { id, spec }], key: None, sweep: None }
+    Change::Submitted { jobs: vec![NewJob { id, spec: train() }], key: None, sweep: None }
 }
 
 #[test]
@@ -152,18 +144,7 @@ fn a_profile_that_is_a_little_off_is_corrected_and_nobody_is_accused() {
         // Runs are what narrows the tolerance: all jobs are lost and start again.
         for job in lab.world.jobs.keys().copied().collect::<Vec<_>>() {
             let generation = lab.world.jobs[&job].run().expect("a run").generation;
-            let (ending, detail) = (RunEnding::Lost, "gone".to_string());
-            let (last_lines, at_ms) = (None, None);
-            lab.then(Change::Ended {
-                job,
-                generation,
-                ending,
-                detail,
-                last_lines,
-                at_ms,
-                exit: None,
-                outcome: None,
-            });
+            lab.then(Change::ended(job, generation, RunEnding::Lost, "gone"));
             let Some(run) = lab.world.jobs[&job].run() else { continue };
             let generation = run.generation;
             lab.then(Change::Started { job, generation, at_ms: None, host: None });
@@ -253,17 +234,7 @@ fn a_tenant_that_is_gone_leaves_nothing_behind() {
     for job in lab.world.jobs.keys().copied().collect::<Vec<_>>() {
         let Some(run) = lab.world.jobs[&job].run() else { continue };
         let (generation, ending) = (run.generation, RunEnding::Checkpointed);
-        let (detail, last_lines, at_ms) = ("it saved its work".into(), None, None);
-        lab.then(Change::Ended {
-            job,
-            generation,
-            ending,
-            detail,
-            last_lines,
-            at_ms,
-            exit: None,
-            outcome: None,
-        });
+        lab.then(Change::ended(job, generation, ending, "it saved its work"));
     }
     assert_eq!(lab.world.guard, oef_sched::guard::Guard::default());
 }

@@ -408,6 +408,8 @@ impl Life {
                     .dice
                     .once_in(3)
                     .then(|| self.name(&["off", "report", "replace", "other"])),
+                usage_half_life_s: some(self.dice.once_in(2), self.dice.below(3) as f64 * 20.0),
+                usage_bound: some(self.dice.once_in(8), 3.0),
             }),
         }
     }
@@ -416,6 +418,18 @@ impl Life {
 /// A world before anything has happened.
 pub fn empty() -> World {
     World::new(Settings::default(), SettingsEntry::default())
+}
+
+/// A job of one worker.
+pub fn train() -> JobSubmit {
+    JobSubmit {
+        tenant: Some("ada".into()),
+        workload: Some("w".into()),
+        name: Some("train".into()),
+        command: vec!["train".into()],
+        workers: 1,
+        ..JobSubmit::default()
+    }
 }
 
 fn node(name: &str, gpu_type: &str, gpus: u32) -> NodeSpec {

@@ -8,7 +8,7 @@ mod examples;
 mod gangs;
 mod guarding;
 mod life;
-mod lives;
 mod notifications;
 mod probes;
+mod random_lives;
 mod versions;

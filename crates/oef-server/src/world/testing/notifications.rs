@@ -1,6 +1,6 @@
 //! Notices: which there are, in which order, how many wait and for how long.
 
-use super::life::empty;
+use super::life::{empty, train};
 use crate::world::{Change, NewJob, NotificationSpec, Receiver, World};
 use oef_api::types::{JobState, JobSubmit, Limits};
 use oef_sched::Time;
@@ -39,13 +39,7 @@ impl Scene {
 
     fn submit(&mut self, tenant: &str) {
         self.jobs += 1;
-        let spec = JobSubmit {
-            tenant: Some(tenant.into()),
-            workload: Some("w".into()),
-            command: vec!["true".into()],
-            workers: 1,
-            ..JobSubmit::default()
-        };
+        let spec = JobSubmit { tenant: Some(tenant.into()), ..train() };
         let jobs = vec![NewJob { id: self.jobs, spec }];
         self.then(Change::Submitted { jobs, key: None, sweep: None });
     }

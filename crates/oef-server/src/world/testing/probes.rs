@@ -1,7 +1,7 @@
 //! Profile runs, from their submission to the profile of their workload.
 
 use super::check::check;
-use super::life::empty;
+use super::life::{empty, train};
 use crate::world::{
     Action, Change, NewJob, ProfileEntry, Record, RunEnding, Telemetry, WorkloadEntry, World,
 };
@@ -64,7 +64,7 @@ impl Story {
                 workers: *workers,
                 retries,
                 probe: Some(Probe::default()),
-                ..job()
+                ..train()
             },
         });
         let change = Change::Submitted { jobs: jobs.collect(), key: None, sweep: None };
@@ -125,17 +125,6 @@ impl Story {
 
     fn said(&self, words: &str) -> bool {
         self.world.events.iter().any(|event| event.message.contains(words))
-    }
-}
-
-fn job() -> JobSubmit {
-    JobSubmit {
-        tenant: Some("ada".into()),
-        workload: Some("w".into()),
-        name: Some("train".into()),
-        command: vec!["true".into()],
-        workers: 1,
-        ..JobSubmit::default()
     }
 }
 
@@ -306,7 +295,7 @@ fn a_type_without_a_free_gpu_waits_and_is_estimated_until_then() {
             tenant: Some("bob".into()),
             types: vec!["slow".into()],
             min_run_s: Some(1e6),
-            ..job()
+            ..train()
         },
     };
     let next = story.world.next_job;
@@ -341,7 +330,7 @@ fn a_new_gpu_type_is_estimated_in_the_unit_of_the_measured_ones() {
 fn a_profile_run_names_one_type() {
     let mut story = Story::new();
     for types in [vec![], vec!["slow".to_string(), "fast".into()], vec!["none".into()]] {
-        let spec = JobSubmit { types, probe: Some(Probe::default()), ..job() };
+        let spec = JobSubmit { types, probe: Some(Probe::default()), ..train() };
         let jobs = vec![NewJob { id: story.world.next_job, spec }];
         let change = Change::Submitted { jobs, key: None, sweep: None };
         let refused = story.world.apply(&Record { at: Time(story.at), change });

@@ -187,6 +187,7 @@ mod tests {
                     until: None,
                     windows: Vec::new(),
                     jobs: vec![None; size as usize],
+                    gpus: Vec::new(),
                 })
             })
             .collect();

@@ -119,9 +119,10 @@ fn parse(source: &Source) -> Result<JobFile, Vec<Complaint>> {
     }
 }
 
-/// The fields of a job in a file. Profile runs are made by `oef profile`, from a job file like any other.
+/// The fields of a job in a file. Profile runs are made by `oef profile`, from a job file like any other, and the daemon
+/// knows the user.
 fn fields() -> Vec<String> {
-    JobSubmit::fields().into_iter().filter(|field| field != "probe").collect()
+    JobSubmit::fields().into_iter().filter(|field| field != "probe" && field != "user").collect()
 }
 
 /// What the daemon would refuse, with its line. A folder may still be relative here, and the command come later.

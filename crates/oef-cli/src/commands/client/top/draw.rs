@@ -1,9 +1,10 @@
 //! One frame of the view.
 
 use super::screen::Screen;
+use crate::commands::client::cluster::{LONG_IDLE_S, busy, gibibytes};
 use crate::output::jobs::{gpus, progress, time};
 use jiff::Timestamp;
-use oef_api::types::{JobState, Node, NodeHealth, Tenant};
+use oef_api::types::{JobState, Node, NodeGpu, NodeHealth, Tenant};
 use oef_report::format::{figure, span};
 use oef_terminal::bars::bar;
 use oef_terminal::names::{cut, safe};
@@ -88,7 +89,12 @@ fn headline(screen: &Screen) -> Line<'static> {
 }
 
 fn draw_cluster(frame: &mut Frame<'_>, screen: &Screen, area: Rect) {
-    let block = Block::new().borders(Borders::TOP).title(" GPUs: job and tenant on each ");
+    let mut gpus = screen.snapshot.cluster.nodes.iter().flat_map(|node| &node.gpus);
+    let title = match gpus.any(|gpu| *gpu != NodeGpu::default()) {
+        true => " GPUs: job and tenant on each, how busy it is, and memory used ",
+        false => " GPUs: job and tenant on each ",
+    };
+    let block = Block::new().borders(Borders::TOP).title(title);
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let owners: BTreeMap<u64, &str> =
@@ -111,7 +117,8 @@ fn node_line(screen: &Screen, node: &Node, owners: &BTreeMap<u64, &str>) -> Line
         spans.push(Span::styled(" down", Style::new().fg(Color::Red)));
         return Line::from(spans);
     }
-    for job in &node.jobs {
+    let read = node.gpus.iter().any(|gpu| *gpu != NodeGpu::default());
+    for (index, job) in node.jobs.iter().enumerate() {
         let (text, style) = match job {
             None => ("·".to_string(), Style::new().fg(Color::DarkGray)),
             Some(id) => match owners.get(id) {
@@ -120,8 +127,20 @@ fn node_line(screen: &Screen, node: &Node, owners: &BTreeMap<u64, &str>) -> Line
             },
         };
         spans.push(Span::styled(format!(" {:<GPU_WIDTH$}", cut(&text, GPU_WIDTH)), style));
+        if let Some(gpu) = node.gpus.get(index).filter(|_| read) {
+            spans.push(figures(gpu));
+        }
     }
     Line::from(spans)
+}
+
+/// How busy a GPU is and the memory that is used; loud where its job has not used it for long.
+fn figures(gpu: &NodeGpu) -> Span<'static> {
+    let is_long = gpu.idle_s.is_some_and(|idle| idle >= LONG_IDLE_S);
+    let memory = gpu.memory_used.map_or(String::new(), |used| format!("{}G", gibibytes(used)));
+    let text = format!("{:>8} {memory:>4} ", busy(gpu));
+    let loud = Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD);
+    Span::styled(text, if is_long { loud } else { Style::new() })
 }
 
 fn draw_tenants(frame: &mut Frame<'_>, screen: &Screen, area: Rect) {

@@ -94,7 +94,7 @@ impl View {
                         is_stale = true;
                         self.screen.message = Some(match result {
                             Ok(job) => {
-                                format!("job {} is {}: {}", job.id, job.state.name(), job.reason)
+                                format!("job {} is {}: {}", job.id, job.state.words(), job.reason)
                             }
                             Err(error) => error.to_string(),
                         });

@@ -79,6 +79,26 @@ pub mod tests {
     }
 
     #[test]
+    fn a_gpu_that_its_job_has_not_used_for_long_is_seen() {
+        let mut snapshot = recorded();
+        let gpu = |utilisation, idle_s| oef_api::types::NodeGpu {
+            utilisation: Some(utilisation),
+            memory_used: Some(71 << 30),
+            memory_total: Some(80 << 30),
+            idle_s,
+        };
+        let nodes = &mut snapshot.cluster.nodes;
+        nodes[0].gpus = vec![gpu(0.97, None), gpu(0.0, Some(599.0)), gpu(0.0, Some(7300.0))];
+        let now: Timestamp = "2026-11-15T10:10:00Z".parse().expect("an instant");
+        let frame = text(&Screen::new(snapshot), now, 120, 32).expect("a frame");
+        for part in ["97%  71G", " 0%  71G", "idle 2h  71G", "how busy it is"] {
+            assert!(frame.contains(part), "`{part}` is not in:\n{frame}");
+        }
+        assert!(!frame.contains("idle 9m"), "{frame}");
+        assert!(!self::frame(120, 32).contains('%'), "nothing is shown where nothing is known");
+    }
+
+    #[test]
     fn frames_fit_any_screen() {
         for (columns, lines) in [(80, 24), (200, 60), (40, 10), (20, 5), (3, 2)] {
             let frame = frame(columns, lines);

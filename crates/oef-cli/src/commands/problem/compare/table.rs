@@ -9,6 +9,7 @@ use oef_terminal::mark::Mark;
 use oef_terminal::names::{cut, short};
 use oef_terminal::numbers::{counted, fixed};
 use oef_terminal::table::{Cell, Table};
+use oef_terminal::width;
 use owo_colors::{OwoColorize as _, Style};
 
 /// One upright bar per tenant stays readable up to here.
@@ -32,7 +33,7 @@ pub fn render(problem: &Problem, results: &[(Mechanism, Result<Entry, SolveError
         }
     }
     let mut out = heading(problem);
-    out.push_str(&table.render());
+    out.push_str(&table.render_within(width::columns()));
     out.push_str(&legend(with_bars));
     out
 }
@@ -51,8 +52,8 @@ fn heading(problem: &Problem) -> String {
 }
 
 fn header(with_bars: bool) -> Vec<Cell> {
-    let mut header = vec![Cell::text("mechanism"), Cell::number("total"), Cell::text("")];
-    header.extend(["least favoured", "most favoured"].map(Cell::text));
+    let mut header = vec![Cell::text("mechanism").whole(), Cell::number("total"), Cell::text("")];
+    header.extend(["least favoured", "most favoured"].map(|name| Cell::text(name).whole()));
     header.extend(["EF", "SI", "PE"].map(Cell::text));
     header.extend(["envy", "types", "time"].map(Cell::number));
     header.extend(with_bars.then(|| Cell::text("each tenant")));

@@ -11,7 +11,7 @@ use oef_report::format::figure;
 use oef_terminal::names::{safe_lines, short};
 use oef_terminal::numbers::{amount, difference, fixed};
 use oef_terminal::table::{Cell, Table};
-use oef_terminal::{Exit, Failure, Printer};
+use oef_terminal::{Exit, Failure, Printer, width};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 
@@ -81,7 +81,7 @@ fn types(problem: &Problem, explanation: &Explanation, tenant: Option<TenantId>)
         }
         table.row(cells);
     }
-    table.render()
+    table.render_within(width::columns())
 }
 
 /// One tenant's types: what it holds, and what it would get for the price.
@@ -101,5 +101,5 @@ fn holdings(problem: &Problem, explanation: &Explanation, tenant: TenantId) -> S
             Cell::text(if holding.best { "best" } else { "" }),
         ]);
     }
-    table.render()
+    table.render_within(width::columns())
 }

@@ -27,8 +27,7 @@ pub fn run(args: &ShareArgs, printer: &Printer) -> Result<Exit, Failure> {
 
 /// The required properties that are not proven to hold, each with its witness.
 fn broken(problem: &Problem, solved: &Solved, required: &[Property]) -> Vec<Complaint> {
-    let judge =
-        |p: Property| certificate::judge(problem, &solved.outcome.shares, &solved.certificate, p);
+    let judge = |p: Property| certificate::judge(problem, &solved.outcome, &solved.certificate, p);
     let judged = required.iter().map(|&property| (property, judge(property)));
     let complaints =
         judged.filter(|(_, (mark, _))| *mark != Mark::Holds).map(|(property, (_, why))| {

@@ -10,6 +10,7 @@ use oef_terminal::document::status_word;
 use oef_terminal::names::short;
 use oef_terminal::numbers::{amount, counted, fixed, ratio};
 use oef_terminal::table::{Cell, Table};
+use oef_terminal::width;
 use owo_colors::{OwoColorize as _, Style};
 use std::fmt::Write as _;
 
@@ -75,14 +76,14 @@ fn tenants(problem: &Problem, solved: &Solved, rows: &[Row], all: bool) -> Strin
     };
     if all || rows.len() <= TENANTS_SHOWN_MAX {
         rows.iter().for_each(|row| table.row(line(row)));
-        return table.render();
+        return table.render_within(width::columns());
     }
     let mut order: Vec<&Row> = rows.iter().collect();
     order.sort_by(|a, b| a.ratio.total_cmp(&b.ratio).then(a.tenant.cmp(&b.tenant)));
     order[..EXTREMES_SHOWN].iter().for_each(|row| table.row(line(row)));
     table.remark(between(rows.len()));
     order[order.len() - EXTREMES_SHOWN..].iter().for_each(|row| table.row(line(row)));
-    table.render()
+    table.render_within(width::columns())
 }
 
 /// The remark in place of the tenants that are left out.

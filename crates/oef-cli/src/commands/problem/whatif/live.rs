@@ -132,10 +132,15 @@ fn render(answer: &WhatIfAnswer, now: Timestamp, columns: Option<usize>) -> Stri
     for start in &answer.starts {
         let _ = writeln!(out, "\n{}", expected(start, now));
     }
+    // The start of the job is shown above, with the time.
+    let is_start = |sentence: &&String| {
+        let mut starts = answer.starts.iter().filter(|start| !start.reason.is_empty());
+        starts.any(|start| sentence.starts_with("the job ") && sentence.ends_with(&start.reason))
+    };
     if !answer.sentences.is_empty() {
         out.push('\n');
     }
-    for sentence in &answer.sentences {
+    for sentence in answer.sentences.iter().filter(|sentence| !is_start(sentence)) {
         let _ = writeln!(out, "{}", safe(sentence));
     }
     if let Some(audit) = &answer.audit {

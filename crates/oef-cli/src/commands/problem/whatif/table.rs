@@ -11,6 +11,7 @@ use oef_terminal::mark::Mark;
 use oef_terminal::names::short;
 use oef_terminal::numbers::{difference, fixed};
 use oef_terminal::table::{Cell, Table};
+use oef_terminal::width;
 use owo_colors::{OwoColorize as _, Style};
 use std::fmt::Write as _;
 
@@ -29,8 +30,8 @@ pub fn render(problem: &Problem, answer: &WhatIf, audits: &Both<Certificate>, al
     out.push('\n');
     out.push_str(&prices(problem, answer));
     for property in [Property::EnvyFree, Property::SharingIncentive, Property::ParetoEfficient] {
-        let before = judge(problem, &answer.before.shares, &audits.before, property);
-        let after = judge(&answer.problem, &answer.after.shares, &audits.after, property);
+        let before = judge(problem, &answer.before, &audits.before, property);
+        let after = judge(&answer.problem, &answer.after, &audits.after, property);
         let symbol = |mark: Mark| mark.style().style(mark.symbol()).to_string();
         let (was, is) = (symbol(before.0), symbol(after.0));
         let _ = writeln!(out, "{:<18} {was} → {is}  {}", title(property), after.1);
@@ -62,7 +63,7 @@ fn tenants(answer: &WhatIf, all: bool) -> String {
         signed(after - before),
         Cell::text(""),
     ]);
-    table.render()
+    table.render_within(width::columns())
 }
 
 fn row(answer: &WhatIf, tenant: &TenantDifference) -> Vec<Cell> {

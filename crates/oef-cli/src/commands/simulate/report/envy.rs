@@ -53,7 +53,7 @@ fn certificate(section: Section, problem: &Problem, outcome: &Outcome) -> Sectio
     let certificate = audit(problem, outcome);
     let properties = [Property::EnvyFree, Property::SharingIncentive, Property::ParetoEfficient];
     properties.into_iter().fold(section, |section, property| {
-        let (mark, text) = judge(problem, &outcome.shares, &certificate, property);
+        let (mark, text) = judge(problem, outcome, &certificate, property);
         let (tone, verdict) = match mark {
             Mark::Holds => (Tone::Good, "holds"),
             // Not every mechanism promises every property: nothing went wrong.

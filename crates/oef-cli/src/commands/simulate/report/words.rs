@@ -41,6 +41,9 @@ pub fn meaning(simulated: &Simulated<'_>) -> Section {
     ])
 }
 
+/// Tenants whose past usage is told.
+const PASTS_SHOWN: usize = 12;
+
 /// The model of the world, notes about the inputs, and the command.
 pub fn making(simulated: &Simulated<'_>) -> Section {
     let scenario = &simulated.scenario;
@@ -59,6 +62,26 @@ pub fn making(simulated: &Simulated<'_>) -> Section {
             clock(scenario.settings.restart_cost.seconds())
         ),
     ];
+    if let Some(half_life) = scenario.settings.usage_half_life {
+        let mut words = format!(
+            "Past usage counts, with a half-life of {}: weights are multiplied by {} at most, and divided by as much at most.",
+            clock(half_life.seconds()),
+            number(scenario.settings.usage_bound)
+        );
+        for run in &simulated.runs {
+            let pasts = run.tenants.iter().filter_map(|t| t.past.map(|past| (&t.name, past)));
+            let words_of = pasts.take(PASTS_SHOWN).map(|(name, past)| {
+                format!("{name} {} (weight times {})", percent(past.usage), number(past.factor))
+            });
+            let words_of: Vec<String> = words_of.collect();
+            words += &format!(
+                " At the end under {}, of its equal split each tenant had used: {}.",
+                run.mechanism.name(),
+                words_of.join(", ")
+            );
+        }
+        world.push(words);
+    }
     if scenario.profile_error > 0.0 {
         world.push(format!(
             "The scheduler gets speeds that are off by up to {} in either direction.",

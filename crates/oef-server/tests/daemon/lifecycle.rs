@@ -59,10 +59,10 @@ fn a_failing_job_says_why() {
     let job = JobSubmit { retries: 1, ..shell("alice", "echo no luck >&2; exit 3") };
     let id = cluster.submit(job);
     cluster.wait_until("a first failure", |world| world.jobs[&JobId(id)].failures > 0);
-    let reason = cluster.look(id, |job| job.reason.clone());
-    assert!(reason.contains("exit code 3; tried again in 5 s (retry 1 of 1)"), "{reason}");
+    let reason = cluster.look(id, |job| job.reason.to_string());
+    assert!(reason.contains("exit code 3; tried again in 5s (retry 1 of 1)"), "{reason}");
     cluster.wait(id, JobState::Failed);
-    let reason = cluster.look(id, |job| job.reason.clone());
+    let reason = cluster.look(id, |job| job.reason.to_string());
     assert!(reason.contains("gave up after 2 failures; its last line: no luck"), "{reason}");
 }
 
@@ -73,7 +73,7 @@ fn a_program_that_is_not_there_is_told() {
     assert!(problem.detail.contains("/no/such/program"), "{problem}");
     let id = cluster.submit(JobSubmit { retries: 3, ..nowhere("no-such-program") });
     cluster.wait(id, JobState::Failed);
-    let (reason, starts) = cluster.look(id, |job| (job.reason.clone(), job.runs.len()));
+    let (reason, starts) = cluster.look(id, |job| (job.reason.to_string(), job.runs.len()));
     assert!(reason.contains("`no-such-program`"), "{reason}");
     assert_eq!(starts, 1, "another try would not help");
 }
@@ -168,8 +168,8 @@ fn a_job_is_stopped_after_its_time() {
     let job = JobSubmit { max_run_s: Some(0.5), ..training("alice", 100_000, 20) };
     let id = cluster.submit(job);
     cluster.wait(id, JobState::TimedOut);
-    let reason = cluster.look(id, |job| job.reason.clone());
-    assert!(reason.contains("time limit of 0.5 s"), "{reason}");
+    let reason = cluster.look(id, |job| job.reason.to_string());
+    assert!(reason.contains("time limit of 0.5s"), "{reason}");
 }
 
 fn a_key_makes_a_submission_safe_to_repeat() {

@@ -3,7 +3,7 @@
 
 use super::cases::{Case, Work};
 use super::instances;
-use super::measure::{self, Measured};
+use super::measure::{self, CaseTimes};
 use super::reference::Reference;
 use super::report::FROM_SCRATCH;
 use oef_core::change::{Change, apply};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// The measured solve again, and the reference from scratch in the same run.
-pub type Again = (Result<Measured, String>, Vec<Reference>);
+pub type Again = (Result<CaseTimes, String>, Vec<Reference>);
 
 /// Measures as many different changes as there should be repeats, each from where the
 /// unchanged problem was left, and each beside a solve of the changed problem from scratch.
