@@ -13,7 +13,7 @@
 
 use oef_core::{
     GpuSpec, Mechanism, Options, Outcome, Problem, ProblemSpec, Status, TenantSpec, TypeId,
-    WorkloadSpec, equal_split, solve,
+    WorkloadSpec, envy_matrix, equal_split, solve,
 };
 
 /// A small generator with a fixed stream.
@@ -46,7 +46,7 @@ enum Kind {
     HugeDemands,
     /// Rows that differ in the ninth digit or not at all.
     NearlyEqual,
-    /// Speedups from 1e-9 to 1e9.
+    /// Throughputs from 1e-9 to 1e9, those of a workload over as much as one may have: a factor of 1e9.
     Wide,
     /// Up to two thousand tenants with three profiles between them.
     ThousandsOfTies,
@@ -76,7 +76,7 @@ fn speed(kind: Kind, j: usize, dice: &mut Dice) -> f64 {
         Kind::NearlyEqual => {
             (1.0 + j as f64) * (1.0 + [0.0, 1e-12, 1e-9, 1e-6][dice.below(4)] * dice.real())
         }
-        Kind::Wide => dice.log(1e-9, 1e9),
+        Kind::Wide => dice.log(1.0, 1e9),
         _ => 1.0 + 9.0 * dice.real(),
     }
 }
@@ -127,8 +127,9 @@ fn random(kind: Kind, seed: u64) -> ProblemSpec {
         let mut tenant = TenantSpec::simple(format!("t{t:02}"), Vec::new());
         tenant.workloads = (0..workloads)
             .map(|w| {
+                let unit = if kind == Kind::Wide { dice.log(1e-9, 1.0) } else { 1.0 };
                 let mut throughput: Vec<(String, f64)> =
-                    (0..k).map(|j| (format!("g{j}"), speed(kind, j, &mut dice))).collect();
+                    (0..k).map(|j| (format!("g{j}"), unit * speed(kind, j, &mut dice))).collect();
                 if throughput.iter().all(|t| t.1 == 0.0) {
                     throughput[0].1 = 1.0;
                 }
@@ -212,7 +213,10 @@ fn faults(problem: &Problem, outcome: &Outcome, excused: bool, slack: f64) -> Ve
                 format!("tenant {} with {has:e} and {worth:e} more could use what is idle", t.0);
             fault(!excused && hungry && useful, what);
         }
-        if matches!(outcome.mechanism, Mechanism::Nash | Mechanism::Incentive) {
+        if matches!(
+            outcome.mechanism,
+            Mechanism::Cooperative | Mechanism::Nash | Mechanism::Incentive
+        ) {
             let (got, floor) = (outcome.shares.throughput(problem, t), equal_split(problem, t));
             // What is not proven may fall short by its gap, and says so.
             let short = if excused { solver.gap } else { 0.0 };
@@ -329,11 +333,28 @@ fn solve_all(kind: Kind, seed: u64, tally: &mut Tally, failed: &mut Vec<String>)
             Kind::HugeWeights => 1e-9 * outcome.shares.total(&problem),
             _ => 0.0,
         };
-        let faults = faults(&problem, &outcome, is_unproven, slack);
+        let mut faults = faults(&problem, &outcome, is_unproven, slack);
+        // A tenant of next to no weight has the rounding errors of the whole in what little it has.
+        if !is_unproven && kind != Kind::HugeWeights {
+            faults.extend(envy(&problem, &outcome));
+        }
         if !faults.is_empty() {
             failed.push(format!("seed {seed} {mechanism}: {}", faults.join("; ")));
         }
     }
+}
+
+/// Envy where the mechanism allows none. All pairs are looked at, so not for thousands of tenants.
+fn envy(problem: &Problem, outcome: &Outcome) -> Option<String> {
+    let promised = matches!(outcome.mechanism, Mechanism::Cooperative | Mechanism::Nash);
+    if !promised || problem.tenants().len() > 300 {
+        return None;
+    }
+    let matrix = envy_matrix(problem, &outcome.shares);
+    let worst = |t| matrix.row(t).iter().copied().fold(1.0, f64::max);
+    let (worst, t) =
+        problem.tenant_ids().map(|t| (worst(t), t.0)).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (worst > 1.0 + 1e-6).then(|| format!("tenant {t} envies: {worst}"))
 }
 
 fn nasty(kind: Kind, default: usize) {
