@@ -38,6 +38,18 @@ pub(crate) struct Member {
     pub weight: f64,
 }
 
+/// Which workloads become one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alike {
+    /// Those with equal profiles: exact for every mechanism.
+    Equal,
+    /// Of those without a demand also those with profiles that are multiples of each other, as those of a workload's gangs
+    /// mostly are. Exact where a profile counts by its direction and adds to a total: the row's profile is the mean of
+    /// its members'. In `cooperative` no two of them envy each other, so they have the same utility per weight in units of
+    /// their own; then all of them may have the mean of their bundles, which nobody likes better than the best of these.
+    InProportion,
+}
+
 /// How a row's share is divided among its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Division {
@@ -51,7 +63,7 @@ pub(crate) enum Division {
 impl Instance {
     /// The canonical form of a problem; `cap` is one more limit on every tenant's GPUs. It is found more quickly
     /// where the order of the workloads is nearly that of the `last` problem.
-    pub fn new(problem: &Problem, cap: Option<f64>, last: &mut LastOrder) -> Self {
+    pub fn new(problem: &Problem, cap: Option<f64>, alike: Alike, last: &mut LastOrder) -> Self {
         let demands = problem.demands_within(cap);
         let active = |l: &usize| demands[*l].is_none_or(|d| d > 0.0);
         let active: Vec<usize> = (0..problem.workloads().len()).filter(active).collect();
@@ -74,7 +86,7 @@ impl Instance {
         };
         let runs = |l: &usize| instance.types.iter().any(|j| workload(*l).speedup[j.0] > 0.0);
         let active: Vec<usize> = active.into_iter().filter(runs).collect();
-        let keys = Keys::new(problem, &instance, &demands, active, last);
+        let keys = Keys::new(problem, &instance, &demands, alike, active, last);
         for class in keys.classes() {
             let members = class.iter().map(|&(_, i)| WorkloadId(keys.workloads[i]));
             let members = members.map(|id| Member { workload: id, weight: workload(id.0).weight });
@@ -90,8 +102,16 @@ impl Instance {
         let row = self.weight.len();
         let members = &self.members[self.first_member[row]..];
         self.weight.push(members.iter().map(|m| m.weight).sum());
-        let profile = &problem.workloads()[members[0].workload.0].speedup;
-        self.speedup.extend(self.types.iter().map(|j| profile[j.0]));
+        let profile = |m: &Member| {
+            let speedup = &problem.workloads()[m.workload.0].speedup;
+            self.types.iter().map(|j| speedup[j.0])
+        };
+        let fastest = |m: &Member| profile(m).fold(0.0, f64::max);
+        let first = fastest(&members[0]);
+        // More of the members than of the first: nothing where all are equal, to the last digit.
+        let more = members.iter().map(|m| m.weight * (fastest(m) / first - 1.0)).sum::<f64>();
+        let scale = 1.0 + more / self.weight[row];
+        self.speedup.extend(profile(&members[0]).map(|w| w * scale));
         let demand =
             |demands: &Vec<Option<f64>>| members.iter().flat_map(|m| demands[m.workload.0]).sum();
         self.demand.push(demands.map_or(f64::INFINITY, demand));
@@ -293,6 +313,7 @@ impl<'a> Keys<'a> {
         problem: &'a Problem,
         instance: &Instance,
         demands: &[Option<f64>],
+        alike: Alike,
         workloads: Vec<usize>,
         last: &mut LastOrder,
     ) -> Self {
@@ -302,8 +323,12 @@ impl<'a> Keys<'a> {
         let mut limited = Vec::with_capacity(workloads.len());
         for &l in &workloads {
             let workload = &problem.workloads()[l];
-            profile.extend(instance.types.iter().map(|j| quantise(workload.speedup[j.0])));
             let demand = demands[l].filter(|demand| *demand < everything);
+            let speeds = instance.types.iter().map(|j| workload.speedup[j.0]);
+            match alike {
+                Alike::InProportion if demand.is_none() => profile.extend(direction(speeds)),
+                _ => profile.extend(speeds.map(quantise)),
+            }
             // Zero is taken, and a demand here is positive.
             limited.push(demand.map_or(UNLIMITED, |d| quantise(d / workload.weight).max(1)));
         }
@@ -352,6 +377,14 @@ fn quantise(x: f64) -> u64 {
     (x.to_bits() + (1 << (DROPPED - 1))) >> DROPPED
 }
 
+/// What profiles have in common that are multiples of each other.
+pub(crate) fn direction(
+    profile: impl Iterator<Item = f64> + Clone,
+) -> impl Iterator<Item = u64> + Clone {
+    let fastest = profile.clone().fold(0.0, f64::max);
+    profile.map(move |w| quantise(w / fastest))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -363,11 +396,12 @@ mod tests {
             [&[1.0, 3.0], &[1.0, 2.0], &[1.0, 5.0], &[1.0, 2.0], &[1.0, 4.0], &[1.0, 1.0]];
         let problem = ProblemSpec::from_matrix(&[2.0, 1.0], &rows).validate().unwrap();
         let mut last = LastOrder::default();
-        let fresh = Instance::new(&problem, None, &mut last);
+        let fresh = Instance::new(&problem, None, Alike::Equal, &mut last);
         assert_eq!(last.0, [5, 1, 3, 0, 4, 2]);
         let hints = [vec![], vec![5, 1, 3, 0, 4, 2], vec![2, 4, 0], vec![9, 1, 1, 70, 3, 5, 5]];
         for hint in hints {
-            let again = Instance::new(&problem, None, &mut LastOrder(hint.clone()));
+            let mut hinted = LastOrder(hint.clone());
+            let again = Instance::new(&problem, None, Alike::Equal, &mut hinted);
             assert_eq!(again.speedup, fresh.speedup, "{hint:?}");
             assert_eq!(again.members, fresh.members, "{hint:?}");
         }

@@ -156,7 +156,7 @@ mod tests {
     use super::super::{State, interior, solve};
     use super::*;
     use crate::ProblemSpec;
-    use crate::instance::{Instance, LastOrder};
+    use crate::instance::{Alike, Instance, LastOrder};
     use std::cell::Cell;
 
     /// Forty tenants with crossing tastes for five types, two of which not everybody can use.
@@ -170,7 +170,12 @@ mod tests {
         let rows: Vec<Vec<f64>> = (0..40).map(|l| (0..5).map(|j| entry(l, j)).collect()).collect();
         let rows: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
         let spec = ProblemSpec::from_matrix(&[9.0, 7.0, 5.0, 3.0, 2.0], &rows);
-        Instance::new(&spec.validate().unwrap(), None, &mut LastOrder::default())
+        Instance::new(
+            &spec.validate().unwrap(),
+            None,
+            Alike::InProportion,
+            &mut LastOrder::default(),
+        )
     }
 
     #[test]

@@ -117,7 +117,7 @@ fn fit(rows: &Rows, used: &[f64], y: &mut [f64]) {
 mod tests {
     use super::*;
     use crate::ProblemSpec;
-    use crate::instance::{Instance, LastOrder};
+    use crate::instance::{Alike, Instance, LastOrder};
 
     #[test]
     fn any_bundles_make_an_envy_free_answer_that_uses_everything() {
@@ -126,7 +126,10 @@ mod tests {
             &[&[1.0, 2.0, 3.0], &[1.0, 4.0, 0.0], &[1.0, 1.5, 7.0], &[0.0, 1.0, 2.0]],
         );
         let problem = spec.validate().unwrap();
-        let rows = Rows::new(&Instance::new(&problem, None, &mut LastOrder::default()), &[]);
+        let rows = Rows::new(
+            &Instance::new(&problem, None, Alike::InProportion, &mut LastOrder::default()),
+            &[],
+        );
         let bundles: Vec<f64> = (0..12).map(|e| ((e * 7 + 3) % 5) as f64 / 2.0).collect();
         let y = choose(&rows, &bundles);
         for l in 0..rows.n {

@@ -1,9 +1,9 @@
 //! Answers against the full program, solved by the simplex method alone, on plain and on nasty instances.
 
 use super::*;
-use crate::instance::LastOrder;
+use crate::instance::{Alike, LastOrder};
 use crate::mechanism::divide;
-use crate::problem::ProblemSpec;
+use crate::problem::{ProblemSpec, WorkloadSpec};
 use crate::shares::usable_value;
 
 /// A small generator, the same on every machine.
@@ -122,7 +122,28 @@ fn spec(family: Family, n: usize, k: usize, seed: u64) -> ProblemSpec {
 }
 
 fn instance(spec: &ProblemSpec) -> Instance {
-    Instance::new(&spec.validate().unwrap(), None, &mut LastOrder::default())
+    instance_of(spec, Alike::InProportion)
+}
+
+fn instance_of(spec: &ProblemSpec, alike: Alike) -> Instance {
+    Instance::new(&spec.validate().unwrap(), None, alike, &mut LastOrder::default())
+}
+
+/// Gangs of every workload: its profile, times what a worker of a gang does of a single one's work.
+fn add_gangs(spec: &mut ProblemSpec, parts: &[f64]) {
+    for tenant in &mut spec.tenants {
+        let single = tenant.workloads[0].clone();
+        for (g, part) in parts.iter().enumerate() {
+            let throughput = single.throughput.iter().map(|(j, w)| (j.clone(), w * part)).collect();
+            tenant.workloads.push(WorkloadSpec {
+                name: format!("{}/{g}", single.name),
+                weight: 1.0 / (2.0 + g as f64),
+                throughput,
+                single: single.throughput.clone(),
+                demand: None,
+            });
+        }
+    }
 }
 
 /// What is wrong with an answer.
@@ -207,6 +228,52 @@ fn with_demands_it_is_the_optimum_of_the_full_program() {
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
     assert!(compared > 80, "compared {compared}");
+}
+
+#[test]
+fn rows_in_proportion_are_one_row_and_the_total_stays() {
+    let mut fewer = 0;
+    for family in FAMILIES {
+        for seed in 0..3 {
+            let mut spec = spec(family, 7, 2 + seed as usize, seed);
+            add_gangs(&mut spec, &[0.9, 0.846_205_986_312_341_9, 0.81]);
+            let apart = instance_of(&spec, Alike::Equal);
+            let merged = instance(&spec);
+            assert!(merged.rows() <= apart.rows(), "{family:?} {seed}");
+            fewer += apart.rows() - merged.rows();
+            let rows = Rows::new(&apart, &divide(&apart));
+            let Some(right) = full_total(&rows) else { continue };
+            let division = divide(&merged);
+            let found = solve(&merged, &division, &mut State::default(), &|| false);
+            let rows_merged = Rows::new(&merged, &division);
+            let (total, right) =
+                (total(&rows_merged, &merged, &found) * rows_merged.unit, right * rows.unit);
+            assert!((total - right).abs() <= 1e-8 * right, "{family:?} {seed}: {total}, {right}");
+        }
+    }
+    assert!(fewer > 100, "{fewer} rows");
+}
+
+/// Gangs whose profiles agree up to rounding held up the interior path, and with it everybody's shares.
+#[test]
+fn a_tenant_with_hundreds_of_workloads_beside_gangs_is_soon_done() {
+    let mut spec = spec(Family::Plain, 6, 3, 1);
+    spec.tenants.iter_mut().for_each(|tenant| tenant.demand = None);
+    add_gangs(&mut spec, &[0.9, 0.846_205_986_312_341_9, 0.81]);
+    let mut random = Random::new(9);
+    let gpus: Vec<String> = spec.gpus.iter().map(|gpu| gpu.name.clone()).collect();
+    let single = spec.tenants[0].workloads[0].clone();
+    for w in 0..300 {
+        let speed = |_: &String| random.within(1.0, 6.0);
+        let speeds: Vec<f64> = gpus.iter().map(speed).collect();
+        let throughput = gpus.iter().cloned().zip(speeds).collect();
+        let name = format!("many {w}");
+        spec.tenants[0].workloads.push(WorkloadSpec { name, throughput, ..single.clone() });
+    }
+    let instance = instance(&spec);
+    let found = solve(&instance, &[], &mut State::default(), &|| false);
+    assert_eq!(faults(&instance, &found), Vec::<String>::new());
+    assert!(found.pivots < 120, "{} steps by {}", found.pivots, found.method);
 }
 
 #[test]

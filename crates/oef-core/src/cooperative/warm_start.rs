@@ -19,7 +19,7 @@ use super::shared_bundles::{Drafts, SharedBundles, SharingProofs};
 use super::vertex::Vertex;
 use super::{Answer, EXACT, FROM_PATH};
 use crate::ids::TypeId;
-use crate::instance::Instance;
+use crate::instance::{Instance, direction};
 use crate::linalg::dot;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -99,14 +99,14 @@ impl Kept {
         Kept { types, speedup, vertex, bundles, multipliers, checkpoint: None }
     }
 
-    /// Tells rows by their profiles, and those with equal ones by the order of their demands; `None` if too much has
-    /// changed.
+    /// Tells rows by the directions of their profiles, and those with equal ones by the order of their demands; `None` if
+    /// too much has changed.
     pub fn compare(&self, instance: &Instance) -> Option<Moves> {
         let k = instance.width();
         if self.types != instance.types {
             return None;
         }
-        let key = |row: &[f64]| row.iter().map(|w| w.to_bits()).collect::<Vec<u64>>();
+        let key = |row: &[f64]| direction(row.iter().copied()).collect::<Vec<u64>>();
         let mut old: BTreeMap<Vec<u64>, VecDeque<usize>> = BTreeMap::new();
         for (l, row) in self.speedup.chunks(k).enumerate() {
             old.entry(key(row)).or_default().push_back(l);

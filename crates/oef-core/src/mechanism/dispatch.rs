@@ -6,7 +6,7 @@ use super::{
 use crate::OPTIMALITY_TOLERANCE;
 use crate::allocation::Allocation;
 use crate::guarantee::solve_beyond;
-use crate::instance::{Division, Instance, LastOrder};
+use crate::instance::{Alike, Division, Instance, LastOrder};
 use crate::lp::LpError;
 use crate::market::{Levelling, MarketState};
 use crate::problem::{MAX_COOPERATIVE_PROFILES, Problem};
@@ -65,7 +65,11 @@ fn solve_whole(
 ) -> Result<Outcome, SolveError> {
     let stop = || options.stop.is_some_and(|stop| stop());
     let cap = if mechanism == Mechanism::Gavel { options.gavel_cap } else { None };
-    let instance = Instance::new(problem, cap, &mut memory.order);
+    let alike = match mechanism {
+        Mechanism::Cooperative => Alike::InProportion,
+        _ => Alike::Equal,
+    };
+    let instance = Instance::new(problem, cap, alike, &mut memory.order);
     check_size(&instance, mechanism)?;
     let mut trades = Vec::new();
     let found = match instance.rows() {
