@@ -149,15 +149,10 @@ impl World {
     }
 
     /// It was decided who runs where.
-    pub(super) fn planned(
-        &mut self,
-        at: Time,
-        plan: &Plan,
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
+    pub(super) fn planned(&mut self, plan: &Plan) -> Result<(), Rejection> {
         let kind = EventKind::Planned(Box::new(plan.clone()));
-        let actions = oef_sched::apply(&mut self.sched, Event { at, kind })?;
-        self.follow(at, actions, out);
+        let actions = oef_sched::apply(&mut self.sched, Event { at: self.at, kind })?;
+        self.follow(actions);
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! What becomes of a job when a run of it has ended.
 
-use super::{Action, JobEntry, Reason, Rejection, RunEnding, World};
+use super::{JobEntry, Reason, Rejection, RunEnding, World};
 use oef_api::types::{Exit, JobState};
 use oef_sched::{EventKind, Generation, JobId, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -69,10 +69,8 @@ enum NextState {
 impl World {
     pub(super) fn run_ended(
         &mut self,
-        at: Time,
         end: &End<'_>,
         outcome: Option<&RunOutcome>,
-        out: &mut Vec<Action>,
     ) -> Result<(), Rejection> {
         let id = end.job;
         let job = self.jobs.get(&id).ok_or(Rejection::UnknownJob(id))?;
@@ -83,8 +81,8 @@ impl World {
         let run = run.ok_or(Rejection::WrongState(id))?;
         let (began, rate, why_stopped) = (run.began, run.rate, run.stop.clone());
         let held = run.gpus.clone();
-        let ended = Time(end.at_ms.unwrap_or(at.0)).clamp(began, at);
-        let outcome = outcome.copied().unwrap_or_else(|| decide(job, end, at).of_version_1());
+        let ended = Time(end.at_ms.unwrap_or(self.at.0)).clamp(began, self.at);
+        let outcome = outcome.copied().unwrap_or_else(|| decide(job, end, self.at).of_version_1());
         let next = outcome.next;
         let mut after = JobEntry::clone(job);
         (after.failures, after.losses) = (outcome.failures, outcome.losses);
@@ -92,24 +90,24 @@ impl World {
         if end.ending == RunEnding::Lost && !is_told {
             after.steps_at_loss = after.telemetry.steps;
         }
-        let actions = self.step(at, event(next, id, end.generation))?;
+        let actions = self.step(event(next, id, end.generation))?;
         let reason = reason(next, &after, end, why_stopped);
         let wasted_ms = wasted(&after, end.ending, ended).0;
         self.totals.wasted_ms += wasted_ms;
-        self.use_run(at, &after.spec, &held, began, wasted_ms);
+        self.use_run(&after.spec, &held, began, wasted_ms);
         if next == NextState::Requeued {
-            self.stopped(at, &after, ended);
+            self.stopped(&after, ended);
         }
         close_run(&mut after, end, ended);
         let tenant = after.tenant().to_string();
         if let NextState::Retry { wait_ms } = next {
-            let due = at + Span(wait_ms);
+            let due = self.at + Span(wait_ms);
             after.retry_at = Some(due);
             self.index.wakeups.insert((due, id));
         }
         let longer = (next == NextState::Requeued).then(|| self.longer_turn(id, &after)).flatten();
         self.jobs.insert(id, Arc::new(after));
-        self.deliver(at, &tenant, rate, &held, -1.0);
+        self.deliver(&tenant, rate, &held, -1.0);
         let state = match next {
             NextState::Finished => JobState::Finished,
             NextState::Cancelled => JobState::Cancelled,
@@ -117,12 +115,12 @@ impl World {
             NextState::TimedOut => JobState::TimedOut,
             NextState::Requeued | NextState::Lost | NextState::Retry { .. } => JobState::Queued,
         };
-        self.set_state(at, id, state, reason, out);
-        self.follow(at, actions, out);
+        self.set_state(id, state, reason);
+        self.follow(actions);
         if let Some(turn) = longer {
-            self.lengthen_turn(at, id, turn, out)?;
+            self.lengthen_turn(id, turn)?;
         }
-        self.probed(at, id, end, out)
+        self.probed(id, end)
     }
 }
 

@@ -65,7 +65,7 @@ pub use usage::{TenantUsage, Usage, Used, Utilised};
 
 use oef_api::types::Event;
 use oef_sched::guard::Guard;
-use oef_sched::{JobId, State, TenantKey, WorkloadKey};
+use oef_sched::{JobId, State, TenantKey, Time, WorkloadKey};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -142,6 +142,12 @@ pub struct World {
     /// What is to be decided before anything else happens. Nothing of this is left when a batch is durable.
     #[serde(skip)]
     pub(crate) due: Due,
+    /// When the record that is being applied happened.
+    #[serde(skip)]
+    at: Time,
+    /// What is to be done after it.
+    #[serde(skip)]
+    actions: Vec<Action>,
     /// The cluster decides by itself who runs where: it is followed, and nothing is planned. Of this start of the daemon.
     #[serde(skip)]
     pub(crate) observes: bool,

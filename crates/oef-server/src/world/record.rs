@@ -11,6 +11,7 @@ use oef_api::types::{Exit, JobOrder, JobPatch, JobSubmit, Limits, SettingsPatch}
 use oef_sched::guard::Judgement;
 use oef_sched::{Answer, Generation, JobId, NodeSpec, Plan, Promises, Time};
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 /// Something that counts from an instant on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,7 +23,8 @@ pub struct Record {
 }
 
 /// What is journalled. Names in here are on disk: add freely (with a default), rename never.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     /// The first record of a folder: what the world begins with.
@@ -369,49 +371,7 @@ impl Change {
 
     /// The word for it in the journal: the tag of its JSON.
     pub fn kind(&self) -> &'static str {
-        match self {
-            Change::Began { .. } => "began",
-            Change::Meaning { .. } => "meaning",
-            Change::Planned { .. } => "planned",
-            Change::Judged { .. } => "judged",
-            Change::TenantCreated { .. } => "tenant_created",
-            Change::TenantUser { .. } => "tenant_user",
-            Change::TenantChanged { .. } => "tenant_changed",
-            Change::TenantPromises { .. } => "tenant_promises",
-            Change::GroupPromises { .. } => "group_promises",
-            Change::TenantRemoved { .. } => "tenant_removed",
-            Change::GroupPut { .. } => "group_put",
-            Change::GroupRemoved { .. } => "group_removed",
-            Change::WorkloadPut { .. } => "workload_put",
-            Change::Submitted { .. } => "submitted",
-            Change::JobChanged { .. } => "job_changed",
-            Change::Cancelled { .. } => "cancelled",
-            Change::TokenCreated { .. } => "token_created",
-            Change::TokenRevoked { .. } => "token_revoked",
-            Change::Settings(_) => "settings",
-            Change::Memory { .. } => "memory",
-            Change::Noticed { .. } => "noticed",
-            Change::NodeReason { .. } => "node_reason",
-            Change::NodeUp(_) => "node_up",
-            Change::NodeDown { .. } => "node_down",
-            Change::NodeDrained { .. } => "node_drained",
-            Change::WindowPlanned { .. } => "window_planned",
-            Change::WindowDropped { .. } => "window_dropped",
-            Change::NotificationAdded { .. } => "notification_added",
-            Change::NotificationRemoved { .. } => "notification_removed",
-            Change::NotificationTested { .. } => "notification_tested",
-            Change::Notified { .. } => "notified",
-            Change::Preparing { .. } => "preparing",
-            Change::Started { .. } => "started",
-            Change::Progress { .. } => "progress",
-            Change::WorkersFinished { .. } => "workers_finished",
-            Change::Ended { .. } => "ended",
-            Change::Released { .. } => "released",
-            Change::Shares { .. } => "shares",
-            Change::Halted { .. } => "halted",
-            Change::Utilised { .. } => "utilised",
-            Change::Round { .. } => "round",
-        }
+        self.into()
     }
 }
 

@@ -7,20 +7,14 @@ mod samples;
 pub(super) use cache::{Cache, takes_gzip};
 pub(super) use samples::{EVERY, Samples};
 
-use super::App;
-use super::auth::Asks;
-use super::extract::{LargeBody, Part, within};
-use super::failure::{Answer, Failure, panicked, refused};
-use crate::problem::{Kind, More};
-use axum::Json;
+use super::failure::panicked;
+use super::handler::*;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use oef_api::types::{
     EnvyMatrix, EnvyQuery, JobCurve, Overview, RecentQuery, RecentRounds, Scenario, ScenarioAnswer,
     Series, SeriesQuery, Timeline, TimelineQuery,
 };
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 /// Rounds in one answer, as many as any list has.
 const ROUNDS_MAX: u32 = oef_api::limits::PAGE_MAX;
