@@ -28,7 +28,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// How a daemon is started.
@@ -231,14 +231,12 @@ impl Daemon {
         if self.inner.owner.as_deref().is_some_and(|owner| secret::same(owner, &hash)) {
             return Some(Caller::owner());
         }
-        let world = self.inner.shared.world();
-        let id = world.index.token_of(&hash)?;
-        let token = world.tokens.get(&id).filter(|token| secret::same(&token.hash, &hash))?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let is_void = token.expires_ms.is_some_and(|expires| now >= u128::from(expires));
-        let (role, tenant) = (token.role, token.tenant.clone());
-        let caller = Caller { role, tenant, token: id, user: None };
-        (!is_void).then_some(caller)
+        let id = self.with_world(|world| {
+            let id = world.index.token_of(&hash)?;
+            let token = world.tokens.get(&id)?;
+            secret::same(&token.hash, &hash).then_some(id)
+        })?;
+        self.holder(id)
     }
 
     /// Looks at the world for a moment. Nothing changes meanwhile, so it must be short.

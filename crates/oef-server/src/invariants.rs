@@ -97,9 +97,8 @@ pub fn broken(invariant: Invariant, what: String) -> Checked {
 
 /// What is broken in the world of a running daemon. Jobs that have ended are not looked at.
 pub fn of_running(world: &World) -> Vec<Broken> {
-    let live: Vec<JobState> = JobState::ALL.into_iter().filter(|s| !s.is_final()).collect();
     let jobs = || {
-        let ids = world.index.newest(None, &live, None);
+        let ids = world.index.newest(None, &JobState::LIVE, None);
         ids.filter_map(|id| world.jobs.get(&id).map(|job| (id, &**job)))
     };
     let checks = [leases(world, jobs()), accounts(world, jobs()), deficits(world, &mut Vec::new())];

@@ -323,6 +323,14 @@ impl JobState {
         JobState::TimedOut,
         JobState::Cancelled,
     ];
+    /// Those of jobs that have not ended.
+    pub const LIVE: [JobState; 4] =
+        [JobState::Queued, JobState::Starting, JobState::Running, JobState::Stopping];
+    /// Those of jobs that have GPUs.
+    pub const PLACED: [JobState; 3] = [JobState::Starting, JobState::Running, JobState::Stopping];
+    /// Those of jobs that have ended.
+    pub const ENDED: [JobState; 4] =
+        [JobState::Finished, JobState::Failed, JobState::TimedOut, JobState::Cancelled];
 
     /// The word for it.
     pub fn name(self) -> &'static str {

@@ -269,7 +269,6 @@ fn tenant_gauges(world: &World) -> Vec<TenantGauges> {
     let types = world.sched.cluster().types();
     let tenants = world.tenants.iter().map(|(name, entry)| {
         let count = |state| world.index.count(Some(name), state) as u64;
-        let placed = [JobState::Starting, JobState::Running, JobState::Stopping];
         let own: Vec<_> = world.workloads_of(entry).collect();
         let (mut share, mut holds) = (BTreeMap::new(), BTreeMap::new());
         for (j, gpu) in types.iter().enumerate() {
@@ -279,7 +278,7 @@ fn tenant_gauges(world: &World) -> Vec<TenantGauges> {
         TenantGauges {
             tenant: name.clone(),
             queued: count(JobState::Queued),
-            running: placed.into_iter().map(count).sum(),
+            running: JobState::PLACED.into_iter().map(count).sum(),
             share,
             holds,
             deficit: own.iter().flat_map(|w| w.deficits()).sum(),

@@ -277,14 +277,14 @@ impl Engine {
 
     fn longest_grace(&self) -> Span {
         let world = &self.world;
-        let placed = world.index.newest(None, &PLACED, None);
+        let placed = world.index.newest(None, &JobState::PLACED, None);
         let graces = placed.filter_map(|job| world.jobs.get(&job)?.spec.grace_s);
         graces.map(Span::from_seconds).fold(Span(world.settings.grace_ms), Span::max)
     }
 
     fn is_done(&mut self) -> Option<SyncSender<()>> {
         let stopping = self.stopping.as_ref()?;
-        let running = PLACED.iter().any(|&state| self.world.index.count(None, state) > 0);
+        let running = JobState::PLACED.iter().any(|&state| self.world.index.count(None, state) > 0);
         let is_over = !running || self.clock.now() >= stopping.deadline;
         is_over.then(|| stopping.done.clone())
     }
@@ -312,7 +312,3 @@ impl Engine {
         }
     }
 }
-
-/// States in which a job has GPUs.
-pub(super) const PLACED: [JobState; 3] =
-    [JobState::Starting, JobState::Running, JobState::Stopping];

@@ -15,10 +15,6 @@ use oef_sched::{JobId, Obstacle};
 /// out takes a walk through the queue; beyond, a list says why the job came to wait, and `why` the rest.
 const LIVE_REASONS_MAX: usize = 1_000;
 
-/// States of jobs that have not ended.
-const LIVE: [JobState; 4] =
-    [JobState::Queued, JobState::Starting, JobState::Running, JobState::Stopping];
-
 /// A job, whole.
 pub fn job(world: &World, caller: &Caller, id: u64) -> Result<Job, Problem> {
     let entry = access::job(world, caller, id)?;
@@ -80,7 +76,7 @@ fn scope<'a>(
 
 fn states(query: &JobsQuery) -> Result<Vec<JobState>, Problem> {
     let Some(names) = &query.state else {
-        return Ok(if query.all { JobState::ALL.to_vec() } else { LIVE.to_vec() });
+        return Ok(if query.all { JobState::ALL.to_vec() } else { JobState::LIVE.to_vec() });
     };
     let mut states = Vec::new();
     for name in names.split(',').map(str::trim) {

@@ -110,7 +110,7 @@ fn summary(world: &World, round: &Round) -> RoundSummary {
         mechanism: round.mechanism.clone(),
         gpus_used: round.grants.iter().map(|grant| grant.gpus).sum(),
         gpus: cluster.total(),
-        running: count(&[JobState::Starting, JobState::Running, JobState::Stopping]),
+        running: count(&JobState::PLACED),
         queued: count(&[JobState::Queued]),
         total: round.total,
         holds: Vec::new(),

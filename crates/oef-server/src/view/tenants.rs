@@ -48,7 +48,7 @@ fn shown(world: &World, name: &str, entry: &TenantEntry) -> Tenant {
         user: entry.user.clone(),
         created: timestamp(Time(entry.created_ms)),
         queued: jobs(&[JobState::Queued]),
-        running: jobs(&[JobState::Starting, JobState::Running, JobState::Stopping]),
+        running: jobs(&JobState::PLACED),
         share: sum(Workload::share_on),
         holds: by_type(types, |j| own().map(|w| w.used_on(j)).sum()),
         deficit: sum(Workload::deficit_on),

@@ -132,8 +132,7 @@ impl World {
             }
         }
         let mut delivered: BTreeMap<String, (f64, Vec<f64>)> = BTreeMap::new();
-        let placed = [JobState::Starting, JobState::Running, JobState::Stopping];
-        let jobs: Vec<_> = self.index.newest(None, &placed, None).collect();
+        let jobs: Vec<_> = self.index.newest(None, &JobState::PLACED, None).collect();
         for id in jobs {
             let Some(job) = self.jobs.get(&id) else { continue };
             let Some(run) = job.run() else { continue };

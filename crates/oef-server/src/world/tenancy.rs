@@ -172,8 +172,7 @@ impl World {
     /// name must not see it.
     pub(super) fn tenant_removed(&mut self, name: &str) -> Result<(), Rejection> {
         self.known_tenant(name)?;
-        let live: Vec<JobState> = JobState::ALL.into_iter().filter(|s| !s.is_final()).collect();
-        let jobs: Vec<JobId> = self.index.newest(Some(name), &live, None).collect();
+        let jobs: Vec<JobId> = self.index.newest(Some(name), &JobState::LIVE, None).collect();
         for job in jobs {
             match self.cancelled(job, "the removal of its tenant", None) {
                 Ok(()) | Err(Rejection::CancelledAlready(_)) => {}
@@ -198,8 +197,7 @@ impl World {
     }
 
     fn forget_ended_of(&mut self, tenant: &str) {
-        let ended: Vec<JobState> = JobState::ALL.into_iter().filter(|s| s.is_final()).collect();
-        let jobs: Vec<JobId> = self.index.newest(Some(tenant), &ended, None).collect();
+        let jobs: Vec<JobId> = self.index.newest(Some(tenant), &JobState::ENDED, None).collect();
         for &job in &jobs {
             self.forget_job(job);
         }

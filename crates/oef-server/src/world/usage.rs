@@ -188,8 +188,7 @@ impl World {
     /// A round ends: adds what ran in it, and what each tenant's share of it was.
     pub(super) fn use_round(&mut self, held: &BTreeMap<String, Vec<f64>>) {
         let settled = self.usage.settled;
-        let placed = [JobState::Starting, JobState::Running, JobState::Stopping];
-        for id in self.index.newest(None, &placed, None) {
+        for id in self.index.newest(None, &JobState::PLACED, None) {
             let Some(job) = self.jobs.get(&id) else { continue };
             let Some(run) = job.run() else { continue };
             let from = run.began.max(settled);

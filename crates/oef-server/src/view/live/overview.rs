@@ -10,8 +10,6 @@ use oef_sched::Health;
 /// More tenants would make an answer of megabytes; those who hold or are promised most come first.
 const TENANTS_MAX: usize = 2_000;
 
-const PLACED: [JobState; 3] = [JobState::Starting, JobState::Running, JobState::Stopping];
-
 /// What a mechanism promises on every problem, in the words of the certificate.
 pub fn promises(mechanism: Mechanism) -> Vec<String> {
     let more: &[&str] = match mechanism {
@@ -82,7 +80,7 @@ fn tenants(world: &World, caller: &Caller) -> Vec<TenantLine> {
             equal_split: short(figures.map_or(0.0, |((p, _), t)| equal_split(p, t))),
             gpus: entry.account.held.iter().sum::<f64>() as u32,
             queued: visible.then(|| count(world, name, &[JobState::Queued])),
-            running: visible.then(|| count(world, name, &PLACED)),
+            running: visible.then(|| count(world, name, &JobState::PLACED)),
             balance: visible.then(|| short(balance(world, entry))),
         })
     });

@@ -142,8 +142,7 @@ impl Life {
 
     /// A job with a run, mostly; and the generation of its lease, mostly.
     fn any_run(&mut self) -> (JobId, Generation) {
-        let placed = [JobState::Starting, JobState::Running, JobState::Stopping];
-        let jobs: Vec<JobId> = self.world.index.newest(None, &placed, None).collect();
+        let jobs: Vec<JobId> = self.world.index.newest(None, &JobState::PLACED, None).collect();
         let Some(&job) = self.dice.pick(&jobs).filter(|_| !jobs.is_empty()) else {
             return (self.any_job(), Generation(1));
         };
