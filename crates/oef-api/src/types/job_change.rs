@@ -49,7 +49,7 @@ pub struct JobPatch {
 }
 
 /// A field that may be `null`, which is not the same as one that is left out.
-fn given<'de, D, T>(field: D) -> Result<Option<Option<T>>, D::Error>
+pub(super) fn given<'de, D, T>(field: D) -> Result<Option<Option<T>>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const AT_ONCE: usize = 1000;
 /// The workload of a job of which nothing else is known.
 const WORKLOAD: &str = "default";
+
 /// The jobs as they were told last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Others {
@@ -319,7 +320,7 @@ mod tests {
         let generation = world.jobs[&JobId(1)].run().expect("a run").generation;
         let entry = world.jobs[&JobId(1)].clone();
         let left = lost(JobId(1), &entry).expect("it ran");
-        assert!(matches!(&left, Change::Ended { generation: of, .. } if *of == generation));
+        assert!(matches!(&left, Change::Ended(end) if end.generation == generation));
         world.happen(world.sched.now(), left).expect("taken");
         settle(&mut world, &mut others, list());
         assert_eq!(states(&world)[0].0, JobState::Queued);

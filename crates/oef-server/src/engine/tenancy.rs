@@ -8,7 +8,7 @@ use super::prepare::{Prepared, forbidden, problem_of};
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::secret::{self, Secret};
-use crate::world::{Change, GroupChange, ProfileEntry, Rejection, TokenEntry, World};
+use crate::world::{Change, GroupChange, ProfileEntry, Rejection, TenantChange, TokenEntry, World};
 use oef_api::types::{
     GroupPut, Limits, Problem, Provenance, Role, TenantCreate, TenantPatch, TokenCreate,
     WorkloadPut,
@@ -134,7 +134,8 @@ pub(super) fn patch(
     }
     let plain = [weight.is_some(), group.is_some(), limits.is_some(), suspended.is_some()];
     let is_plain = plain.contains(&true) || order.is_some() || promised.is_none();
-    let change = Change::TenantChanged { name, weight, group, limits, suspended, order };
+    let change = TenantChange { name, weight, group, limits, suspended, order };
+    let change = Change::TenantChanged(change);
     Ok(is_plain.then_some(change).into_iter().chain(user).chain(promised).collect())
 }
 

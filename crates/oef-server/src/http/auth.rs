@@ -14,8 +14,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
 use oef_api::types::{Limits, Role, TenantCreate};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ const SECRET_CHARS_MAX: usize = 512;
 pub(super) struct Asks<T = Nothing>(pub App, pub Caller, pub T);
 
 /// The query of a route that has none.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
 

@@ -66,16 +66,7 @@ impl World {
             Change::TenantCreated { name, weight, group, limits } => {
                 self.tenant_created(name, *weight, group.as_deref(), limits)
             }
-            Change::TenantChanged { name, weight, group, limits, suspended, order } => {
-                let change = super::tenancy::TenantChange {
-                    weight: *weight,
-                    group: group.as_ref(),
-                    limits: limits.as_ref(),
-                    suspended: *suspended,
-                    order: *order,
-                };
-                self.tenant_changed(name, &change)
-            }
+            Change::TenantChanged(change) => self.tenant_changed(change),
             Change::TenantUser { name, user } => self.tenant_user(name, user.as_deref()),
             Change::TenantPromises { name, promises } => self.tenant_promises(name, promises),
             Change::GroupPromises { name, promises } => self.group_promises(name, promises),
@@ -130,18 +121,7 @@ impl World {
             Change::WorkersFinished { job, generation, ranks } => {
                 self.workers_finished(*job, *generation, ranks)
             }
-            Change::Ended { job, generation, ending, detail, last_lines, at_ms, exit, outcome } => {
-                let end = super::endings::End {
-                    job: *job,
-                    generation: *generation,
-                    ending: *ending,
-                    detail,
-                    last_lines: last_lines.as_deref(),
-                    at_ms: *at_ms,
-                    exit: *exit,
-                };
-                self.run_ended(&end, outcome.as_ref())
-            }
+            Change::Ended(end) => self.run_ended(end),
             Change::Released { job } => self.released(*job),
             Change::Shares { answer, solve_ms } => self.shares(answer, *solve_ms),
             Change::Halted { halted } => self.halt(*halted),

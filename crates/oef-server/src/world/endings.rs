@@ -1,7 +1,7 @@
 //! What becomes of a job when a run of it has ended.
 
-use super::{JobEntry, Reason, Rejection, RunEnding, World};
-use oef_api::types::{Exit, JobState};
+use super::{JobEntry, Reason, Rejection, RunEnd, RunEnding, World};
+use oef_api::types::JobState;
 use oef_sched::{EventKind, Generation, JobId, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -16,17 +16,6 @@ const SHORT_RUN: Span = Span(10_000);
 const LOSSES_MAX: u32 = 10;
 /// Of the last line of output, so much goes into the reason.
 const LAST_LINE_MAX: usize = 200;
-
-/// A run that ended.
-pub(super) struct End<'a> {
-    pub job: JobId,
-    pub generation: Generation,
-    pub ending: RunEnding,
-    pub detail: &'a str,
-    pub last_lines: Option<&'a str>,
-    pub at_ms: Option<u64>,
-    pub exit: Option<Exit>,
-}
 
 /// What was decided about a job after a run of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,11 +56,7 @@ enum NextState {
 }
 
 impl World {
-    pub(super) fn run_ended(
-        &mut self,
-        end: &End<'_>,
-        outcome: Option<&RunOutcome>,
-    ) -> Result<(), Rejection> {
+    pub(super) fn run_ended(&mut self, end: &RunEnd) -> Result<(), Rejection> {
         let id = end.job;
         let job = self.jobs.get(&id).ok_or(Rejection::UnknownJob(id))?;
         if job.state.is_final() {
@@ -82,7 +67,8 @@ impl World {
         let (began, rate, why_stopped) = (run.began, run.rate, run.stop.clone());
         let held = run.gpus.clone();
         let ended = Time(end.at_ms.unwrap_or(self.at.0)).clamp(began, self.at);
-        let outcome = outcome.copied().unwrap_or_else(|| decide(job, end, self.at).of_version_1());
+        let decided = || decide(job, end, self.at).of_version_1();
+        let outcome = end.outcome.unwrap_or_else(decided);
         let next = outcome.next;
         let mut after = JobEntry::clone(job);
         (after.failures, after.losses) = (outcome.failures, outcome.losses);
@@ -125,7 +111,7 @@ impl World {
 }
 
 /// Decides what follows for a job.
-pub(super) fn decide(job: &JobEntry, end: &End<'_>, at: Time) -> RunOutcome {
+pub(super) fn decide(job: &JobEntry, end: &RunEnd, at: Time) -> RunOutcome {
     let run = job.run();
     let (began, steps_before) = run.map_or((at, 0.0), |run| (run.began, run.steps_before));
     let ended = Time(end.at_ms.unwrap_or(at.0)).clamp(began, at.max(began));
@@ -184,10 +170,10 @@ fn event(next: NextState, job: JobId, generation: Generation) -> EventKind {
     }
 }
 
-fn reason(next: NextState, job: &JobEntry, end: &End<'_>, stop: Option<Reason>) -> Reason {
+fn reason(next: NextState, job: &JobEntry, end: &RunEnd, stop: Option<Reason>) -> Reason {
     let detail = match end.ending {
         RunEnding::Finished => "it ended before it was measured".into(),
-        _ => end.detail.into(),
+        _ => end.detail.clone(),
     };
     match next {
         NextState::Finished => match job.telemetry.measured.filter(|_| job.spec.probe.is_some()) {
@@ -207,7 +193,8 @@ fn reason(next: NextState, job: &JobEntry, end: &End<'_>, stop: Option<Reason>) 
             Reason::Retry { detail, wait_ms, retry: job.failures, retries: job.spec.retries }
         }
         NextState::Failed => {
-            let last_line = end.last_lines.and_then(|lines| lines.trim_end().lines().last());
+            let last_line =
+                end.last_lines.as_deref().and_then(|lines| lines.trim_end().lines().last());
             let last_line = last_line.map(cut);
             Reason::Failed { detail, failures: job.failures, exit: end.exit, last_line }
         }
@@ -234,15 +221,16 @@ fn wasted(job: &JobEntry, ending: RunEnding, ended: Time) -> Span {
     ended.since(since).times(u64::from(job.spec.workers))
 }
 
-fn close_run(job: &mut JobEntry, end: &End<'_>, ended: Time) {
+fn close_run(job: &mut JobEntry, end: &RunEnd, ended: Time) {
     let Some(run) = job.run_mut() else { return };
     // A job that waited for its checkpoint has not run.
     let has_run = run.started.is_some() || run.detail.is_none();
     run.ended = Some(ended);
     (run.ending, run.exit) = (Some(end.ending), end.exit);
-    run.detail = Some(match end.last_lines.map(str::trim_end).filter(|lines| !lines.is_empty()) {
+    let lines = end.last_lines.as_deref().map(str::trim_end).filter(|lines| !lines.is_empty());
+    run.detail = Some(match lines {
         Some(lines) => format!("{}\n{lines}", end.detail),
-        None => end.detail.into(),
+        None => end.detail.clone(),
     });
     let ran = ended.since(run.started.unwrap_or(run.began));
     job.ran_ms += if has_run { ran.0 } else { 0 };

@@ -50,7 +50,7 @@ pub use job::{JobEntry, RunEnding, RunEntry, StateChange, SweepEntry, Telemetry}
 pub(crate) use lifecycle::for_scheduler;
 pub use notifications::{NotificationEntry, NotificationSpec, Notifications, Receiver, Tried};
 pub use reason::Reason;
-pub use record::{Change, GroupChange, NewJob, NewSweep, Record, SubmitKey};
+pub use record::{Change, GroupChange, NewJob, NewSweep, Record, RunEnd, SubmitKey, TenantChange};
 pub use rejection::Rejection;
 pub use restart_cost::RestartTimes;
 pub(crate) use settings::SPAN_MAX;

@@ -4,9 +4,8 @@
 //! the type counts as one on which the workload cannot run. Types that nobody has measured yet are estimated in
 //! the same unit, steps per second of one worker.
 
-use super::endings::End;
 use super::reason::LAST_LINE;
-use super::{GangEntry, Mark, ProfileEntry, Rejection, RunEnding, World};
+use super::{GangEntry, Mark, ProfileEntry, Rejection, RunEnd, RunEnding, World};
 use oef_api::types::{EventTopic, FigureSource, JobState, Measured, Provenance};
 use oef_report::format::number as figure;
 use oef_sched::{JobId, Stands, Time, WorkloadKey};
@@ -29,7 +28,7 @@ struct Run {
 
 impl World {
     /// A run of a job has ended and its state is known: if it was a profile run, its workload's profile follows.
-    pub(super) fn probed(&mut self, id: JobId, end: &End<'_>) -> Result<(), Rejection> {
+    pub(super) fn probed(&mut self, id: JobId, end: &RunEnd) -> Result<(), Rejection> {
         let Some(job) = self.jobs.get(&id).filter(|job| job.spec.probe.is_some()) else {
             return Ok(());
         };
@@ -103,7 +102,7 @@ impl World {
         Ok(())
     }
 
-    fn take_failure(&mut self, run: &Run, end: &End<'_>) -> Result<(), Rejection> {
+    fn take_failure(&mut self, run: &Run, end: &RunEnd) -> Result<(), Rejection> {
         let Some(entry) = self.workloads.get(&run.workload) else { return Ok(()) };
         let (gpu, name) = (&run.gpu, format!("{}/{}", entry.tenant, entry.name));
         // Only a worker that ended badly says something about the type; a missing program or line does not.
@@ -117,7 +116,7 @@ impl World {
         let mut profile = entry.profile.clone();
         let was = profile.throughput.insert(gpu.clone(), 0.0);
         let was = profile.marks.get(gpu).and_then(|mark| mark.was).or(was);
-        let output = end.last_lines.map(last).filter(|lines| !lines.is_empty());
+        let output = end.last_lines.as_deref().map(last).filter(|lines| !lines.is_empty());
         let output = output.map(|lines| format!("{LAST_LINE}{lines}")).unwrap_or_default();
         let detail = format!("its profile run failed (job {}): {}{output}", run.job, end.detail);
         let mark = Mark {

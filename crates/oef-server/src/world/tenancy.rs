@@ -1,7 +1,9 @@
 //! Tenants, groups and workloads: created, changed, removed.
 
-use super::record::GroupChange;
-use super::{GroupEntry, ProfileEntry, Rejection, TenantEntry, WorkloadEntry, World};
+use super::{
+    GroupChange, GroupEntry, ProfileEntry, Rejection, TenantChange, TenantEntry, WorkloadEntry,
+    World,
+};
 use oef_api::types::{EventTopic, JobOrder, JobState, Limits, Provenance};
 use oef_sched::{EventKind, JobId, Order, Promises, TenantKey, WorkloadKey};
 use std::collections::{BTreeMap, VecDeque};
@@ -12,15 +14,6 @@ const PROFILES_REMEMBERED: usize = 20;
 const MEMBERS_NAMED: usize = 5;
 /// Groups within groups; more is a mistake.
 const GROUP_DEPTH_MAX: usize = 16;
-
-/// What changes about a tenant; what is none stays.
-pub(super) struct TenantChange<'a> {
-    pub weight: Option<f64>,
-    pub group: Option<&'a GroupChange>,
-    pub limits: Option<&'a Limits>,
-    pub suspended: Option<bool>,
-    pub order: Option<JobOrder>,
-}
 
 impl World {
     pub(super) fn tenant_created(
@@ -56,32 +49,28 @@ impl World {
             hours: VecDeque::new(),
         };
         self.tenants.insert(name.into(), entry);
-        let group = group.map(|group| GroupChange::Into(group.into()));
         // The scheduler may know the name from before, with other values.
-        let change = TenantChange {
+        self.set_tenant(&TenantChange {
+            name: name.into(),
             weight: Some(weight),
-            group: Some(group.as_ref().unwrap_or(&GroupChange::Out)),
-            limits: Some(limits),
+            group: Some(group.map_or(GroupChange::Out, |group| GroupChange::Into(group.into()))),
+            limits: Some(limits.clone()),
             suspended: Some(false),
             order: None,
-        };
-        self.set_tenant(name, &change)?;
+        })?;
         self.clear_promises(key)?;
         self.note(EventTopic::Tenant, Some(name), format!("tenant {name} was created"));
         Ok(())
     }
 
-    pub(super) fn tenant_changed(
-        &mut self,
-        name: &str,
-        change: &TenantChange<'_>,
-    ) -> Result<(), Rejection> {
+    pub(super) fn tenant_changed(&mut self, change: &TenantChange) -> Result<(), Rejection> {
+        let name = change.name.as_str();
         self.known_tenant(name)?;
         change.weight.map_or(Ok(()), check_weight)?;
-        if let Some(GroupChange::Into(group)) = change.group {
+        if let Some(GroupChange::Into(group)) = &change.group {
             self.known_group(group)?;
         }
-        self.set_tenant(name, change)?;
+        self.set_tenant(change)?;
         self.note(EventTopic::Tenant, Some(name), format!("tenant {name} was changed"));
         Ok(())
     }
@@ -130,8 +119,8 @@ impl World {
     }
 
     /// Brings a change that was checked to the scheduler and into the entry.
-    fn set_tenant(&mut self, name: &str, change: &TenantChange<'_>) -> Result<(), Rejection> {
-        let Some(tenant) = self.tenants.get(name).map(|entry| entry.key) else { return Ok(()) };
+    fn set_tenant(&mut self, change: &TenantChange) -> Result<(), Rejection> {
+        let tenant = self.known_tenant(&change.name)?.key;
         if let Some(weight) = change.weight {
             self.step_and_follow(EventKind::Weight { tenant, weight })?;
         }
@@ -143,23 +132,23 @@ impl World {
             let order = in_scheduler(order);
             self.step_and_follow(EventKind::Order { tenant, order })?;
         }
-        if let Some(limits) = change.limits {
+        if let Some(limits) = &change.limits {
             self.step_and_follow(EventKind::Limit { tenant, gpus: limits.gpus })?;
         }
-        if let Some(group) = change.group {
+        if let Some(group) = &change.group {
             let group = match group {
                 GroupChange::Into(group) => self.groups.get(group).map(|entry| entry.key),
                 GroupChange::Out => None,
             };
             self.step_and_follow(EventKind::TenantGroup { tenant, group })?;
         }
-        let Some(entry) = self.tenants.get_mut(name) else { return Ok(()) };
+        let Some(entry) = self.tenants.get_mut(&change.name) else { return Ok(()) };
         entry.weight = change.weight.unwrap_or(entry.weight);
         entry.suspended = change.suspended.unwrap_or(entry.suspended);
-        if let Some(limits) = change.limits {
+        if let Some(limits) = &change.limits {
             entry.limits = limits.clone();
         }
-        if let Some(group) = change.group {
+        if let Some(group) = &change.group {
             entry.group = match group {
                 GroupChange::Into(group) => Some(group.clone()),
                 GroupChange::Out => None,

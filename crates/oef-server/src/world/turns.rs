@@ -52,7 +52,7 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::{Change, NewJob};
+    use crate::world::{Change, NewJob, TenantChange};
     use oef_api::types::{JobSubmit, Limits};
     use oef_sched::{NodeSpec, Time};
 
@@ -84,13 +84,15 @@ mod tests {
         for _ in 0..times {
             let generation = world.jobs[&JOB].run().expect("a run").generation;
             let started = Change::Started { job: JOB, generation, at_ms: None, host: None };
-            let suspended = |suspended| Change::TenantChanged {
-                name: "ada".into(),
-                weight: None,
-                group: None,
-                limits: None,
-                suspended: Some(suspended),
-                order: None,
+            let suspended = |suspended| {
+                Change::TenantChanged(TenantChange {
+                    name: "ada".into(),
+                    weight: None,
+                    group: None,
+                    limits: None,
+                    suspended: Some(suspended),
+                    order: None,
+                })
             };
             let ended = Change::ended(JOB, generation, ending, "it ended");
             for change in [started, suspended(true), ended, suspended(false)] {
