@@ -158,20 +158,18 @@ struct Inner {
     shared: Arc<Shared>,
     archive: Archive,
     executor: Arc<dyn Executor>,
-    engine: Mutex<Option<Engine>>,
+    /// The engine's thread, until it is stopped.
+    engine: Mutex<Option<JoinHandle<()>>>,
     inbox: Sender<Message>,
     owner: Option<String>,
     notify: Arc<NotifySettings>,
     since: Instant,
 }
 
-/// The engine's thread.
-struct Engine(JoinHandle<()>);
-
 impl Inner {
     fn stop(&self, jobs: StopJobs) {
         let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(Engine(thread)) = engine else { return };
+        let Some(thread) = engine else { return };
         let (done, is_done) = sync_channel(1);
         if self.inbox.send(Message::Stop { jobs, done }).is_ok() {
             // An engine that ended otherwise hangs up.
@@ -197,7 +195,7 @@ impl Daemon {
                 shared: running.shared,
                 archive: running.archive,
                 executor: options.executor,
-                engine: Mutex::new(Some(Engine(running.thread))),
+                engine: Mutex::new(Some(running.thread)),
                 inbox: running.inbox,
                 owner: options.owner_secret.as_deref().map(secret::hash),
                 notify: options.notify,

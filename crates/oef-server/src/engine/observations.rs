@@ -5,7 +5,7 @@
 
 use super::batch::Batch;
 use super::launch::Site;
-use crate::world::{Change, RunEnd, RunEnding, Telemetry, World};
+use crate::world::{Change, RunEnd, RunEnding, Telemetry, World, end_of};
 use oef_api::types::{Exit, Measured};
 use oef_executor::checkpoints::Transfer;
 use oef_executor::{CheckpointLocation, Cursor, Ending, Event, FailReason, LeaseEvent};
@@ -256,7 +256,9 @@ fn ended(job: JobId, generation: Generation, ending: &Ending, at_ms: u64) -> Cha
     let detail = ending.to_string();
     let last_lines = match ending {
         // Without a worker there is no output.
-        Ending::Failed { last_lines, rank: Some(_), .. } => Some(tail(last_lines)),
+        Ending::Failed { last_lines, rank: Some(_), .. } => {
+            Some(end_of(last_lines, LAST_LINES_MAX).into())
+        }
         _ => None,
     };
     let exit = match *ending {
@@ -289,15 +291,6 @@ fn shown(measured: oef_executor::Measured) -> Measured {
     let oef_executor::Measured { batch_seconds, spread, batches, lots, wait } = measured;
     // An executor tells nothing that it has not timed.
     Measured { batch_seconds, spread, batches, lots, wait, timed: true }
-}
-
-/// The end of a text, within the limit.
-fn tail(text: &str) -> String {
-    let mut from = text.len().saturating_sub(LAST_LINES_MAX);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
-    text[from..].into()
 }
 
 #[cfg(test)]

@@ -269,7 +269,7 @@ impl Engine {
 
     fn is_done(&mut self) -> Option<SyncSender<()>> {
         let stopping = self.stopping.as_ref()?;
-        let running = JobState::PLACED.iter().any(|&state| self.world.index.count(None, state) > 0);
+        let running = self.world.index.count(None, &JobState::PLACED) > 0;
         let is_over = !running || self.clock.now() >= stopping.deadline;
         is_over.then(|| stopping.done.clone())
     }

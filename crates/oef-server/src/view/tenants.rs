@@ -29,10 +29,7 @@ fn shown(world: &World, name: &str, entry: &TenantEntry) -> Tenant {
     let sum = |figure: fn(&Workload, usize) -> f64| {
         by_type(types, |j| own().map(|w| figure(w, j)).sum::<f64>())
     };
-    let jobs = |states: &[JobState]| {
-        let all = states.iter().map(|&state| world.index.count(Some(name), state));
-        u32::try_from(all.sum::<usize>()).unwrap_or(u32::MAX)
-    };
+    let jobs = |states: &[JobState]| world.index.count(Some(name), states);
     let known = world.sched.tenants().get(entry.key.0);
     Tenant {
         name: name.into(),

@@ -59,7 +59,7 @@ pub use snapshot::SnapshotError;
 pub use tenant::{
     Account, Delivered, GroupEntry, Hour, Mark, ProfileEntry, TenantEntry, WorkloadEntry,
 };
-pub(crate) use texts::{text_bytes, was_shortened};
+pub(crate) use texts::{end_of, text_bytes, was_shortened};
 pub use tokens::{KeyEntry, TokenEntry};
 pub use usage::{TenantUsage, Usage, Used, Utilised};
 

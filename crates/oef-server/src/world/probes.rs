@@ -5,6 +5,7 @@
 //! the same unit, steps per second of one worker.
 
 use super::reason::LAST_LINE;
+use super::texts::end_of;
 use super::{GangEntry, Mark, ProfileEntry, Rejection, RunEnd, RunEnding, World};
 use oef_api::types::{EventTopic, FigureSource, JobState, Measured, Provenance};
 use oef_report::format::number as figure;
@@ -116,8 +117,10 @@ impl World {
         let mut profile = entry.profile.clone();
         let was = profile.throughput.insert(gpu.clone(), 0.0);
         let was = profile.marks.get(gpu).and_then(|mark| mark.was).or(was);
-        let output = end.last_lines.as_deref().map(last).filter(|lines| !lines.is_empty());
-        let output = output.map(|lines| format!("{LAST_LINE}{lines}")).unwrap_or_default();
+        let output = end.last_lines.as_deref().map(str::trim_end).filter(|lines| !lines.is_empty());
+        let output = output
+            .map(|lines| format!("{LAST_LINE}{}", end_of(lines, LAST_LINES_KEPT)))
+            .unwrap_or_default();
         let detail = format!("its profile run failed (job {}): {}{output}", run.job, end.detail);
         let mark = Mark {
             provenance: Provenance::Measured,
@@ -236,14 +239,4 @@ fn hosts(count: u32) -> String {
         1 => "one host".into(),
         n => format!("{n} hosts"),
     }
-}
-
-/// The end of an output, within the limit.
-fn last(lines: &str) -> String {
-    let lines = lines.trim_end();
-    let mut from = lines.len().saturating_sub(LAST_LINES_KEPT);
-    while !lines.is_char_boundary(from) {
-        from += 1;
-    }
-    lines[from..].into()
 }
