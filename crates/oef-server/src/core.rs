@@ -112,7 +112,7 @@ impl Core {
         let last = heard.last().map_or(Cursor::default(), |(cursor, _)| *cursor);
         engine.begin()?;
         // Before anything else: what comes later may be about the same nodes.
-        engine.step(Some(Message::Happened(heard)));
+        engine.turn(Some(Message::Happened(heard)));
         Ok(Core { engine, questions, pages: to_write, heard: last })
     }
 
@@ -123,7 +123,7 @@ impl Core {
             self.heard = *last;
             Message::Happened(events.clone())
         });
-        self.engine.step(message);
+        self.engine.turn(message);
         self.solve();
     }
 
@@ -131,7 +131,7 @@ impl Core {
     fn solve(&mut self) {
         while let Ok(question) = self.questions.try_recv() {
             let answer = Box::new(question.answer(&oef_core::Options::default()));
-            self.engine.step(Some(Message::Solved { answer, took: Duration::ZERO }));
+            self.engine.turn(Some(Message::Solved { answer, took: Duration::ZERO }));
         }
     }
 
@@ -154,7 +154,7 @@ impl Core {
         };
         let (reply, mut answer): (Reply, _) = oneshot::channel();
         let (caller, command) = (Caller::admin(), Box::new(command));
-        self.engine.step(Some(Message::Command { caller, command, reply }));
+        self.engine.turn(Some(Message::Command { caller, command, reply }));
         self.solve();
         match answer.try_recv() {
             Ok(Ok(Done::Submitted(submitted))) => Ok(Some(submitted)),
@@ -183,7 +183,7 @@ impl Core {
                 }
                 Document::Round { .. } => {}
                 Document::Snapshot { seq, .. } => {
-                    self.engine.step(Some(Message::SnapshotTried { saved: Some(seq) }));
+                    self.engine.turn(Some(Message::SnapshotTried { saved: Some(seq) }));
                 }
             }
         }
@@ -193,7 +193,7 @@ impl Core {
     /// In how many milliseconds something is to be done, if nothing else happens.
     pub fn wait_ms(&mut self) -> u64 {
         let now = self.engine.clock.now();
-        self.engine.wake().since(now).0
+        self.engine.next_wake().since(now).0
     }
 
     /// The world as everybody sees it: what is durable.

@@ -28,7 +28,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// How a daemon is started.
@@ -158,20 +158,18 @@ struct Inner {
     shared: Arc<Shared>,
     archive: Archive,
     executor: Arc<dyn Executor>,
-    engine: Mutex<Option<Engine>>,
+    /// The engine's thread, until it is stopped.
+    engine: Mutex<Option<JoinHandle<()>>>,
     inbox: Sender<Message>,
     owner: Option<String>,
     notify: Arc<NotifySettings>,
     since: Instant,
 }
 
-/// The engine's thread.
-struct Engine(JoinHandle<()>);
-
 impl Inner {
     fn stop(&self, jobs: StopJobs) {
         let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(Engine(thread)) = engine else { return };
+        let Some(thread) = engine else { return };
         let (done, is_done) = sync_channel(1);
         if self.inbox.send(Message::Stop { jobs, done }).is_ok() {
             // An engine that ended otherwise hangs up.
@@ -197,7 +195,7 @@ impl Daemon {
                 shared: running.shared,
                 archive: running.archive,
                 executor: options.executor,
-                engine: Mutex::new(Some(Engine(running.thread))),
+                engine: Mutex::new(Some(running.thread)),
                 inbox: running.inbox,
                 owner: options.owner_secret.as_deref().map(secret::hash),
                 notify: options.notify,
@@ -231,14 +229,12 @@ impl Daemon {
         if self.inner.owner.as_deref().is_some_and(|owner| secret::same(owner, &hash)) {
             return Some(Caller::owner());
         }
-        let world = self.inner.shared.world();
-        let id = world.index.token_of(&hash)?;
-        let token = world.tokens.get(&id).filter(|token| secret::same(&token.hash, &hash))?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let is_void = token.expires_ms.is_some_and(|expires| now >= u128::from(expires));
-        let (role, tenant) = (token.role, token.tenant.clone());
-        let caller = Caller { role, tenant, token: id, user: None };
-        (!is_void).then_some(caller)
+        let id = self.with_world(|world| {
+            let id = world.index.token_of(&hash)?;
+            let token = world.tokens.get(&id)?;
+            secret::same(&token.hash, &hash).then_some(id)
+        })?;
+        self.holder(id)
     }
 
     /// Looks at the world for a moment. Nothing changes meanwhile, so it must be short.

@@ -8,6 +8,7 @@ use oef_api::types::JobState;
 use oef_sched::{JobId, deficit_bound};
 use std::collections::BTreeMap;
 use std::fmt;
+use strum::IntoStaticStr;
 
 /// Deficits may be so many times their bound: one that was within it before a change of the cluster may stay.
 const DEFICIT_SLACK: f64 = 4.0;
@@ -17,7 +18,8 @@ const DEFICIT_LEAST: f64 = 8.0;
 const RATE_TOLERANCE: f64 = 1e-6;
 
 /// A property with its one name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Invariant {
     /// No GPU is in two leases.
     OneLeasePerGpu,
@@ -66,25 +68,7 @@ impl Invariant {
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        match self {
-            Invariant::OneLeasePerGpu => "one-lease-per-gpu",
-            Invariant::NoJobLost => "no-job-lost",
-            Invariant::NoJobDoubled => "no-job-doubled",
-            Invariant::EndsAreFinal => "ends-are-final",
-            Invariant::GenerationsRise => "generations-rise",
-            Invariant::TimeRises => "time-rises",
-            Invariant::GrantsWithinCapacity => "grants-within-capacity",
-            Invariant::DeficitsBounded => "deficits-bounded",
-            Invariant::AccountsAddUp => "accounts-add-up",
-            Invariant::ReplayIsIdentical => "replay-is-identical",
-            Invariant::CertificatesTrue => "certificates-true",
-            Invariant::OnlyPresenceLowersShares => "only-presence-lowers-shares",
-            Invariant::DamageIsNoticed => "damage-is-noticed",
-            Invariant::Recovers => "recovers",
-            Invariant::NodesAreKnown => "nodes-are-known",
-            Invariant::StopsAreCarriedOut => "stops-are-carried-out",
-            Invariant::RunnableJobsRun => "runnable-jobs-run",
-        }
+        self.into()
     }
 }
 
@@ -113,9 +97,8 @@ pub fn broken(invariant: Invariant, what: String) -> Checked {
 
 /// What is broken in the world of a running daemon. Jobs that have ended are not looked at.
 pub fn of_running(world: &World) -> Vec<Broken> {
-    let live: Vec<JobState> = JobState::ALL.into_iter().filter(|s| !s.is_final()).collect();
     let jobs = || {
-        let ids = world.index.newest(None, &live, None);
+        let ids = world.index.newest(None, &JobState::LIVE, None);
         ids.filter_map(|id| world.jobs.get(&id).map(|job| (id, &**job)))
     };
     let checks = [leases(world, jobs()), accounts(world, jobs()), deficits(world, &mut Vec::new())];

@@ -1,7 +1,7 @@
 //! What a start refuses although the file is well-formed: all of it, with the settings that are to blame. Nothing is
 //! changed, so that `oef config check` can ask beside a running daemon.
 
-use crate::config::{Config, is_loopback};
+use crate::config::{Config, is_open};
 use crate::daemon::StartError;
 use crate::http::tls_config;
 use crate::run_error::RunError;
@@ -39,7 +39,7 @@ pub fn refusals(config: &Config, file: PathBuf) -> Vec<Refused> {
 /// Looks at everything, and gives what a start needs or all that is wrong.
 pub(crate) fn check(config: &Config, mode: &Mode, talk: &Talk) -> Result<Ready, Vec<Refused>> {
     let mut refused = Vec::new();
-    if !is_loopback(config.listen.ip()) && !config.has_tls() && !config.insecure {
+    if is_open(config) {
         refused.push(Refused { key: "listen", why: RunError::Open(config.listen) });
     }
     let mut note = |key: &'static str, why: RunError| refused.push(Refused { key, why });

@@ -86,6 +86,8 @@ impl Kind {
 pub trait More {
     /// The way out.
     fn hint(self, hint: impl Into<String>) -> Self;
+    /// The way out, where one is known.
+    fn maybe_hint(self, hint: Option<String>) -> Self;
     /// The field that it is about.
     fn field(self, field: impl Into<String>) -> Self;
 }
@@ -94,6 +96,10 @@ impl More for Problem {
     fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    fn maybe_hint(self, hint: Option<String>) -> Self {
+        Problem { hint, ..self }
     }
 
     fn field(mut self, field: impl Into<String>) -> Self {

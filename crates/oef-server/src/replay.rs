@@ -2,7 +2,7 @@
 //! look, or to follow, loads.
 
 use crate::store::{StoredRecord, StoredSnapshot};
-use crate::world::{Change, Due, Record, Rejection, SettingsEntry, World};
+use crate::world::{Change, Due, Record, Rejection, RunEnd, SettingsEntry, World};
 use oef_sched::Time;
 use std::io::Read;
 
@@ -67,7 +67,7 @@ impl Replay {
             Change::Preparing { job, generation, .. }
             | Change::Started { job, generation, .. }
             | Change::Progress { job, generation, .. }
-            | Change::Ended { job, generation, .. } => {
+            | Change::Ended(RunEnd { job, generation, .. }) => {
                 let known = self.world.jobs.get(job).and_then(|entry| entry.runs.last());
                 // An ended job may be forgotten by now.
                 let is_gone = job.0 < self.world.next_job && !self.world.jobs.contains_key(job);

@@ -259,8 +259,7 @@ async fn create_first(daemon: &Daemon, config: &Config) -> Result<(), Problem> {
 /// Jobs whose processes are there.
 pub(crate) fn running(daemon: &Daemon) -> u64 {
     let jobs = daemon.gauges().jobs;
-    let live = [JobState::Starting, JobState::Running, JobState::Stopping];
-    live.iter().filter_map(|state| jobs.get(state)).sum()
+    JobState::PLACED.iter().filter_map(|state| jobs.get(state)).sum()
 }
 
 /// Ctrl-C, or what a service manager sends.

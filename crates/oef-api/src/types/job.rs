@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
+use strum::IntoStaticStr;
 use utoipa::ToSchema;
 
 /// A job to be submitted.
@@ -276,8 +277,20 @@ pub enum StopSignal {
 
 /// What a job is doing.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    IntoStaticStr,
 )]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
     /// Waits for GPUs, for another try, or for its tenant to be resumed.
@@ -310,19 +323,18 @@ impl JobState {
         JobState::TimedOut,
         JobState::Cancelled,
     ];
+    /// Those of jobs that have not ended.
+    pub const LIVE: [JobState; 4] =
+        [JobState::Queued, JobState::Starting, JobState::Running, JobState::Stopping];
+    /// Those of jobs that have GPUs.
+    pub const PLACED: [JobState; 3] = [JobState::Starting, JobState::Running, JobState::Stopping];
+    /// Those of jobs that have ended.
+    pub const ENDED: [JobState; 4] =
+        [JobState::Finished, JobState::Failed, JobState::TimedOut, JobState::Cancelled];
 
     /// The word for it.
     pub fn name(self) -> &'static str {
-        match self {
-            JobState::Queued => "queued",
-            JobState::Starting => "starting",
-            JobState::Running => "running",
-            JobState::Stopping => "stopping",
-            JobState::Finished => "finished",
-            JobState::Failed => "failed",
-            JobState::TimedOut => "timed_out",
-            JobState::Cancelled => "cancelled",
-        }
+        self.into()
     }
 
     /// The same for people: `timed out`.

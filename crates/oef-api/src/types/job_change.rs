@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
+use strum::IntoStaticStr;
 use utoipa::ToSchema;
 
 /// What changes about a job that has not ended; what is left out stays.
@@ -48,7 +49,7 @@ pub struct JobPatch {
 }
 
 /// A field that may be `null`, which is not the same as one that is left out.
-fn given<'de, D, T>(field: D) -> Result<Option<Option<T>>, D::Error>
+pub(super) fn given<'de, D, T>(field: D) -> Result<Option<Option<T>>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
@@ -141,7 +142,8 @@ pub enum DependencyCondition {
 }
 
 /// What keeps a job from starting, whatever GPUs are free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum Blocked {
     /// Its tenant is suspended.
@@ -161,13 +163,6 @@ pub enum Blocked {
 impl Blocked {
     /// The word for it.
     pub fn name(self) -> &'static str {
-        match self {
-            Blocked::Suspended => "suspended",
-            Blocked::Held => "held",
-            Blocked::Dependency => "dependency",
-            Blocked::NotBefore => "not_before",
-            Blocked::BackingOff => "backing_off",
-            Blocked::SweepLimit => "sweep_limit",
-        }
+        self.into()
     }
 }

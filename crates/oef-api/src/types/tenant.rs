@@ -1,7 +1,8 @@
 //! Tenants and groups.
 
+use super::job_change::given;
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::openapi::{KnownFormat, ObjectBuilder, RefOr, Schema, SchemaFormat, Type};
 use utoipa::{PartialSchema, ToSchema};
@@ -87,11 +88,6 @@ pub struct TenantPatch {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schema(value_type = Option<String>)]
     pub user: Option<Option<String>>,
-}
-
-/// A field that may be `null`, which is not the same as one that is left out.
-fn given<'de, D: Deserializer<'de>>(field: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(field).map(Some)
 }
 
 /// In which order the waiting jobs of a workload start, among those of equal priority.

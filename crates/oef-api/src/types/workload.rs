@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use strum::IntoStaticStr;
 use utoipa::ToSchema;
 
 /// Where a profile comes from.
@@ -18,7 +19,8 @@ pub enum Provenance {
 }
 
 /// Where the figure of a gang comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum FigureSource {
     /// Its tenant said so.
@@ -34,12 +36,7 @@ pub enum FigureSource {
 impl FigureSource {
     /// Its name.
     pub fn name(self) -> &'static str {
-        match self {
-            FigureSource::Declared => "declared",
-            FigureSource::Measured => "measured",
-            FigureSource::Seen => "seen",
-            FigureSource::Estimated => "estimated",
-        }
+        self.into()
     }
 }
 

@@ -1,6 +1,7 @@
 //! From text to settings, with a line for everything that is wrong.
 
 use super::{Config, keys};
+use crate::run_error::RunError;
 use crate::world::SPAN_MAX;
 use oef_api::limits::{
     HALF_LIFE_MAX_S, HALF_LIFE_MIN_S, ROUND_MAX_S, ROUND_MIN_S, STICKINESS_MAX, USAGE_BOUND_MAX,
@@ -206,16 +207,7 @@ impl Checks<'_> {
         if c.tls.certificate.is_some() != c.tls.key.is_some() {
             self.wrong("tls", "needs both `certificate` and `key`, or neither");
         }
-        if is_open(c) {
-            let address = c.listen;
-            self.wrong(
-                "listen",
-                format!(
-                    "{address} can be reached from other machines, and tokens would cross the network in the \
-                     clear; give [tls] a certificate and key, listen on 127.0.0.1, or say `insecure = true`"
-                ),
-            );
-        }
+        self.must(!is_open(c), "listen", RunError::Open(c.listen).to_string());
         let level = c.log.level.parse::<tracing_subscriber::EnvFilter>();
         if let Err(why) = level {
             let text = &c.log.level;

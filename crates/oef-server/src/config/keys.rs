@@ -1,133 +1,79 @@
 //! The keys of the file, for "did you mean".
 
+use super::{Config, FirstGroup, FirstTenant, Gpus, Jobs, LimitSettings, Log, Scheduling, Tls};
+use crate::checkpoints::CheckpointSettings;
+use crate::notify::NotifySettings;
+use crate::slurm::{ExecutorSettings, SlurmSettings};
+use crate::socket::SocketSettings;
+use serde::de::value::Error;
+use serde::de::{Error as _, Visitor};
+use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
+
+type Keys = &'static [&'static str];
+
 /// Every table with its keys; the tables of a list go by the name of the list.
-pub(super) const KEYS: &[(&str, &[&str])] = &[
-    (
-        "",
-        &[
-            "listen",
-            "insecure",
-            "state_dir",
-            "public_metrics",
-            "trust_tenants",
-            "hosts",
-            "tls",
-            "scheduling",
-            "gpus",
-            "jobs",
-            "executor",
-            "slurm",
-            "socket",
-            "checkpoints",
-            "notify",
-            "log",
-            "limits",
-            "group",
-            "tenant",
-        ],
-    ),
-    ("tls", &["certificate", "key", "ca"]),
-    (
-        "scheduling",
-        &[
-            "mechanism",
-            "round",
-            "reference",
-            "min_run",
-            "grace",
-            "stickiness",
-            "gpu_memory",
-            "guard",
-            "usage_half_life",
-            "usage_bound",
-            "solve_limit",
-        ],
-    ),
-    ("gpus", &["emulated", "mps", "read_every"]),
-    ("jobs", &["pass_env", "on_stop", "memory_gib", "cpus", "processes"]),
-    (
-        "checkpoints",
-        &[
-            "place",
-            "node_dir",
-            "transport",
-            "address",
-            "ssh_options",
-            "password_file",
-            "bandwidth",
-            "time_limit",
-            "silence",
-            "tries",
-            "stale",
-        ],
-    ),
-    ("executor", &["kind"]),
-    (
-        "slurm",
-        &[
-            "depth",
-            "advise",
-            "on_stop",
-            "conf",
-            "bin_dir",
-            "partition",
-            "nodes",
-            "qos",
-            "account",
-            "account_of",
-            "accounts",
-            "user_of",
-            "users",
-            "options",
-            "modules",
-            "prolog",
-            "container",
-            "container_command",
-            "workload",
-            "form",
-            "poll",
-            "command_limit",
-        ],
-    ),
-    ("socket", &["path", "tenant_of", "tenants", "operators", "create_tenants"]),
-    ("notify", &["hosts", "commands", "pause"]),
-    ("log", &["format", "level"]),
-    (
-        "limits",
-        &[
-            "ended_jobs",
-            "events",
-            "rounds",
-            "round_bytes",
-            "log_bytes",
-            "body_bytes",
-            "batch_bytes",
-            "requests_per_second",
-            "requests_burst",
-            "submissions_per_second",
-            "submissions_burst",
-            "event_streams",
-            "streams_per_token",
-            "connections",
-            "tenant_jobs",
-            "tenant_bytes",
-            "all_bytes",
-            "profile_runs",
-            "request_time",
-        ],
-    ),
-    ("group", &["name", "weight", "parent", "guarantee", "limit"]),
-    ("tenant", &["name", "weight", "group", "max_gpus", "max_jobs", "guarantee", "limit", "user"]),
-];
+pub(super) fn tables() -> [(&'static str, Keys); 14] {
+    [
+        ("", keys::<Config>()),
+        ("tls", keys::<Tls>()),
+        ("scheduling", keys::<Scheduling>()),
+        ("gpus", keys::<Gpus>()),
+        ("jobs", keys::<Jobs>()),
+        ("checkpoints", keys::<CheckpointSettings>()),
+        ("executor", keys::<ExecutorSettings>()),
+        ("slurm", keys::<SlurmSettings>()),
+        ("socket", keys::<SocketSettings>()),
+        ("notify", keys::<NotifySettings>()),
+        ("log", keys::<Log>()),
+        ("limits", keys::<LimitSettings>()),
+        ("group", keys::<FirstGroup>()),
+        ("tenant", keys::<FirstTenant>()),
+    ]
+}
+
+/// The names that the fields of a struct have in the file.
+fn keys<'de, T: Deserialize<'de>>() -> Keys {
+    let mut keys: Keys = &[];
+    // Nothing is read: all that is wanted is what it asks for.
+    let _ = T::deserialize(Asked(&mut keys));
+    keys
+}
+
+/// Keeps the fields that a struct asks for.
+struct Asked<'a>(&'a mut Keys);
+
+impl<'de> Deserializer<'de> for Asked<'_> {
+    type Error = Error;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: Keys,
+        _: V,
+    ) -> Result<V::Value, Error> {
+        *self.0 = fields;
+        Err(Error::custom("there is nothing to read"))
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
+        Err(Error::custom("only a struct has fields"))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
 
 /// What to write instead of a key that is not known.
 pub(super) fn hint(table: &str, wrong: &str) -> String {
-    let known = KEYS.iter().find(|(name, _)| *name == table).map_or(&[][..], |(_, keys)| keys);
+    let tables = tables();
+    let known = tables.iter().find(|(name, _)| *name == table).map_or(&[][..], |(_, keys)| keys);
     if let Some(near) = nearest(wrong, known) {
         return format!("did you mean `{near}`?");
     }
     // Right key, wrong table: the usual mistake with TOML, where a table goes on to the next one's head.
-    let homes = KEYS.iter().filter(|(_, keys)| keys.contains(&wrong)).map(|(name, _)| *name);
+    let homes = tables.iter().filter(|(_, keys)| keys.contains(&wrong)).map(|(name, _)| *name);
     match homes.collect::<Vec<_>>()[..] {
         [""] => format!("`{wrong}` belongs at the top of the file, before the first table"),
         [home] => format!("`{wrong}` belongs into [{home}]"),

@@ -9,7 +9,7 @@ mod length;
 mod values;
 
 pub use check::ConfigProblem;
-pub(crate) use check::is_loopback;
+pub(crate) use check::{is_loopback, is_open};
 pub use length::Length;
 pub use values::{LogFormat, StopPolicy};
 

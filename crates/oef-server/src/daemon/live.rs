@@ -2,12 +2,13 @@
 
 use super::Daemon;
 use crate::caller::Caller;
+use crate::engine::wall;
 use crate::view;
 use oef_api::types::{
     EnvyMatrix, EnvyQuery, JobState, Overview, Problem, RecentQuery, RecentRounds, Scenario,
     ScenarioAnswer, Series, SeriesQuery, Timeline, TimelineQuery,
 };
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// Whoever moves a slider does not wait longer.
 const SCENARIO_LIMIT: Duration = Duration::from_secs(10);
@@ -24,12 +25,12 @@ pub(crate) struct Sample {
 impl Daemon {
     /// The cluster at a glance.
     pub fn overview(&self, caller: &Caller) -> Result<Overview, Problem> {
-        Ok(self.with_world(|world| view::overview(world, caller, now_ms())))
+        Ok(self.with_world(|world| view::overview(world, caller, wall().0)))
     }
 
     /// Who ran where.
     pub fn timeline(&self, caller: &Caller, asked: &TimelineQuery) -> Result<Timeline, Problem> {
-        Ok(self.with_world(|world| view::timeline(world, caller, asked, now_ms())))
+        Ok(self.with_world(|world| view::timeline(world, caller, asked, wall().0)))
     }
 
     /// The last rounds as ticks. Reads the disk.
@@ -63,7 +64,7 @@ impl Daemon {
         }
         self.with_world(|world| {
             let entry = world.tokens.get(&token)?;
-            let is_void = entry.expires_ms.is_some_and(|expires| now_ms() >= expires);
+            let is_void = entry.expires_ms.is_some_and(|expires| wall().0 >= expires);
             let (role, tenant) = (entry.role, entry.tenant.clone());
             let caller = Caller { role, tenant, token, user: None };
             (!is_void).then_some(caller)
@@ -84,9 +85,4 @@ impl Daemon {
             told.collect()
         })
     }
-}
-
-fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

@@ -3,6 +3,7 @@
 use oef_api::types::JobState;
 use oef_executor::checkpoints::Transfer;
 use std::time::Duration;
+use strum::IntoStaticStr;
 
 /// Something that was measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +52,8 @@ pub enum Measure {
 }
 
 /// What became of a notice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum NoticeEnd {
     /// Its receiver took it.
     Delivered,
@@ -67,11 +69,7 @@ impl NoticeEnd {
 
     /// The word for it.
     pub fn name(self) -> &'static str {
-        match self {
-            NoticeEnd::Delivered => "delivered",
-            NoticeEnd::Failed => "failed",
-            NoticeEnd::Dropped => "dropped",
-        }
+        self.into()
     }
 }
 

@@ -228,7 +228,7 @@ impl Daemon {
         self.with_world(|world| Gauges {
             jobs: JobState::ALL
                 .into_iter()
-                .map(|state| (state, world.index.count(None, state) as u64))
+                .map(|state| (state, u64::from(world.index.count(None, &[state]))))
                 .collect(),
             tenants: tenant_gauges(world),
             gpus: gpu_gauges(world),
@@ -268,8 +268,7 @@ fn broken_invariants(world: &World) -> Vec<Invariant> {
 fn tenant_gauges(world: &World) -> Vec<TenantGauges> {
     let types = world.sched.cluster().types();
     let tenants = world.tenants.iter().map(|(name, entry)| {
-        let count = |state| world.index.count(Some(name), state) as u64;
-        let placed = [JobState::Starting, JobState::Running, JobState::Stopping];
+        let count = |states: &[JobState]| u64::from(world.index.count(Some(name), states));
         let own: Vec<_> = world.workloads_of(entry).collect();
         let (mut share, mut holds) = (BTreeMap::new(), BTreeMap::new());
         for (j, gpu) in types.iter().enumerate() {
@@ -278,8 +277,8 @@ fn tenant_gauges(world: &World) -> Vec<TenantGauges> {
         }
         TenantGauges {
             tenant: name.clone(),
-            queued: count(JobState::Queued),
-            running: placed.into_iter().map(count).sum(),
+            queued: count(&[JobState::Queued]),
+            running: count(&JobState::PLACED),
             share,
             holds,
             deficit: own.iter().flat_map(|w| w.deficits()).sum(),

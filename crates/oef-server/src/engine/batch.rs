@@ -7,7 +7,7 @@ use super::run::Engine;
 use crate::daemon::{Measure, NoticeEnd};
 use crate::problem::{Kind, More};
 use crate::store::{NewRecord, StoreError};
-use crate::world::{Action, Change, Record, Rejection, World};
+use crate::world::{Action, Change, Record, Rejection, RunEnd, World};
 use oef_api::types::{JobState, Problem, Submitted};
 use oef_executor::{Order, sentence};
 use oef_sched::Time;
@@ -34,6 +34,10 @@ impl Batch {
 
     pub fn push(&mut self, at: Time, change: Change) {
         self.records.push(Record { at, change });
+    }
+
+    pub fn extend(&mut self, at: Time, changes: impl IntoIterator<Item = Change>) {
+        self.records.extend(changes.into_iter().map(|change| Record { at, change }));
     }
 
     /// What is in it, in order.
@@ -150,7 +154,7 @@ impl Engine {
     /// An ended job never changes again: one copy of it is enough.
     fn share_ended(&self, world: &mut World, records: &[Record]) {
         let ended = records.iter().filter_map(|record| match &record.change {
-            Change::Ended { job, .. } | Change::Cancelled { job, .. } => Some(job),
+            Change::Ended(RunEnd { job, .. }) | Change::Cancelled { job, .. } => Some(job),
             _ => None,
         });
         for job in ended {
@@ -254,7 +258,9 @@ impl Engine {
 
 /// Whether a job has ended for good by this.
 fn retired(world: &World, change: &Change) -> Option<Order> {
-    let (Change::Ended { job, .. } | Change::Cancelled { job, .. }) = change else { return None };
+    let (Change::Ended(RunEnd { job, .. }) | Change::Cancelled { job, .. }) = change else {
+        return None;
+    };
     let entry = world.jobs.get(job)?;
     entry.state.is_final().then_some(Order::Retire(*job))
 }

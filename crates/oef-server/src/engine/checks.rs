@@ -7,11 +7,7 @@ use oef_api::types::Problem;
 /// A value that is wrong by itself.
 pub(crate) fn refused(bad: BadValue) -> Problem {
     let BadValue { field, message, hint } = bad;
-    let problem = Kind::BadRequest.problem(message).field(field);
-    match hint {
-        Some(hint) => problem.hint(hint),
-        None => problem,
-    }
+    Kind::BadRequest.problem(message).field(field).maybe_hint(hint)
 }
 
 /// A name of a tenant, group, workload or node.

@@ -74,7 +74,8 @@ impl ClockSource for SystemClock {
     }
 }
 
-fn wall() -> Time {
+/// The time of day.
+pub(crate) fn wall() -> Time {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Time(u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX))
 }

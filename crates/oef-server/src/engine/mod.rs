@@ -39,6 +39,7 @@ mod watcher;
 pub(crate) use archiver::Document;
 pub use budgets::Budgets;
 pub(crate) use checks::refused;
+pub(crate) use clock::wall;
 pub use clock::{Clock, ClockSource};
 pub(crate) use command::{Command, Done};
 pub(crate) use message::{Message, Reply};

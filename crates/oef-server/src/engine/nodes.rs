@@ -1,8 +1,7 @@
 //! The nodes as the executor tells them, and what follows for the cluster.
 
-use super::run::PLACED;
 use crate::world::{Change, World};
-use oef_api::types::GpuRef;
+use oef_api::types::{GpuRef, JobState};
 use oef_executor::{Cursor, DeviceId, Event, Executor, NodeEvent};
 use oef_sched::{Health, NodeSpec};
 use std::collections::{BTreeMap, BTreeSet};
@@ -191,7 +190,8 @@ impl Nodes {
         else {
             return false;
         };
-        let mut held = PLACED.iter().flat_map(|&state| world.index.newest(None, &[state], None));
+        let mut held =
+            JobState::PLACED.iter().flat_map(|&state| world.index.newest(None, &[state], None));
         held.any(|job| {
             let run = world.jobs.get(&job).and_then(|job| job.run());
             let gpus = run.map_or(&[][..], |run| &run.gpus);

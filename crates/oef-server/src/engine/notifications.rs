@@ -54,7 +54,7 @@ pub(super) fn add(
     on.sort();
     on.dedup();
     if on.is_empty() {
-        on = JobState::ALL.into_iter().filter(|state| state.is_final()).collect();
+        on = JobState::ENDED.to_vec();
     }
     let with_output = match &tenant {
         Some(tenant) => caller.may_see_inside(tenant),

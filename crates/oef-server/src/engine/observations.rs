@@ -5,7 +5,7 @@
 
 use super::batch::Batch;
 use super::launch::Site;
-use crate::world::{Change, RunEnding, Telemetry, World};
+use crate::world::{Change, RunEnd, RunEnding, Telemetry, World, end_of};
 use oef_api::types::{Exit, Measured};
 use oef_executor::checkpoints::Transfer;
 use oef_executor::{CheckpointLocation, Cursor, Ending, Event, FailReason, LeaseEvent};
@@ -123,7 +123,7 @@ impl Observations {
                 continue;
             }
             let last_word = self.progress.get(job).filter(|(g, _)| g == generation);
-            if let (Change::Ended { .. }, Some(word)) = (&**change, last_word) {
+            if let (Change::Ended(_), Some(word)) = (&**change, last_word) {
                 batch.push(at, progress(*job, word));
                 jobs.push(*job);
             }
@@ -136,7 +136,7 @@ impl Observations {
         }
         // A machine whose old jobs have ended by now is a new node.
         if has_nodes || site.nodes.is_waiting(world) {
-            site.nodes.changes(world).into_iter().for_each(|change| batch.push(at, change));
+            batch.extend(at, site.nodes.changes(world));
         }
         for (&job, wait) in &self.waits {
             let is_late = !is_due(self.waits_told.get(&job), at) || batch.len() >= AT_ONCE;
@@ -175,7 +175,7 @@ impl Observations {
         }
         for Seen { what, .. } in self.queue.drain(..count) {
             if let What::Lease { job, change, .. } = what
-                && matches!(*change, Change::Ended { .. })
+                && matches!(*change, Change::Ended(_))
             {
                 self.told.remove(&job);
                 self.waits_told.remove(&job);
@@ -256,7 +256,9 @@ fn ended(job: JobId, generation: Generation, ending: &Ending, at_ms: u64) -> Cha
     let detail = ending.to_string();
     let last_lines = match ending {
         // Without a worker there is no output.
-        Ending::Failed { last_lines, rank: Some(_), .. } => Some(tail(last_lines)),
+        Ending::Failed { last_lines, rank: Some(_), .. } => {
+            Some(end_of(last_lines, LAST_LINES_MAX).into())
+        }
         _ => None,
     };
     let exit = match *ending {
@@ -281,22 +283,14 @@ fn ended(job: JobId, generation: Generation, ending: &Ending, at_ms: u64) -> Cha
         },
     };
     let at_ms = Some(at_ms);
-    Change::Ended { job, generation, ending, detail, last_lines, at_ms, exit, outcome: None }
+    let outcome = None;
+    Change::Ended(RunEnd { job, generation, ending, detail, last_lines, at_ms, exit, outcome })
 }
 
 fn shown(measured: oef_executor::Measured) -> Measured {
     let oef_executor::Measured { batch_seconds, spread, batches, lots, wait } = measured;
     // An executor tells nothing that it has not timed.
     Measured { batch_seconds, spread, batches, lots, wait, timed: true }
-}
-
-/// The end of a text, within the limit.
-fn tail(text: &str) -> String {
-    let mut from = text.len().saturating_sub(LAST_LINES_MAX);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
-    text[from..].into()
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Jobs that a cluster looks after by itself, as an executor that observes tells them, and what follows for the world.
 
-use super::run::PLACED;
 use super::tenancy::create_checked;
 use crate::world::{Change, JobEntry, NewJob, RunEnding, World};
 use oef_api::check::is_unseen;
@@ -14,9 +13,6 @@ use std::collections::{BTreeMap, BTreeSet};
 const AT_ONCE: usize = 1000;
 /// The workload of a job of which nothing else is known.
 const WORKLOAD: &str = "default";
-/// States in which a job has not ended.
-const LIVE: [JobState; 4] =
-    [JobState::Queued, JobState::Starting, JobState::Running, JobState::Stopping];
 
 /// The jobs as they were told last.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +55,7 @@ impl Others {
         };
         let known: BTreeMap<&str, JobId> = world
             .index
-            .newest(None, &LIVE, None)
+            .newest(None, &JobState::LIVE, None)
             .filter_map(|id| Some((world.jobs.get(&id)?.origin.as_deref()?, id)))
             .collect();
         let mut changes = Vec::new();
@@ -183,7 +179,7 @@ fn is_there(entry: &JobEntry, places: &[Place]) -> bool {
 
 /// The GPUs that jobs have.
 fn used(world: &World) -> BTreeSet<Place> {
-    let placed = world.index.newest(None, &PLACED, None);
+    let placed = world.index.newest(None, &JobState::PLACED, None);
     let runs = placed.filter_map(|id| world.jobs.get(&id)?.run());
     runs.flat_map(|run| run.gpus.iter().map(|gpu| (gpu.node.clone(), gpu.index))).collect()
 }
@@ -211,7 +207,7 @@ fn free(world: &World, places: &[Place], used: &mut BTreeSet<Place>) -> Option<V
 /// What is to be ended when a daemon decides again: jobs of others are none of its own.
 pub(super) fn leave(world: &World) -> Vec<Change> {
     let mut changes = Vec::new();
-    for id in world.index.newest(None, &LIVE, None) {
+    for id in world.index.newest(None, &JobState::LIVE, None) {
         let Some(entry) = world.jobs.get(&id).filter(|entry| entry.origin.is_some()) else {
             continue;
         };
@@ -222,7 +218,7 @@ pub(super) fn leave(world: &World) -> Vec<Change> {
 
 /// Jobs that were submitted here and have not ended: they cannot go on while nothing is started.
 pub(super) fn own_jobs(world: &World) -> usize {
-    let live = world.index.newest(None, &LIVE, None);
+    let live = world.index.newest(None, &JobState::LIVE, None);
     live.filter(|id| world.jobs.get(id).is_some_and(|entry| entry.origin.is_none())).count()
 }
 
@@ -324,7 +320,7 @@ mod tests {
         let generation = world.jobs[&JobId(1)].run().expect("a run").generation;
         let entry = world.jobs[&JobId(1)].clone();
         let left = lost(JobId(1), &entry).expect("it ran");
-        assert!(matches!(&left, Change::Ended { generation: of, .. } if *of == generation));
+        assert!(matches!(&left, Change::Ended(end) if end.generation == generation));
         world.happen(world.sched.now(), left).expect("taken");
         settle(&mut world, &mut others, list());
         assert_eq!(states(&world)[0].0, JobState::Queued);

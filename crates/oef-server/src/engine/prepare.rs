@@ -36,7 +36,8 @@ pub(super) fn prepare(
     command: Command,
     numbers: &mut Numbers,
 ) -> Result<Prepared, Problem> {
-    let one = |change: Change| Ok(Prepared::Changes(vec![change], Done::Nothing));
+    let all = |changes: Vec<Change>| Ok(Prepared::Changes(changes, Done::Nothing));
+    let one = |change: Change| all(vec![change]);
     if world.observes {
         observed(&command)?;
     }
@@ -57,7 +58,7 @@ pub(super) fn prepare(
         }
         Command::CreateTenant(tenant) => {
             operator(caller, "create a tenant")?;
-            Ok(Prepared::Changes(tenancy::create(world, caller, tenant)?, Done::Nothing))
+            all(tenancy::create(world, caller, tenant)?)
         }
         Command::PatchTenant { name, patch } => {
             // In which order its own jobs start is nobody else's business.
@@ -65,7 +66,7 @@ pub(super) fn prepare(
             if patch.order.is_none() || own != patch || !caller.may_change(&name) {
                 operator(caller, "change a tenant")?;
             }
-            Ok(Prepared::Changes(tenancy::patch(world, caller, name, patch)?, Done::Nothing))
+            all(tenancy::patch(world, caller, name, patch)?)
         }
         Command::RemoveTenant { name } => {
             admin(caller, "remove a tenant")?;
@@ -74,7 +75,7 @@ pub(super) fn prepare(
         }
         Command::PutGroup { name, group } => {
             operator(caller, "change a group")?;
-            Ok(Prepared::Changes(tenancy::group(world, name, group)?, Done::Nothing))
+            all(tenancy::group(world, name, group)?)
         }
         Command::RemoveGroup { name } => {
             admin(caller, "remove a group")?;

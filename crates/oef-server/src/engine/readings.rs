@@ -3,8 +3,8 @@
 //! A reading is no decision, so none is journalled. Once in a round the sums go into the journal, as one record.
 
 use super::nodes::Nodes;
-use super::run::PLACED;
 use crate::world::{Change, Utilised, World};
+use oef_api::types::JobState;
 use oef_executor::gpus::GpuReading;
 use oef_executor::{DeviceId, Event};
 use oef_sched::{JobId, Span, Time};
@@ -156,7 +156,7 @@ fn shown(
 /// The job on each GPU.
 fn holders(world: &World) -> BTreeMap<Place, JobId> {
     let mut holders = BTreeMap::new();
-    for id in world.index.newest(None, &PLACED, None) {
+    for id in world.index.newest(None, &JobState::PLACED, None) {
         let run = world.jobs.get(&id).and_then(|job| job.run());
         let gpus = run.map_or(&[][..], |run| &run.gpus);
         holders.extend(gpus.iter().map(|gpu| ((gpu.node.clone(), gpu.index), id)));

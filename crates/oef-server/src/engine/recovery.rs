@@ -283,9 +283,7 @@ impl Engine {
     pub(crate) fn begin(&mut self) -> Result<(), StartError> {
         let now = self.clock.now();
         let mut batch = Batch::default();
-        for change in std::mem::take(&mut self.first) {
-            batch.push(now, change);
-        }
+        batch.extend(now, std::mem::take(&mut self.first));
         match self.commit(batch) {
             true => Ok(()),
             false => Err(StartError::NotDurable),

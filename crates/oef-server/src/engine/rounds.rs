@@ -155,7 +155,7 @@ impl Engine {
             let answer = Box::new(question.keep_last("not computed in time"));
             batch.push(at, Change::Shares { answer, solve_ms: 0 });
         }
-        self.readings.change().into_iter().for_each(|change| batch.push(at, change));
+        batch.extend(at, self.readings.change());
         batch.push(at, Change::Round { kept });
         if !self.commit(batch) {
             // Tried again soon; meanwhile everything goes on as it is.

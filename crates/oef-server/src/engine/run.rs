@@ -102,18 +102,8 @@ impl Engine {
         }
     }
 
-    /// One turn for somebody who drives it: with a message, and what else is there.
-    pub(crate) fn step(&mut self, first: Option<Message>) {
-        self.turn(first);
-    }
-
-    /// When something is to be done, if nothing else happens.
-    pub(crate) fn wake(&self) -> Time {
-        self.next_wake()
-    }
-
     /// One turn: what is there is journalled together, then rounds are looked after.
-    fn turn(&mut self, first: Option<Message>) {
+    pub(crate) fn turn(&mut self, first: Option<Message>) {
         self.shared.health.turned();
         let now = self.clock.now();
         self.turned = now;
@@ -130,14 +120,10 @@ impl Engine {
             self.site.nodes.name(&self.world);
             self.observations.fill(now, &self.world, &self.site, &mut batch);
             // Jobs whose time has come wait for GPUs.
-            for job in self.world.index.due_wakeups(now).take(BATCH_MAX) {
-                batch.push(now, Change::Released { job });
-            }
-            for change in self.world.drains_due(now) {
-                batch.push(now, change);
-            }
-            let seen = self.site.others.changes(&self.world, &mut self.numbers.next_job);
-            seen.into_iter().for_each(|change| batch.push(now, change));
+            let due = self.world.index.due_wakeups(now).take(BATCH_MAX);
+            batch.extend(now, due.map(|job| Change::Released { job }));
+            batch.extend(now, self.world.drains_due(now));
+            batch.extend(now, self.site.others.changes(&self.world, &mut self.numbers.next_job));
             self.take_shares(now, &mut batch);
         }
         if self.commit(batch) {
@@ -185,9 +171,7 @@ impl Engine {
                     Err(problem) => drop(reply.send(Err(problem))),
                     Ok(Prepared::Already(done)) => drop(reply.send(Ok(done))),
                     Ok(Prepared::Changes(changes, done)) => {
-                        for change in changes.into_iter().chain(absent) {
-                            batch.push(now, change);
-                        }
+                        batch.extend(now, changes.into_iter().chain(absent));
                         batch.await_last(reply, done);
                     }
                 }
@@ -244,7 +228,8 @@ impl Engine {
         }
     }
 
-    fn next_wake(&self) -> Time {
+    /// When something is to be done, if nothing else happens.
+    pub(crate) fn next_wake(&self) -> Time {
         // While it stops, no round begins.
         let mut wake = match &self.stopping {
             Some(stopping) => stopping.deadline,
@@ -270,21 +255,21 @@ impl Engine {
                 now + self.longest_grace() + STOP_SLACK
             }
         };
-        self.readings.change().into_iter().for_each(|change| batch.push(now, change));
+        batch.extend(now, self.readings.change());
         self.readings.done();
         self.stopping = Some(Stopping { done, deadline });
     }
 
     fn longest_grace(&self) -> Span {
         let world = &self.world;
-        let placed = world.index.newest(None, &PLACED, None);
+        let placed = world.index.newest(None, &JobState::PLACED, None);
         let graces = placed.filter_map(|job| world.jobs.get(&job)?.spec.grace_s);
         graces.map(Span::from_seconds).fold(Span(world.settings.grace_ms), Span::max)
     }
 
     fn is_done(&mut self) -> Option<SyncSender<()>> {
         let stopping = self.stopping.as_ref()?;
-        let running = PLACED.iter().any(|&state| self.world.index.count(None, state) > 0);
+        let running = self.world.index.count(None, &JobState::PLACED) > 0;
         let is_over = !running || self.clock.now() >= stopping.deadline;
         is_over.then(|| stopping.done.clone())
     }
@@ -312,7 +297,3 @@ impl Engine {
         }
     }
 }
-
-/// States in which a job has GPUs.
-pub(super) const PLACED: [JobState; 3] =
-    [JobState::Starting, JobState::Running, JobState::Stopping];

@@ -8,7 +8,7 @@ use super::prepare::{Prepared, forbidden, problem_of};
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::secret::{self, Secret};
-use crate::world::{Change, GroupChange, ProfileEntry, Rejection, TokenEntry, World};
+use crate::world::{Change, GroupChange, ProfileEntry, Rejection, TenantChange, TokenEntry, World};
 use oef_api::types::{
     GroupPut, Limits, Problem, Provenance, Role, TenantCreate, TenantPatch, TokenCreate,
     WorkloadPut,
@@ -26,25 +26,24 @@ const TOKENS_MAX: usize = 10_000;
 const NOTE_MAX: usize = 200;
 
 pub(super) fn known_tenant(world: &World, name: &str) -> Result<(), Problem> {
-    if world.tenants.contains_key(name) {
-        return Ok(());
-    }
-    let problem = problem_of(&Rejection::UnknownTenant(name.into()));
-    Err(match checks::did_you_mean(name, world.tenants.keys().map(String::as_str)) {
-        Some(hint) => problem.hint(hint),
-        None => problem,
-    })
+    known(&world.tenants, name, Rejection::UnknownTenant)
 }
 
 pub(super) fn known_group(world: &World, name: &str) -> Result<(), Problem> {
-    if world.groups.contains_key(name) {
+    known(&world.groups, name, Rejection::UnknownGroup)
+}
+
+/// Whether there is something of this name; if not, the one that was probably meant is named.
+fn known<T>(
+    all: &BTreeMap<String, T>,
+    name: &str,
+    unknown: fn(String) -> Rejection,
+) -> Result<(), Problem> {
+    if all.contains_key(name) {
         return Ok(());
     }
-    let problem = problem_of(&Rejection::UnknownGroup(name.into()));
-    Err(match checks::did_you_mean(name, world.groups.keys().map(String::as_str)) {
-        Some(hint) => problem.hint(hint),
-        None => problem,
-    })
+    let meant = checks::did_you_mean(name, all.keys().map(String::as_str));
+    Err(problem_of(&unknown(name.into())).maybe_hint(meant))
 }
 
 pub(super) fn create(
@@ -135,7 +134,8 @@ pub(super) fn patch(
     }
     let plain = [weight.is_some(), group.is_some(), limits.is_some(), suspended.is_some()];
     let is_plain = plain.contains(&true) || order.is_some() || promised.is_none();
-    let change = Change::TenantChanged { name, weight, group, limits, suspended, order };
+    let change = TenantChange { name, weight, group, limits, suspended, order };
+    let change = Change::TenantChanged(change);
     Ok(is_plain.then_some(change).into_iter().chain(user).chain(promised).collect())
 }
 
@@ -305,14 +305,9 @@ pub(super) fn known_type(world: &World, gpu: &str, field: &str) -> Result<(), Pr
     if types.iter().any(|known| known == gpu) {
         return Ok(());
     }
-    let known = types.join(", ");
-    let problem = Kind::UnknownType
-        .problem(format!("there is no gpu type `{gpu}`; there are {known}"))
-        .field(field);
-    Err(match checks::did_you_mean(gpu, types.iter().map(String::as_str)) {
-        Some(hint) => problem.hint(hint),
-        None => problem,
-    })
+    let why = format!("there is no gpu type `{gpu}`; there are {}", types.join(", "));
+    let meant = checks::did_you_mean(gpu, types.iter().map(String::as_str));
+    Err(Kind::UnknownType.problem(why).field(field).maybe_hint(meant))
 }
 
 /// Where all jobs run as one user, a tenant's job can read and do whatever the daemon can: a token for it alone would

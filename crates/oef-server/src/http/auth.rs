@@ -14,8 +14,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
 use oef_api::types::{Limits, Role, TenantCreate};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ const SECRET_CHARS_MAX: usize = 512;
 pub(super) struct Asks<T = Nothing>(pub App, pub Caller, pub T);
 
 /// The query of a route that has none.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
 
@@ -41,14 +41,21 @@ pub(super) struct Looks;
 /// Why a request goes no further.
 pub(super) enum Refusal {
     Failed(Failure),
-    Rate(Duration),
+    /// Too many of these; the next one after so long.
+    Rate(&'static str, Duration),
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        Refusal::Failed(failure)
+    }
 }
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         match self {
             Refusal::Failed(failure) => failure.into_response(),
-            Refusal::Rate(wait) => too_many(wait, "requests"),
+            Refusal::Rate(what, wait) => too_many(wait, what),
         }
     }
 }
@@ -70,7 +77,7 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Asks<T> {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
         let caller = asking(parts, app).await?;
-        Ok(Asks(app.clone(), caller, query(parts).map_err(Refusal::Failed)?))
+        Ok(Asks(app.clone(), caller, query(parts)?))
     }
 }
 
@@ -86,7 +93,7 @@ async fn asking(parts: &Parts, app: &App) -> Result<Caller, Refusal> {
     // Who guesses tokens is limited by where they are, and keeps nobody else from anything.
     let bucket = caller.as_ref().map_or_else(|_| origin(parts), |caller| caller.token);
     within_rate(app, bucket)?;
-    caller.map_err(Refusal::Failed)
+    Ok(caller?)
 }
 
 impl FromRequestParts<App> for Looks {
@@ -151,10 +158,19 @@ fn origin(parts: &Parts) -> u64 {
 }
 
 fn within_rate(app: &App, bucket: u64) -> Result<(), Refusal> {
-    app.inner.requests.take(bucket, 1, Instant::now()).map_err(|wait| {
-        app.inner.exporter.refused();
-        Refusal::Rate(wait)
-    })
+    let taken = app.inner.requests.take(bucket, 1, Instant::now());
+    taken.map_err(|wait| too_often(app, "requests", wait))
+}
+
+/// Whether the rate of submissions allows so many more jobs.
+pub(super) fn may_submit(app: &App, caller: &Caller, jobs: u32) -> Result<(), Refusal> {
+    let taken = app.inner.submissions.take(caller.token, jobs, Instant::now());
+    taken.map_err(|wait| too_often(app, "submissions", wait))
+}
+
+fn too_often(app: &App, what: &'static str, wait: Duration) -> Refusal {
+    app.inner.exporter.refused();
+    Refusal::Rate(what, wait)
 }
 
 /// Whether somebody on this machine asks for themselves. Behind a proxy everybody seems to be on this machine.

@@ -1,14 +1,7 @@
 //! Machines.
 
-use super::App;
-use super::auth::Asks;
-use super::extract::{Body, Part};
-use super::failure::{Answer, Failure, refused};
-use axum::Json;
-use axum::http::StatusCode;
+use super::handler::*;
 use oef_api::types::{Cluster, Node, NodePatch};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(show)).routes(routes!(patch)).routes(routes!(drop_window))
@@ -37,10 +30,7 @@ async fn patch(
 #[utoipa::path(delete, path = "/cluster/windows/{id}", tag = "cluster", operation_id = "dropWindow",
     params(("id" = u64, Path, description = "The window's number")),
     responses((status = 204, description = "It will not happen")))]
-async fn drop_window(
-    Asks(app, caller, _): Asks,
-    Part(id): Part<u64>,
-) -> Result<StatusCode, Failure> {
+async fn drop_window(Asks(app, caller, _): Asks, Part(id): Part<u64>) -> Removed {
     app.daemon().drop_window(&caller, id).await.map_err(refused)?;
     Ok(StatusCode::NO_CONTENT)
 }

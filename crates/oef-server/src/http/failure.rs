@@ -9,6 +9,17 @@ use oef_api::types::Problem;
 /// What a handler returns.
 pub(super) type Answer<T> = Result<Json<T>, Failure>;
 
+/// What a handler returns that makes something.
+pub(super) type Created<T> = Result<(StatusCode, Json<T>), Failure>;
+
+/// What a handler returns that removes something.
+pub(super) type Removed = Result<StatusCode, Failure>;
+
+/// Something was made.
+pub(super) fn created<T>(made: T) -> (StatusCode, Json<T>) {
+    (StatusCode::CREATED, Json(made))
+}
+
 /// The media type of a problem.
 pub(super) const PROBLEM_JSON: &str = "application/problem+json";
 

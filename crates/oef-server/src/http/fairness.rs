@@ -1,13 +1,8 @@
 //! Who was promised what and who got it; and what would happen if.
 
-use super::App;
-use super::auth::Asks;
-use super::extract::LargeBody;
-use super::failure::{Answer, Failure, panicked, refused};
-use axum::Json;
+use super::failure::panicked;
+use super::handler::*;
 use oef_api::types::{Fairness, WhatIf, WhatIfAnswer};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(show)).routes(routes!(whatif))

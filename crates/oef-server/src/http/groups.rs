@@ -1,15 +1,8 @@
 //! Groups of tenants.
 
-use super::App;
-use super::auth::Asks;
-use super::extract::{Body, Part};
-use super::failure::{Answer, Failure, refused_group};
-use super::queries::{PageParams, page};
-use axum::Json;
-use axum::http::StatusCode;
+use super::failure::refused_group;
+use super::handler::*;
 use oef_api::types::{Group, GroupPut, Groups};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(put, remove))
@@ -43,10 +36,7 @@ async fn put(
 #[utoipa::path(delete, path = "/groups/{name}", tag = "tenants", operation_id = "removeGroup",
     params(("name" = String, Path, description = "The group's name")),
     responses((status = 204, description = "It is gone")))]
-async fn remove(
-    Asks(app, caller, _): Asks,
-    Part(name): Part<String>,
-) -> Result<StatusCode, Failure> {
+async fn remove(Asks(app, caller, _): Asks, Part(name): Part<String>) -> Removed {
     app.daemon().remove_group(&caller, &name).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,12 +1,7 @@
 //! The daemon in a few words.
 
-use super::App;
-use super::auth::Asks;
-use super::failure::Answer;
-use axum::Json;
+use super::handler::*;
 use oef_api::types::Info;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(show))

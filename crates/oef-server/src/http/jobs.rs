@@ -1,22 +1,14 @@
 //! Jobs: submit, look, cancel, why, logs.
 
-use super::App;
-use super::auth::{Asks, too_many};
-use super::extract::{Body, LargeBody, Part, within};
-use super::failure::{Answer, Failure, refused};
+use super::auth::{Refusal, may_submit};
+use super::handler::*;
 use crate::caller::Caller;
-use crate::problem::{Kind, More};
-use axum::Json;
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderMap;
 use oef_api::limits::{BATCH_MAX, KEY_MAX, LOG_BYTES_MAX, LOG_TAIL_MAX, PAGE_MAX};
 use oef_api::types::{
     Job, JobBatch, JobPatch, JobSubmit, Jobs, JobsQuery, LogChunk, LogQuery, SubmitQuery,
     Submitted, Why,
 };
-use std::time::Instant;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -51,7 +43,7 @@ async fn submit(
     Asks(app, caller, how): Asks<SubmitQuery>,
     headers: HeaderMap,
     Body(job): Body<JobSubmit>,
-) -> Response {
+) -> Taken {
     take(&app, &caller, JobBatch::of(vec![job]), how, &headers).await
 }
 
@@ -65,13 +57,16 @@ async fn submit_batch(
     Asks(app, caller, how): Asks<SubmitQuery>,
     headers: HeaderMap,
     LargeBody(batch): LargeBody<JobBatch>,
-) -> Response {
+) -> Taken {
     if !(1..=BATCH_MAX).contains(&batch.jobs.len()) {
         let detail = format!("the batch has {} jobs, not 1 to {BATCH_MAX}", batch.jobs.len());
-        return Failure(Kind::BadRequest.problem(detail).field("jobs")).into_response();
+        return Err(Failure(Kind::BadRequest.problem(detail).field("jobs")).into());
     }
     take(&app, &caller, batch, how, &headers).await
 }
+
+/// What comes of a submission.
+type Taken = Result<(StatusCode, Json<Submitted>), Refusal>;
 
 async fn take(
     app: &App,
@@ -79,20 +74,12 @@ async fn take(
     batch: JobBatch,
     how: SubmitQuery,
     headers: &HeaderMap,
-) -> Response {
+) -> Taken {
     let count = u32::try_from(batch.jobs.len()).unwrap_or(u32::MAX);
-    let key = match idempotency_key(headers) {
-        Ok(key) => key,
-        Err(failure) => return failure.into_response(),
-    };
-    if let Err(wait) = app.inner.submissions.take(caller.token, count, Instant::now()) {
-        app.inner.exporter.refused();
-        return too_many(wait, "submissions");
-    }
-    match app.daemon().submit_as(caller, batch, key, how.create_tenant).await {
-        Ok(submitted) => (StatusCode::CREATED, Json(submitted)).into_response(),
-        Err(problem) => refused(problem).into_response(),
-    }
+    let key = idempotency_key(headers)?;
+    may_submit(app, caller, count)?;
+    let submitted = app.daemon().submit_as(caller, batch, key, how.create_tenant).await;
+    Ok(created(submitted.map_err(refused)?))
 }
 
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Failure> {
@@ -134,15 +121,9 @@ async fn change(
 #[utoipa::path(post, path = "/jobs/{id}/resubmit", tag = "jobs", operation_id = "resubmitJob",
     params(("id" = u64, Path, description = "The job's number")),
     responses((status = 201, description = "It is durable", body = Submitted)))]
-async fn resubmit(Asks(app, caller, _): Asks, Part(id): Part<u64>) -> Response {
-    if let Err(wait) = app.inner.submissions.take(caller.token, 1, Instant::now()) {
-        app.inner.exporter.refused();
-        return too_many(wait, "submissions");
-    }
-    match app.daemon().resubmit(&caller, id).await {
-        Ok(submitted) => (StatusCode::CREATED, Json(submitted)).into_response(),
-        Err(problem) => refused(problem).into_response(),
-    }
+async fn resubmit(Asks(app, caller, _): Asks, Part(id): Part<u64>) -> Taken {
+    may_submit(&app, &caller, 1)?;
+    Ok(created(app.daemon().resubmit(&caller, id).await.map_err(refused)?))
 }
 
 /// Ends a job

@@ -12,6 +12,7 @@ mod extract;
 mod failure;
 mod fairness;
 mod groups;
+mod handler;
 mod health;
 mod host;
 mod info;

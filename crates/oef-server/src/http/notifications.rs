@@ -1,15 +1,7 @@
 //! Notifications.
 
-use super::App;
-use super::auth::Asks;
-use super::extract::{Body, Part};
-use super::failure::{Answer, Failure, refused};
-use super::queries::{NumberedParams, page};
-use axum::Json;
-use axum::http::StatusCode;
+use super::handler::*;
 use oef_api::types::{NewNotification, Notification, NotificationCreate, Notifications};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list, add)).routes(routes!(remove)).routes(routes!(test))
@@ -29,16 +21,16 @@ async fn list(Asks(app, caller, query): Asks<NumberedParams>) -> Answer<Notifica
 async fn add(
     Asks(app, caller, _): Asks,
     Body(create): Body<NotificationCreate>,
-) -> Result<(StatusCode, Json<NewNotification>), Failure> {
+) -> Created<NewNotification> {
     let added = app.daemon().add_notification(&caller, create).await.map_err(refused)?;
-    Ok((StatusCode::CREATED, Json(added)))
+    Ok(created(added))
 }
 
 /// Removes a notification; notices that wait are dropped
 #[utoipa::path(delete, path = "/notifications/{id}", tag = "notifications", operation_id = "removeNotification",
     params(("id" = u64, Path, description = "The notification's number")),
     responses((status = 204, description = "It is removed")))]
-async fn remove(Asks(app, caller, _): Asks, Part(id): Part<u64>) -> Result<StatusCode, Failure> {
+async fn remove(Asks(app, caller, _): Asks, Part(id): Part<u64>) -> Removed {
     app.daemon().remove_notification(&caller, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,14 +1,7 @@
 //! Rounds with their certificates.
 
-use super::App;
-use super::auth::Asks;
-use super::extract::Part;
-use super::failure::Answer;
-use super::queries::{NumberedParams, page};
-use axum::Json;
+use super::handler::*;
 use oef_api::types::{Round, RoundProblem, Rounds};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()

@@ -1,13 +1,7 @@
 //! Settings that may change while the daemon runs.
 
-use super::App;
-use super::auth::Asks;
-use super::extract::Body;
-use super::failure::{Answer, refused};
-use axum::Json;
+use super::handler::*;
 use oef_api::types::{Settings, SettingsPatch};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(show, patch))

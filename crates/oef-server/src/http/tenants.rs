@@ -1,15 +1,8 @@
 //! Tenants.
 
-use super::App;
-use super::auth::Asks;
-use super::extract::{Body, Part};
-use super::failure::{Answer, Failure, refused_group};
-use super::queries::{PageParams, page};
-use axum::Json;
-use axum::http::StatusCode;
+use super::failure::refused_group;
+use super::handler::*;
 use oef_api::types::{Problem, Tenant, TenantCreate, TenantPatch, TenantWhy, Tenants};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -30,14 +23,8 @@ async fn list(Asks(app, caller, query): Asks<PageParams>) -> Answer<Tenants> {
 #[utoipa::path(post, path = "/tenants", tag = "tenants", operation_id = "createTenant",
     request_body = TenantCreate,
     responses((status = 201, description = "The tenant", body = Tenant)))]
-async fn create(
-    Asks(app, caller, _): Asks,
-    Body(tenant): Body<TenantCreate>,
-) -> Result<(StatusCode, Json<Tenant>), Failure> {
-    Ok((
-        StatusCode::CREATED,
-        Json(app.daemon().create_tenant(&caller, tenant).await.map_err(no_group)?),
-    ))
+async fn create(Asks(app, caller, _): Asks, Body(tenant): Body<TenantCreate>) -> Created<Tenant> {
+    Ok(created(app.daemon().create_tenant(&caller, tenant).await.map_err(no_group)?))
 }
 
 /// Shows a tenant
@@ -66,10 +53,7 @@ async fn patch(
 #[utoipa::path(delete, path = "/tenants/{name}", tag = "tenants", operation_id = "removeTenant",
     params(("name" = String, Path, description = "The tenant's name")),
     responses((status = 204, description = "It is gone")))]
-async fn remove(
-    Asks(app, caller, _): Asks,
-    Part(name): Part<String>,
-) -> Result<StatusCode, Failure> {
+async fn remove(Asks(app, caller, _): Asks, Part(name): Part<String>) -> Removed {
     app.daemon().remove_tenant(&caller, &name).await?;
     Ok(StatusCode::NO_CONTENT)
 }

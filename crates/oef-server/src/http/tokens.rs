@@ -1,15 +1,7 @@
 //! Tokens.
 
-use super::App;
-use super::auth::Asks;
-use super::extract::{Body, Part};
-use super::failure::{Answer, Failure, refused};
-use super::queries::{NumberedParams, page};
-use axum::Json;
-use axum::http::StatusCode;
+use super::handler::*;
 use oef_api::types::{NewToken, TokenCreate, Tokens};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list, create)).routes(routes!(revoke))
@@ -26,21 +18,15 @@ async fn list(Asks(app, caller, query): Asks<NumberedParams>) -> Answer<Tokens> 
 #[utoipa::path(post, path = "/tokens", tag = "tokens", operation_id = "createToken",
     request_body = TokenCreate,
     responses((status = 201, description = "The token with its secret", body = NewToken)))]
-async fn create(
-    Asks(app, caller, _): Asks,
-    Body(token): Body<TokenCreate>,
-) -> Result<(StatusCode, Json<NewToken>), Failure> {
-    Ok((
-        StatusCode::CREATED,
-        Json(app.daemon().create_token(&caller, token).await.map_err(refused)?),
-    ))
+async fn create(Asks(app, caller, _): Asks, Body(token): Body<TokenCreate>) -> Created<NewToken> {
+    Ok(created(app.daemon().create_token(&caller, token).await.map_err(refused)?))
 }
 
 /// Makes a token void
 #[utoipa::path(delete, path = "/tokens/{id}", tag = "tokens", operation_id = "revokeToken",
     params(("id" = u64, Path, description = "The token's number")),
     responses((status = 204, description = "It is void")))]
-async fn revoke(Asks(app, caller, _): Asks, Part(id): Part<u64>) -> Result<StatusCode, Failure> {
+async fn revoke(Asks(app, caller, _): Asks, Part(id): Part<u64>) -> Removed {
     app.daemon().revoke_token(&caller, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

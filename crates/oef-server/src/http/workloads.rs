@@ -1,14 +1,8 @@
 //! Workloads and their profiles.
 
-use super::App;
-use super::auth::Asks;
-use super::extract::{Body, Part};
-use super::failure::{Answer, refused};
-use super::queries::{PageParams, WorkloadsQuery, page};
-use axum::Json;
+use super::handler::*;
+use super::queries::WorkloadsQuery;
 use oef_api::types::{Workload, WorkloadPut, Workloads};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(show, put))

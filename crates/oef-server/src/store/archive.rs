@@ -1,6 +1,7 @@
 //! Snapshots, rounds and compaction: what may take long, away from the journal's writer.
 
 use super::compaction::{self, Compacted, Keep};
+use super::database::Database;
 use super::error::StoreError;
 use super::fold::Folding;
 use super::gate::Gate;
@@ -21,11 +22,10 @@ pub struct Archive {
 #[derive(Debug)]
 struct Inner {
     dir: PathBuf,
-    file: PathBuf,
     writers: Writers,
     /// `None`: closed.
-    writer: Mutex<Option<Connection>>,
-    reader: Mutex<Option<Connection>>,
+    writer: Mutex<Option<Database>>,
+    reader: Mutex<Option<Database>>,
 }
 
 /// What all who write to the database share.
@@ -44,7 +44,7 @@ impl Archive {
         let reader = Mutex::new(Some(schema::open_for_reading(dir)?));
         let writers = Writers { gate: Gate::default(), folding: Folding::start(&file)? };
         let dir = dir.to_path_buf();
-        Ok(Archive { inner: Arc::new(Inner { dir, file, writers, writer, reader }) })
+        Ok(Archive { inner: Arc::new(Inner { dir, writers, writer, reader }) })
     }
 
     pub(super) fn writers(&self) -> &Writers {
@@ -60,20 +60,20 @@ impl Archive {
         text: &WriteText<'_>,
     ) -> Result<u64, StoreError> {
         let writers = self.writers();
-        self.write(|connection, file| snapshot::save(connection, file, writers, (seq, at_ms), text))
+        self.write(|db| snapshot::save(db, writers, (seq, at_ms), text))
     }
 
     /// Saves the document of a round; one that was there under this number is replaced.
     pub fn save_round(&self, round: u64, at_ms: u64, body: &str) -> Result<(), StoreError> {
         let sql = "INSERT OR REPLACE INTO rounds (round, at_ms, body) VALUES (?1, ?2, ?3)";
-        self.write(|connection, file| {
+        self.write(|db| {
             let saved = {
                 let _turn = self.writers().gate.enter();
-                let insert = connection.prepare_cached(sql);
+                let insert = db.prepare_cached(sql);
                 insert.and_then(|mut insert| insert.execute((round, at_ms, body)))
             };
             self.writers().folding.wrote(body.len());
-            saved.map(|_| ()).map_err(|e| StoreError::database(file, "writing a round", e))
+            saved.map(|_| ()).map_err(db.failed("writing a round"))
         })
     }
 
@@ -119,13 +119,13 @@ impl Archive {
     /// Removes what is no longer needed, in small steps.
     pub fn compact(&self, keep: &Keep) -> Result<Compacted, StoreError> {
         let gate = &self.writers().gate;
-        self.write(|connection, file| compaction::compact(connection, file, gate, keep))
+        self.write(|db| compaction::compact(db, gate, keep))
     }
 
     /// Removes the documents of old rounds, and nothing else.
     pub fn trim_rounds(&self, keep: &Keep) -> Result<u64, StoreError> {
         let gate = &self.writers().gate;
-        self.write(|connection, file| compaction::trim_rounds(connection, file, gate, keep))
+        self.write(|db| compaction::trim_rounds(db, gate, keep))
     }
 
     /// Lets go of the files; whoever asks from now on is told so.
@@ -138,11 +138,11 @@ impl Archive {
 
     fn write<T>(
         &self,
-        what: impl FnOnce(&mut Connection, &Path) -> Result<T, StoreError>,
+        what: impl FnOnce(&mut Database) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut writer = self.inner.writer.lock().unwrap_or_else(PoisonError::into_inner);
         match writer.as_mut() {
-            Some(connection) => what(connection, &self.inner.file),
+            Some(db) => what(db),
             None => Err(StoreError::Closed { dir: self.inner.dir.clone() }),
         }
     }
@@ -153,8 +153,7 @@ impl Archive {
     ) -> Result<T, StoreError> {
         let reader = self.inner.reader.lock().unwrap_or_else(PoisonError::into_inner);
         match reader.as_ref() {
-            Some(connection) => what(connection)
-                .map_err(|e| StoreError::database(&self.inner.file, "reading the rounds", e)),
+            Some(db) => what(db).map_err(db.failed("reading the rounds")),
             None => Err(StoreError::Closed { dir: self.inner.dir.clone() }),
         }
     }

@@ -1,10 +1,10 @@
 //! Removing what no restart needs: old records, snapshots and rounds.
 
+use super::database::Database;
 use super::error::StoreError;
 use super::gate::Gate;
 use super::{schema, snapshot};
 use rusqlite::{Connection, TransactionBehavior};
-use std::path::Path;
 
 /// Records that stay although snapshots cover them, for those who look into the past: some days of a busy
 /// cluster, some tens of megabytes.
@@ -58,98 +58,83 @@ pub struct Compacted {
 }
 
 pub(super) fn compact(
-    connection: &mut Connection,
-    file: &Path,
+    db: &mut Database,
     gate: &Gate,
     keep: &Keep,
 ) -> Result<Compacted, StoreError> {
-    let failed = |source| StoreError::database(file, "compacting", source);
-    let before = bytes(connection).map_err(failed)?;
-    let (covered, snapshots) = trim_snapshots(connection, file, gate)?;
-    let head = schema::link(connection, file, "head")?;
+    let failed = db.failed("compacting");
+    let before = bytes(db).map_err(&failed)?;
+    let (covered, snapshots) = trim_snapshots(db, gate)?;
+    let head = schema::link(db, "head")?;
     let records = match covered {
         Some(covered) => {
             let end = covered.min(head.seq.saturating_sub(keep.records));
-            trim_journal(connection, file, gate, end)?
+            trim_journal(db, gate, end)?
         }
         None => 0,
     };
-    let rounds = trim_rounds(connection, file, gate, keep)?;
-    free_disk(connection, gate).map_err(failed)?;
-    let after = bytes(connection).map_err(failed)?;
+    let rounds = trim_rounds(db, gate, keep)?;
+    free_disk(db, gate).map_err(&failed)?;
+    let after = bytes(db).map_err(&failed)?;
     Ok(Compacted { records, snapshots, rounds, bytes: before.saturating_sub(after) })
 }
 
 /// Removes all but the newest sound snapshots. Returns up to which record there are enough of them, and how
 /// many were removed.
-fn trim_snapshots(
-    connection: &Connection,
-    file: &Path,
-    gate: &Gate,
-) -> Result<(Option<u64>, u64), StoreError> {
-    let failed = |source| StoreError::database(file, "compacting", source);
+fn trim_snapshots(db: &Database, gate: &Gate) -> Result<(Option<u64>, u64), StoreError> {
+    let failed = db.failed("compacting");
     let mut sound = Vec::new();
-    let mut surplus = snapshot::unfinished(connection).map_err(failed)?;
+    let mut surplus = snapshot::unfinished(db).map_err(&failed)?;
     let begun = surplus.len();
-    for row in snapshot::list(connection, file)? {
-        let is_kept = sound.len() < SNAPSHOTS_KEPT && snapshot::is_sound(connection, file, &row)?;
+    for row in snapshot::list(db)? {
+        let is_kept = sound.len() < SNAPSHOTS_KEPT && snapshot::is_sound(db, &row)?;
         if is_kept { sound.push(row.seq) } else { surplus.push(row.seq) }
     }
     for &seq in &surplus {
-        snapshot::remove(connection, gate, seq).map_err(failed)?;
+        snapshot::remove(db, gate, seq).map_err(&failed)?;
     }
     let covered = sound.get(SNAPSHOTS_KEPT - 1).copied();
     Ok((covered, (surplus.len() - begun) as u64))
 }
 
 /// Removes the records up to one.
-fn trim_journal(
-    connection: &mut Connection,
-    file: &Path,
-    gate: &Gate,
-    end: u64,
-) -> Result<u64, StoreError> {
-    let failed = |source| StoreError::database(file, "compacting", source);
+fn trim_journal(db: &mut Database, gate: &Gate, end: u64) -> Result<u64, StoreError> {
+    let failed = db.failed("compacting");
     let mut removed = 0;
     loop {
-        let base = schema::link(connection, file, "base")?;
+        let base = schema::link(db, "base")?;
         let next = end.min(base.seq.saturating_add(STEP_ROWS));
         if next <= base.seq {
             return Ok(removed);
         }
         // Where the chain is broken nothing is removed: it is evidence.
-        let Some(link) = snapshot::link_at(connection, file, next)? else { return Ok(removed) };
+        let Some(link) = snapshot::link_at(db, next)? else { return Ok(removed) };
         let _turn = gate.enter();
         let behavior = TransactionBehavior::Immediate;
-        let transaction = connection.transaction_with_behavior(behavior).map_err(failed)?;
+        let transaction = db.transaction_with_behavior(behavior).map_err(&failed)?;
         let rows = transaction.execute("DELETE FROM journal WHERE seq <= ?1", [next]);
-        removed += rows.map_err(failed)? as u64;
-        schema::set_link(&transaction, "base", link).map_err(failed)?;
-        transaction.commit().map_err(failed)?;
+        removed += rows.map_err(&failed)? as u64;
+        schema::set_link(&transaction, "base", link).map_err(&failed)?;
+        transaction.commit().map_err(&failed)?;
     }
 }
 
 /// Removes the documents of rounds that are too many or too large, the oldest first.
-pub(super) fn trim_rounds(
-    connection: &Connection,
-    file: &Path,
-    gate: &Gate,
-    keep: &Keep,
-) -> Result<u64, StoreError> {
+pub(super) fn trim_rounds(db: &Database, gate: &Gate, keep: &Keep) -> Result<u64, StoreError> {
     let trimmed = || -> rusqlite::Result<u64> {
-        let first = first_round(connection, keep)?;
+        let first = first_round(db, keep)?;
         let sql = "DELETE FROM rounds WHERE round IN (SELECT round FROM rounds WHERE round < ?1 LIMIT ?2)";
         let mut removed = 0;
         loop {
             let _turn = gate.enter();
-            let rows = connection.execute(sql, (first, STEP_ROWS))? as u64;
+            let rows = db.execute(sql, (first, STEP_ROWS))? as u64;
             removed += rows;
             if rows == 0 {
                 return Ok(removed);
             }
         }
     };
-    trimmed().map_err(|source| StoreError::database(file, "removing old rounds", source))
+    trimmed().map_err(db.failed("removing old rounds"))
 }
 
 /// The oldest round that stays.

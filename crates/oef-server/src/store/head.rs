@@ -5,6 +5,7 @@
 //! behind it; where it is, records are missing that somebody relies on.
 
 use super::chain::{Link, Sum, compare_ends};
+use super::database::Database;
 use super::error::StoreError;
 use super::schema::{self, DATABASE};
 use rusqlite::{Connection, OptionalExtension as _};
@@ -35,9 +36,9 @@ pub(super) struct HeadFile {
 
 impl HeadFile {
     /// Compares what is there with what was last acknowledged, and goes on from it.
-    pub fn open(dir: &Path, connection: &Connection, head: Link) -> Result<HeadFile, StoreError> {
+    pub fn open(dir: &Path, db: &Database, head: Link) -> Result<HeadFile, StoreError> {
         let database = dir.join(DATABASE);
-        compare(dir, connection, head)?;
+        compare(dir, db, head)?;
         let path = dir.join(HEAD_FILE);
         let folder = |source| StoreError::Folder { path: path.clone(), source };
         let mut options = OpenOptions::new();
@@ -51,9 +52,8 @@ impl HeadFile {
         let mut opened = HeadFile { file, watched, written: None };
         opened.write(head).map_err(folder)?;
         File::open(dir).and_then(|dir| dir.sync_all()).map_err(folder)?;
-        let marked =
-            mark(connection, HAS_FILE, true).and_then(|()| mark(connection, IS_BACKUP, false));
-        marked.map_err(|source| StoreError::database(&database, "marking", source))?;
+        let marked = mark(db, HAS_FILE, true).and_then(|()| mark(db, IS_BACKUP, false));
+        marked.map_err(db.failed("marking"))?;
         Ok(opened)
     }
 
@@ -118,20 +118,19 @@ pub(super) fn check_missing(dir: &Path) -> Result<(), StoreError> {
     }
 }
 
-fn compare(dir: &Path, connection: &Connection, head: Link) -> Result<(), StoreError> {
-    let file = dir.join(DATABASE);
-    if has_mark(connection, &file, IS_BACKUP)? {
+fn compare(dir: &Path, db: &Database, head: Link) -> Result<(), StoreError> {
+    if has_mark(db, IS_BACKUP)? {
         tracing::warn!(
             records = head.seq,
             "a backup was put in place: what came after it is not known"
         );
         return Ok(());
     }
-    match found(connection, &file, read(dir)?, head)? {
+    match found(db, read(dir)?, head)? {
         None => Ok(()),
         Some((seq, what)) => {
             let what = format!("{what}; {WAY_OUT}");
-            Err(StoreError::Shortened { file, seq, what })
+            Err(StoreError::Shortened { file: db.file.clone(), seq, what })
         }
     }
 }
@@ -139,25 +138,24 @@ fn compare(dir: &Path, connection: &Connection, head: Link) -> Result<(), StoreE
 /// What is wrong with the end of the chain, at which record, given what the file said before the database was read: while
 /// a daemon writes, the file may already be ahead of what was read.
 pub(super) fn found(
-    connection: &Connection,
-    file: &Path,
+    db: &Database,
     known: Option<Link>,
     head: Link,
 ) -> Result<Option<(u64, String)>, StoreError> {
-    if has_mark(connection, file, IS_BACKUP)? {
+    if has_mark(db, IS_BACKUP)? {
         return Ok(None);
     }
     let Some(known) = known else {
-        let is_copy = has_mark(connection, file, HAS_FILE)?;
+        let is_copy = has_mark(db, HAS_FILE)?;
         let what = format!(
             "`{HEAD_FILE}` is missing beside it: a database that is copied by itself lacks its last records (only `oef \
              backup` copies all of them)"
         );
         return Ok(is_copy.then_some((head.seq, what)));
     };
-    let base = schema::link(connection, file, "base")?;
+    let base = schema::link(db, "base")?;
     let is_kept = known.seq > base.seq && known.seq < head.seq;
-    let sum = if is_kept { sum_of(connection, file, known.seq)? } else { None };
+    let sum = if is_kept { sum_of(db, known.seq)? } else { None };
     Ok(compare_ends(known, head, |_| sum))
 }
 
@@ -169,10 +167,8 @@ pub(super) fn accept(dir: &Path) -> Result<(), StoreError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(source) => return Err(StoreError::Folder { path, source }),
     }
-    let file = dir.join(DATABASE);
-    let connection = schema::connect(&file, schema::Durability::Full)?;
-    let failed = |source| StoreError::database(&file, "marking", source);
-    mark(&connection, HAS_FILE, false).map_err(failed)
+    let db = schema::connect(&dir.join(DATABASE), schema::Durability::Full)?;
+    mark(&db, HAS_FILE, false).map_err(db.failed("marking"))
 }
 
 /// Marks a copy that `oef backup` made.
@@ -182,18 +178,18 @@ pub(super) fn mark_backup(file: &Path) -> rusqlite::Result<()> {
     mark(&connection, HAS_FILE, false)
 }
 
-fn sum_of(connection: &Connection, file: &Path, seq: u64) -> Result<Option<Sum>, StoreError> {
+fn sum_of(db: &Database, seq: u64) -> Result<Option<Sum>, StoreError> {
     let sql = "SELECT sum FROM journal WHERE seq = ?1";
-    let row = connection.query_row(sql, [seq], |row| row.get::<_, Vec<u8>>(0)).optional();
-    let bytes = row.map_err(|source| StoreError::database(file, "reading the journal", source))?;
+    let row = db.query_row(sql, [seq], |row| row.get::<_, Vec<u8>>(0)).optional();
+    let bytes = row.map_err(db.failed("reading the journal"))?;
     // One of a wrong length is none that was acknowledged.
     Ok(bytes.map(|bytes| Sum::read(&bytes).unwrap_or_default()))
 }
 
-fn has_mark(connection: &Connection, file: &Path, key: &str) -> Result<bool, StoreError> {
+fn has_mark(db: &Database, key: &str) -> Result<bool, StoreError> {
     let sql = "SELECT value FROM meta WHERE key = ?1";
-    let value = connection.query_row(sql, [key], |row| row.get::<_, String>(0)).optional();
-    let value = value.map_err(|source| StoreError::database(file, "reading the marks", source))?;
+    let value = db.query_row(sql, [key], |row| row.get::<_, String>(0)).optional();
+    let value = value.map_err(db.failed("reading the marks"))?;
     Ok(value.is_some_and(|value| value == "1"))
 }
 

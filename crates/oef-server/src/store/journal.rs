@@ -2,6 +2,7 @@
 
 use super::chain::{Link, WRONG_SUM, gap};
 use super::compaction::{self, Compacted, Keep};
+use super::database::Database;
 use super::error::StoreError;
 use super::head;
 use super::load::{self, Row, Rows};
@@ -10,7 +11,6 @@ use super::record::StoredRecord;
 use super::schema::{self, DATABASE, OpenMode};
 use super::snapshot::{self, StoredSnapshot};
 use super::writer::Store;
-use rusqlite::Connection;
 use serde::de::IgnoredAny;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -92,45 +92,38 @@ pub fn check(
 ) -> Result<Report, StoreError> {
     // First, because a daemon that writes meanwhile moves it ahead of the state that is looked at.
     let known = head::read(dir);
-    let (connection, file) = look(dir)?;
+    let db = look(dir)?;
     let mut report = Report::default();
     let parts = [check_structure, check_chain, check_snapshots, check_rounds];
     for part in parts {
-        if let Err(error) = part(&connection, &file, &mut report) {
+        if let Err(error) = part(&db, &mut report) {
             report.take(error)?;
         }
     }
-    if let Err(error) = known.and_then(|known| check_end(&connection, &file, known, &mut report)) {
+    if let Err(error) = known.and_then(|known| check_end(&db, known, &mut report)) {
         report.take(error)?;
     }
-    if let Err(error) = check_replay(&connection, &file, &mut report, replay) {
+    if let Err(error) = check_replay(&db, &mut report, replay) {
         report.take(error)?;
     }
     Ok(report)
 }
 
 /// A connection that sees one state of the folder from here on, whatever a daemon does meanwhile.
-fn look(dir: &Path) -> Result<(Connection, PathBuf), StoreError> {
-    let file = dir.join(DATABASE);
-    let connection = schema::open_for_reading(dir)?;
-    connection
-        .execute_batch("BEGIN")
-        .map_err(|source| StoreError::database(&file, "opening", source))?;
-    Ok((connection, file))
+fn look(dir: &Path) -> Result<Database, StoreError> {
+    let db = schema::open_for_reading(dir)?;
+    db.execute_batch("BEGIN").map_err(db.failed("opening"))?;
+    Ok(db)
 }
 
-fn check_structure(
-    connection: &Connection,
-    file: &Path,
-    report: &mut Report,
-) -> Result<(), StoreError> {
-    let failed = |source| StoreError::database(file, "checking the structure", source);
-    report.bytes = compaction::bytes(connection).map_err(failed)?;
+fn check_structure(db: &Database, report: &mut Report) -> Result<(), StoreError> {
+    let failed = db.failed("checking the structure");
+    report.bytes = compaction::bytes(db).map_err(&failed)?;
     let sql = format!("PRAGMA integrity_check({PROBLEMS_MAX})");
-    let mut query = connection.prepare(&sql).map_err(failed)?;
+    let mut query = db.prepare(&sql).map_err(&failed)?;
     let found = query.query_map([], |row| row.get::<_, String>(0));
-    for line in found.map_err(failed)? {
-        let line = line.map_err(failed)?;
+    for line in found.map_err(&failed)? {
+        let line = line.map_err(&failed)?;
         if line != "ok" {
             report.add(None, format!("the database's structure: {line}"));
         }
@@ -138,17 +131,13 @@ fn check_structure(
     Ok(())
 }
 
-fn check_chain(
-    connection: &Connection,
-    file: &Path,
-    report: &mut Report,
-) -> Result<(), StoreError> {
-    let head = schema::link(connection, file, "head")?;
-    let base = schema::link(connection, file, "base")?;
+fn check_chain(db: &Database, report: &mut Report) -> Result<(), StoreError> {
+    let head = schema::link(db, "head")?;
+    let base = schema::link(db, "base")?;
     // Where a checksum does not fit, either it or the record is wrong: the next record stands on one of two.
     let mut ends = [base, base];
     let mut at_ms = 0;
-    for row in Rows::after(connection, file, 0) {
+    for row in Rows::after(db, 0) {
         let Row { record, sum } = row?;
         let seq = record.seq;
         if ends[0].seq + 1 != seq {
@@ -181,45 +170,32 @@ fn check_chain(
 }
 
 /// Whether the database has all that was acknowledged.
-fn check_end(
-    connection: &Connection,
-    file: &Path,
-    known: Option<Link>,
-    report: &mut Report,
-) -> Result<(), StoreError> {
-    let head = schema::link(connection, file, "head")?;
-    if let Some((seq, what)) = head::found(connection, file, known, head)? {
+fn check_end(db: &Database, known: Option<Link>, report: &mut Report) -> Result<(), StoreError> {
+    let head = schema::link(db, "head")?;
+    if let Some((seq, what)) = head::found(db, known, head)? {
         report.add(Some(seq), what);
     }
     Ok(())
 }
 
-fn check_snapshots(
-    connection: &Connection,
-    file: &Path,
-    report: &mut Report,
-) -> Result<(), StoreError> {
-    for row in snapshot::list(connection, file)? {
+fn check_snapshots(db: &Database, report: &mut Report) -> Result<(), StoreError> {
+    for row in snapshot::list(db)? {
         report.snapshots += 1;
-        if let Err(what) = snapshot::find(connection, file, &row)? {
+        if let Err(what) = snapshot::find(db, &row)? {
             report.add(Some(row.seq), format!("the snapshot at this record: {what}"));
         }
     }
     Ok(())
 }
 
-fn check_rounds(
-    connection: &Connection,
-    file: &Path,
-    report: &mut Report,
-) -> Result<(), StoreError> {
-    let failed = |source| StoreError::database(file, "reading the rounds", source);
+fn check_rounds(db: &Database, report: &mut Report) -> Result<(), StoreError> {
+    let failed = db.failed("reading the rounds");
     let sql = "SELECT round, body FROM rounds ORDER BY round";
-    let mut query = connection.prepare(sql).map_err(failed)?;
-    let mut rows = query.query([]).map_err(failed)?;
-    while let Some(row) = rows.next().map_err(failed)? {
+    let mut query = db.prepare(sql).map_err(&failed)?;
+    let mut rows = query.query([]).map_err(&failed)?;
+    while let Some(row) = rows.next().map_err(&failed)? {
         report.rounds += 1;
-        let round: u64 = row.get(0).map_err(failed)?;
+        let round: u64 = row.get(0).map_err(&failed)?;
         let body: rusqlite::Result<String> = row.get(1);
         if !body.is_ok_and(|body| serde_json::from_str::<IgnoredAny>(&body).is_ok()) {
             report.add(None, format!("the document of round {round} is not JSON"));
@@ -229,12 +205,11 @@ fn check_rounds(
 }
 
 fn check_replay(
-    connection: &Connection,
-    file: &Path,
+    db: &Database,
     report: &mut Report,
     replay: &mut dyn FnMut(Step<'_>) -> Result<(), String>,
 ) -> Result<(), StoreError> {
-    let loaded = load::load(connection, file)?;
+    let loaded = load::load(db)?;
     if let Some(snapshot) = &loaded.snapshot
         && let Err(what) = replay(Step::Snapshot(snapshot))
     {
@@ -255,18 +230,18 @@ fn check_replay(
 /// first records were compacted, the oldest snapshot comes first, as a line of the kind `snapshot`. A record
 /// that is damaged is written as far as it can be read, as text under `damaged`.
 pub fn export(dir: &Path, out: &mut dyn Write) -> Result<u64, StoreError> {
-    let (connection, file) = look(dir)?;
+    let db = look(dir)?;
     let output = |source| StoreError::Output { file: PathBuf::from("the export"), source };
     let mut lines = 0;
-    let base = schema::link(&connection, &file, "base")?;
+    let base = schema::link(&db, "base")?;
     if base.seq > 0
-        && let Some(row) = snapshot::list(&connection, &file)?.last()
-        && let Ok((found, _)) = snapshot::find(&connection, &file, row)?
+        && let Some(row) = snapshot::list(&db)?.last()
+        && let Ok((found, _)) = snapshot::find(&db, row)?
     {
         snapshot_line(out, &found).map_err(output)?;
         lines += 1;
     }
-    for row in Rows::after(&connection, &file, 0) {
+    for row in Rows::after(&db, 0) {
         let StoredRecord { seq, at_ms, kind, body } = row?.record;
         line(out, seq, at_ms, &kind, &body).map_err(output)?;
         lines += 1;
@@ -300,21 +275,15 @@ pub fn backup(dir: &Path, target: &Path) -> Result<u64, StoreError> {
     if target.symlink_metadata().is_ok() {
         return Err(StoreError::Exists { file: target.to_path_buf() });
     }
-    let connection = schema::open_for_reading(dir)?;
     let part = part_of(target);
-    let copied = copy(&connection, &dir.join(DATABASE), &part, target);
+    let copied = copy(&schema::open_for_reading(dir)?, &part, target);
     if copied.is_err() {
         let _ = fs::remove_file(&part);
     }
     copied
 }
 
-fn copy(
-    connection: &Connection,
-    file: &Path,
-    part: &Path,
-    target: &Path,
-) -> Result<u64, StoreError> {
+fn copy(db: &Database, part: &Path, target: &Path) -> Result<u64, StoreError> {
     let output = |source: io::Error| match source.kind() {
         io::ErrorKind::AlreadyExists => StoreError::Exists { file: target.to_path_buf() },
         _ => StoreError::Output { file: target.to_path_buf(), source },
@@ -323,11 +292,9 @@ fn copy(
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(part).map_err(output)?;
     let name = part.to_str().ok_or_else(|| output(io::Error::other("its name is not UTF-8")))?;
     // One statement, one state of the database; a daemon may write meanwhile.
-    connection.execute("VACUUM INTO ?1", [name]).map_err(|source| {
-        match StoreError::database(file, "copying", source) {
-            StoreError::Full { .. } => StoreError::Full { file: target.to_path_buf() },
-            other => other,
-        }
+    db.execute("VACUUM INTO ?1", [name]).map_err(|source| match db.failed("copying")(source) {
+        StoreError::Full { .. } => StoreError::Full { file: target.to_path_buf() },
+        other => other,
     })?;
     let marked = head::mark_backup(part);
     marked.map_err(|source| StoreError::database(part, "marking", source))?;
@@ -354,8 +321,7 @@ pub fn accept(dir: &Path) -> Result<u64, StoreError> {
     }
     let _lock = Lock::take(dir)?;
     head::accept(dir)?;
-    let connection = schema::open_for_reading(dir)?;
-    Ok(schema::link(&connection, &dir.join(DATABASE), "head")?.seq)
+    Ok(schema::link(&schema::open_for_reading(dir)?, "head")?.seq)
 }
 
 /// Removes what no restart needs. It refuses while a daemon is running, which does it by itself after every

@@ -1,13 +1,12 @@
 //! What a restart reads: a snapshot, and the records after it, page by page.
 
 use super::chain::{Link, Sum};
+use super::database::Database;
 use super::error::StoreError;
 use super::record::StoredRecord;
 use super::snapshot::StoredSnapshot;
 use super::{schema, snapshot};
-use rusqlite::Connection;
 use std::collections::VecDeque;
-use std::path::Path;
 
 /// Records that are held in memory at once. Even if each were as large as a request may be, that is little.
 const PAGE_RECORDS: u32 = 256;
@@ -24,15 +23,12 @@ pub struct Loaded<'a> {
 }
 
 /// Finds the newest sound snapshot, and the place after it.
-pub(super) fn load<'a>(
-    connection: &'a Connection,
-    file: &'a Path,
-) -> Result<Loaded<'a>, StoreError> {
-    let head = schema::link(connection, file, "head")?;
+pub(super) fn load<'a>(db: &'a Database) -> Result<Loaded<'a>, StoreError> {
+    let head = schema::link(db, "head")?;
     let mut skipped = Vec::new();
     let mut newest = None;
-    for row in snapshot::list(connection, file)? {
-        match snapshot::find(connection, file, &row)? {
+    for row in snapshot::list(db)? {
+        match snapshot::find(db, &row)? {
             Ok(found) => {
                 newest = Some(found);
                 break;
@@ -42,17 +38,16 @@ pub(super) fn load<'a>(
     }
     let (snapshot, from) = match newest {
         Some((snapshot, link)) => (Some(snapshot), link),
-        None => (None, schema::link(connection, file, "base")?),
+        None => (None, schema::link(db, "base")?),
     };
     if snapshot.is_none() && from.seq > 0 {
         let what = format!(
             "the records up to {} were compacted, and no snapshot that holds them is sound",
             from.seq
         );
-        return Err(StoreError::Damaged { file: file.to_path_buf(), seq: None, what });
+        return Err(db.damaged(None, what));
     }
-    let records =
-        Records { rows: Rows::after(connection, file, from.seq), link: from, head, over: false };
+    let records = Records { rows: Rows::after(db, from.seq), link: from, head, over: false };
     Ok(Loaded { snapshot, skipped, records })
 }
 
@@ -94,7 +89,7 @@ impl Records<'_> {
     }
 
     fn damaged(&self, (seq, what): (u64, String)) -> StoreError {
-        StoreError::Damaged { file: self.rows.file.to_path_buf(), seq: Some(seq), what }
+        self.rows.db.damaged(Some(seq), what)
     }
 }
 
@@ -114,22 +109,21 @@ pub(super) struct Row {
 /// The rows of the journal in order, read in pages: no statement stays open between two of them.
 #[derive(Debug)]
 pub(super) struct Rows<'a> {
-    connection: &'a Connection,
-    file: &'a Path,
+    db: &'a Database,
     after: u64,
     page: VecDeque<Row>,
 }
 
 impl<'a> Rows<'a> {
     /// The rows after a record.
-    pub fn after(connection: &'a Connection, file: &'a Path, seq: u64) -> Self {
-        Rows { connection, file, after: seq, page: VecDeque::new() }
+    pub fn after(db: &'a Database, seq: u64) -> Self {
+        Rows { db, after: seq, page: VecDeque::new() }
     }
 
     fn fill(&mut self) -> rusqlite::Result<()> {
         let sql =
             "SELECT seq, at_ms, kind, body, sum FROM journal WHERE seq > ?1 ORDER BY seq LIMIT ?2";
-        let mut query = self.connection.prepare_cached(sql)?;
+        let mut query = self.db.prepare_cached(sql)?;
         let mut rows = query.query((self.after, PAGE_RECORDS))?;
         while let Some(row) = rows.next()? {
             let seq = row.get(0)?;
@@ -152,7 +146,7 @@ impl Iterator for Rows<'_> {
         if self.page.is_empty()
             && let Err(source) = self.fill()
         {
-            return Some(Err(StoreError::database(self.file, "reading the journal", source)));
+            return Some(Err(self.db.failed("reading the journal")(source)));
         }
         self.page.pop_front().map(Ok)
     }

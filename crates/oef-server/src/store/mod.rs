@@ -13,6 +13,7 @@
 mod archive;
 mod chain;
 mod compaction;
+mod database;
 mod error;
 mod fold;
 mod gate;

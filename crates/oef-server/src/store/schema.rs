@@ -1,6 +1,7 @@
 //! The database: where it lies, its tables, and the versions it went through.
 
 use super::chain::Link;
+use super::database::Database;
 use super::error::StoreError;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rusqlite_migration::{M, Migrations};
@@ -77,7 +78,7 @@ pub(super) fn make_folder(dir: &Path) -> Result<(), StoreError> {
 }
 
 /// The database for writing, with its schema brought up to date. The folder's lock must be held.
-pub(super) fn open_for_writing(dir: &Path, mode: OpenMode) -> Result<Connection, StoreError> {
+pub(super) fn open_for_writing(dir: &Path, mode: OpenMode) -> Result<Database, StoreError> {
     let file = dir.join(DATABASE);
     if mode == OpenMode::Create {
         create_file(dir, &file)?;
@@ -89,33 +90,25 @@ pub(super) fn open_for_writing(dir: &Path, mode: OpenMode) -> Result<Connection,
         }
         Contents::Nothing | Contents::Ours => {}
     }
-    let mut connection = connect(&file, Durability::Full)?;
-    migrate(&mut connection, &file, &STEPS)?;
-    Ok(connection)
+    let mut db = connect(&file, Durability::Full)?;
+    migrate(&mut db, &STEPS)?;
+    Ok(db)
 }
 
 /// Takes the steps that a database has not taken yet: all of them in one transaction, or none.
-pub(super) fn migrate(
-    connection: &mut Connection,
-    file: &Path,
-    steps: &[&str],
-) -> Result<(), StoreError> {
+pub(super) fn migrate(db: &mut Database, steps: &[&str]) -> Result<(), StoreError> {
     let steps: Vec<M<'_>> = steps.iter().map(|sql| M::up(sql)).collect();
-    match Migrations::new(steps).to_latest(connection) {
+    match Migrations::new(steps).to_latest(db) {
         Ok(()) => Ok(()),
         Err(rusqlite_migration::Error::RusqliteError { err, .. }) => {
-            Err(StoreError::database(file, "bringing the schema up to date", err))
+            Err(db.failed("bringing the schema up to date")(err))
         }
-        Err(other) => Err(StoreError::Damaged {
-            file: file.to_path_buf(),
-            seq: None,
-            what: other.to_string(),
-        }),
+        Err(other) => Err(db.damaged(None, other.to_string())),
     }
 }
 
 /// One more connection for writing to a database that is set up.
-pub(super) fn connect(file: &Path, durability: Durability) -> Result<Connection, StoreError> {
+pub(super) fn connect(file: &Path, durability: Durability) -> Result<Database, StoreError> {
     let failed = |source| StoreError::database(file, "opening", source);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(file, flags).map_err(failed)?;
@@ -126,7 +119,7 @@ pub(super) fn connect(file: &Path, durability: Durability) -> Result<Connection,
         let source = io::Error::other("its file system cannot hold a write-ahead log");
         return Err(StoreError::Folder { path: file.to_path_buf(), source });
     }
-    Ok(connection)
+    Ok(Database { connection, file: file.to_path_buf() })
 }
 
 fn configure(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
@@ -145,7 +138,7 @@ fn configure(connection: &Connection, durability: Durability) -> rusqlite::Resul
 }
 
 /// The database for reading; it changes nothing and waits for nobody.
-pub(super) fn open_for_reading(dir: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open_for_reading(dir: &Path) -> Result<Database, StoreError> {
     let file = dir.join(DATABASE);
     match examine(dir, &file)? {
         Contents::Ours => read_only(&file),
@@ -153,10 +146,10 @@ pub(super) fn open_for_reading(dir: &Path) -> Result<Connection, StoreError> {
     }
 }
 
-fn read_only(file: &Path) -> Result<Connection, StoreError> {
+fn read_only(file: &Path) -> Result<Database, StoreError> {
     let failed = |source| StoreError::database(file, "opening", source);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(file, flags).map_err(failed)?;
+    let mut connection = Connection::open_with_flags(file, flags).map_err(failed)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
     let looked = connection.query_row("PRAGMA user_version", [], |_| Ok(()));
     let refused = looked.err().and_then(|error| error.sqlite_error_code());
@@ -165,9 +158,9 @@ fn read_only(file: &Path) -> Result<Connection, StoreError> {
         // On a read-only disk readers cannot share an index of the log; without a log they need none.
         let uri = format!("file:{}?immutable=1", escaped(file));
         let flags = flags | OpenFlags::SQLITE_OPEN_URI;
-        return Connection::open_with_flags(uri, flags).map_err(failed);
+        connection = Connection::open_with_flags(uri, flags).map_err(failed)?;
     }
-    Ok(connection)
+    Ok(Database { connection, file: file.to_path_buf() })
 }
 
 /// A path as it stands in a URI.
@@ -208,9 +201,9 @@ fn examine(dir: &Path, file: &Path) -> Result<Contents, StoreError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Contents::Nothing),
         Err(source) => return Err(StoreError::Folder { path: dir.to_path_buf(), source }),
     }
-    let connection = read_only(file)?;
-    let failed = |source| StoreError::database(file, "reading the header", source);
-    let number = |sql| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(failed);
+    let db = read_only(file)?;
+    let failed = db.failed("reading the header");
+    let number = |sql| db.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(&failed);
     let application = number("PRAGMA application_id")?;
     let version = number("PRAGMA user_version")?;
     let tables = number("SELECT count(*) FROM sqlite_schema")?;
@@ -239,17 +232,13 @@ fn create_file(dir: &Path, file: &Path) -> Result<(), StoreError> {
 }
 
 /// A named place in the chain: `base`, before the first record that is still there, or `head`, the last one.
-pub(super) fn link(connection: &Connection, file: &Path, name: &str) -> Result<Link, StoreError> {
+pub(super) fn link(db: &Database, name: &str) -> Result<Link, StoreError> {
     let sql = "SELECT value FROM meta WHERE key = ?1";
-    let text: String = connection
+    let text: String = db
         .prepare_cached(sql)
         .and_then(|mut query| query.query_row([name], |row| row.get(0)))
-        .map_err(|source| StoreError::database(file, "reading the chain's ends", source))?;
-    text.parse().map_err(|()| StoreError::Damaged {
-        file: file.to_path_buf(),
-        seq: None,
-        what: format!("the chain's `{name}` is not readable"),
-    })
+        .map_err(db.failed("reading the chain's ends"))?;
+    text.parse().map_err(|()| db.damaged(None, format!("the chain's `{name}` is not readable")))
 }
 
 /// Notes a named place in the chain.

@@ -3,12 +3,12 @@
 
 use super::archive::Writers;
 use super::chain::{Link, Sum, Summing};
+use super::database::Database;
 use super::error::StoreError;
 use super::gate::Gate;
 use super::schema;
 use rusqlite::{Connection, OptionalExtension as _};
 use std::io::{self, BufReader, Read, Write};
-use std::path::Path;
 
 /// Bytes that are written in one transaction: a few milliseconds, which is how long the journal may have
 /// to wait for one.
@@ -16,6 +16,9 @@ const PART_BYTES: usize = 1 << 20;
 
 /// Bytes that are handed to a reader at once.
 const READ_BYTES: usize = 64 << 10;
+
+/// What is done when reading fails.
+const READING: &str = "reading the snapshots";
 
 /// What stands in a snapshot's checksum where a record has its kind.
 const KIND: &str = "snapshot";
@@ -33,15 +36,15 @@ pub(super) struct Row {
 }
 
 /// All snapshots, the newest first.
-pub(super) fn list(connection: &Connection, file: &Path) -> Result<Vec<Row>, StoreError> {
+pub(super) fn list(db: &Database) -> Result<Vec<Row>, StoreError> {
     let sql = "SELECT seq, at_ms, parts, sum FROM snapshots ORDER BY seq DESC";
     let read = |row: &rusqlite::Row<'_>| {
         let sum = Sum::read(row.get_ref(3)?.as_bytes()?);
         Ok(Row { seq: row.get(0)?, at_ms: row.get(1)?, parts: row.get(2)?, sum })
     };
-    let mut query = connection.prepare_cached(sql).map_err(|e| reading(file, e))?;
+    let mut query = db.prepare_cached(sql).map_err(db.failed(READING))?;
     let rows = query.query_map([], read).and_then(Iterator::collect);
-    rows.map_err(|source| reading(file, source))
+    rows.map_err(db.failed(READING))
 }
 
 /// A snapshot in the database, which is as it was written. Its text is read as it is asked for.
@@ -95,37 +98,28 @@ impl Read for Text<'_> {
 
 /// A snapshot with its place in the chain, or what is wrong with it.
 pub(super) fn find<'a>(
-    connection: &'a Connection,
-    file: &Path,
+    db: &'a Database,
     row: &Row,
 ) -> Result<Result<(StoredSnapshot<'a>, Link), String>, StoreError> {
     let Row { seq, at_ms, parts, .. } = *row;
-    let sound = walk(connection, file, row)?;
-    Ok(sound.map(|link| (StoredSnapshot { seq, at_ms, parts, connection }, link)))
+    let sound = walk(db, row)?;
+    Ok(sound.map(|link| (StoredSnapshot { seq, at_ms, parts, connection: &db.connection }, link)))
 }
 
 /// Whether a snapshot is as it was written.
-pub(super) fn is_sound(
-    connection: &Connection,
-    file: &Path,
-    row: &Row,
-) -> Result<bool, StoreError> {
-    Ok(walk(connection, file, row)?.is_ok())
+pub(super) fn is_sound(db: &Database, row: &Row) -> Result<bool, StoreError> {
+    Ok(walk(db, row)?.is_ok())
 }
 
 /// Goes through a snapshot's parts and compares its checksum: its place in the chain, or what is wrong with it.
-fn walk(
-    connection: &Connection,
-    file: &Path,
-    row: &Row,
-) -> Result<Result<Link, String>, StoreError> {
-    let Some(link) = link_at(connection, file, row.seq)? else {
+fn walk(db: &Database, row: &Row) -> Result<Result<Link, String>, StoreError> {
+    let Some(link) = link_at(db, row.seq)? else {
         return Ok(Err("the journal has no such record".into()));
     };
-    match sum_parts(connection, row, link) {
+    match sum_parts(db, row, link) {
         Ok(sum) if row.sum == Some(sum) => Ok(Ok(link)),
         Ok(_) => Ok(Err("its checksum does not fit".into())),
-        Err(source) => match reading(file, source) {
+        Err(source) => match db.failed(READING)(source) {
             StoreError::Damaged { what, .. } => Ok(Err(what)),
             other => Err(other),
         },
@@ -149,29 +143,27 @@ fn sum_parts(connection: &Connection, row: &Row, link: Link) -> rusqlite::Result
 
 /// Writes a snapshot, and says how many bytes it has. Whoever else writes may do so between two parts.
 pub(super) fn save(
-    connection: &Connection,
-    file: &Path,
+    db: &Database,
     writers: &Writers,
     (seq, at_ms): (u64, u64),
     text: &WriteText<'_>,
 ) -> Result<u64, StoreError> {
-    let Some(link) = link_at(connection, file, seq)? else {
+    let Some(link) = link_at(db, seq)? else {
         let what = format!("a snapshot at record {seq} was to be written, which is not there");
-        return Err(StoreError::Damaged { file: file.to_path_buf(), seq: Some(seq), what });
+        return Err(db.damaged(Some(seq), what));
     };
     let mut length = Length(0);
     let counted = text(&mut length).map(|()| length.0);
     let written = counted.and_then(|bytes| {
         let sum = Summing::begin(link.sum, (seq, at_ms, KIND), bytes);
-        remove(connection, &writers.gate, seq).map_err(io::Error::other)?;
-        let mut parts =
-            Parts { connection, writers, seq, sum, part: Vec::new(), count: 0, left: bytes };
+        remove(db, &writers.gate, seq).map_err(io::Error::other)?;
+        let mut parts = Parts { db, writers, seq, sum, part: Vec::new(), count: 0, left: bytes };
         text(&mut parts)?;
         parts.finish(at_ms).map(|()| bytes)
     });
     written.map_err(|error| match error.downcast::<rusqlite::Error>() {
-        Ok(source) => StoreError::database(file, "writing a snapshot", source),
-        Err(source) => StoreError::Output { file: file.to_path_buf(), source },
+        Ok(source) => db.failed("writing a snapshot")(source),
+        Err(source) => StoreError::Output { file: db.file.clone(), source },
     })
 }
 
@@ -191,7 +183,7 @@ impl Write for Length {
 
 /// Puts what is written to it into the database, a part at a time.
 struct Parts<'a> {
-    connection: &'a Connection,
+    db: &'a Database,
     writers: &'a Writers,
     seq: u64,
     sum: Summing,
@@ -208,7 +200,7 @@ impl Parts<'_> {
         self.left = self.left.checked_sub(bytes).ok_or_else(two_lengths)?;
         self.sum.add(&self.part);
         let sql = "INSERT INTO snapshot_parts (seq, part, body) VALUES (?1, ?2, ?3)";
-        let put = self.connection.prepare_cached(sql).and_then(|mut insert| {
+        let put = self.db.prepare_cached(sql).and_then(|mut insert| {
             let _turn = self.writers.gate.enter();
             insert.execute((self.seq, self.count, &self.part))
         });
@@ -229,7 +221,7 @@ impl Parts<'_> {
         }
         let sql = "INSERT INTO snapshots (seq, at_ms, parts, sum) VALUES (?1, ?2, ?3, ?4)";
         let _turn = self.writers.gate.enter();
-        let put = self.connection.prepare_cached(sql).and_then(|mut insert| {
+        let put = self.db.prepare_cached(sql).and_then(|mut insert| {
             insert.execute((self.seq, at_ms, self.count, self.sum.finish().0))
         });
         put.map(drop).map_err(io::Error::other)
@@ -280,24 +272,16 @@ pub(super) fn unfinished(connection: &Connection) -> rusqlite::Result<Vec<u64>> 
 }
 
 /// The place in the chain after a record, if the record is there or was the last to be compacted.
-pub(super) fn link_at(
-    connection: &Connection,
-    file: &Path,
-    seq: u64,
-) -> Result<Option<Link>, StoreError> {
-    let base = schema::link(connection, file, "base")?;
+pub(super) fn link_at(db: &Database, seq: u64) -> Result<Option<Link>, StoreError> {
+    let base = schema::link(db, "base")?;
     if base.seq == seq {
         return Ok(Some(base));
     }
-    let found = connection
+    let found = db
         .prepare_cached("SELECT sum FROM journal WHERE seq = ?1")
         .and_then(|mut query| {
             query.query_row([seq], |row| Ok(Sum::read(row.get_ref(0)?.as_bytes()?))).optional()
         })
-        .map_err(|source| reading(file, source))?;
+        .map_err(db.failed(READING))?;
     Ok(found.flatten().map(|sum| Link { seq, sum }))
-}
-
-fn reading(file: &Path, source: rusqlite::Error) -> StoreError {
-    StoreError::database(file, "reading the snapshots", source)
 }

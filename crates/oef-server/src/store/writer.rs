@@ -2,6 +2,7 @@
 
 use super::archive::Archive;
 use super::chain::Link;
+use super::database::Database;
 use super::error::StoreError;
 use super::head::{self, HeadFile};
 use super::load::{self, Loaded};
@@ -21,8 +22,7 @@ const PROBE: &str = ".room";
 #[derive(Debug)]
 pub struct Store {
     dir: PathBuf,
-    file: PathBuf,
-    connection: Connection,
+    db: Database,
     archive: Archive,
     /// The end of the chain. `None`: a commit failed, and the file knows better.
     head: Option<Link>,
@@ -49,13 +49,12 @@ impl Store {
         if !dir.join(DATABASE).exists() || schema::is_empty(dir)? {
             head::check_missing(dir)?;
         }
-        let connection = schema::open_for_writing(dir, mode)?;
-        let file = dir.join(DATABASE);
-        let head = schema::link(&connection, &file, "head")?;
-        let second = HeadFile::open(dir, &connection, head)?;
+        let db = schema::open_for_writing(dir, mode)?;
+        let head = schema::link(&db, "head")?;
+        let second = HeadFile::open(dir, &db, head)?;
         let archive = Archive::open(dir)?;
         let (dir, last) = (dir.to_path_buf(), head.seq);
-        Ok(Store { dir, file, connection, archive, head: Some(head), last, second, _lock: lock })
+        Ok(Store { dir, db, archive, head: Some(head), last, second, _lock: lock })
     }
 
     /// The folder.
@@ -74,15 +73,14 @@ impl Store {
         self.check_in_place()?;
         let head = match self.head.take() {
             Some(head) => head,
-            None => schema::link(&self.connection, &self.file, "head")?,
+            None => schema::link(&self.db, "head")?,
         };
         let writers = self.archive.writers();
         let end = {
             let _turn = writers.gate.enter();
-            write(&mut self.connection, head, records)
+            write(&mut self.db, head, records)
         };
-        let end =
-            end.map_err(|source| StoreError::database(&self.file, "writing the journal", source))?;
+        let end = end.map_err(self.db.failed("writing the journal"))?;
         // A transaction in a file that nobody finds any more is none.
         self.check_in_place()?;
         if let Err(error) = self.second.write(end) {
@@ -107,7 +105,7 @@ impl Store {
         let written = write();
         let _ = fs::remove_file(&path);
         written.map_err(|source| match source.kind() {
-            io::ErrorKind::StorageFull => StoreError::Full { file: self.file.clone() },
+            io::ErrorKind::StorageFull => StoreError::Full { file: self.db.file.clone() },
             _ => StoreError::Folder { path, source },
         })
     }
@@ -121,7 +119,7 @@ impl Store {
 
     /// The newest sound snapshot and the records after it: what a restart applies.
     pub fn load(&self) -> Result<Loaded<'_>, StoreError> {
-        load::load(&self.connection, &self.file)
+        load::load(&self.db)
     }
 
     /// Snapshots, rounds and compaction, for any thread. It is closed with the store.
@@ -134,7 +132,7 @@ impl Store {
     pub(super) fn limit_pages(&self, pages: u32) {
         let sql =
             format!("PRAGMA max_page_count = {}", if pages == 0 { u32::MAX - 1 } else { pages });
-        self.connection.query_row(&sql, [], |_| Ok(())).expect("a limit can be set");
+        self.db.query_row(&sql, [], |_| Ok(())).expect("a limit can be set");
     }
 }
 

@@ -102,9 +102,8 @@ pub(crate) fn types(world: &World) -> Vec<GpuTypeStatus> {
 
 /// The job on each GPU, by node and index.
 fn holders<'a>(world: &'a World, caller: &Caller) -> BTreeMap<(&'a str, u32), u64> {
-    let placed = [JobState::Starting, JobState::Running, JobState::Stopping];
     let mut holders = BTreeMap::new();
-    for id in world.index.newest(None, &placed, None) {
+    for id in world.index.newest(None, &JobState::PLACED, None) {
         let Some(job) = world.jobs.get(&id) else { continue };
         let shown = if caller.may_see(job.tenant()) { id.0 } else { SOMEBODY };
         let gpus = job.run().map_or(&[][..], |run| &run.gpus);

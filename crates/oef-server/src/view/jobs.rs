@@ -13,11 +13,7 @@ use oef_sched::{JobId, Obstacle};
 
 /// While no more jobs wait than this, a list says of each what it waits for at the moment. Finding that
 /// out takes a walk through the queue; beyond, a list says why the job came to wait, and `why` the rest.
-const LIVE_REASONS_MAX: usize = 1_000;
-
-/// States of jobs that have not ended.
-const LIVE: [JobState; 4] =
-    [JobState::Queued, JobState::Starting, JobState::Running, JobState::Stopping];
+const LIVE_REASONS_MAX: u32 = 1_000;
 
 /// A job, whole.
 pub fn job(world: &World, caller: &Caller, id: u64) -> Result<Job, Problem> {
@@ -40,7 +36,7 @@ pub fn jobs(world: &World, caller: &Caller, query: &JobsQuery) -> Result<Jobs, P
     let states = states(query)?;
     let limit = access::limit(query.limit)?;
     let before = access::number_mark(query.after.as_deref())?.map(JobId);
-    let live_reasons = world.index.count(None, JobState::Queued) <= LIVE_REASONS_MAX;
+    let live_reasons = world.index.count(None, &[JobState::Queued]) <= LIVE_REASONS_MAX;
     let mut page = Jobs::default();
     for id in world.index.newest(tenant, &states, before) {
         let Some(entry) = world.jobs.get(&id) else { continue };
@@ -70,8 +66,7 @@ fn scope<'a>(
         // A tenant's token without a tenant sees nothing, and nothing is called so.
         return Ok(Some("").filter(|_| caller.role == oef_api::types::Role::Tenant));
     };
-    let is_known = world.tenants.contains_key(name)
-        || JobState::ALL.iter().any(|&state| world.index.count(Some(name), state) > 0);
+    let is_known = world.tenants.contains_key(name) || world.index.has_jobs_of(name);
     match is_known && caller.may_see(name) {
         true => Ok(Some(name)),
         false => Err(access::unknown_tenant(name)),
@@ -80,7 +75,7 @@ fn scope<'a>(
 
 fn states(query: &JobsQuery) -> Result<Vec<JobState>, Problem> {
     let Some(names) = &query.state else {
-        return Ok(if query.all { JobState::ALL.to_vec() } else { LIVE.to_vec() });
+        return Ok(if query.all { JobState::ALL.to_vec() } else { JobState::LIVE.to_vec() });
     };
     let mut states = Vec::new();
     for name in names.split(',').map(str::trim) {

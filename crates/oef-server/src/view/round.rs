@@ -100,18 +100,14 @@ impl RoundDraft {
 
 fn summary(world: &World, round: &Round) -> RoundSummary {
     let cluster = world.sched.cluster();
-    let count = |states: &[JobState]| {
-        let all = states.iter().map(|&state| world.index.count(None, state));
-        u32::try_from(all.sum::<usize>()).unwrap_or(u32::MAX)
-    };
     RoundSummary {
         round: round.round,
         began: round.began,
         mechanism: round.mechanism.clone(),
         gpus_used: round.grants.iter().map(|grant| grant.gpus).sum(),
         gpus: cluster.total(),
-        running: count(&[JobState::Starting, JobState::Running, JobState::Stopping]),
-        queued: count(&[JobState::Queued]),
+        running: world.index.count(None, &JobState::PLACED),
+        queued: world.index.count(None, &[JobState::Queued]),
         total: round.total,
         holds: Vec::new(),
     }

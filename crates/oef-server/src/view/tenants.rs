@@ -29,10 +29,7 @@ fn shown(world: &World, name: &str, entry: &TenantEntry) -> Tenant {
     let sum = |figure: fn(&Workload, usize) -> f64| {
         by_type(types, |j| own().map(|w| figure(w, j)).sum::<f64>())
     };
-    let jobs = |states: &[JobState]| {
-        let all = states.iter().map(|&state| world.index.count(Some(name), state));
-        u32::try_from(all.sum::<usize>()).unwrap_or(u32::MAX)
-    };
+    let jobs = |states: &[JobState]| world.index.count(Some(name), states);
     let known = world.sched.tenants().get(entry.key.0);
     Tenant {
         name: name.into(),
@@ -48,7 +45,7 @@ fn shown(world: &World, name: &str, entry: &TenantEntry) -> Tenant {
         user: entry.user.clone(),
         created: timestamp(Time(entry.created_ms)),
         queued: jobs(&[JobState::Queued]),
-        running: jobs(&[JobState::Starting, JobState::Running, JobState::Stopping]),
+        running: jobs(&JobState::PLACED),
         share: sum(Workload::share_on),
         holds: by_type(types, |j| own().map(|w| w.used_on(j)).sum()),
         deficit: sum(Workload::deficit_on),

@@ -77,17 +77,10 @@ impl Account {
 
 impl World {
     /// A tenant's jobs get more or less (`sign`) from now on.
-    pub(super) fn deliver(
-        &mut self,
-        at: Time,
-        tenant: &str,
-        rate: f64,
-        gpus: &[GpuRef],
-        sign: f64,
-    ) {
+    pub(super) fn deliver(&mut self, tenant: &str, rate: f64, gpus: &[GpuRef], sign: f64) {
         let held = self.count_by_type(gpus);
         if let Some(entry) = self.tenants.get_mut(tenant) {
-            entry.account.settle(at);
+            entry.account.settle(self.at);
             // What is left of adding and taking away the same is not less than nothing.
             let account = &mut entry.account;
             account.delivered_rate = (account.delivered_rate + sign * rate).max(0.0);
@@ -96,14 +89,14 @@ impl World {
     }
 
     /// Closes the accounts of the round that ends.
-    pub(super) fn close_round(&mut self, at: Time) {
+    pub(super) fn close_round(&mut self) {
         let (round, began) = (self.sched.round().0, self.sched.plan().began);
-        let ms = at.since(began).0 as f64;
+        let ms = self.at.since(began).0 as f64;
         let mut standings = self.standings();
         let mut used = BTreeMap::new();
         for (name, tenant) in &mut self.tenants {
             let account = &mut tenant.account;
-            account.settle(at);
+            account.settle(self.at);
             let held = std::mem::take(&mut account.round_held);
             used.insert(name.clone(), held.clone());
             let promised = account.promised_total - account.round_promised;
@@ -121,9 +114,9 @@ impl World {
                 tenant.delivered.pop_front();
             }
             let (promised, delivered) = (promised / ms, delivered / ms);
-            tenant.delivered.push_back(Delivered { round, at_ms: at.0, promised, delivered });
+            tenant.delivered.push_back(Delivered { round, at_ms: self.at.0, promised, delivered });
         }
-        self.use_round(at, &used);
+        self.use_round(&used);
     }
 
     /// Counts all rates anew: shares, profiles or the reference may have changed.
@@ -139,8 +132,7 @@ impl World {
             }
         }
         let mut delivered: BTreeMap<String, (f64, Vec<f64>)> = BTreeMap::new();
-        let placed = [JobState::Starting, JobState::Running, JobState::Stopping];
-        let jobs: Vec<_> = self.index.newest(None, &placed, None).collect();
+        let jobs: Vec<_> = self.index.newest(None, &JobState::PLACED, None).collect();
         for id in jobs {
             let Some(job) = self.jobs.get(&id) else { continue };
             let Some(run) = job.run() else { continue };

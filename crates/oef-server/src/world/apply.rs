@@ -38,6 +38,8 @@ impl World {
             notifications: Default::default(),
             index: Default::default(),
             due: Due::default(),
+            at: Time(0),
+            actions: Vec::new(),
             observes: false,
         }
     }
@@ -49,106 +51,86 @@ impl World {
         if at < now {
             return Err(Rejection::TimeWentBack(now.0 - at.0));
         }
-        let mut out = Vec::new();
-        match &record.change {
-            Change::Began { meaning, sched, settings } => self.began(*meaning, sched, settings)?,
-            Change::Meaning { version } => self.set_meaning(*version)?,
-            Change::Planned { plan } => self.planned(at, plan, &mut out)?,
-            Change::Judged { judgements } => self.judged(at, judgements, &mut out)?,
+        self.at = at;
+        let applied = self.change(&record.change);
+        let actions = std::mem::take(&mut self.actions);
+        applied.map(|()| actions)
+    }
+
+    fn change(&mut self, change: &Change) -> Result<(), Rejection> {
+        match change {
+            Change::Began { meaning, sched, settings } => self.began(*meaning, sched, settings),
+            Change::Meaning { version } => self.set_meaning(*version),
+            Change::Planned { plan } => self.planned(plan),
+            Change::Judged { judgements } => self.judged(judgements),
             Change::TenantCreated { name, weight, group, limits } => {
-                self.tenant_created(at, name, *weight, group.as_deref(), limits, &mut out)?;
+                self.tenant_created(name, *weight, group.as_deref(), limits)
             }
-            Change::TenantChanged { name, weight, group, limits, suspended, order } => {
-                let change = super::tenancy::TenantChange {
-                    weight: *weight,
-                    group: group.as_ref(),
-                    limits: limits.as_ref(),
-                    suspended: *suspended,
-                    order: *order,
-                };
-                self.tenant_changed(at, name, &change, &mut out)?;
-            }
-            Change::TenantUser { name, user } => self.tenant_user(at, name, user.as_deref())?,
-            Change::TenantPromises { name, promises } => {
-                self.tenant_promises(at, name, promises, &mut out)?;
-            }
-            Change::GroupPromises { name, promises } => {
-                self.group_promises(at, name, promises, &mut out)?;
-            }
-            Change::TenantRemoved { name } => self.tenant_removed(at, name, &mut out)?,
+            Change::TenantChanged(change) => self.tenant_changed(change),
+            Change::TenantUser { name, user } => self.tenant_user(name, user.as_deref()),
+            Change::TenantPromises { name, promises } => self.tenant_promises(name, promises),
+            Change::GroupPromises { name, promises } => self.group_promises(name, promises),
+            Change::TenantRemoved { name } => self.tenant_removed(name),
             Change::GroupPut { name, weight, parent } => {
-                self.group_put(at, name, *weight, parent.as_deref())?;
+                self.group_put(name, *weight, parent.as_deref())
             }
-            Change::GroupRemoved { name } => self.group_removed(at, name)?,
+            Change::GroupRemoved { name } => self.group_removed(name),
             Change::WorkloadPut { tenant, name, weight, profile } => {
-                self.workload_put(at, tenant, name, *weight, profile.as_deref(), &mut out)?;
+                self.workload_put(tenant, name, *weight, profile.as_deref())
             }
-            Change::Submitted { jobs, key, sweep } => {
-                self.submitted(at, jobs, key.as_ref(), *sweep, &mut out)?;
+            Change::Submitted { jobs, key, sweep } => self.submitted(jobs, key.as_ref(), *sweep),
+            Change::JobChanged { job, by, patch } => self.job_changed(*job, by, patch),
+            Change::Cancelled { job, by, why } => self.cancelled(*job, by, why.as_ref()),
+            Change::Noticed { job, origin } => self.noticed_job(job, origin),
+            Change::NodeReason { node, reason } => {
+                self.node_reason(node, reason.as_deref());
+                Ok(())
             }
-            Change::JobChanged { job, by, patch } => {
-                self.job_changed(at, *job, by, patch, &mut out)?;
-            }
-            Change::Cancelled { job, by, why } => {
-                self.cancelled(at, *job, by, why.as_ref(), &mut out)?;
-            }
-            Change::Noticed { job, origin } => self.noticed_job(at, job, origin, &mut out)?,
-            Change::NodeReason { node, reason } => self.node_reason(at, node, reason.as_deref()),
-            Change::TokenCreated { id, token } => self.token_created(at, *id, token)?,
-            Change::TokenRevoked { id } => self.token_revoked(at, *id)?,
-            Change::Settings(patch) => self.change_settings(at, patch)?,
+            Change::TokenCreated { id, token } => self.token_created(*id, token),
+            Change::TokenRevoked { id } => self.token_revoked(*id),
+            Change::Settings(patch) => self.change_settings(patch),
             Change::Memory { ended_jobs_max, events_max } => {
                 self.settings.ended_jobs_max = *ended_jobs_max;
                 self.settings.events_max = *events_max;
                 self.forget_events();
-                self.forget_ended(&mut out);
+                self.forget_ended();
+                Ok(())
             }
-            Change::NodeUp(spec) => self.node_up(at, spec, &mut out)?,
-            Change::NodeDown { node } => self.node_down(at, node, &mut out)?,
+            Change::NodeUp(spec) => self.node_up(spec),
+            Change::NodeDown { node } => self.node_down(node),
             Change::NodeDrained { node, drained, drain } => {
-                self.node_drained(at, node, *drained, drain.as_ref(), &mut out)?;
+                self.node_drained(node, *drained, drain.as_ref())
             }
-            Change::WindowPlanned { id, window } => self.window_planned(at, *id, window)?,
-            Change::WindowDropped { id } => self.window_dropped(at, *id)?,
-            Change::NotificationAdded { id, spec } => self.notification_added(at, *id, spec)?,
-            Change::NotificationRemoved { id } => self.notification_removed(at, *id)?,
-            Change::NotificationTested { id, notice } => {
-                self.notification_tested(at, *id, notice)?;
-            }
+            Change::WindowPlanned { id, window } => self.window_planned(*id, window),
+            Change::WindowDropped { id } => self.window_dropped(*id),
+            Change::NotificationAdded { id, spec } => self.notification_added(*id, spec),
+            Change::NotificationRemoved { id } => self.notification_removed(*id),
+            Change::NotificationTested { id, notice } => self.notification_tested(*id, notice),
             Change::Notified { id, notice, delivered, detail } => {
-                self.notified(at, *id, notice, *delivered, detail)?;
+                self.notified(*id, notice, *delivered, detail)
             }
             Change::Preparing { job, generation, detail } => {
-                self.preparing(at, *job, *generation, detail, &mut out)?;
+                self.preparing(*job, *generation, detail)
             }
             Change::Started { job, generation, at_ms, host } => {
-                self.started(at, *job, *generation, *at_ms, host.as_ref())?;
+                self.started(*job, *generation, *at_ms, host.as_ref())
             }
             Change::Progress { job, generation, telemetry } => {
-                self.progress(at, *job, *generation, telemetry)?;
+                self.progress(*job, *generation, telemetry)
             }
             Change::WorkersFinished { job, generation, ranks } => {
-                self.workers_finished(*job, *generation, ranks)?;
+                self.workers_finished(*job, *generation, ranks)
             }
-            Change::Ended { job, generation, ending, detail, last_lines, at_ms, exit, outcome } => {
-                let end = super::endings::End {
-                    job: *job,
-                    generation: *generation,
-                    ending: *ending,
-                    detail,
-                    last_lines: last_lines.as_deref(),
-                    at_ms: *at_ms,
-                    exit: *exit,
-                };
-                self.run_ended(at, &end, outcome.as_ref(), &mut out)?;
+            Change::Ended(end) => self.run_ended(end),
+            Change::Released { job } => self.released(*job),
+            Change::Shares { answer, solve_ms } => self.shares(answer, *solve_ms),
+            Change::Halted { halted } => self.halt(*halted),
+            Change::Utilised { rows } => {
+                self.usage.utilised(self.at, rows);
+                Ok(())
             }
-            Change::Released { job } => self.released(at, *job, &mut out)?,
-            Change::Shares { answer, solve_ms } => self.shares(at, answer, *solve_ms)?,
-            Change::Halted { halted } => self.halt(at, *halted, &mut out)?,
-            Change::Utilised { rows } => self.usage.utilised(at, rows),
-            Change::Round { kept } => self.round_began(at, *kept, &mut out)?,
+            Change::Round { kept } => self.round_began(*kept),
         }
-        Ok(out)
     }
 
     /// The first record: only where nothing has happened yet.
@@ -165,35 +147,29 @@ impl World {
         let mut sched = sched.clone();
         follow_round(&mut sched, settings.min_run_ms);
         // Whether it observes is this start's, and not the journal's.
-        let observes = self.observes;
-        *self = World { observes, ..World::new(sched, settings.clone()) };
+        let (at, observes) = (self.at, self.observes);
+        *self = World { at, observes, ..World::new(sched, settings.clone()) };
         self.set_meaning(meaning)
     }
 
     /// One step of the scheduler. Refused: nothing has changed.
-    pub(super) fn step(
-        &mut self,
-        at: Time,
-        kind: EventKind,
-    ) -> Result<Vec<oef_sched::Action>, Rejection> {
+    pub(super) fn step(&mut self, kind: EventKind) -> Result<Vec<oef_sched::Action>, Rejection> {
         if self.meaning == 1 {
-            return Ok(oef_sched::step_without_displacing(&mut self.sched, Event { at, kind })?);
+            return Ok(oef_sched::step_without_displacing(
+                &mut self.sched,
+                Event { at: self.at, kind },
+            )?);
         }
         let scope = kind.calls_for();
-        let actions = oef_sched::apply(&mut self.sched, Event { at, kind })?;
+        let actions = oef_sched::apply(&mut self.sched, Event { at: self.at, kind })?;
         self.due.plan(scope);
         Ok(actions)
     }
 
     /// One step of the scheduler, with what it wants done.
-    pub(super) fn step_and_follow(
-        &mut self,
-        at: Time,
-        kind: EventKind,
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
-        let actions = self.step(at, kind)?;
-        self.follow(at, actions, out);
+    pub(super) fn step_and_follow(&mut self, kind: EventKind) -> Result<(), Rejection> {
+        let actions = self.step(kind)?;
+        self.follow(actions);
         Ok(())
     }
 }

@@ -1,10 +1,12 @@
 //! Jobs that are changed after they were submitted, and what they wait for before they may start.
 
 use super::texts::text_bytes;
-use super::{Action, JobEntry, Reason, Rejection, SweepEntry, World, timestamp};
+use super::{JobEntry, Reason, Rejection, SweepEntry, World};
 use jiff::Timestamp;
 use oef_api::memory::mebibytes;
-use oef_api::types::{Dependency, DependencyCondition, JobPatch, JobState, JobSubmit};
+use oef_api::types::{
+    Dependency, DependencyCondition, Event, EventTopic, JobPatch, JobState, JobSubmit,
+};
 use oef_sched::{EventKind, Gate, JobChange, JobId, Span, SweepLimit, Time};
 use std::sync::Arc;
 
@@ -46,11 +48,9 @@ impl World {
     /// Something about a job was changed.
     pub(super) fn job_changed(
         &mut self,
-        at: Time,
         id: JobId,
         by: &str,
         patch: &JobPatch,
-        out: &mut Vec<Action>,
     ) -> Result<(), Rejection> {
         let job = self.jobs.get(&id).ok_or(Rejection::UnknownJob(id))?;
         if job.state.is_final() {
@@ -70,11 +70,11 @@ impl World {
                 .then(|| (!spec.types.is_empty()).then(|| spec.types.clone())),
             memory: patch.gpu_memory_gib.map(|least| least.map(mebibytes)),
             now: patch.now,
-            gate: (gates(&before) != gates(&spec)).then(|| self.gate(at, &spec)),
+            gate: (gates(&before) != gates(&spec)).then(|| self.gate(self.at, &spec)),
             min_run: None,
             max_run: patch.max_run_s.map(|max| max.map(Span::from_seconds)),
         };
-        let actions = self.change_in_scheduler(at, id, change)?;
+        let actions = self.change_in_scheduler(id, change)?;
         let what = describe(&before, &spec, by);
         let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) else { return Ok(()) };
         job.spec = spec.clone();
@@ -83,22 +83,21 @@ impl World {
         self.index.add_text(&tenant, text_bytes(&spec));
         self.find_unmet(id);
         match state {
-            JobState::Queued => self.set_state(at, id, state, what.clone(), out),
-            _ => self.tell(at, id, format!("job {id} ({}): {what}", spec.name.unwrap_or_default())),
+            JobState::Queued => self.set_state(id, state, what.clone()),
+            _ => self.tell(id, format!("job {id} ({}): {what}", spec.name.unwrap_or_default())),
         }
-        self.follow_because(at, actions, Some(&what), out);
+        self.follow_because(actions, Some(&what));
         Ok(())
     }
 
     /// Tells the scheduler, and keeps the times at which jobs wake up.
     fn change_in_scheduler(
         &mut self,
-        at: Time,
         id: JobId,
         change: JobChange,
     ) -> Result<Vec<oef_sched::Action>, Rejection> {
         let before = self.start_time(id);
-        let actions = self.step(at, EventKind::Changed { job: id, change })?;
+        let actions = self.step(EventKind::Changed { job: id, change })?;
         before.map(|before| self.index.wakeups.remove(&(before, id)));
         self.index_waits(id);
         Ok(actions)
@@ -123,23 +122,18 @@ impl World {
     }
 
     /// A job's start time has come.
-    pub(super) fn start_time_came(
-        &mut self,
-        at: Time,
-        id: JobId,
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
+    pub(super) fn start_time_came(&mut self, id: JobId) -> Result<(), Rejection> {
         let Some(job) = self.sched.job(id) else { return Err(Rejection::UnknownJob(id)) };
         let gate = Gate { not_before: None, ..job.spec().gate.clone() };
         let change = JobChange { gate: Some(gate), ..JobChange::default() };
-        let actions = self.change_in_scheduler(at, id, change)?;
-        self.set_state(at, id, JobState::Queued, Reason::StartTimeCame, out);
-        self.follow(at, actions, out);
+        let actions = self.change_in_scheduler(id, change)?;
+        self.set_state(id, JobState::Queued, Reason::StartTimeCame);
+        self.follow(actions);
         Ok(())
     }
 
     /// A job has ended: those that waited for it may start, or never will.
-    pub(super) fn resolve_dependents(&mut self, at: Time, ended: JobId, out: &mut Vec<Action>) {
+    pub(super) fn resolve_dependents(&mut self, ended: JobId) {
         let Some(state) = self.jobs.get(&ended).map(|job| job.state) else { return };
         for id in self.index.dependents(ended) {
             let Some(job) = self.jobs.get(&id) else { continue };
@@ -153,10 +147,10 @@ impl World {
             gate.after.retain(|job| *job != ended);
             let change = JobChange { gate: Some(gate), ..JobChange::default() };
             // A live job that was not cancelled takes any gate: nothing can be refused.
-            let actions = self.change_in_scheduler(at, id, change).unwrap_or_default();
+            let actions = self.change_in_scheduler(id, change).unwrap_or_default();
             let reason = Reason::DependencyMet { job: ended, ended: state };
-            self.set_state(at, id, JobState::Queued, reason, out);
-            self.follow(at, actions, out);
+            self.set_state(id, JobState::Queued, reason);
+            self.follow(actions);
         }
     }
 
@@ -178,20 +172,13 @@ impl World {
         ended.map(|(dependency, state)| unmet(dependency, state))
     }
 
-    /// Something about a live job that is no change of its state.
-    pub(super) fn tell(&mut self, at: Time, id: JobId, message: String) {
-        let Some(job) = self.jobs.get(&id) else { return };
-        let (state, tenant) = (job.state, job.tenant().to_string());
-        self.push_event(oef_api::types::Event {
-            id: 0,
-            at: timestamp(at),
-            topic: oef_api::types::EventTopic::Job,
-            job: Some(id.0),
-            state: Some(state),
-            tenant: Some(tenant),
-            round: None,
-            message,
-        });
+    /// Something about a job, in the state that it is in.
+    pub(super) fn tell(&mut self, id: JobId, message: String) {
+        let Some(entry) = self.jobs.get(&id) else { return };
+        let (job, state) = (Some(id.0), Some(entry.state));
+        let tenant = Some(entry.tenant().to_string());
+        let event = self.event(EventTopic::Job, message);
+        self.push_event(Event { job, state, tenant, ..event });
     }
 }
 

@@ -3,8 +3,7 @@
 //! A record only keeps books. Where it leaves something to be decided (GPUs are idle, a round began, a run ended), the
 //! decision is made once, by whoever writes the journal, and is a record like any other.
 
-use super::endings::{self, End};
-use super::{Action, Change, MEANING, Record, Rejection, World};
+use super::{Action, Change, MEANING, Record, Rejection, RunEnd, World, endings};
 use oef_sched::{
     Event, EventKind, GpuId, JobId, Origin, Plan, PlannedStart, Scope, Span, StartReason, Time,
     plan,
@@ -94,27 +93,10 @@ impl World {
     /// A change as it is to be written down: with what follows from it, where that is a decision.
     pub fn complete(&self, at: Time, change: Change) -> Change {
         match change {
-            Change::Ended {
-                job,
-                generation,
-                ending,
-                detail,
-                last_lines,
-                at_ms,
-                exit,
-                outcome: None,
-            } => {
-                let end = End {
-                    job,
-                    generation,
-                    ending,
-                    detail: &detail,
-                    last_lines: last_lines.as_deref(),
-                    at_ms,
-                    exit,
-                };
-                let outcome = self.jobs.get(&job).map(|entry| endings::decide(entry, &end, at));
-                Change::Ended { job, generation, ending, detail, last_lines, at_ms, exit, outcome }
+            Change::Ended(end) if end.outcome.is_none() => {
+                let entry = self.jobs.get(&end.job);
+                let outcome = entry.map(|entry| endings::decide(entry, &end, at));
+                Change::Ended(RunEnd { outcome, ..end })
             }
             other => other,
         }
@@ -149,15 +131,10 @@ impl World {
     }
 
     /// It was decided who runs where.
-    pub(super) fn planned(
-        &mut self,
-        at: Time,
-        plan: &Plan,
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
+    pub(super) fn planned(&mut self, plan: &Plan) -> Result<(), Rejection> {
         let kind = EventKind::Planned(Box::new(plan.clone()));
-        let actions = oef_sched::apply(&mut self.sched, Event { at, kind })?;
-        self.follow(at, actions, out);
+        let actions = oef_sched::apply(&mut self.sched, Event { at: self.at, kind })?;
+        self.follow(actions);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@
 //! before, and none that does not say within a turn. What still runs when it begins is stopped, writes its checkpoint and goes
 //! on elsewhere.
 
-use super::{Action, Change, Rejection, World};
+use super::{Change, Rejection, World};
 use oef_api::types::EventTopic;
 use oef_sched::{EventKind, NodeSpec, NodeWindow, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -65,48 +65,41 @@ impl Window {
 impl World {
     pub(super) fn node_drained(
         &mut self,
-        at: Time,
         node: &str,
         drained: bool,
         drain: Option<&Drain>,
-        out: &mut Vec<Action>,
     ) -> Result<(), Rejection> {
         let spec = self.spec_of(node)?;
         if !drained {
-            return self.node_returned(at, &spec, out);
+            return self.node_returned(&spec);
         }
         let lets_run = drain.is_some_and(|drain| drain.running != RunningJobs::Stop);
         let message = match lets_run && self.sched.is_up(node) {
             true => {
-                self.step_and_follow(at, EventKind::NodeClosing { node: node.into() }, out)?;
+                self.step_and_follow(EventKind::NodeClosing { node: node.into() })?;
                 format!("node {node} takes no more jobs")
             }
             false => {
-                self.step_and_follow(at, EventKind::NodeDown { node: node.into() }, out)?;
+                self.step_and_follow(EventKind::NodeDown { node: node.into() })?;
                 format!("node {node} is down")
             }
         };
         self.drained.insert(node.into());
         let told = drain.and_then(|drain| Some((drain.reason.as_ref()?, &drain.by)));
         let why = told.map(|(reason, by)| format!(": {reason} ({by})")).unwrap_or_default();
-        self.note(at, EventTopic::Cluster, None, message + &why);
+        self.note(EventTopic::Cluster, None, message + &why);
         match drain {
             Some(drain) => drop(self.drains.insert(node.into(), drain.clone())),
             None => drop(self.drains.remove(node)),
         }
         // The window that it came from has begun.
-        self.windows.retain(|_, window| window.node != node || window.due() > at);
-        self.plan_ahead(at, node)
+        self.windows.retain(|_, window| window.node != node || window.due() > self.at);
+        self.plan_ahead(node)
     }
 
-    fn node_returned(
-        &mut self,
-        at: Time,
-        spec: &NodeSpec,
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
+    fn node_returned(&mut self, spec: &NodeSpec) -> Result<(), Rejection> {
         let was = self.drained.remove(&spec.name);
-        let up = self.node_up(at, spec, out);
+        let up = self.node_up(spec);
         if up.is_err() && was {
             self.drained.insert(spec.name.clone());
         } else {
@@ -124,41 +117,36 @@ impl World {
         Ok(NodeSpec { name: node.into(), gpu_type, gpus })
     }
 
-    pub(super) fn window_planned(
-        &mut self,
-        at: Time,
-        id: u64,
-        window: &Window,
-    ) -> Result<(), Rejection> {
+    pub(super) fn window_planned(&mut self, id: u64, window: &Window) -> Result<(), Rejection> {
         self.spec_of(&window.node)?;
         let why = window.drain.reason.as_ref().map(|reason| format!(": {reason}"));
         let message = format!("node {} will be taken out{}", window.node, why.unwrap_or_default());
-        self.note(at, EventTopic::Cluster, None, message);
+        self.note(EventTopic::Cluster, None, message);
         self.windows.insert(id, window.clone());
         self.next_window = self.next_window.max(id + 1);
-        self.plan_ahead(at, &window.node)
+        self.plan_ahead(&window.node)
     }
 
     /// Tells the scheduler of the next window of a node.
-    fn plan_ahead(&mut self, at: Time, node: &str) -> Result<(), Rejection> {
+    fn plan_ahead(&mut self, node: &str) -> Result<(), Rejection> {
         let own = self.windows.values().filter(|window| window.ahead && window.node == node);
         let next = own.min_by_key(|window| window.from);
         let window = next.map(|window| NodeWindow { from: window.from, lead: window.lead });
         let cluster = self.sched.cluster();
         let known = cluster.node_named(node).and_then(|id| cluster.nodes().get(id.0));
         if known.is_some_and(|known| known.window() != window) {
-            self.step(at, EventKind::NodePlannedOut { node: node.into(), window })?;
+            self.step(EventKind::NodePlannedOut { node: node.into(), window })?;
         }
         Ok(())
     }
 
-    pub(super) fn window_dropped(&mut self, at: Time, id: u64) -> Result<(), Rejection> {
+    pub(super) fn window_dropped(&mut self, id: u64) -> Result<(), Rejection> {
         let Some(window) = self.windows.remove(&id) else {
             return Err(Rejection::Bad(format!("no time window {id} is planned")));
         };
         let message = format!("node {} will not be taken out", window.node);
-        self.note(at, EventTopic::Cluster, None, message);
-        self.plan_ahead(at, &window.node)
+        self.note(EventTopic::Cluster, None, message);
+        self.plan_ahead(&window.node)
     }
 
     /// The longest turn of those that are there: who starts within it before a window would lose a part of it.

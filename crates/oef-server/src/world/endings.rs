@@ -1,7 +1,7 @@
 //! What becomes of a job when a run of it has ended.
 
-use super::{Action, JobEntry, Reason, Rejection, RunEnding, World};
-use oef_api::types::{Exit, JobState};
+use super::{JobEntry, Reason, Rejection, RunEnd, RunEnding, World};
+use oef_api::types::JobState;
 use oef_sched::{EventKind, Generation, JobId, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -16,17 +16,6 @@ const SHORT_RUN: Span = Span(10_000);
 const LOSSES_MAX: u32 = 10;
 /// Of the last line of output, so much goes into the reason.
 const LAST_LINE_MAX: usize = 200;
-
-/// A run that ended.
-pub(super) struct End<'a> {
-    pub job: JobId,
-    pub generation: Generation,
-    pub ending: RunEnding,
-    pub detail: &'a str,
-    pub last_lines: Option<&'a str>,
-    pub at_ms: Option<u64>,
-    pub exit: Option<Exit>,
-}
 
 /// What was decided about a job after a run of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,13 +56,7 @@ enum NextState {
 }
 
 impl World {
-    pub(super) fn run_ended(
-        &mut self,
-        at: Time,
-        end: &End<'_>,
-        outcome: Option<&RunOutcome>,
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
+    pub(super) fn run_ended(&mut self, end: &RunEnd) -> Result<(), Rejection> {
         let id = end.job;
         let job = self.jobs.get(&id).ok_or(Rejection::UnknownJob(id))?;
         if job.state.is_final() {
@@ -83,8 +66,9 @@ impl World {
         let run = run.ok_or(Rejection::WrongState(id))?;
         let (began, rate, why_stopped) = (run.began, run.rate, run.stop.clone());
         let held = run.gpus.clone();
-        let ended = Time(end.at_ms.unwrap_or(at.0)).clamp(began, at);
-        let outcome = outcome.copied().unwrap_or_else(|| decide(job, end, at).of_version_1());
+        let ended = Time(end.at_ms.unwrap_or(self.at.0)).clamp(began, self.at);
+        let decided = || decide(job, end, self.at).of_version_1();
+        let outcome = end.outcome.unwrap_or_else(decided);
         let next = outcome.next;
         let mut after = JobEntry::clone(job);
         (after.failures, after.losses) = (outcome.failures, outcome.losses);
@@ -92,24 +76,24 @@ impl World {
         if end.ending == RunEnding::Lost && !is_told {
             after.steps_at_loss = after.telemetry.steps;
         }
-        let actions = self.step(at, event(next, id, end.generation))?;
+        let actions = self.step(event(next, id, end.generation))?;
         let reason = reason(next, &after, end, why_stopped);
         let wasted_ms = wasted(&after, end.ending, ended).0;
         self.totals.wasted_ms += wasted_ms;
-        self.use_run(at, &after.spec, &held, began, wasted_ms);
+        self.use_run(&after.spec, &held, began, wasted_ms);
         if next == NextState::Requeued {
-            self.stopped(at, &after, ended);
+            self.stopped(&after, ended);
         }
         close_run(&mut after, end, ended);
         let tenant = after.tenant().to_string();
         if let NextState::Retry { wait_ms } = next {
-            let due = at + Span(wait_ms);
+            let due = self.at + Span(wait_ms);
             after.retry_at = Some(due);
             self.index.wakeups.insert((due, id));
         }
         let longer = (next == NextState::Requeued).then(|| self.longer_turn(id, &after)).flatten();
         self.jobs.insert(id, Arc::new(after));
-        self.deliver(at, &tenant, rate, &held, -1.0);
+        self.deliver(&tenant, rate, &held, -1.0);
         let state = match next {
             NextState::Finished => JobState::Finished,
             NextState::Cancelled => JobState::Cancelled,
@@ -117,17 +101,17 @@ impl World {
             NextState::TimedOut => JobState::TimedOut,
             NextState::Requeued | NextState::Lost | NextState::Retry { .. } => JobState::Queued,
         };
-        self.set_state(at, id, state, reason, out);
-        self.follow(at, actions, out);
+        self.set_state(id, state, reason);
+        self.follow(actions);
         if let Some(turn) = longer {
-            self.lengthen_turn(at, id, turn, out)?;
+            self.lengthen_turn(id, turn)?;
         }
-        self.probed(at, id, end, out)
+        self.probed(id, end)
     }
 }
 
 /// Decides what follows for a job.
-pub(super) fn decide(job: &JobEntry, end: &End<'_>, at: Time) -> RunOutcome {
+pub(super) fn decide(job: &JobEntry, end: &RunEnd, at: Time) -> RunOutcome {
     let run = job.run();
     let (began, steps_before) = run.map_or((at, 0.0), |run| (run.began, run.steps_before));
     let ended = Time(end.at_ms.unwrap_or(at.0)).clamp(began, at.max(began));
@@ -186,10 +170,10 @@ fn event(next: NextState, job: JobId, generation: Generation) -> EventKind {
     }
 }
 
-fn reason(next: NextState, job: &JobEntry, end: &End<'_>, stop: Option<Reason>) -> Reason {
+fn reason(next: NextState, job: &JobEntry, end: &RunEnd, stop: Option<Reason>) -> Reason {
     let detail = match end.ending {
         RunEnding::Finished => "it ended before it was measured".into(),
-        _ => end.detail.into(),
+        _ => end.detail.clone(),
     };
     match next {
         NextState::Finished => match job.telemetry.measured.filter(|_| job.spec.probe.is_some()) {
@@ -209,7 +193,8 @@ fn reason(next: NextState, job: &JobEntry, end: &End<'_>, stop: Option<Reason>) 
             Reason::Retry { detail, wait_ms, retry: job.failures, retries: job.spec.retries }
         }
         NextState::Failed => {
-            let last_line = end.last_lines.and_then(|lines| lines.trim_end().lines().last());
+            let last_line =
+                end.last_lines.as_deref().and_then(|lines| lines.trim_end().lines().last());
             let last_line = last_line.map(cut);
             Reason::Failed { detail, failures: job.failures, exit: end.exit, last_line }
         }
@@ -236,15 +221,16 @@ fn wasted(job: &JobEntry, ending: RunEnding, ended: Time) -> Span {
     ended.since(since).times(u64::from(job.spec.workers))
 }
 
-fn close_run(job: &mut JobEntry, end: &End<'_>, ended: Time) {
+fn close_run(job: &mut JobEntry, end: &RunEnd, ended: Time) {
     let Some(run) = job.run_mut() else { return };
     // A job that waited for its checkpoint has not run.
     let has_run = run.started.is_some() || run.detail.is_none();
     run.ended = Some(ended);
     (run.ending, run.exit) = (Some(end.ending), end.exit);
-    run.detail = Some(match end.last_lines.map(str::trim_end).filter(|lines| !lines.is_empty()) {
+    let lines = end.last_lines.as_deref().map(str::trim_end).filter(|lines| !lines.is_empty());
+    run.detail = Some(match lines {
         Some(lines) => format!("{}\n{lines}", end.detail),
-        None => end.detail.into(),
+        None => end.detail.clone(),
     });
     let ran = ended.since(run.started.unwrap_or(run.began));
     job.ran_ms += if has_run { ran.0 } else { 0 };

@@ -1,18 +1,18 @@
 //! What jobs show, compared with the profiles of their workloads.
 
-use super::{Action, GangEntry, Mark, ProfileEntry, Rejection, World};
+use super::{GangEntry, Mark, ProfileEntry, Rejection, World};
 use oef_api::types::{EventTopic, FigureSource, JobState, Provenance};
 use oef_sched::guard::{
     Corrected, Judgement, News, Notice, Policy, ProfileVerdict, RunPlace, SeenGang, Word,
 };
-use oef_sched::{JobId, Stands, Time, WorkloadKey};
+use oef_sched::{JobId, Stands, WorkloadKey};
 
 /// The source of a profile that the guard wrote.
 const SEEN: &str = "seen while its jobs ran";
 
 impl World {
     /// A job told how far it is.
-    pub(super) fn listen(&mut self, at: Time, id: JobId) {
+    pub(super) fn listen(&mut self, id: JobId) {
         // A profile run is a measurement of its own.
         let Some(job) = self.jobs.get(&id).filter(|job| job.spec.probe.is_none()) else { return };
         let Some(run) = job.run().filter(|_| job.state == JobState::Running) else { return };
@@ -28,9 +28,9 @@ impl World {
             wait: told.wait,
             clock_ms: told.clock_ms,
         };
-        let noticed = self.guard.word(at, &word);
+        let noticed = self.guard.word(self.at, &word);
         if let Some(notice) = noticed.filter(|_| self.settings.guard != Policy::Off) {
-            self.noticed(at, notice);
+            self.noticed(notice);
         }
     }
 
@@ -61,7 +61,7 @@ impl World {
         })
     }
 
-    fn noticed(&mut self, at: Time, notice: Notice) {
+    fn noticed(&mut self, notice: Notice) {
         match notice {
             Notice::HostBound(workload) => {
                 let Some(entry) = self.workloads.get(&workload) else { return };
@@ -70,7 +70,7 @@ impl World {
                     "jobs of {tenant}/{} wait for their data most of the time, not for the GPU",
                     entry.name
                 );
-                self.note(at, EventTopic::Tenant, Some(&tenant), message);
+                self.note(EventTopic::Tenant, Some(&tenant), message);
             }
             Notice::Crowded(node) => {
                 let nodes = self.sched.cluster().nodes();
@@ -82,7 +82,7 @@ impl World {
                     "most jobs {place} became much slower at the same time; that says nothing about their profiles \
                      and is not counted"
                 );
-                self.note(at, EventTopic::Cluster, None, message);
+                self.note(EventTopic::Cluster, None, message);
             }
         }
     }
@@ -99,24 +99,19 @@ impl World {
     }
 
     /// Judges as whoever reads the record (before records meant 2).
-    pub(super) fn judge(&mut self, at: Time, out: &mut Vec<Action>) -> Result<(), Rejection> {
+    pub(super) fn judge(&mut self) -> Result<(), Rejection> {
         for key in self.guard.fresh() {
             let Some(entry) = self.workloads.get(&key) else { continue };
             let told = self.for_scheduler(&entry.profile);
             if let Some(judgement) = self.guard.judgement(key, &told, self.settings.guard) {
-                self.judged(at, &[judgement], out)?;
+                self.judged(&[judgement])?;
             }
         }
         Ok(())
     }
 
     /// What jobs showed was compared with the profiles of their workloads.
-    pub(super) fn judged(
-        &mut self,
-        at: Time,
-        judgements: &[Judgement],
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
+    pub(super) fn judged(&mut self, judgements: &[Judgement]) -> Result<(), Rejection> {
         for judgement in judgements {
             let key = judgement.workload;
             let Some(entry) = self.workloads.get(&key) else { continue };
@@ -129,9 +124,9 @@ impl World {
             let counts =
                 if judgement.profile.is_some() { "; what was seen counts now" } else { "" };
             if let Some(seen) = &judgement.profile {
-                self.write_seen(at, key, seen, out)?;
+                self.write_seen(key, seen)?;
             }
-            self.gangs_seen(at, key, &judgement.gangs, out)?;
+            self.gangs_seen(key, &judgement.gangs)?;
             let message = match judgement.news {
                 None => continue,
                 Some(News::Found(verdict)) => {
@@ -151,7 +146,7 @@ impl World {
                     format!("the profile of {name} follows what more of its jobs showed")
                 }
             };
-            self.note(at, EventTopic::Tenant, Some(&tenant), message);
+            self.note(EventTopic::Tenant, Some(&tenant), message);
         }
         Ok(())
     }
@@ -159,10 +154,8 @@ impl World {
     /// Somebody tells a profile: where the operator wants it, what was seen counts all the same.
     pub(super) fn told_profile(
         &mut self,
-        at: Time,
         key: WorkloadKey,
         profile: &ProfileEntry,
-        out: &mut Vec<Action>,
     ) -> Result<(), Rejection> {
         let mut told = profile.clone();
         if let Some(entry) = self.workloads.get(&key)
@@ -170,7 +163,7 @@ impl World {
         {
             told.keep_seen_gangs(&entry.profile);
         }
-        self.set_profile(at, key, told, out)?;
+        self.replace_profile(key, told, true)?;
         if profile.provenance != Provenance::Declared {
             self.guard.trusted(key);
             return Ok(());
@@ -179,7 +172,7 @@ impl World {
         let Some((seen, verdict)) = self.guard.told(key, &told, self.settings.guard) else {
             return Ok(());
         };
-        self.write_seen(at, key, &seen, out)?;
+        self.write_seen(key, &seen)?;
         let Some(entry) = self.workloads.get(&key) else { return Ok(()) };
         let (tenant, name) = (entry.tenant.clone(), format!("{}/{}", entry.tenant, entry.name));
         let message = match verdict {
@@ -189,18 +182,12 @@ impl World {
             }
             None => format!("of {name} what was seen counts, not what it says now"),
         };
-        self.note(at, EventTopic::Tenant, Some(&tenant), message);
+        self.note(EventTopic::Tenant, Some(&tenant), message);
         Ok(())
     }
 
     /// What was seen becomes the profile of a workload.
-    fn write_seen(
-        &mut self,
-        at: Time,
-        key: WorkloadKey,
-        seen: &Corrected,
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
+    fn write_seen(&mut self, key: WorkloadKey, seen: &Corrected) -> Result<(), Rejection> {
         let Some(before) = self.workloads.get(&key).map(|entry| entry.profile.clone()) else {
             return Ok(());
         };
@@ -213,7 +200,7 @@ impl World {
             detail: Some(before.source.clone()),
             was: None,
         };
-        let (provenance, since_ms) = (Provenance::Measured, at.0);
+        let (provenance, since_ms) = (Provenance::Measured, self.at.0);
         let mut profile = ProfileEntry { provenance, since_ms, source: SEEN.into(), ..before };
         for (index, gpu) in self.sched.cluster().types().iter().enumerate() {
             let on = seen.throughput.get(index).copied().unwrap_or(0.0);
@@ -243,17 +230,11 @@ impl World {
             };
             profile.marks.insert(gpu.clone(), mark);
         }
-        self.set_profile(at, key, profile, out)
+        self.replace_profile(key, profile, true)
     }
 
     /// What was seen of gangs counts in the profile of a workload.
-    fn gangs_seen(
-        &mut self,
-        at: Time,
-        key: WorkloadKey,
-        gangs: &[SeenGang],
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
+    fn gangs_seen(&mut self, key: WorkloadKey, gangs: &[SeenGang]) -> Result<(), Rejection> {
         let Some(entry) = self.workloads.get(&key) else { return Ok(()) };
         let (tenant, name) = (entry.tenant.clone(), format!("{}/{}", entry.tenant, entry.name));
         let mut profile = entry.profile.clone();
@@ -269,14 +250,14 @@ impl World {
                     kept: Some(gang.kept),
                     steps: None,
                     source: FigureSource::Seen,
-                    since_ms: at.0,
+                    since_ms: self.at.0,
                     detail: Some(format!("{} windows of {} runs", gang.windows, gang.runs)),
                 });
             }
-            self.note(at, EventTopic::Tenant, Some(&tenant), what);
+            self.note(EventTopic::Tenant, Some(&tenant), what);
         }
         match gangs.iter().any(|gang| gang.counts) {
-            true => self.replace_profile(at, key, profile, false, out),
+            true => self.replace_profile(key, profile, false),
             false => Ok(()),
         }
     }

@@ -16,24 +16,23 @@ const HISTORY_FIRST: usize = 10;
 
 impl World {
     /// Something happened that is about no single job.
-    pub(super) fn note(
-        &mut self,
-        at: Time,
-        topic: EventTopic,
-        tenant: Option<&str>,
-        message: String,
-    ) {
-        let event = Event {
+    pub(super) fn note(&mut self, topic: EventTopic, tenant: Option<&str>, message: String) {
+        let tenant = tenant.map(String::from);
+        self.push_event(Event { tenant, ..self.event(topic, message) });
+    }
+
+    /// An event of now that names nothing yet; its number comes when it is pushed.
+    pub(super) fn event(&self, topic: EventTopic, message: String) -> Event {
+        Event {
             id: 0,
-            at: timestamp(at),
+            at: timestamp(self.at),
             topic,
             job: None,
             state: None,
-            tenant: tenant.map(String::from),
+            tenant: None,
             round: None,
             message,
-        };
-        self.push_event(event);
+        }
     }
 
     /// Something happened, numbered here.
@@ -52,21 +51,14 @@ impl World {
     }
 
     /// A job's state changes, with a reason.
-    pub(super) fn set_state(
-        &mut self,
-        at: Time,
-        id: JobId,
-        state: JobState,
-        reason: Reason,
-        out: &mut Vec<Action>,
-    ) {
+    pub(super) fn set_state(&mut self, id: JobId, state: JobState, reason: Reason) {
         if !matches!(state, JobState::Starting | JobState::Running) {
             self.stop_listening(id);
         }
         let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) else { return };
         let before = std::mem::replace(&mut job.state, state);
         job.reason = reason;
-        remember(job, at);
+        remember(job, self.at);
         let is_new = job.history.len() == 1;
         if let Some(due) = job.retry_at
             && state != JobState::Queued
@@ -78,7 +70,7 @@ impl World {
         let message = format!("job {id} ({name}) is {}: {}", state.words(), job.reason);
         let is_orphan = !self.tenants.contains_key(&tenant);
         if state.is_final() && !before.is_final() {
-            job.ended = Some(at);
+            job.ended = Some(self.at);
             self.index.drop_text(&tenant, text_bytes(&job.spec));
             shorten(&mut job.spec);
             self.ended.push_back(id);
@@ -97,28 +89,19 @@ impl World {
             self.index.insert(&tenant, state, id);
         }
         if before != state || is_new {
-            self.notify(at, id, state);
+            self.notify(id, state);
         }
-        self.push_event(Event {
-            id: 0,
-            at: timestamp(at),
-            topic: EventTopic::Job,
-            job: Some(id.0),
-            state: Some(state),
-            tenant: Some(tenant),
-            round: None,
-            message,
-        });
+        self.tell(id, message);
         if state.is_final() && !before.is_final() {
             self.forget_waiting(id);
-            self.resolve_dependents(at, id, out);
+            self.resolve_dependents(id);
         }
         if state.is_final() && is_orphan {
             // Nobody is left who might ask for it, and a later tenant of that name must not see it.
             self.ended.retain(|job| *job != id);
-            self.forget_job(id, out);
+            self.forget_job(id);
         }
-        self.forget_ended(out);
+        self.forget_ended();
     }
 
     /// An ended job waits for nothing any more.
@@ -129,18 +112,18 @@ impl World {
     }
 
     /// Forgets the jobs that ended first, beyond the limit.
-    pub(super) fn forget_ended(&mut self, out: &mut Vec<Action>) {
+    pub(super) fn forget_ended(&mut self) {
         while self.ended.len() > self.settings.ended_jobs_max {
             let Some(id) = self.ended.pop_front() else { break };
-            self.forget_job(id, out);
+            self.forget_job(id);
         }
     }
 
     /// Forgets an ended job; its place among the ended ones is the caller's business.
-    pub(super) fn forget_job(&mut self, id: JobId, out: &mut Vec<Action>) {
+    pub(super) fn forget_job(&mut self, id: JobId) {
         if let Some(job) = self.jobs.remove(&id) {
             self.index.remove(job.tenant(), job.state, id);
-            out.push(Action::Forget { job: id });
+            self.actions.push(Action::Forget { job: id });
         }
     }
 }

@@ -48,9 +48,11 @@ impl Index {
         self.tenants.contains_key(tenant)
     }
 
-    /// How many jobs are in a state, of one tenant or of all.
-    pub fn count(&self, tenant: Option<&str>, state: JobState) -> usize {
-        self.sets(tenant).map_or(0, |sets| sets[state as usize].len())
+    /// How many jobs are in any of these states, of one tenant or of all.
+    pub fn count(&self, tenant: Option<&str>, states: &[JobState]) -> u32 {
+        let Some(sets) = self.sets(tenant) else { return 0 };
+        let all: usize = states.iter().map(|&state| sets[state as usize].len()).sum();
+        u32::try_from(all).unwrap_or(u32::MAX)
     }
 
     /// Jobs in any of these states, of one tenant or of all, the newest first; those before a number only.

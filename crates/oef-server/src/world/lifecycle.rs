@@ -23,11 +23,9 @@ const OBSERVED_MEMORY: f64 = 0.9;
 impl World {
     pub(super) fn submitted(
         &mut self,
-        at: Time,
         jobs: &[NewJob],
         key: Option<&SubmitKey>,
         sweep: Option<NewSweep>,
-        out: &mut Vec<Action>,
     ) -> Result<(), Rejection> {
         if let Some(known) = key.and_then(|key| self.keys.get(&key.text())) {
             return Err(Rejection::Repeated(known.jobs.clone()));
@@ -37,25 +35,19 @@ impl World {
             .zip(jobs.first())
             .map(|(sweep, first)| SweepEntry { first: JobId(first.id), at_once: sweep.at_once });
         for job in jobs {
-            self.take_in(at, job, sweep, out)?;
+            self.take_in(job, sweep)?;
         }
         self.totals.submitted += jobs.len() as u64;
         if let Some(key) = key {
             let ids = jobs.iter().map(|job| JobId(job.id)).collect();
-            self.remember_key(at, key, ids);
+            self.remember_key(key, ids);
         }
         Ok(())
     }
 
     /// A job that the cluster's own scheduler looks after: it counts as any other, and nothing is decided about it here.
-    pub(super) fn noticed_job(
-        &mut self,
-        at: Time,
-        job: &NewJob,
-        origin: &str,
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
-        self.submitted(at, std::slice::from_ref(job), None, None, out)?;
+    pub(super) fn noticed_job(&mut self, job: &NewJob, origin: &str) -> Result<(), Rejection> {
+        self.submitted(std::slice::from_ref(job), None, None)?;
         if let Some(entry) = self.jobs.get_mut(&JobId(job.id)).map(Arc::make_mut) {
             entry.origin = Some(origin.into());
         }
@@ -75,9 +67,7 @@ impl World {
             }
             next = id.saturating_add(1);
             let tenant = spec.tenant.as_deref().unwrap_or_default();
-            let Some(owner) = self.tenants.get(tenant) else {
-                return Err(Rejection::UnknownTenant(tenant.into()));
-            };
+            let owner = self.known_tenant(tenant)?;
             let limit = owner.limits.jobs.unwrap_or(u32::MAX);
             if owner.live as usize + more[tenant] > limit as usize {
                 return Err(Rejection::LimitReached(format!(
@@ -103,29 +93,23 @@ impl World {
         matches!(types, [one] if self.sched.cluster().type_named(one).is_some())
     }
 
-    fn take_in(
-        &mut self,
-        at: Time,
-        job: &NewJob,
-        sweep: Option<SweepEntry>,
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
+    fn take_in(&mut self, job: &NewJob, sweep: Option<SweepEntry>) -> Result<(), Rejection> {
         let (id, spec) = (JobId(job.id), &job.spec);
         let tenant = spec.tenant.as_deref().unwrap_or_default();
         let workload = spec.workload.as_deref().unwrap_or_default();
-        let workload = self.find_workload(at, tenant, workload, out)?;
+        let workload = self.find_workload(tenant, workload)?;
         let Some(owner) = self.tenants.get_mut(tenant) else {
             return Err(Rejection::UnknownTenant(tenant.into()));
         };
         let key = owner.key;
         owner.live += 1;
         let reason = Reason::Submitted { held: spec.held, suspended: owner.suspended };
-        let entry = JobEntry { sweep, ..new_entry(spec.clone(), workload, at) };
+        let entry = JobEntry { sweep, ..new_entry(spec.clone(), workload, self.at) };
         self.jobs.insert(id, Arc::new(entry));
         self.next_job = job.id.saturating_add(1);
         self.index.insert(tenant, JobState::Queued, id);
         self.index.add_text(tenant, text_bytes(spec));
-        self.set_state(at, id, JobState::Queued, reason, out);
+        self.set_state(id, JobState::Queued, reason);
         // A profile run counts as what it is: neither the profile nor the demand of its workload is touched.
         let probed = spec.probe.as_ref().and(spec.types.first());
         let counts_as = match probed {
@@ -133,38 +117,31 @@ impl World {
             None => workload,
         };
         let spec = JobSpec {
-            gate: self.gate(at, spec),
+            gate: self.gate(self.at, spec),
             sweep: sweep.and_then(|sweep| sweep.limit()),
             ..for_scheduler(spec, id, key, counts_as)
         };
-        self.step_and_follow(at, EventKind::Submitted(spec), out)?;
+        self.step_and_follow(EventKind::Submitted(spec))?;
         self.index_waits(id);
         self.find_unmet(id);
         Ok(())
     }
 
     /// Takes up what the scheduler wants done.
-    pub(super) fn follow(
-        &mut self,
-        at: Time,
-        actions: Vec<oef_sched::Action>,
-        out: &mut Vec<Action>,
-    ) {
-        self.follow_because(at, actions, None, out);
+    pub(super) fn follow(&mut self, actions: Vec<oef_sched::Action>) {
+        self.follow_because(actions, None);
     }
 
     /// The same where somebody's wish is the reason of a stop.
     pub(super) fn follow_because(
         &mut self,
-        at: Time,
         actions: Vec<oef_sched::Action>,
         because: Option<&Reason>,
-        out: &mut Vec<Action>,
     ) {
         for action in actions {
             match action {
                 oef_sched::Action::Start { job, lease, why } => {
-                    self.start(at, job, &lease, why, out);
+                    self.start(job, &lease, why);
                 }
                 oef_sched::Action::Keep { job, generation, until } => {
                     if let Some(run) =
@@ -172,7 +149,7 @@ impl World {
                     {
                         run.until = until;
                     }
-                    out.push(Action::Keep { job, generation, until });
+                    self.actions.push(Action::Keep { job, generation, until });
                 }
                 oef_sched::Action::Preempt { job, generation, why }
                 | oef_sched::Action::Migrate { job, generation, why, .. } => {
@@ -180,20 +157,13 @@ impl World {
                         true => Reason::DaemonStops,
                         false => because.cloned().unwrap_or(Reason::Stopped { why }),
                     };
-                    self.stop(at, job, generation, why, out);
+                    self.stop(job, generation, why);
                 }
             }
         }
     }
 
-    fn start(
-        &mut self,
-        at: Time,
-        id: JobId,
-        lease: &Lease,
-        why: StartReason,
-        out: &mut Vec<Action>,
-    ) {
+    fn start(&mut self, id: JobId, lease: &Lease, why: StartReason) {
         let gpus: Vec<GpuRef> = lease.gpus.iter().map(|&gpu| self.gpu_ref(gpu)).collect();
         let Some(job) = self.jobs.get(&id) else { return };
         let rate = self.gang_rate(job.workload, &gpus);
@@ -205,7 +175,7 @@ impl World {
             job.restarts += 1;
             self.totals.restarts += 1;
         }
-        job.started.get_or_insert(at);
+        job.started.get_or_insert(self.at);
         if job.runs.len() >= RUNS_MAX {
             job.runs.remove(0);
         }
@@ -216,7 +186,7 @@ impl World {
             rate,
             until: lease.until,
             steps_before: job.telemetry.steps,
-            began: at,
+            began: self.at,
             started: None,
             stepped: None,
             stop_at: None,
@@ -226,35 +196,28 @@ impl World {
             exit: None,
             detail: None,
         });
-        self.deliver(at, &tenant, rate, &held, 1.0);
-        self.set_state(at, id, JobState::Starting, Reason::Started { gpus: place, why }, out);
-        out.push(Action::Start { job: id, generation: lease.generation });
+        self.deliver(&tenant, rate, &held, 1.0);
+        self.set_state(id, JobState::Starting, Reason::Started { gpus: place, why });
+        self.actions.push(Action::Start { job: id, generation: lease.generation });
     }
 
-    fn stop(
-        &mut self,
-        at: Time,
-        id: JobId,
-        generation: Generation,
-        why: Reason,
-        out: &mut Vec<Action>,
-    ) {
+    fn stop(&mut self, id: JobId, generation: Generation, why: Reason) {
         if let Some(run) = self.jobs.get_mut(&id).map(Arc::make_mut).and_then(JobEntry::run_mut) {
             run.stop = Some(why.clone());
-            run.stop_at.get_or_insert(at);
+            run.stop_at.get_or_insert(self.at);
         }
-        self.set_state(at, id, JobState::Stopping, why.clone(), out);
-        out.push(Action::Stop { job: id, generation, why: why.to_string() });
+        self.set_state(id, JobState::Stopping, why.clone());
+        self.actions.push(Action::Stop { job: id, generation, why: why.to_string() });
     }
 
     pub(super) fn started(
         &mut self,
-        at: Time,
         id: JobId,
         generation: Generation,
         at_ms: Option<u64>,
         host: Option<&String>,
     ) -> Result<(), Rejection> {
+        let at = self.at;
         let run = self.live_run(id, generation)?;
         if run.started.is_some() {
             return Err(Rejection::WrongState(id));
@@ -266,8 +229,7 @@ impl World {
             job.settle(host, seen);
         }
         if self.jobs.get(&id).is_some_and(|job| job.state == JobState::Starting) {
-            let mut out = Vec::new();
-            self.set_state(at, id, JobState::Running, Reason::Runs { gpus: place }, &mut out);
+            self.set_state(id, JobState::Running, Reason::Runs { gpus: place });
         }
         Ok(())
     }
@@ -275,11 +237,9 @@ impl World {
     /// What a job waits for before its workers run. Only the last word is remembered.
     pub(super) fn preparing(
         &mut self,
-        at: Time,
         id: JobId,
         generation: Generation,
         detail: &str,
-        out: &mut Vec<Action>,
     ) -> Result<(), Rejection> {
         let run = self.live_run(id, generation)?;
         if run.started.is_some() {
@@ -292,7 +252,7 @@ impl World {
         }
         let reason = Reason::Preparing { detail: detail.into() };
         if is_first {
-            self.set_state(at, id, JobState::Starting, reason, out);
+            self.set_state(id, JobState::Starting, reason);
             return Ok(());
         }
         if let Some(last) = job.history.last_mut() {
@@ -318,7 +278,6 @@ impl World {
 
     pub(super) fn progress(
         &mut self,
-        at: Time,
         id: JobId,
         generation: Generation,
         telemetry: &Telemetry,
@@ -327,16 +286,16 @@ impl World {
             return Err(Rejection::Bad("a figure of the progress is not a number".into()));
         }
         self.live_run(id, generation)?;
-        self.step(at, EventKind::Progress { job: id, generation, steps: telemetry.steps })?;
+        self.step(EventKind::Progress { job: id, generation, steps: telemetry.steps })?;
         let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) else { return Ok(()) };
         if telemetry.checkpoint > job.telemetry.checkpoint {
-            job.checkpoint_at = Some(at);
+            job.checkpoint_at = Some(self.at);
         }
         job.has_saved(telemetry.checkpoint);
         job.telemetry = telemetry.clone();
-        self.stepped(at, id);
+        self.stepped(id);
         self.observe(id);
-        self.listen(at, id);
+        self.listen(id);
         Ok(())
     }
 
@@ -359,11 +318,9 @@ impl World {
 
     pub(super) fn cancelled(
         &mut self,
-        at: Time,
         id: JobId,
         by: &str,
         why: Option<&Reason>,
-        out: &mut Vec<Action>,
     ) -> Result<(), Rejection> {
         let job = self.jobs.get(&id).ok_or(Rejection::UnknownJob(id))?;
         if job.state.is_final() {
@@ -372,7 +329,7 @@ impl World {
         if job.cancelled_by.is_some() {
             return Err(Rejection::CancelledAlready(id));
         }
-        let actions = self.step(at, EventKind::Cancelled { job: id })?;
+        let actions = self.step(EventKind::Cancelled { job: id })?;
         if let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) {
             job.cancelled_by = Some(by.into());
         }
@@ -381,29 +338,24 @@ impl World {
             None => JobState::Cancelled,
             Some(_) => JobState::Stopping,
         };
-        self.set_state(at, id, state, reason.clone(), out);
-        self.follow_because(at, actions, Some(&reason), out);
+        self.set_state(id, state, reason.clone());
+        self.follow_because(actions, Some(&reason));
         Ok(())
     }
 
-    pub(super) fn released(
-        &mut self,
-        at: Time,
-        id: JobId,
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
+    pub(super) fn released(&mut self, id: JobId) -> Result<(), Rejection> {
         let job = self.jobs.get(&id).ok_or(Rejection::UnknownJob(id))?;
-        if self.start_time(id).is_some_and(|start| start <= at) {
-            return self.start_time_came(at, id, out);
+        if self.start_time(id).is_some_and(|start| start <= self.at) {
+            return self.start_time_came(id);
         }
         let due = job.retry_at.ok_or(Rejection::WrongState(id))?;
-        let actions = self.step(at, EventKind::Release { job: id })?;
+        let actions = self.step(EventKind::Release { job: id })?;
         self.index.wakeups.remove(&(due, id));
         if let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) {
             job.retry_at = None;
         }
-        self.set_state(at, id, JobState::Queued, Reason::TriedAgain, out);
-        self.follow(at, actions, out);
+        self.set_state(id, JobState::Queued, Reason::TriedAgain);
+        self.follow(actions);
         Ok(())
     }
 

@@ -50,7 +50,7 @@ pub use job::{JobEntry, RunEnding, RunEntry, StateChange, SweepEntry, Telemetry}
 pub(crate) use lifecycle::for_scheduler;
 pub use notifications::{NotificationEntry, NotificationSpec, Notifications, Receiver, Tried};
 pub use reason::Reason;
-pub use record::{Change, GroupChange, NewJob, NewSweep, Record, SubmitKey};
+pub use record::{Change, GroupChange, NewJob, NewSweep, Record, RunEnd, SubmitKey, TenantChange};
 pub use rejection::Rejection;
 pub use restart_cost::RestartTimes;
 pub(crate) use settings::SPAN_MAX;
@@ -59,13 +59,13 @@ pub use snapshot::SnapshotError;
 pub use tenant::{
     Account, Delivered, GroupEntry, Hour, Mark, ProfileEntry, TenantEntry, WorkloadEntry,
 };
-pub(crate) use texts::{text_bytes, was_shortened};
+pub(crate) use texts::{end_of, text_bytes, was_shortened};
 pub use tokens::{KeyEntry, TokenEntry};
 pub use usage::{TenantUsage, Usage, Used, Utilised};
 
 use oef_api::types::Event;
 use oef_sched::guard::Guard;
-use oef_sched::{JobId, State, TenantKey, WorkloadKey};
+use oef_sched::{JobId, State, TenantKey, Time, WorkloadKey};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -142,6 +142,12 @@ pub struct World {
     /// What is to be decided before anything else happens. Nothing of this is left when a batch is durable.
     #[serde(skip)]
     pub(crate) due: Due,
+    /// When the record that is being applied happened.
+    #[serde(skip)]
+    at: Time,
+    /// What is to be done after it.
+    #[serde(skip)]
+    actions: Vec<Action>,
     /// The cluster decides by itself who runs where: it is followed, and nothing is planned. Of this start of the daemon.
     #[serde(skip)]
     pub(crate) observes: bool,

@@ -119,22 +119,17 @@ impl Notifications {
 impl World {
     pub(super) fn notification_added(
         &mut self,
-        at: Time,
         id: u64,
         spec: &NotificationSpec,
     ) -> Result<(), Rejection> {
         if id < self.notifications.next.max(1) {
             return Err(Rejection::UsedNumber(id));
         }
-        if let Some(tenant) = &spec.tenant
-            && !self.tenants.contains_key(tenant)
-        {
-            return Err(Rejection::UnknownTenant(tenant.clone()));
-        }
+        spec.tenant.as_deref().map(|tenant| self.known_tenant(tenant)).transpose()?;
         self.notifications.next = id.saturating_add(1);
         let entry = NotificationEntry {
             spec: spec.clone(),
-            created: at,
+            created: self.at,
             waiting: VecDeque::new(),
             tries: 0,
             delivered: 0,
@@ -144,29 +139,24 @@ impl World {
             last: None,
         };
         self.notifications.all.insert(id, entry);
-        self.note_about(at, id, spec.tenant.clone(), "was added");
+        self.note_about(id, spec.tenant.clone(), "was added");
         Ok(())
     }
 
-    pub(super) fn notification_removed(&mut self, at: Time, id: u64) -> Result<(), Rejection> {
+    pub(super) fn notification_removed(&mut self, id: u64) -> Result<(), Rejection> {
         let entry = self.notifications.all.remove(&id);
         let entry = entry.ok_or(Rejection::UnknownNotification(id))?;
-        self.note_about(at, id, entry.spec.tenant, "was removed");
+        self.note_about(id, entry.spec.tenant, "was removed");
         Ok(())
     }
 
     /// Somebody tests a notification: this notice goes first, and once.
-    pub(super) fn notification_tested(
-        &mut self,
-        at: Time,
-        id: u64,
-        notice: &str,
-    ) -> Result<(), Rejection> {
+    pub(super) fn notification_tested(&mut self, id: u64, notice: &str) -> Result<(), Rejection> {
         let entry = self.notifications.all.get_mut(&id);
         let entry = entry.ok_or(Rejection::UnknownNotification(id))?;
         entry.waiting.push_front(Notice {
             id: notice.into(),
-            at: timestamp(at),
+            at: timestamp(self.at),
             notification: id,
             test: true,
             job: None,
@@ -177,12 +167,12 @@ impl World {
             dropped: entry.dropped,
         });
         let tenant = entry.spec.tenant.clone();
-        self.note_about(at, id, tenant, "is tested");
+        self.note_about(id, tenant, "is tested");
         Ok(())
     }
 
     /// A job has a new state: whoever wants to know will be told. The event about it is the next one.
-    pub(super) fn notify(&mut self, at: Time, job: JobId, state: JobState) {
+    pub(super) fn notify(&mut self, job: JobId, state: JobState) {
         let Some(entry) = self.jobs.get(&job) else { return };
         let (number, tenant) = (self.next_event, entry.tenant());
         for (&id, wish) in &mut self.notifications.all {
@@ -203,7 +193,7 @@ impl World {
             wish.waiting.push_back(Notice {
                 // Also unlike those of another daemon, or of this one with a new state folder.
                 id: format!("{:x}-{id}-{number}", wish.created.0),
-                at: timestamp(at),
+                at: timestamp(self.at),
                 notification: id,
                 test: false,
                 job: Some(job.0),
@@ -219,7 +209,6 @@ impl World {
     /// It was tried to deliver a notice.
     pub(super) fn notified(
         &mut self,
-        at: Time,
         id: u64,
         notice: &str,
         delivered: bool,
@@ -246,14 +235,14 @@ impl World {
             }
         } else if !is_test {
             entry.tries = entry.tries.saturating_add(1);
-            let since = *entry.failing_since.get_or_insert(at);
+            let since = *entry.failing_since.get_or_insert(self.at);
             let before = entry.waiting.len();
-            let oldest = timestamp(Time(at.0.saturating_sub(KEPT_FOR.0)));
+            let oldest = timestamp(Time(self.at.0.saturating_sub(KEPT_FOR.0)));
             entry.waiting.retain(|waiting| waiting.at > oldest);
             let given_up = (before - entry.waiting.len()) as u64;
             entry.dropped += given_up;
             self.totals.notices_dropped += given_up;
-            if !entry.told && at.since(since) >= TOLD_AFTER {
+            if !entry.told && self.at.since(since) >= TOLD_AFTER {
                 entry.told = true;
                 let waiting = entry.waiting.len();
                 said = Some(format!(
@@ -261,10 +250,10 @@ impl World {
                 ));
             }
         }
-        entry.last = Some(Tried { at, notice: notice.into(), delivered, detail });
+        entry.last = Some(Tried { at: self.at, notice: notice.into(), delivered, detail });
         let tenant = entry.spec.tenant.clone();
         if let Some(said) = said {
-            self.note_about(at, id, tenant, &said);
+            self.note_about(id, tenant, &said);
         }
         Ok(())
     }
@@ -274,8 +263,8 @@ impl World {
         self.notifications.all.retain(|_, entry| entry.spec.tenant.as_deref() != Some(tenant));
     }
 
-    fn note_about(&mut self, at: Time, id: u64, tenant: Option<String>, what: &str) {
+    fn note_about(&mut self, id: u64, tenant: Option<String>, what: &str) {
         let message = format!("notification {id} {what}");
-        self.note(at, EventTopic::Tenant, tenant.as_deref(), message);
+        self.note(EventTopic::Tenant, tenant.as_deref(), message);
     }
 }

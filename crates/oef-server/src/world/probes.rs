@@ -4,9 +4,9 @@
 //! the type counts as one on which the workload cannot run. Types that nobody has measured yet are estimated in
 //! the same unit, steps per second of one worker.
 
-use super::endings::End;
 use super::reason::LAST_LINE;
-use super::{Action, GangEntry, Mark, ProfileEntry, Rejection, RunEnding, World};
+use super::texts::end_of;
+use super::{GangEntry, Mark, ProfileEntry, Rejection, RunEnd, RunEnding, World};
 use oef_api::types::{EventTopic, FigureSource, JobState, Measured, Provenance};
 use oef_report::format::number as figure;
 use oef_sched::{JobId, Stands, Time, WorkloadKey};
@@ -29,13 +29,7 @@ struct Run {
 
 impl World {
     /// A run of a job has ended and its state is known: if it was a profile run, its workload's profile follows.
-    pub(super) fn probed(
-        &mut self,
-        at: Time,
-        id: JobId,
-        end: &End<'_>,
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
+    pub(super) fn probed(&mut self, id: JobId, end: &RunEnd) -> Result<(), Rejection> {
         let Some(job) = self.jobs.get(&id).filter(|job| job.spec.probe.is_some()) else {
             return Ok(());
         };
@@ -50,19 +44,13 @@ impl World {
         let hosts = nodes.collect::<BTreeSet<_>>().len().max(1) as u32;
         let run = Run { job: id, workload, gpu, workers, hosts, cost_s };
         match (job.state, job.telemetry.measured) {
-            (JobState::Finished, Some(measured)) => self.take_figure(at, &run, &measured, out),
-            (JobState::Failed, _) => self.take_failure(at, &run, end, out),
+            (JobState::Finished, Some(measured)) => self.take_figure(&run, &measured),
+            (JobState::Failed, _) => self.take_failure(&run, end),
             _ => Ok(()),
         }
     }
 
-    fn take_figure(
-        &mut self,
-        at: Time,
-        run: &Run,
-        measured: &Measured,
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
+    fn take_figure(&mut self, run: &Run, measured: &Measured) -> Result<(), Rejection> {
         let Some(entry) = self.workloads.get(&run.workload) else { return Ok(()) };
         let name = format!("{}/{}", entry.tenant, entry.name);
         if measured.timed && self.guard.found(run.workload).is_some() {
@@ -71,7 +59,7 @@ impl World {
                 "workload {name} was measured on {}; its jobs have shown another profile, which goes on to count",
                 run.gpu
             );
-            self.note_of_workload(at, run.workload, message);
+            self.note_of_workload(run.workload, message);
             return Ok(());
         }
         let mut profile = entry.profile.clone();
@@ -85,21 +73,21 @@ impl World {
                 kept: None,
                 steps: Some(rate),
                 source: FigureSource::Measured,
-                since_ms: at.0,
+                since_ms: self.at.0,
                 detail: Some(format!("job {}, over {}", run.job, hosts(run.hosts))),
             });
         } else {
             completes = profile.has_measured() && !profile.is_measured(&run.gpu);
             let before = profile.clone();
             profile.throughput.insert(run.gpu.clone(), rate);
-            profile.marks.insert(run.gpu.clone(), mark(at, run, measured));
-            (profile.provenance, profile.since_ms) = (Provenance::Measured, at.0);
+            profile.marks.insert(run.gpu.clone(), mark(self.at, run, measured));
+            (profile.provenance, profile.since_ms) = (Provenance::Measured, self.at.0);
             profile.source = format!("profile runs, the last one job {}", run.job);
-            self.estimate_rest(at, run.workload, &mut profile, &before, &run.gpu);
+            self.estimate_rest(self.at, run.workload, &mut profile, &before, &run.gpu);
         }
         profile.count_gangs();
         // A profile that is measured type by type is one profile.
-        self.replace_profile(at, run.workload, profile, !completes, out)?;
+        self.replace_profile(run.workload, profile, !completes)?;
         self.guard.trusted(run.workload);
         let gang = match run.workers {
             1 => String::new(),
@@ -111,17 +99,11 @@ impl World {
             figure(rate),
             measured.spread * 100.0
         );
-        self.note_of_workload(at, run.workload, message);
+        self.note_of_workload(run.workload, message);
         Ok(())
     }
 
-    fn take_failure(
-        &mut self,
-        at: Time,
-        run: &Run,
-        end: &End<'_>,
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
+    fn take_failure(&mut self, run: &Run, end: &RunEnd) -> Result<(), Rejection> {
         let Some(entry) = self.workloads.get(&run.workload) else { return Ok(()) };
         let (gpu, name) = (&run.gpu, format!("{}/{}", entry.tenant, entry.name));
         // Only a worker that ended badly says something about the type; a missing program or line does not.
@@ -129,18 +111,20 @@ impl World {
         if !crashed || run.workers > 1 {
             let message =
                 format!("the profile run of workload {name} on {gpu} failed: {}", end.detail);
-            self.note_of_workload(at, run.workload, message);
+            self.note_of_workload(run.workload, message);
             return Ok(());
         }
         let mut profile = entry.profile.clone();
         let was = profile.throughput.insert(gpu.clone(), 0.0);
         let was = profile.marks.get(gpu).and_then(|mark| mark.was).or(was);
-        let output = end.last_lines.map(last).filter(|lines| !lines.is_empty());
-        let output = output.map(|lines| format!("{LAST_LINE}{lines}")).unwrap_or_default();
+        let output = end.last_lines.as_deref().map(str::trim_end).filter(|lines| !lines.is_empty());
+        let output = output
+            .map(|lines| format!("{LAST_LINE}{}", end_of(lines, LAST_LINES_KEPT)))
+            .unwrap_or_default();
         let detail = format!("its profile run failed (job {}): {}{output}", run.job, end.detail);
         let mark = Mark {
             provenance: Provenance::Measured,
-            since_ms: at.0,
+            since_ms: self.at.0,
             spread: None,
             batches: None,
             cost_s: Some(run.cost_s),
@@ -156,8 +140,8 @@ impl World {
             profile.take_back_failures();
             format!("every profile run of workload {name} failed: its profile stays as it was")
         };
-        self.replace_profile(at, run.workload, profile, false, out)?;
-        self.note_of_workload(at, run.workload, message);
+        self.replace_profile(run.workload, profile, false)?;
+        self.note_of_workload(run.workload, message);
         Ok(())
     }
 
@@ -194,9 +178,9 @@ impl World {
         }
     }
 
-    fn note_of_workload(&mut self, at: Time, key: WorkloadKey, message: String) {
+    fn note_of_workload(&mut self, key: WorkloadKey, message: String) {
         let tenant = self.workloads.get(&key).map(|entry| entry.tenant.clone());
-        self.note(at, EventTopic::Tenant, tenant.as_deref(), message);
+        self.note(EventTopic::Tenant, tenant.as_deref(), message);
     }
 }
 
@@ -255,14 +239,4 @@ fn hosts(count: u32) -> String {
         1 => "one host".into(),
         n => format!("{n} hosts"),
     }
-}
-
-/// The end of an output, within the limit.
-fn last(lines: &str) -> String {
-    let lines = lines.trim_end();
-    let mut from = lines.len().saturating_sub(LAST_LINES_KEPT);
-    while !lines.is_char_boundary(from) {
-        from += 1;
-    }
-    lines[from..].into()
 }

@@ -11,6 +11,7 @@ use oef_api::types::{Exit, JobOrder, JobPatch, JobSubmit, Limits, SettingsPatch}
 use oef_sched::guard::Judgement;
 use oef_sched::{Answer, Generation, JobId, NodeSpec, Plan, Promises, Time};
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 /// Something that counts from an instant on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,7 +23,8 @@ pub struct Record {
 }
 
 /// What is journalled. Names in here are on disk: add freely (with a default), rename never.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     /// The first record of a folder: what the world begins with.
@@ -70,26 +72,8 @@ pub enum Change {
         /// The Unix user; none: that of the daemon.
         user: Option<String>,
     },
-    /// Something about a tenant was changed; what is none stays.
-    TenantChanged {
-        /// Its name.
-        name: String,
-        /// Its weight.
-        #[serde(default)]
-        weight: Option<f64>,
-        /// Its group.
-        #[serde(default)]
-        group: Option<GroupChange>,
-        /// What it may use at most.
-        #[serde(default)]
-        limits: Option<Limits>,
-        /// Whether its jobs may not run.
-        #[serde(default)]
-        suspended: Option<bool>,
-        /// In which order its waiting jobs start.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        order: Option<JobOrder>,
-    },
+    /// Something about a tenant was changed.
+    TenantChanged(TenantChange),
     /// A tenant has these guarantees and limits by gpu type, and no others.
     TenantPromises {
         /// Its name.
@@ -303,28 +287,7 @@ pub enum Change {
         ranks: Vec<u32>,
     },
     /// A run ended.
-    Ended {
-        /// The job.
-        job: JobId,
-        /// Of its lease.
-        generation: Generation,
-        /// How.
-        ending: super::RunEnding,
-        /// The same in a sentence.
-        detail: String,
-        /// The last lines of its output, where it failed.
-        #[serde(default)]
-        last_lines: Option<String>,
-        /// When, by the clock of its machine.
-        #[serde(default)]
-        at_ms: Option<u64>,
-        /// How the worker ended that a failure began with.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        exit: Option<Exit>,
-        /// What follows for the job, as it was decided; none: decided by whoever reads it (before records meant 2).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        outcome: Option<RunOutcome>,
-    },
+    Ended(RunEnd),
     /// A failed job's back-off is over, or a job's start time has come.
     Released {
         /// The job.
@@ -364,55 +327,35 @@ impl Change {
     ) -> Change {
         let detail = detail.into();
         let (last_lines, at_ms, exit, outcome) = (None, None, None, None);
-        Change::Ended { job, generation, ending, detail, last_lines, at_ms, exit, outcome }
+        Change::Ended(RunEnd { job, generation, ending, detail, last_lines, at_ms, exit, outcome })
     }
 
     /// The word for it in the journal: the tag of its JSON.
     pub fn kind(&self) -> &'static str {
-        match self {
-            Change::Began { .. } => "began",
-            Change::Meaning { .. } => "meaning",
-            Change::Planned { .. } => "planned",
-            Change::Judged { .. } => "judged",
-            Change::TenantCreated { .. } => "tenant_created",
-            Change::TenantUser { .. } => "tenant_user",
-            Change::TenantChanged { .. } => "tenant_changed",
-            Change::TenantPromises { .. } => "tenant_promises",
-            Change::GroupPromises { .. } => "group_promises",
-            Change::TenantRemoved { .. } => "tenant_removed",
-            Change::GroupPut { .. } => "group_put",
-            Change::GroupRemoved { .. } => "group_removed",
-            Change::WorkloadPut { .. } => "workload_put",
-            Change::Submitted { .. } => "submitted",
-            Change::JobChanged { .. } => "job_changed",
-            Change::Cancelled { .. } => "cancelled",
-            Change::TokenCreated { .. } => "token_created",
-            Change::TokenRevoked { .. } => "token_revoked",
-            Change::Settings(_) => "settings",
-            Change::Memory { .. } => "memory",
-            Change::Noticed { .. } => "noticed",
-            Change::NodeReason { .. } => "node_reason",
-            Change::NodeUp(_) => "node_up",
-            Change::NodeDown { .. } => "node_down",
-            Change::NodeDrained { .. } => "node_drained",
-            Change::WindowPlanned { .. } => "window_planned",
-            Change::WindowDropped { .. } => "window_dropped",
-            Change::NotificationAdded { .. } => "notification_added",
-            Change::NotificationRemoved { .. } => "notification_removed",
-            Change::NotificationTested { .. } => "notification_tested",
-            Change::Notified { .. } => "notified",
-            Change::Preparing { .. } => "preparing",
-            Change::Started { .. } => "started",
-            Change::Progress { .. } => "progress",
-            Change::WorkersFinished { .. } => "workers_finished",
-            Change::Ended { .. } => "ended",
-            Change::Released { .. } => "released",
-            Change::Shares { .. } => "shares",
-            Change::Halted { .. } => "halted",
-            Change::Utilised { .. } => "utilised",
-            Change::Round { .. } => "round",
-        }
+        self.into()
     }
+}
+
+/// What was changed about a tenant; what is none stays.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TenantChange {
+    /// Its name.
+    pub name: String,
+    /// Its weight.
+    #[serde(default)]
+    pub weight: Option<f64>,
+    /// Its group.
+    #[serde(default)]
+    pub group: Option<GroupChange>,
+    /// What it may use at most.
+    #[serde(default)]
+    pub limits: Option<Limits>,
+    /// Whether its jobs may not run.
+    #[serde(default)]
+    pub suspended: Option<bool>,
+    /// In which order its waiting jobs start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<JobOrder>,
 }
 
 /// A tenant's new place.
@@ -423,6 +366,31 @@ pub enum GroupChange {
     Into(String),
     /// Out of its group.
     Out,
+}
+
+/// A run that ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// The job.
+    pub job: JobId,
+    /// Of its lease.
+    pub generation: Generation,
+    /// How.
+    pub ending: super::RunEnding,
+    /// The same in a sentence.
+    pub detail: String,
+    /// The last lines of its output, where it failed.
+    #[serde(default)]
+    pub last_lines: Option<String>,
+    /// When, by the clock of its machine.
+    #[serde(default)]
+    pub at_ms: Option<u64>,
+    /// How the worker ended that a failure began with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// What follows for the job, as it was decided; none: decided by whoever reads it (before records meant 2).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<RunOutcome>,
 }
 
 /// A submission's key: with it the same submission may come again and is taken once.

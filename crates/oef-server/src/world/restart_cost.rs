@@ -54,7 +54,7 @@ fn remember(times: &mut VecDeque<u64>, time: Span) {
 
 impl World {
     /// A job told how far it is: its first step since its start is seen once.
-    pub(super) fn stepped(&mut self, at: Time, id: JobId) {
+    pub(super) fn stepped(&mut self, id: JobId) {
         let Some(job) = self.jobs.get_mut(&id).map(std::sync::Arc::make_mut) else { return };
         let (workload, steps) = (job.workload, job.telemetry.steps);
         let is_probe = job.spec.probe.is_some();
@@ -62,20 +62,20 @@ impl World {
         if steps <= run.steps_before || is_probe {
             return;
         }
-        run.stepped = Some(at);
-        let took = at.since(run.began);
-        self.restart_seen(at, workload, |times| remember(&mut times.starts, took));
+        run.stepped = Some(self.at);
+        let took = self.at.since(run.began);
+        self.restart_seen(workload, |times| remember(&mut times.starts, took));
     }
 
     /// A run that was told to stop has ended.
-    pub(super) fn stopped(&mut self, at: Time, before: &JobEntry, ended: Time) {
+    pub(super) fn stopped(&mut self, before: &JobEntry, ended: Time) {
         let run = before.run().filter(|run| run.started.is_some() && before.spec.probe.is_none());
         let Some(ordered) = run.and_then(|run| run.stop_at) else { return };
         let took = ended.since(ordered);
-        self.restart_seen(at, before.workload, |times| remember(&mut times.stops, took));
+        self.restart_seen(before.workload, |times| remember(&mut times.stops, took));
     }
 
-    fn restart_seen(&mut self, at: Time, key: WorkloadKey, note: impl FnOnce(&mut RestartTimes)) {
+    fn restart_seen(&mut self, key: WorkloadKey, note: impl FnOnce(&mut RestartTimes)) {
         if self.meaning < super::GANG_FIGURES_COUNT {
             return;
         }
@@ -87,7 +87,7 @@ impl World {
             |known: Span| known.0.abs_diff(cost.0) as f64 > OTHERWISE * known.0.max(cost.0) as f64;
         if known.is_none_or(differs) {
             // It cannot be refused: the workload is known.
-            let _ = self.step(at, EventKind::RestartCost { workload: key, cost: Some(cost) });
+            let _ = self.step(EventKind::RestartCost { workload: key, cost: Some(cost) });
         }
     }
 }

@@ -8,7 +8,7 @@ use oef_api::memory;
 use oef_api::types::{EventTopic, SettingsPatch};
 use oef_core::Mechanism;
 use oef_sched::guard::Policy;
-use oef_sched::{Scope, Settings, Span, Time};
+use oef_sched::{Scope, Settings, Span};
 use serde::{Deserialize, Serialize};
 
 /// More than any job needs to write a checkpoint, or should run undisturbed.
@@ -140,11 +140,7 @@ impl World {
         words.collect::<Vec<_>>().join(", ")
     }
 
-    pub(super) fn change_settings(
-        &mut self,
-        at: Time,
-        patch: &SettingsPatch,
-    ) -> Result<(), Rejection> {
+    pub(super) fn change_settings(&mut self, patch: &SettingsPatch) -> Result<(), Rejection> {
         let (sched, own) = self.patched(patch)?;
         if sched.gpu_memory != self.sched.settings().gpu_memory {
             // Jobs may find that GPUs which are idle are large enough.
@@ -154,7 +150,7 @@ impl World {
             self.sched.set_settings(sched);
         }
         self.settings = own;
-        self.note(at, EventTopic::Cluster, None, "settings were changed".into());
+        self.note(EventTopic::Cluster, None, "settings were changed".into());
         Ok(())
     }
 }

@@ -1,9 +1,11 @@
 //! Tenants, groups and workloads: created, changed, removed.
 
-use super::record::GroupChange;
-use super::{Action, GroupEntry, ProfileEntry, Rejection, TenantEntry, WorkloadEntry, World};
+use super::{
+    GroupChange, GroupEntry, ProfileEntry, Rejection, TenantChange, TenantEntry, WorkloadEntry,
+    World,
+};
 use oef_api::types::{EventTopic, JobOrder, JobState, Limits, Provenance};
-use oef_sched::{EventKind, JobId, Order, Promises, TenantKey, Time, WorkloadKey};
+use oef_sched::{EventKind, JobId, Order, Promises, TenantKey, WorkloadKey};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Profiles of one workload that are remembered.
@@ -13,31 +15,20 @@ const MEMBERS_NAMED: usize = 5;
 /// Groups within groups; more is a mistake.
 const GROUP_DEPTH_MAX: usize = 16;
 
-/// What changes about a tenant; what is none stays.
-pub(super) struct TenantChange<'a> {
-    pub weight: Option<f64>,
-    pub group: Option<&'a GroupChange>,
-    pub limits: Option<&'a Limits>,
-    pub suspended: Option<bool>,
-    pub order: Option<JobOrder>,
-}
-
 impl World {
     pub(super) fn tenant_created(
         &mut self,
-        at: Time,
         name: &str,
         weight: f64,
         group: Option<&str>,
         limits: &Limits,
-        out: &mut Vec<Action>,
     ) -> Result<(), Rejection> {
         if self.tenants.contains_key(name) {
             return Err(Rejection::TenantExists(name.into()));
         }
         check_name(name)?;
         check_weight(weight)?;
-        self.check_group(group)?;
+        group.map(|group| self.known_group(group)).transpose()?;
         if self.index.has_jobs_of(name) {
             return Err(Rejection::TenantLeaves(name.into()));
         }
@@ -50,146 +41,114 @@ impl World {
             limits: limits.clone(),
             suspended: false,
             user: None,
-            created_ms: at.0,
+            created_ms: self.at.0,
             workloads: BTreeMap::new(),
             live: 0,
-            account: super::Account { since: at, ..Default::default() },
+            account: super::Account { since: self.at, ..Default::default() },
             delivered: VecDeque::new(),
             hours: VecDeque::new(),
         };
         self.tenants.insert(name.into(), entry);
-        let group = group.map(|group| GroupChange::Into(group.into()));
         // The scheduler may know the name from before, with other values.
-        let change = TenantChange {
+        self.set_tenant(&TenantChange {
+            name: name.into(),
             weight: Some(weight),
-            group: Some(group.as_ref().unwrap_or(&GroupChange::Out)),
-            limits: Some(limits),
+            group: Some(group.map_or(GroupChange::Out, |group| GroupChange::Into(group.into()))),
+            limits: Some(limits.clone()),
             suspended: Some(false),
             order: None,
-        };
-        self.set_tenant(at, name, &change, out)?;
-        self.clear_promises(at, key, out)?;
-        self.note(at, EventTopic::Tenant, Some(name), format!("tenant {name} was created"));
+        })?;
+        self.clear_promises(key)?;
+        self.note(EventTopic::Tenant, Some(name), format!("tenant {name} was created"));
         Ok(())
     }
 
-    pub(super) fn tenant_changed(
-        &mut self,
-        at: Time,
-        name: &str,
-        change: &TenantChange<'_>,
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
-        if !self.tenants.contains_key(name) {
-            return Err(Rejection::UnknownTenant(name.into()));
-        }
+    pub(super) fn tenant_changed(&mut self, change: &TenantChange) -> Result<(), Rejection> {
+        let name = change.name.as_str();
+        self.known_tenant(name)?;
         change.weight.map_or(Ok(()), check_weight)?;
-        if let Some(GroupChange::Into(group)) = change.group {
-            self.check_group(Some(group))?;
+        if let Some(GroupChange::Into(group)) = &change.group {
+            self.known_group(group)?;
         }
-        self.set_tenant(at, name, change, out)?;
-        self.note(at, EventTopic::Tenant, Some(name), format!("tenant {name} was changed"));
+        self.set_tenant(change)?;
+        self.note(EventTopic::Tenant, Some(name), format!("tenant {name} was changed"));
         Ok(())
     }
 
-    pub(super) fn tenant_user(
-        &mut self,
-        at: Time,
-        name: &str,
-        user: Option<&str>,
-    ) -> Result<(), Rejection> {
+    pub(super) fn tenant_user(&mut self, name: &str, user: Option<&str>) -> Result<(), Rejection> {
         let unknown = || Rejection::UnknownTenant(name.into());
         let entry = self.tenants.get_mut(name).ok_or_else(unknown)?;
         entry.user = user.map(String::from);
         let user = user.unwrap_or("the daemon's own user");
-        self.note(at, EventTopic::Tenant, Some(name), format!("jobs of {name} run as {user}"));
+        self.note(EventTopic::Tenant, Some(name), format!("jobs of {name} run as {user}"));
         Ok(())
     }
 
     pub(super) fn tenant_promises(
         &mut self,
-        at: Time,
         name: &str,
         promises: &Promises,
-        out: &mut Vec<Action>,
     ) -> Result<(), Rejection> {
-        let unknown = || Rejection::UnknownTenant(name.into());
-        let tenant = self.tenants.get(name).ok_or_else(unknown)?.key;
-        let kind = EventKind::TenantPromises { tenant, promises: promises.clone() };
-        self.step_and_follow(at, kind, out)?;
+        let (tenant, promises) = (self.known_tenant(name)?.key, promises.clone());
+        self.step_and_follow(EventKind::TenantPromises { tenant, promises })?;
         let text = format!("guarantees and limits by gpu type of tenant {name} were set");
-        self.note(at, EventTopic::Tenant, Some(name), text);
+        self.note(EventTopic::Tenant, Some(name), text);
         Ok(())
     }
 
     pub(super) fn group_promises(
         &mut self,
-        at: Time,
         name: &str,
         promises: &Promises,
-        out: &mut Vec<Action>,
     ) -> Result<(), Rejection> {
-        let unknown = || Rejection::UnknownGroup(name.into());
-        let group = self.groups.get(name).ok_or_else(unknown)?.key;
-        let kind = EventKind::GroupPromises { group, promises: promises.clone() };
-        self.step_and_follow(at, kind, out)?;
+        let (group, promises) = (self.known_group(name)?.key, promises.clone());
+        self.step_and_follow(EventKind::GroupPromises { group, promises })?;
         let text = format!("guarantees and limits by gpu type of group {name} were set");
-        self.note(at, EventTopic::Tenant, None, text);
+        self.note(EventTopic::Tenant, None, text);
         Ok(())
     }
 
     /// A tenant that is gone, or new under an old name, has no guarantees and limits.
-    fn clear_promises(
-        &mut self,
-        at: Time,
-        tenant: TenantKey,
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
+    fn clear_promises(&mut self, tenant: TenantKey) -> Result<(), Rejection> {
         let known = self.sched.tenants().get(tenant.0);
         if known.is_none_or(|tenant| tenant.promises().is_empty()) {
             return Ok(());
         }
         let promises = Promises::default();
-        self.step_and_follow(at, EventKind::TenantPromises { tenant, promises }, out)
+        self.step_and_follow(EventKind::TenantPromises { tenant, promises })
     }
 
     /// Brings a change that was checked to the scheduler and into the entry.
-    fn set_tenant(
-        &mut self,
-        at: Time,
-        name: &str,
-        change: &TenantChange<'_>,
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
-        let Some(tenant) = self.tenants.get(name).map(|entry| entry.key) else { return Ok(()) };
+    fn set_tenant(&mut self, change: &TenantChange) -> Result<(), Rejection> {
+        let tenant = self.known_tenant(&change.name)?.key;
         if let Some(weight) = change.weight {
-            self.step_and_follow(at, EventKind::Weight { tenant, weight }, out)?;
+            self.step_and_follow(EventKind::Weight { tenant, weight })?;
         }
         if let Some(suspended) = change.suspended {
             let suspended = suspended || self.halted;
-            self.step_and_follow(at, EventKind::Suspend { tenant, suspended }, out)?;
+            self.step_and_follow(EventKind::Suspend { tenant, suspended })?;
         }
         if let Some(order) = change.order {
             let order = in_scheduler(order);
-            self.step_and_follow(at, EventKind::Order { tenant, order }, out)?;
+            self.step_and_follow(EventKind::Order { tenant, order })?;
         }
-        if let Some(limits) = change.limits {
-            self.step_and_follow(at, EventKind::Limit { tenant, gpus: limits.gpus }, out)?;
+        if let Some(limits) = &change.limits {
+            self.step_and_follow(EventKind::Limit { tenant, gpus: limits.gpus })?;
         }
-        if let Some(group) = change.group {
+        if let Some(group) = &change.group {
             let group = match group {
                 GroupChange::Into(group) => self.groups.get(group).map(|entry| entry.key),
                 GroupChange::Out => None,
             };
-            self.step_and_follow(at, EventKind::TenantGroup { tenant, group }, out)?;
+            self.step_and_follow(EventKind::TenantGroup { tenant, group })?;
         }
-        let Some(entry) = self.tenants.get_mut(name) else { return Ok(()) };
+        let Some(entry) = self.tenants.get_mut(&change.name) else { return Ok(()) };
         entry.weight = change.weight.unwrap_or(entry.weight);
         entry.suspended = change.suspended.unwrap_or(entry.suspended);
-        if let Some(limits) = change.limits {
+        if let Some(limits) = &change.limits {
             entry.limits = limits.clone();
         }
-        if let Some(group) = change.group {
+        if let Some(group) = &change.group {
             entry.group = match group {
                 GroupChange::Into(group) => Some(group.clone()),
                 GroupChange::Out => None,
@@ -200,26 +159,17 @@ impl World {
 
     /// Its jobs are cancelled, its tokens void, and what ended is forgotten: a later tenant of the same
     /// name must not see it.
-    pub(super) fn tenant_removed(
-        &mut self,
-        at: Time,
-        name: &str,
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
-        if !self.tenants.contains_key(name) {
-            return Err(Rejection::UnknownTenant(name.into()));
-        }
-        let live: Vec<JobState> =
-            JobState::ALL.iter().copied().filter(|state| !state.is_final()).collect();
-        let jobs: Vec<JobId> = self.index.newest(Some(name), &live, None).collect();
+    pub(super) fn tenant_removed(&mut self, name: &str) -> Result<(), Rejection> {
+        self.known_tenant(name)?;
+        let jobs: Vec<JobId> = self.index.newest(Some(name), &JobState::LIVE, None).collect();
         for job in jobs {
-            match self.cancelled(at, job, "the removal of its tenant", None, out) {
+            match self.cancelled(job, "the removal of its tenant", None) {
                 Ok(()) | Err(Rejection::CancelledAlready(_)) => {}
                 Err(other) => return Err(other),
             }
         }
         let Some(entry) = self.tenants.remove(name) else { return Ok(()) };
-        self.clear_promises(at, entry.key, out)?;
+        self.clear_promises(entry.key)?;
         for key in entry.workloads.values() {
             self.workloads.remove(key);
             self.guard.forget(*key);
@@ -227,19 +177,18 @@ impl World {
         let tokens = self.tokens.iter().filter(|(_, t)| t.tenant.as_deref() == Some(name));
         let tokens: Vec<u64> = tokens.map(|(&id, _)| id).collect();
         for id in tokens {
-            self.token_revoked(at, id)?;
+            self.token_revoked(id)?;
         }
         self.forget_notifications_of(name);
-        self.forget_ended_of(name, out);
-        self.note(at, EventTopic::Tenant, Some(name), format!("tenant {name} was removed"));
+        self.forget_ended_of(name);
+        self.note(EventTopic::Tenant, Some(name), format!("tenant {name} was removed"));
         Ok(())
     }
 
-    fn forget_ended_of(&mut self, tenant: &str, out: &mut Vec<Action>) {
-        let ended: Vec<JobState> = JobState::ALL.into_iter().filter(|s| s.is_final()).collect();
-        let jobs: Vec<JobId> = self.index.newest(Some(tenant), &ended, None).collect();
+    fn forget_ended_of(&mut self, tenant: &str) {
+        let jobs: Vec<JobId> = self.index.newest(Some(tenant), &JobState::ENDED, None).collect();
         for &job in &jobs {
-            self.forget_job(job, out);
+            self.forget_job(job);
         }
         if !jobs.is_empty() {
             self.ended.retain(|job| jobs.binary_search_by(|j| job.cmp(j)).is_err());
@@ -248,14 +197,13 @@ impl World {
 
     pub(super) fn group_put(
         &mut self,
-        at: Time,
         name: &str,
         weight: f64,
         parent: Option<&str>,
     ) -> Result<(), Rejection> {
         check_name(name)?;
         check_weight(weight)?;
-        self.check_group(parent)?;
+        parent.map(|parent| self.known_group(parent)).transpose()?;
         let mut above = parent;
         for _ in 0..GROUP_DEPTH_MAX {
             let Some(group) = above else { break };
@@ -271,18 +219,16 @@ impl World {
         let key = self.sched.group(name, weight, above);
         let key = key.ok_or_else(|| Rejection::UnknownGroup(parent.unwrap_or_default().into()))?;
         // The scheduler may know the name from before, with other values.
-        self.step(at, EventKind::GroupParent { group: key, parent: above })?;
-        self.step(at, EventKind::GroupWeight { group: key, weight })?;
+        self.step(EventKind::GroupParent { group: key, parent: above })?;
+        self.step(EventKind::GroupWeight { group: key, weight })?;
         let entry = GroupEntry { key, weight, parent: parent.map(String::from) };
         self.groups.insert(name.into(), entry);
-        self.note(at, EventTopic::Tenant, None, format!("group {name} was set"));
+        self.note(EventTopic::Tenant, None, format!("group {name} was set"));
         Ok(())
     }
 
-    pub(super) fn group_removed(&mut self, at: Time, name: &str) -> Result<(), Rejection> {
-        if !self.groups.contains_key(name) {
-            return Err(Rejection::UnknownGroup(name.into()));
-        }
+    pub(super) fn group_removed(&mut self, name: &str) -> Result<(), Rejection> {
+        self.known_group(name)?;
         let stands = |group: &Option<String>| group.as_deref() == Some(name);
         let tenants = self.tenants.iter().filter(|(_, t)| stands(&t.group)).map(|(n, _)| n);
         let groups = self.groups.iter().filter(|(_, g)| stands(&g.parent)).map(|(n, _)| n);
@@ -296,57 +242,51 @@ impl World {
             let known = self.sched.groups().get(entry.key.0);
             if known.is_some_and(|group| !group.promises.is_empty()) {
                 let promises = Promises::default();
-                self.step(at, EventKind::GroupPromises { group: entry.key, promises })?;
+                self.step(EventKind::GroupPromises { group: entry.key, promises })?;
             }
-            self.step(at, EventKind::GroupParent { group: entry.key, parent: None })?;
+            self.step(EventKind::GroupParent { group: entry.key, parent: None })?;
         }
-        self.note(at, EventTopic::Tenant, None, format!("group {name} was removed"));
+        self.note(EventTopic::Tenant, None, format!("group {name} was removed"));
         Ok(())
     }
 
     pub(super) fn workload_put(
         &mut self,
-        at: Time,
         tenant: &str,
         name: &str,
         weight: Option<f64>,
         profile: Option<&ProfileEntry>,
-        out: &mut Vec<Action>,
     ) -> Result<(), Rejection> {
         check_name(name)?;
         weight.map_or(Ok(()), check_weight)?;
         profile.map_or(Ok(()), check_profile)?;
-        let key = self.find_workload(at, tenant, name, out)?;
+        let key = self.find_workload(tenant, name)?;
         if let Some(profile) = profile {
-            self.told_profile(at, key, profile, out)?;
+            self.told_profile(key, profile)?;
         }
         if let Some(weight) = weight {
-            self.step_and_follow(at, EventKind::WorkloadWeight { workload: key, weight }, out)?;
+            self.step_and_follow(EventKind::WorkloadWeight { workload: key, weight })?;
             if let Some(entry) = self.workloads.get_mut(&key) {
                 entry.weight = weight;
             }
         }
         let message = format!("workload {name} of {tenant} was set");
-        self.note(at, EventTopic::Tenant, Some(tenant), message);
+        self.note(EventTopic::Tenant, Some(tenant), message);
         Ok(())
     }
 
     /// The workload of that name; one that is new begins with an estimate.
     pub(super) fn find_workload(
         &mut self,
-        at: Time,
         tenant: &str,
         name: &str,
-        out: &mut Vec<Action>,
     ) -> Result<WorkloadKey, Rejection> {
-        let Some(owner) = self.tenants.get(tenant) else {
-            return Err(Rejection::UnknownTenant(tenant.into()));
-        };
+        let owner = self.known_tenant(tenant)?;
         if let Some(&known) = owner.workloads.get(name) {
             return Ok(known);
         }
         let owner = owner.key;
-        let profile = self.estimate(at);
+        let profile = self.estimate(self.at);
         let given = self.for_scheduler(&profile);
         let key = self.sched.workload(owner, name, 1.0, given.clone());
         let key = key.ok_or_else(|| Rejection::UnknownTenant(tenant.into()))?;
@@ -367,34 +307,21 @@ impl World {
         let known = self.sched.workloads().get(key.0).map(|w| (w.profile == given, w.weight));
         if let Some((false, _)) = known {
             let profiled = EventKind::Profiled { workload: key, profile: given };
-            self.step_and_follow(at, profiled, out)?;
+            self.step_and_follow(profiled)?;
         }
         if known.is_some_and(|(_, weight)| weight != 1.0) {
             let weight = EventKind::WorkloadWeight { workload: key, weight: 1.0 };
-            self.step_and_follow(at, weight, out)?;
+            self.step_and_follow(weight)?;
         }
         Ok(key)
     }
 
-    /// Another profile counts from now on.
-    pub(super) fn set_profile(
-        &mut self,
-        at: Time,
-        key: WorkloadKey,
-        profile: ProfileEntry,
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
-        self.replace_profile(at, key, profile, true, out)
-    }
-
-    /// The same; what was before is remembered, or was only a stage of this one.
+    /// Another profile counts from now on; what was before is remembered, or was only a stage of this one.
     pub(super) fn replace_profile(
         &mut self,
-        at: Time,
         key: WorkloadKey,
         profile: ProfileEntry,
         remember: bool,
-        out: &mut Vec<Action>,
     ) -> Result<(), Rejection> {
         let given = self.for_scheduler(&profile);
         if let Some(entry) = self.workloads.get_mut(&key) {
@@ -404,7 +331,7 @@ impl World {
                 entry.history.truncate(PROFILES_REMEMBERED);
             }
         }
-        self.step_and_follow(at, EventKind::Profiled { workload: key, profile: given }, out)
+        self.step_and_follow(EventKind::Profiled { workload: key, profile: given })
     }
 
     /// A profile in the order of the cluster's types.
@@ -421,13 +348,12 @@ impl World {
         }
     }
 
-    fn check_group(&self, group: Option<&str>) -> Result<(), Rejection> {
-        match group {
-            Some(group) if !self.groups.contains_key(group) => {
-                Err(Rejection::UnknownGroup(group.into()))
-            }
-            _ => Ok(()),
-        }
+    pub(super) fn known_tenant(&self, name: &str) -> Result<&TenantEntry, Rejection> {
+        self.tenants.get(name).ok_or_else(|| Rejection::UnknownTenant(name.into()))
+    }
+
+    fn known_group(&self, name: &str) -> Result<&GroupEntry, Rejection> {
+        self.groups.get(name).ok_or_else(|| Rejection::UnknownGroup(name.into()))
     }
 }
 

@@ -19,6 +19,15 @@ pub(crate) fn text_bytes(spec: &JobSubmit) -> usize {
     words.chain(env).chain(labels).sum()
 }
 
+/// The end of a text, within a limit.
+pub(crate) fn end_of(text: &str, bytes: usize) -> &str {
+    let mut from = text.len().saturating_sub(bytes);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    &text[from..]
+}
+
 /// Whether a job's texts were shortened after its end.
 pub(crate) fn was_shortened(spec: &JobSubmit) -> bool {
     let texts = spec.command.iter().chain(&spec.script).chain(spec.env.values());

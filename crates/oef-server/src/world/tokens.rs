@@ -40,41 +40,32 @@ pub struct KeyEntry {
 }
 
 impl World {
-    pub(super) fn token_created(
-        &mut self,
-        at: Time,
-        id: u64,
-        token: &TokenEntry,
-    ) -> Result<(), Rejection> {
+    pub(super) fn token_created(&mut self, id: u64, token: &TokenEntry) -> Result<(), Rejection> {
         if id < self.next_token {
             return Err(Rejection::UsedNumber(id));
         }
-        if let Some(tenant) = &token.tenant
-            && !self.tenants.contains_key(tenant)
-        {
-            return Err(Rejection::UnknownTenant(tenant.clone()));
-        }
+        token.tenant.as_deref().map(|tenant| self.known_tenant(tenant)).transpose()?;
         self.next_token = id.saturating_add(1);
         self.tokens.insert(id, token.clone());
         self.index.secrets.insert(token.hash.clone(), id);
-        self.note(at, EventTopic::Tenant, None, format!("token {id} was created"));
+        self.note(EventTopic::Tenant, None, format!("token {id} was created"));
         Ok(())
     }
 
-    pub(super) fn token_revoked(&mut self, at: Time, id: u64) -> Result<(), Rejection> {
+    pub(super) fn token_revoked(&mut self, id: u64) -> Result<(), Rejection> {
         let token = self.tokens.remove(&id).ok_or(Rejection::UnknownToken(id))?;
         self.index.secrets.remove(&token.hash);
-        self.note(at, EventTopic::Tenant, None, format!("token {id} was revoked"));
+        self.note(EventTopic::Tenant, None, format!("token {id} was revoked"));
         Ok(())
     }
 
-    pub(super) fn remember_key(&mut self, at: Time, key: &SubmitKey, jobs: Vec<JobId>) {
-        let entry = KeyEntry { at, digest: key.digest.clone(), jobs };
+    pub(super) fn remember_key(&mut self, key: &SubmitKey, jobs: Vec<JobId>) {
+        let entry = KeyEntry { at: self.at, digest: key.digest.clone(), jobs };
         self.keys.insert(key.text(), entry);
         self.key_order.push_back(key.text());
         while let Some(first) = self.key_order.front() {
             let is_old =
-                self.keys.get(first).is_none_or(|entry| at.since(entry.at) > KEYS_KEPT_FOR);
+                self.keys.get(first).is_none_or(|entry| self.at.since(entry.at) > KEYS_KEPT_FOR);
             if !is_old && self.key_order.len() <= KEYS_MAX {
                 break;
             }

@@ -4,9 +4,9 @@
 //! third fruitless stop on each turn is twice as long as the one before, which wastes at most about as much as the job takes.
 //! It is a promise within its tenant's share alone: what runs on GPUs that others lent is not protected by it.
 
-use super::{Action, JobEntry, Rejection, RunEnding, World};
+use super::{JobEntry, Rejection, RunEnding, World};
 use oef_report::format::span;
-use oef_sched::{EventKind, JobChange, JobId, Span, Time};
+use oef_sched::{EventKind, JobChange, JobId, Span};
 
 /// Fewer stops without saved work may be bad luck.
 const FRUITLESS_MIN: u32 = 3;
@@ -35,23 +35,16 @@ impl World {
     }
 
     /// A job has a longer turn from now on, and its owner is told why.
-    pub(super) fn lengthen_turn(
-        &mut self,
-        at: Time,
-        id: JobId,
-        turn: Span,
-        out: &mut Vec<Action>,
-    ) -> Result<(), Rejection> {
+    pub(super) fn lengthen_turn(&mut self, id: JobId, turn: Span) -> Result<(), Rejection> {
         let change = JobChange { min_run: Some(turn), ..JobChange::default() };
-        let actions = self.step(at, EventKind::Changed { job: id, change })?;
+        let actions = self.step(EventKind::Changed { job: id, change })?;
         let stops = self.jobs.get(&id).map_or(0, |job| fruitless_stops(job));
         let turn = span(turn.seconds());
         self.tell(
-            at,
             id,
             format!("job {id} was stopped {stops} times and never saved its work: its next turn on its own share is {turn}"),
         );
-        self.follow(at, actions, out);
+        self.follow(actions);
         Ok(())
     }
 }
@@ -59,9 +52,9 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::{Change, NewJob};
+    use crate::world::{Change, NewJob, TenantChange};
     use oef_api::types::{JobSubmit, Limits};
-    use oef_sched::NodeSpec;
+    use oef_sched::{NodeSpec, Time};
 
     const JOB: JobId = JobId(1);
 
@@ -91,13 +84,15 @@ mod tests {
         for _ in 0..times {
             let generation = world.jobs[&JOB].run().expect("a run").generation;
             let started = Change::Started { job: JOB, generation, at_ms: None, host: None };
-            let suspended = |suspended| Change::TenantChanged {
-                name: "ada".into(),
-                weight: None,
-                group: None,
-                limits: None,
-                suspended: Some(suspended),
-                order: None,
+            let suspended = |suspended| {
+                Change::TenantChanged(TenantChange {
+                    name: "ada".into(),
+                    weight: None,
+                    group: None,
+                    limits: None,
+                    suspended: Some(suspended),
+                    order: None,
+                })
             };
             let ended = Change::ended(JOB, generation, ending, "it ended");
             for change in [started, suspended(true), ended, suspended(false)] {

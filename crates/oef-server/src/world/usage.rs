@@ -186,24 +186,23 @@ fn first_of_month(day: u64) -> u64 {
 
 impl World {
     /// A round ends: adds what ran in it, and what each tenant's share of it was.
-    pub(super) fn use_round(&mut self, at: Time, held: &BTreeMap<String, Vec<f64>>) {
+    pub(super) fn use_round(&mut self, held: &BTreeMap<String, Vec<f64>>) {
         let settled = self.usage.settled;
-        let placed = [JobState::Starting, JobState::Running, JobState::Stopping];
-        for id in self.index.newest(None, &placed, None) {
+        for id in self.index.newest(None, &JobState::PLACED, None) {
             let Some(job) = self.jobs.get(&id) else { continue };
             let Some(run) = job.run() else { continue };
             let from = run.began.max(settled);
-            let more = Used { held: at.since(from).0 as f64, ..Used::default() };
+            let more = Used { held: self.at.since(from).0 as f64, ..Used::default() };
             self.usage.add(from, &job.spec, &run.gpus, more);
         }
-        self.usage.settled = at;
-        self.count_shares(at, held);
-        self.usage.fold(at);
+        self.usage.settled = self.at;
+        self.count_shares(held);
+        self.usage.fold(self.at);
     }
 
-    fn count_shares(&mut self, at: Time, held: &BTreeMap<String, Vec<f64>>) {
+    fn count_shares(&mut self, held: &BTreeMap<String, Vec<f64>>) {
         let began = self.sched.plan().began;
-        let ms = at.since(began).0 as f64;
+        let ms = self.at.since(began).0 as f64;
         let entitlement = self.sched.entitlement();
         let Some((problem, outcome)) = entitlement.answer().filter(|_| ms > 0.0) else { return };
         let shares: BTreeMap<_, _> = entitlement
@@ -235,7 +234,6 @@ impl World {
     /// A run ends: adds what the rounds before have not, and the work that was lost.
     pub(super) fn use_run(
         &mut self,
-        at: Time,
         job: &JobSubmit,
         gpus: &[GpuRef],
         began: Time,
@@ -243,7 +241,7 @@ impl World {
     ) {
         let from = began.max(self.usage.settled);
         let wasted = wasted_ms as f64 / gpus.len().max(1) as f64;
-        let more = Used { held: at.since(from).0 as f64, wasted, ..Used::default() };
+        let more = Used { held: self.at.since(from).0 as f64, wasted, ..Used::default() };
         self.usage.add(from, job, gpus, more);
     }
 }

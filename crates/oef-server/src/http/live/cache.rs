@@ -1,6 +1,6 @@
 //! Answers that are kept for a moment: two hundred pages that ask at the same time cost as much as one.
 
-use super::super::App;
+use super::super::auth::Asks;
 use super::super::failure::{Failure, panicked};
 use super::super::page::compressed;
 use crate::caller::Caller;
@@ -36,7 +36,7 @@ struct Kept {
 }
 
 /// A question: what, by whom, with which parameters. All who may see everything see the same.
-pub(super) fn key(what: &str, caller: &Caller, query: &impl Serialize) -> String {
+fn key(what: &str, caller: &Caller, query: &impl Serialize) -> String {
     let scope = match caller.role {
         Role::Tenant => caller.tenant.as_deref().unwrap_or(""),
         // No tenant is called so.
@@ -47,23 +47,26 @@ pub(super) fn key(what: &str, caller: &Caller, query: &impl Serialize) -> String
 }
 
 /// Answers from what is kept, or asks the daemon; who asks the same meanwhile waits for that.
-pub(super) async fn answer<T, F>(
-    app: &App,
+pub(super) async fn answer<Q, T>(
+    Asks(app, caller, query): Asks<Q>,
     headers: &HeaderMap,
-    key: String,
-    ask: F,
+    what: &str,
+    ask: fn(&Daemon, &Caller, &Q) -> Result<T, Problem>,
 ) -> Result<Response, Failure>
 where
-    T: Serialize + Send + 'static,
-    F: FnOnce(&Daemon) -> Result<T, Problem> + Send + 'static,
+    Q: Serialize + Send + 'static,
+    T: Serialize + 'static,
 {
-    let place = app.inner.answers.place(key);
+    let place = app.inner.answers.place(key(what, &caller, &query));
     let mut turn = place.lock().await;
     let fresh = turn.clone().filter(|kept| kept.at.elapsed() < KEPT_FOR);
     let kept = match fresh {
         Some(kept) => kept,
         None => {
-            let body = app.aside(move |daemon| Ok(serde_json::to_vec(&ask(daemon)?))).await?;
+            let text = move |daemon: &Daemon| {
+                ask(daemon, &caller, &query).map(|answer| serde_json::to_vec(&answer))
+            };
+            let body = app.aside(text).await?;
             let plain = Bytes::from(body.map_err(|_| panicked())?);
             let gzip = (plain.len() > WORTH_COMPRESSING).then(|| compressed(&plain)).flatten();
             let kept = Kept { at: Instant::now(), plain, gzip };

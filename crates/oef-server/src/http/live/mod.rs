@@ -7,20 +7,15 @@ mod samples;
 pub(super) use cache::{Cache, takes_gzip};
 pub(super) use samples::{EVERY, Samples};
 
-use super::App;
-use super::auth::Asks;
-use super::extract::{LargeBody, Part, within};
-use super::failure::{Answer, Failure, panicked, refused};
-use crate::problem::{Kind, More};
-use axum::Json;
+use super::failure::panicked;
+use super::handler::*;
+use crate::daemon::Daemon;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use oef_api::types::{
     EnvyMatrix, EnvyQuery, JobCurve, Overview, RecentQuery, RecentRounds, Scenario, ScenarioAnswer,
     Series, SeriesQuery, Timeline, TimelineQuery,
 };
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 /// Rounds in one answer, as many as any list has.
 const ROUNDS_MAX: u32 = oef_api::limits::PAGE_MAX;
@@ -72,9 +67,8 @@ impl App {
 /// Shows the cluster at a glance: the round's clock, gpu types, and every tenant in a line
 #[utoipa::path(get, path = "/overview", tag = "cluster", operation_id = "getOverview",
     responses((status = 200, description = "The cluster at a glance", body = Overview)))]
-async fn overview(Asks(app, caller, _): Asks, headers: HeaderMap) -> Result<Response, Failure> {
-    let key = cache::key("overview", &caller, &());
-    cache::answer(&app, &headers, key, move |daemon| daemon.overview(&caller)).await
+async fn overview(asked: Asks, headers: HeaderMap) -> Result<Response, Failure> {
+    cache::answer(asked, &headers, "overview", |daemon, caller, _| daemon.overview(caller)).await
 }
 
 /// Shows who ran where
@@ -83,54 +77,41 @@ async fn overview(Asks(app, caller, _): Asks, headers: HeaderMap) -> Result<Resp
 /// the caller may not see have neither job nor tenant.
 #[utoipa::path(get, path = "/timeline", tag = "cluster", operation_id = "getTimeline", params(TimelineQuery),
     responses((status = 200, description = "The runs, the oldest first", body = Timeline)))]
-async fn timeline(
-    Asks(app, caller, query): Asks<TimelineQuery>,
-    headers: HeaderMap,
-) -> Result<Response, Failure> {
+async fn timeline(asked: Asks<TimelineQuery>, headers: HeaderMap) -> Result<Response, Failure> {
+    let Asks(_, _, query) = &asked;
     exact("from_ms", query.from_ms)?;
     exact("to_ms", query.to_ms)?;
     exact("changed_after_ms", query.changed_after_ms)?;
     exact("job", query.job)?;
-    let key = cache::key("timeline", &caller, &query);
-    cache::answer(&app, &headers, key, move |daemon| daemon.timeline(&caller, &query)).await
+    cache::answer(asked, &headers, "timeline", Daemon::timeline).await
 }
 
 /// Shows the last rounds, and whether all that their mechanism promises held
 #[utoipa::path(get, path = "/rounds/recent", tag = "rounds", operation_id = "listRecentRounds", params(RecentQuery),
     responses((status = 200, description = "The rounds, the oldest first", body = RecentRounds)))]
-async fn recent(
-    Asks(app, caller, query): Asks<RecentQuery>,
-    headers: HeaderMap,
-) -> Result<Response, Failure> {
+async fn recent(asked: Asks<RecentQuery>, headers: HeaderMap) -> Result<Response, Failure> {
+    let Asks(_, _, query) = &asked;
     within("limit", query.limit, ROUNDS_MAX)?;
     exact("after", query.after)?;
-    let key = cache::key("recent", &caller, &query);
-    cache::answer(&app, &headers, key, move |daemon| daemon.recent_rounds(&query)).await
+    cache::answer(asked, &headers, "recent", |daemon, _, query| daemon.recent_rounds(query)).await
 }
 
 /// Shows promised and delivered throughput round by round
 #[utoipa::path(get, path = "/fairness/series", tag = "rounds", operation_id = "getSeries", params(SeriesQuery),
     responses((status = 200, description = "The curves", body = Series)))]
-async fn series(
-    Asks(app, caller, query): Asks<SeriesQuery>,
-    headers: HeaderMap,
-) -> Result<Response, Failure> {
+async fn series(asked: Asks<SeriesQuery>, headers: HeaderMap) -> Result<Response, Failure> {
+    let Asks(_, _, query) = &asked;
     within("rounds", query.rounds, SERIES_ROUNDS_MAX)?;
     within("tenants", query.tenants, SERIES_TENANTS_MAX)?;
     exact("after", query.after)?;
-    let key = cache::key("series", &caller, &query);
-    cache::answer(&app, &headers, key, move |daemon| daemon.series(&caller, &query)).await
+    cache::answer(asked, &headers, "series", Daemon::series).await
 }
 
 /// Shows how some tenants value each other's shares
 #[utoipa::path(get, path = "/fairness/envy", tag = "rounds", operation_id = "getEnvy", params(EnvyQuery),
     responses((status = 200, description = "A matrix that people can read", body = EnvyMatrix)))]
-async fn envy(
-    Asks(app, caller, query): Asks<EnvyQuery>,
-    headers: HeaderMap,
-) -> Result<Response, Failure> {
-    let key = cache::key("envy", &caller, &query);
-    cache::answer(&app, &headers, key, move |daemon| daemon.envy(&caller, &query)).await
+async fn envy(asked: Asks<EnvyQuery>, headers: HeaderMap) -> Result<Response, Failure> {
+    cache::answer(asked, &headers, "envy", Daemon::envy).await
 }
 
 /// Shows what a job told of its progress since the daemon was started

@@ -2,10 +2,11 @@
 //! only, and thinned out as they grow.
 
 use crate::daemon::{Daemon, Sample};
+use crate::engine::wall;
 use oef_api::types::JobCurve;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// How often is looked: a curve that grows while one watches.
 pub(in crate::http) const EVERY: Duration = Duration::from_secs(2);
@@ -31,8 +32,7 @@ struct Points {
 impl Samples {
     /// Looks at all jobs that run.
     pub fn look(&self, daemon: &Daemon) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        self.add(u64::try_from(now.as_millis()).unwrap_or(u64::MAX), daemon.samples());
+        self.add(wall().0, daemon.samples());
     }
 
     fn add(&self, at_ms: u64, samples: Vec<Sample>) {

@@ -14,6 +14,7 @@ use super::extract::Body;
 use super::failure::{Answer, Failure};
 use super::rate::{Buckets, of_address};
 use crate::caller::Caller;
+use crate::engine::wall;
 use crate::problem::{Kind, More};
 use crate::socket::People;
 use axum::extract::{ConnectInfo, FromRequestParts, State};
@@ -28,7 +29,7 @@ use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -174,7 +175,7 @@ async fn enter(
         let problem = Kind::Unauthorized.problem("the code or token is not valid, or was used");
         Failure(problem.hint("`oef open` makes a new link; `oef token create` makes a token"))
     })?;
-    let (secret, expires_ms) = app.inner.login.sessions.begin(caller.token, now_ms())?;
+    let (secret, expires_ms) = app.inner.login.sessions.begin(caller.token, wall().0)?;
     let mut response = Json(Who::of(Some((caller, expires_ms)))).into_response();
     set_cookie(&app, &headers, &mut response, &secret);
     Ok(response)
@@ -204,7 +205,7 @@ fn set_cookie(app: &App, asked: &HeaderMap, response: &mut Response, secret: &st
 /// Who is behind the cookie of a request, and until when.
 fn session(app: &App, headers: &HeaderMap) -> Option<(Caller, u64)> {
     let secret = cookie::read(headers, &app.inner.login.cookie)?;
-    let (token, expires_ms) = app.inner.login.sessions.find(secret, now_ms())?;
+    let (token, expires_ms) = app.inner.login.sessions.find(secret, wall().0)?;
     Some((holder(app, token)?, expires_ms))
 }
 
@@ -250,11 +251,6 @@ fn check_origin(method: &Method, headers: &HeaderMap) -> Result<(), Failure> {
             Err(Failure(problem.hint("programs send a token: `Authorization: Bearer TOKEN`")))
         }
     }
-}
-
-fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

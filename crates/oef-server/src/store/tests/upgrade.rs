@@ -42,7 +42,7 @@ fn upgrade(folder: &Folder) -> Vec<String> {
         schema::STEPS.iter().copied().chain(steps.iter().map(|s| &**s)).collect();
     let file = folder.database();
     let mut connection = schema::connect(&file, Durability::Full).expect("it opens");
-    schema::migrate(&mut connection, &file, &steps).expect("it can be brought up to date");
+    schema::migrate(&mut connection, &steps).expect("it can be brought up to date");
     contents(&connection)
 }
 

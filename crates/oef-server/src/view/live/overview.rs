@@ -10,8 +10,6 @@ use oef_sched::Health;
 /// More tenants would make an answer of megabytes; those who hold or are promised most come first.
 const TENANTS_MAX: usize = 2_000;
 
-const PLACED: [JobState; 3] = [JobState::Starting, JobState::Running, JobState::Stopping];
-
 /// What a mechanism promises on every problem, in the words of the certificate.
 pub fn promises(mechanism: Mechanism) -> Vec<String> {
     let more: &[&str] = match mechanism {
@@ -69,6 +67,7 @@ fn tenants(world: &World, caller: &Caller) -> Vec<TenantLine> {
         if !visible && place.is_none() && entry.live == 0 {
             return None;
         }
+        let count = |states: &[JobState]| world.index.count(Some(name), states);
         let figures = answer.zip(place);
         let promised = figures.map_or(entry.account.promised_rate, |((p, outcome), t)| {
             outcome.shares.throughput(p, t)
@@ -81,8 +80,8 @@ fn tenants(world: &World, caller: &Caller) -> Vec<TenantLine> {
             delivered: short(entry.account.delivered_rate),
             equal_split: short(figures.map_or(0.0, |((p, _), t)| equal_split(p, t))),
             gpus: entry.account.held.iter().sum::<f64>() as u32,
-            queued: visible.then(|| count(world, name, &[JobState::Queued])),
-            running: visible.then(|| count(world, name, &PLACED)),
+            queued: visible.then(|| count(&[JobState::Queued])),
+            running: visible.then(|| count(&JobState::PLACED)),
             balance: visible.then(|| short(balance(world, entry))),
         })
     });
@@ -91,9 +90,4 @@ fn tenants(world: &World, caller: &Caller) -> Vec<TenantLine> {
 
 fn balance(world: &World, entry: &TenantEntry) -> f64 {
     world.workloads_of(entry).flat_map(|w| w.deficits()).sum()
-}
-
-fn count(world: &World, tenant: &str, states: &[JobState]) -> u32 {
-    let all = states.iter().map(|&state| world.index.count(Some(tenant), state));
-    u32::try_from(all.sum::<usize>()).unwrap_or(u32::MAX)
 }

@@ -11,9 +11,6 @@ const HOUR_MS: u64 = 3_600_000;
 /// Runs in one answer: an hour of five-minute rounds on some thousand GPUs. Beyond, the oldest are left out.
 const SPANS_MAX: usize = 40_000;
 
-const LIVE: [JobState; 4] =
-    [JobState::Queued, JobState::Starting, JobState::Running, JobState::Stopping];
-
 /// The runs that a question asks for.
 pub fn timeline(world: &World, caller: &Caller, asked: &TimelineQuery, now_ms: u64) -> Timeline {
     let to = asked.to_ms.unwrap_or(now_ms);
@@ -72,7 +69,7 @@ fn jobs<'a>(
         return Box::new(own.into_iter());
     }
     let from = asked.changed_after_ms.map_or(from, |after| after.max(from));
-    let live = world.index.newest(None, &LIVE, None).filter_map(entry);
+    let live = world.index.newest(None, &JobState::LIVE, None).filter_map(entry);
     let ended = world.ended.iter().rev().filter_map(move |&id| entry(id));
     // Jobs end in order, so that the rest need not be looked at.
     let ended = ended.take_while(move |(_, job)| job.ended.is_none_or(|at| at.0 >= from));

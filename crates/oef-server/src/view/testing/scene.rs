@@ -1,7 +1,7 @@
 //! A world that grows by records, as a daemon's does.
 
 use crate::world::{
-    Action, Change, NewJob, ProfileEntry, RunEnding, SettingsEntry, Telemetry, World,
+    Action, Change, NewJob, ProfileEntry, RunEnd, RunEnding, SettingsEntry, Telemetry, World,
 };
 use oef_api::types::{JobSubmit, Limits, Provenance};
 use oef_core::{Mechanism, Options};
@@ -106,7 +106,7 @@ impl Scene {
     pub fn ended(&mut self, job: u64, ending: RunEnding, detail: &str, last: Option<&str>) {
         let generation = self.generation(job);
         let (job, detail, last_lines) = (JobId(job), detail.into(), last.map(String::from));
-        self.apply(Change::Ended {
+        self.apply(Change::Ended(RunEnd {
             job,
             generation,
             ending,
@@ -115,7 +115,7 @@ impl Scene {
             at_ms: None,
             exit: None,
             outcome: None,
-        });
+        }));
     }
 
     /// The jobs that have GPUs now.

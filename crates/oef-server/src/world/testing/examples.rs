@@ -2,7 +2,7 @@
 
 use super::check::check;
 use super::life::{empty, train};
-use crate::world::{Action, Change, JobEntry, NewJob, Record, RunEnding, Telemetry, World};
+use crate::world::{Action, Change, JobEntry, NewJob, Record, RunEnd, RunEnding, Telemetry, World};
 use oef_api::types::{JobState, JobSubmit, Limits};
 use oef_sched::{Generation, JobId, NodeSpec, Time};
 
@@ -50,7 +50,7 @@ impl Story {
     fn ended(&mut self, ending: RunEnding, detail: &str) {
         let (generation, last_lines) = (self.generation(), Some("a\nlast words\n".to_string()));
         let detail = detail.to_string();
-        let ended = Change::Ended {
+        let ended = Change::Ended(RunEnd {
             job: JOB,
             generation,
             ending,
@@ -59,7 +59,7 @@ impl Story {
             at_ms: None,
             exit: None,
             outcome: None,
-        };
+        });
         self.then(ended);
     }
 

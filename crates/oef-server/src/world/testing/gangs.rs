@@ -2,7 +2,9 @@
 
 use super::check::check;
 use super::life::{empty, train};
-use crate::world::{Change, NewJob, ProfileEntry, Record, RunEnding, Telemetry, World};
+use crate::world::{
+    Change, NewJob, ProfileEntry, Record, RunEnding, Telemetry, TenantChange, World,
+};
 use oef_api::types::{FigureSource, JobSubmit, Limits, Provenance, SettingsPatch};
 use oef_sched::{JobId, NodeSpec, Stands, Time, WorkloadKey};
 use std::collections::BTreeMap;
@@ -142,13 +144,15 @@ fn starts_and_stops_tell_what_a_restart_costs() {
     let first = cost(&scene).expect("three starts were seen");
     assert!((5_000..6_000).contains(&first.0), "the first word came after five seconds: {first:?}");
     // A job that is told to stop takes four seconds.
-    let suspended = |suspended| Change::TenantChanged {
-        name: "ada".into(),
-        weight: None,
-        group: None,
-        limits: None,
-        suspended: Some(suspended),
-        order: None,
+    let suspended = |suspended| {
+        Change::TenantChanged(TenantChange {
+            name: "ada".into(),
+            weight: None,
+            group: None,
+            limits: None,
+            suspended: Some(suspended),
+            order: None,
+        })
     };
     scene.then(suspended(true));
     scene.at += 4_000;

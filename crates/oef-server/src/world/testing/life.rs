@@ -2,8 +2,9 @@
 
 use super::dice::Dice;
 use crate::world::{
-    Change, Drain, GangEntry, GroupChange, MEANING, NewJob, NewSweep, ProfileEntry, Record,
-    RunEnding, RunningJobs, SettingsEntry, SubmitKey, Telemetry, TokenEntry, World, timestamp,
+    Change, Drain, GangEntry, GroupChange, MEANING, NewJob, NewSweep, ProfileEntry, Record, RunEnd,
+    RunEnding, RunningJobs, SettingsEntry, SubmitKey, Telemetry, TenantChange, TokenEntry, World,
+    timestamp,
 };
 use jiff::Timestamp;
 use oef_api::types::{
@@ -142,8 +143,7 @@ impl Life {
 
     /// A job with a run, mostly; and the generation of its lease, mostly.
     fn any_run(&mut self) -> (JobId, Generation) {
-        let placed = [JobState::Starting, JobState::Running, JobState::Stopping];
-        let jobs: Vec<JobId> = self.world.index.newest(None, &placed, None).collect();
+        let jobs: Vec<JobId> = self.world.index.newest(None, &JobState::PLACED, None).collect();
         let Some(&job) = self.dice.pick(&jobs).filter(|_| !jobs.is_empty()) else {
             return (self.any_job(), Generation(1));
         };
@@ -244,7 +244,7 @@ impl Life {
             _ => self.dice.pick(&ENDINGS).copied().unwrap_or(RunEnding::Finished),
         };
         let last_lines = self.dice.once_in(2).then(|| "one\nlast".into());
-        Change::Ended {
+        Change::Ended(RunEnd {
             job,
             generation,
             ending,
@@ -253,7 +253,7 @@ impl Life {
             at_ms: None,
             exit: None,
             outcome: None,
-        }
+        })
     }
 
     fn progress(&mut self) -> Change {
@@ -294,14 +294,14 @@ impl Life {
         match self.dice.below(6) {
             0 => Change::TenantRemoved { name },
             1 | 2 => created(&name, 1.0 + self.dice.below(3) as f64),
-            _ => Change::TenantChanged {
+            _ => Change::TenantChanged(TenantChange {
                 name,
                 weight: self.dice.once_in(3).then_some(2.5),
                 group: self.dice.once_in(3).then_some(GroupChange::Into("north".into())),
                 limits: self.dice.once_in(3).then_some(Limits { gpus: Some(3), jobs: Some(9) }),
                 suspended: self.dice.once_in(3).then(|| self.dice.once_in(2)),
                 order: self.dice.once_in(3).then(|| JobOrder::ALL[self.dice.below(3) as usize]),
-            },
+            }),
         }
     }
 

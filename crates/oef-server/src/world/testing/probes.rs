@@ -3,7 +3,8 @@
 use super::check::check;
 use super::life::{empty, train};
 use crate::world::{
-    Action, Change, NewJob, ProfileEntry, Record, RunEnding, Telemetry, WorkloadEntry, World,
+    Action, Change, NewJob, ProfileEntry, Record, RunEnd, RunEnding, Telemetry, WorkloadEntry,
+    World,
 };
 use oef_api::types::Provenance::{self, Declared, Estimated};
 use oef_api::types::{JobState, JobSubmit, Limits, Measured, Probe};
@@ -91,7 +92,7 @@ impl Story {
         }
         let detail = "worker 0 ended with exit code 3".into();
         let last_lines = (ending == RunEnding::Failed).then(|| "a\nno kernel\n".to_string());
-        self.then(Change::Ended {
+        self.then(Change::Ended(RunEnd {
             job,
             generation,
             ending,
@@ -100,7 +101,7 @@ impl Story {
             at_ms: None,
             exit: None,
             outcome: None,
-        });
+        }));
     }
 
     /// Measures `ada/w` on a type.
