@@ -37,6 +37,7 @@ pub(crate) fn lexicographic(
             for (j, price) in price.iter_mut().enumerate().filter(|(_, price)| **price == 0.0) {
                 *price = duals[j].max(0.0) * polytope.scale / instance.capacity[j] * worth;
             }
+            price.contains(&0.0)
         };
         let simplex = Simplex::scaling(polytope.program.clone());
         let (simplex, gap) = leximin_watched(simplex, &levels, guess, stop, &mut watch)?;

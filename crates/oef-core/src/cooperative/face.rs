@@ -32,6 +32,8 @@ const NOTHING: f64 = 1e-9;
 const VIOLATED: f64 = 1e-11;
 /// Rounds of adding violated pairs; few are needed, since most of those that matter are tight.
 const ROUNDS_MAX: usize = 40;
+/// Of what has become negative, the worst come into the program first.
+const ADDED_MAX: usize = 20;
 /// Pivots in all: the programs are small, and hundreds are usual.
 const PIVOTS_MAX: usize = 4_000;
 
@@ -79,6 +81,8 @@ struct Face<'a> {
     /// By bundle and type; absent where a bundle holds nothing.
     entry: Vec<Option<Affine>>,
     free: usize,
+    /// As much as each free entry can be: all GPUs of its type.
+    most: Vec<f64>,
 }
 
 /// The canonical point of the face at the end of a path, if the face is clearly seen and has no more free entries than
@@ -93,6 +97,7 @@ pub(super) fn canonical(
     let face = Face::at(rows, point, clear, free_max)?;
     let levels: Vec<Level> = (0..rows.n).filter_map(|l| face.level(l)).collect();
     let mut program = face.program();
+    let mut positive = face.positive();
     let (gains, liked) = (face.gains(), face.preference());
     let mut pivots = 0;
     for _ in 0..ROUNDS_MAX {
@@ -101,13 +106,21 @@ pub(super) fn canonical(
         // What is not clearly tight or nothing may cost something.
         simplex.program.cost[..face.free].copy_from_slice(&gains);
         simplex.maximise(stop).ok()?;
-        if simplex.restrict_to_optimal_face() {
+        let point = |simplex: &Simplex| (0..face.free).map(|v| simplex.value(v)).collect();
+        let mut free: Vec<f64> = point(&simplex);
+        let mut negative = face.take_negative(&mut positive, &free);
+        if negative.is_empty() && simplex.restrict_to_optimal_face() {
             simplex = leximin(simplex, &levels, stop).ok()?.0;
             simplex.program.cost[..face.free].copy_from_slice(&liked);
             simplex.maximise(stop).ok()?;
+            free = point(&simplex);
+            negative = face.take_negative(&mut positive, &free);
         }
         pivots += simplex.pivots;
-        let free: Vec<f64> = (0..face.free).map(|v| simplex.value(v)).collect();
+        if !negative.is_empty() {
+            negative.iter().for_each(|what| face.keep_positive(&mut program, what));
+            continue;
+        }
         let bundles = face.bundles(&free)?;
         let violated = face.violated(&bundles);
         if violated.is_empty() {
@@ -129,7 +142,8 @@ impl<'a> Face<'a> {
     fn at(rows: &'a Rows, point: &Point, clear: f64, free_max: usize) -> Option<Self> {
         let vertex = Vertex::near(rows, point, SAME, clear);
         let bundles = vertex.bundle_of.iter().max().map_or(0, |b| b + 1);
-        let mut face = Face { rows, vertex, entry: vec![None; bundles * rows.k], free: 0 };
+        let mut face =
+            Face { rows, vertex, entry: vec![None; bundles * rows.k], free: 0, most: Vec::new() };
         face.solve(free_max)?;
         Some(face)
     }
@@ -230,6 +244,7 @@ impl<'a> Face<'a> {
             terms.push(solve(&right)?);
         }
         self.free = terms.len();
+        self.most = deficiency.columns.iter().map(|&c| 1.0 / weight[held[c].0]).collect();
         for (at, &(b, j)) in held.iter().enumerate() {
             let mut entry = Affine::new(0.0, terms.len());
             match place[at] {
@@ -307,19 +322,22 @@ impl<'a> Face<'a> {
         slack
     }
 
-    /// The free entries, a variable that is one, and what must stay positive: the other entries, idle
-    /// capacity, and the slack of pairs that are nearly tight.
+    /// The free entries, and a variable that is one. What else must stay positive comes in when it does not.
     fn program(&self) -> Program {
-        let k = self.rows.k;
         let mut program = Program::default();
-        for _ in 0..self.free {
-            program.var(0.0, 0.0, f64::INFINITY, Vec::new());
+        for most in &self.most {
+            program.var(0.0, 0.0, *most, Vec::new());
         }
         program.var(0.0, 1.0, 1.0, Vec::new());
+        program
+    }
+
+    /// What moves and must stay positive: entries, idle capacity, the distance from caps, and the slack of pairs that are
+    /// nearly tight.
+    fn positive(&self) -> Vec<Affine> {
+        let k = self.rows.k;
         let weight = self.weights();
-        for entry in self.entry.iter().flatten() {
-            self.keep_positive(&mut program, entry);
-        }
+        let mut list: Vec<Affine> = self.entry.iter().flatten().cloned().collect();
         for &j in &self.vertex.idle {
             let mut rest = Affine::new(1.0, self.free);
             for (b, weight) in weight.iter().enumerate() {
@@ -327,19 +345,30 @@ impl<'a> Face<'a> {
                     rest.add(-weight, entry);
                 }
             }
-            self.keep_positive(&mut program, &rest);
+            list.push(rest);
         }
         for (b, cap) in self.caps().into_iter().enumerate() {
             if cap.is_finite() && self.vertex.loose.contains(&b) {
                 let mut rest = Affine::new(cap, self.free);
                 rest.add(-1.0, &self.worth(&self.rows.size, b));
-                self.keep_positive(&mut program, &rest);
+                list.push(rest);
             }
         }
-        for &(l, b, _) in self.vertex.pairs.iter().filter(|pair| pair.2) {
-            self.keep_positive(&mut program, &self.slack(l, b));
-        }
-        program
+        let loose = self.vertex.pairs.iter().filter(|pair| pair.2);
+        list.extend(loose.map(|&(l, b, _)| self.slack(l, b)));
+        list.retain(Affine::moves);
+        list
+    }
+
+    /// Takes the worst of what is negative out of the list.
+    fn take_negative(&self, list: &mut Vec<Affine>, free: &[f64]) -> Vec<Affine> {
+        let value = list.iter().map(|what| what.at(free)).enumerate();
+        let mut worst: Vec<(usize, f64)> = value.filter(|(_, x)| *x < -VIOLATED / 2.0).collect();
+        worst.sort_by(|a, b| a.1.total_cmp(&b.1));
+        worst.truncate(ADDED_MAX);
+        // From the end, so that the positions of the others stay.
+        worst.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+        worst.into_iter().map(|(at, _)| list.swap_remove(at)).collect()
     }
 
     /// Adds a row for what moves; what does not is as it is.
@@ -379,13 +408,11 @@ impl<'a> Face<'a> {
         let bundle = |b: usize| &bundles[b * k..][..k];
         let mut violated = Vec::new();
         for (l, &own) in self.vertex.bundle_of.iter().enumerate() {
-            let least = -VIOLATED * dot(self.rows.value(l), bundle(own)).max(1.0);
+            let utility = dot(self.rows.value(l), bundle(own));
+            let most = utility + VIOLATED * utility.max(1.0) - self.rows.base[l];
+            let compare = self.rows.compare(l);
             let others = (0..bundles.len() / k).filter(|&b| b != own);
-            violated.extend(
-                others
-                    .filter(|&b| self.rows.slack(l, bundle(own), bundle(b)) < least)
-                    .map(|b| (l, b)),
-            );
+            violated.extend(others.filter(|&b| dot(compare, bundle(b)) > most).map(|b| (l, b)));
         }
         violated
     }

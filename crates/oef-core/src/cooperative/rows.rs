@@ -154,8 +154,9 @@ impl Rows {
         });
         let within = |l: usize| dot(&self.size, bundle(l)) <= self.cap[l] * (1.0 + FEASIBLE);
         let content = |l: usize| {
-            let least = -FEASIBLE * dot(self.value(l), bundle(l)).max(1.0);
-            (0..n).all(|i| i == l || self.slack(l, bundle(l), bundle(i)) >= least)
+            let utility = dot(self.value(l), bundle(l));
+            let most = utility + FEASIBLE * utility.max(1.0) - self.base[l];
+            (0..n).all(|i| i == l || dot(self.compare(l), bundle(i)) <= most)
         };
         fits && (0..n).all(|l| within(l) && content(l)) && self.keeps_floors(y)
     }

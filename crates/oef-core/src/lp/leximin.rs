@@ -54,7 +54,7 @@ pub(crate) fn leximin(
     levels: &[Level],
     stop: &dyn Fn() -> bool,
 ) -> Result<(Simplex, f64), LpError> {
-    leximin_watched(simplex, levels, &Guess::default(), stop, &mut |_, _| {})
+    leximin_watched(simplex, levels, &Guess::default(), stop, &mut |_, _| false)
 }
 
 /// What is known of the answer beforehand; where it is wrong that costs time and nothing else.
@@ -66,13 +66,14 @@ pub(crate) struct Guess {
 }
 
 /// The same; after each round `watch` sees the duals of the program's rows (what a unit more adds to
-/// the level of the round) and the positions of the levels that were blocked.
+/// the level of the round) and the positions of the levels that were blocked. It returns whether it wants to see all
+/// rounds, also those after the one that leaves a single point.
 pub(crate) fn leximin_watched(
     mut simplex: Simplex,
     levels: &[Level],
     guess: &Guess,
     stop: &dyn Fn() -> bool,
-    watch: &mut dyn FnMut(&[f64], &[usize]),
+    watch: &mut dyn FnMut(&[f64], &[usize]) -> bool,
 ) -> Result<(Simplex, f64), LpError> {
     let program = &mut simplex.program;
     program.cost.fill(0.0);
@@ -123,9 +124,12 @@ pub(crate) fn leximin_watched(
             // not, the next round stops there, too.
             let greatest = rising.iter().map(|&row| duals[row].abs()).fold(0.0, f64::max);
             let stops = |row: &RowId| duals[*row].abs() >= CLEARLY * greatest;
-            let stopped: Vec<RowId> = rising.into_iter().filter(stops).collect();
+            let mut stopped: Vec<RowId> = rising.iter().copied().filter(stops).collect();
             let positions: Vec<usize> = stopped.iter().map(|&row| row - first).collect();
-            watch(&duals, &positions);
+            if !watch(&duals, &positions) && simplex.is_only_optimum() {
+                // Where all of them are kept there is this point and no other.
+                stopped = rising;
+            }
             stopped.iter().for_each(|&row| keep(&mut simplex.program, row, level));
             blocked.extend(stopped);
             seen = Some(duals);

@@ -78,26 +78,46 @@ impl Simplex {
     /// Restricts the program to its optimal face: whatever has a reduced cost stays on its bound.
     /// Returns whether anything is left that could move.
     pub fn restrict_to_optimal_face(&mut self) -> bool {
-        let y = self.working_duals();
-        let errors = self.dual_errors(&y);
-        let mut movable = false;
-        for v in 0..self.place.len() {
-            if matches!(self.place[v], Place::Basic(_)) {
-                continue;
-            }
+        let tied = self.tied();
+        for &v in &tied {
             let (lower, upper) = self.program.bounds(v);
-            let (reduced, scale) = self.reduced_cost(v, &y, false);
-            // A reduced cost made of nothing but the errors of its duals ties nothing.
-            let terms = self.column(v).iter().map(|&(row, a)| (a * errors[row]).abs());
-            let noise = CERTAIN * terms.sum::<f64>();
-            if reduced.abs() > noise.max(10.0 * COARSE.optimal * scale) {
-                let at = if self.place[v] == Place::Upper { upper } else { lower };
-                self.program.set_bounds(v, at, at);
-            } else if upper > lower {
-                movable = true;
-            }
+            let at = if self.place[v] == Place::Upper { upper } else { lower };
+            self.program.set_bounds(v, at, at);
         }
         self.program.cost.fill(0.0);
-        movable
+        self.can_move(&tied)
+    }
+
+    /// Whether the vertex is the only optimum.
+    pub fn is_only_optimum(&mut self) -> bool {
+        let tied = self.tied();
+        !self.can_move(&tied)
+    }
+
+    /// What has a reduced cost, in order.
+    fn tied(&mut self) -> Vec<usize> {
+        let y = self.working_duals();
+        let errors = self.dual_errors(&y);
+        let has_cost = |v: &usize| {
+            let (reduced, scale) = self.reduced_cost(*v, &y, false);
+            // A reduced cost made of nothing but the errors of its duals ties nothing.
+            let terms = self.column(*v).iter().map(|&(row, a)| (a * errors[row]).abs());
+            let noise = CERTAIN * terms.sum::<f64>();
+            reduced.abs() > noise.max(10.0 * COARSE.optimal * scale)
+        };
+        (0..self.place.len()).filter(|&v| !self.is_basic(v)).filter(has_cost).collect()
+    }
+
+    /// Whether anything moves while what is tied, in order, stays on its bound.
+    fn can_move(&self, tied: &[usize]) -> bool {
+        let moves = |v: usize| {
+            let (lower, upper) = self.program.bounds(v);
+            upper > lower && !self.is_basic(v) && tied.binary_search(&v).is_err()
+        };
+        (0..self.place.len()).any(moves)
+    }
+
+    fn is_basic(&self, v: usize) -> bool {
+        matches!(self.place[v], Place::Basic(_))
     }
 }
