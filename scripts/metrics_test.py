@@ -112,6 +112,8 @@ class Metrics(unittest.TestCase):
         # A busy life: jobs that end well, that fail, and that are cancelled, and four rounds.
         for command in [["true"], ["false"], ["sleep", "600"]]:
             cls.daemon.cli("submit", "--tenant", "metrics", "--create-tenant", "--workload", "w", "--", *command)
+        # Past usage counts, so that a tenant that has just come and others differ.
+        cls.daemon.cli("settings", "--set", "usage_half_life=1d")
         first = cls.scraper
         first.until("a scrape", lambda: first.values('up{job="oef"}') == [1.0])
         begin = first.values("oef_round_number")[0]

@@ -397,7 +397,7 @@ class Book(DaemonCase):
             capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False,
         )  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        for words in ("trained --epochs 3", "0.01 64 finished 0.5", "is finished", "did you mean `rtx3090`?"):
+        for words in ("trained --epochs 3", "0.01 64 finished 0.5", "has finished", "did you mean `rtx3090`?"):
             self.assertIn(words, done.stdout)
 
 

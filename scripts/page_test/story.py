@@ -49,6 +49,7 @@ def everyday(browser, demo, checks):
     jobs(page, demo, checks)
     whatif(page, demo, checks)
     rounds(page, demo, checks)
+    usage(page, demo, checks)
     cluster(page, demo, checks)
     private(browser, demo, checks)
     page.context.close()
@@ -153,6 +154,34 @@ def rounds(page, demo, checks):
     until(page, "() => location.search.startsWith('?round=')")
     page.wait_for_selector(".cert")
     checks.ok("rounds: one goes back", "What moved" in page.inner_text("main"))
+
+
+def usage(page, demo, checks):
+    page.click("nav >> text=Usage")
+    settled(page, "usage")
+    names = page.eval_on_selector_all(".usage-name .chip-name", "all => all.map(e => e.textContent)")
+    checks.ok("usage: a bar for each tenant", {"vision", "speech"} <= set(names), names)
+    words = page.get_attribute(".usage-bar", "aria-label")
+    checks.ok("usage: bars are told in words", "within its share" in words and "GPU-hours" in words, words)
+    answer = demo.ask("GET", "/usage?by=type")
+    page.click("button:text-is('Gpu type')")
+    until(page, "() => location.search.includes('by=type') && !document.querySelector('.usage-name .chip-name')")
+    names = page.eval_on_selector_all(".usage-name", "all => all.map(e => e.textContent)")
+    checks.ok("usage: by type", set(names) == {row["type"] for row in answer["rows"]}, names)
+    page.click("button:text-is('User')")
+    page.wait_for_selector("text=Shares belong to tenants")
+    page.click("button:text-is('Workload')")
+    page.wait_for_selector(".usage-name:has-text('vision/')")
+    page.click("button:text-is('Today')")
+    until(page, "() => location.search.includes('since=1d')")
+    page.reload()
+    settled(page, "usage")
+    chosen = page.eval_on_selector_all("button[aria-pressed=true]", "all => all.map(e => e.textContent)")
+    checks.ok("usage: the address keeps the choice", {"Today", "Workload"} <= set(chosen), chosen)
+    with page.expect_download() as download:
+        page.click(".figure-head:has-text('GPU-hours') >> text=CSV")
+    text = open(download.value.path()).read()
+    checks.ok("usage: as CSV", text.startswith("workload,gpu type,delivered,wasted,busy"), text[:80])
 
 
 def cluster(page, demo, checks):

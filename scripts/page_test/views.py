@@ -10,7 +10,7 @@ WAYS = [("admin", False, 1440), ("admin", True, 390), ("viewer", True, 1440), ("
 
 def addresses(job, tenant):
     return [("/", "now"), ("/tenants", "tenants"), (f"/tenants/{tenant}", "tenant"), ("/jobs", "jobs"), (f"/jobs/{job}", "job"),
-            ("/whatif", "whatif"), ("/rounds", "rounds"), ("/cluster", "cluster"), ("/events", "events")]
+            ("/whatif", "whatif"), ("/rounds", "rounds"), ("/usage", "usage"), ("/cluster", "cluster"), ("/events", "events")]
 
 
 def every_view(browser, demo, checks):
@@ -18,6 +18,10 @@ def every_view(browser, demo, checks):
     evil = "<img src=x onerror=console.error('markup')>"
     demo.ask("POST", "/tenants", {"name": evil})
     demo.ask("POST", "/jobs", {"tenant": evil, "name": evil, "workload": evil, "command": ["sleep", "300"]})
+    # A tenant whose page has all that a tenant can have.
+    types = {node["type"] for node in demo.ask("GET", "/cluster")["nodes"]}
+    demo.ask("PATCH", "/tenants/vision", {"guarantee": {max(types): 1}, "limit": {max(types): 6, min(types): 4}})
+    demo.ask("PATCH", "/settings", {"usage_half_life_s": 86400})
     while demo.ask("GET", "/overview")["round"] < 4:
         time.sleep(0.3)
     roles = demo.roles("vision")

@@ -151,7 +151,7 @@ fn texts_must_be_well_formed() {
     refused("a.json", "{\"gpu\": [}", &["a.json:1:10", "not JSON"]);
     refused("a.json", "[".repeat(1_000_000), &["deep"]);
     refused("a.toml", format!("x = {}", "[".repeat(100_000)), &["not TOML"]);
-    refused("a.toml", "", &["the file is empty"]);
+    refused("a.toml", "", &["the file is empty", "`oef generate problem` prints an example"]);
     refused("a.toml", " \n\t\n", &["the file is empty"]);
     refused("a.toml", b"a = 1\nb = \"\xff\"\n", &["a.toml:2:6", "not UTF-8", "0xff"]);
     refused("a.json", [0_u8, 159, 146, 150], &["not UTF-8"]);

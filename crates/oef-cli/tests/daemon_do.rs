@@ -166,7 +166,7 @@ fn waiting_ends_with_the_job() {
         let document: Value = serde_json::from_str(&ran.out).expect("a document");
         assert_eq!(document["jobs"][0]["state"], last);
         assert!(
-            ran.err.contains("job 9 is running") && ran.err.contains(&format!("job 9 is {last}")),
+            ran.err.contains("job 9 is running") && ran.err.contains(&format!("job 9 has {last}")),
             "{}",
             ran.err
         );
@@ -253,7 +253,7 @@ fn cancelling_tries_all_and_tells_what_failed() {
     );
     let ran = oef_at(&server, &["cancel", "7", "9"]);
     ran.fails(3, &["job 7", "there is no job 7", "see `oef jobs`"]);
-    assert!(ran.out.contains("job 9 (fine) is cancelled"), "{}", ran.out);
+    assert!(ran.out.contains("job 9 (fine) was cancelled"), "{}", ran.out);
 }
 
 #[test]

@@ -77,7 +77,7 @@ const SHOWN: &[(&[&str], &[&str])] = &[
             "checkpointed",
             "submitted",
             "OMP_NUM_THREADS=8",
-            "at most 2h00m",
+            "at most 2h",
         ],
     ),
     (&["why", "16"], &["job 16 is queued: it waits for 4 GPUs", "round 44", "speech holds 1"]),
@@ -99,7 +99,7 @@ const SHOWN: &[(&[&str], &[&str])] = &[
     (&["round", "--list"], &["10/12", "envy-free, sharing incentive"]),
     (&["fairness"], &["nobody is below an equal split", "envy of up to 7 %", "1.07!", "0.61"]),
     (&["fairness", "--history"], &["promised  ", "delivered ", "▆"]),
-    (&["settings"], &["cooperative", "5m00s"]),
+    (&["settings"], &["cooperative", "5m"]),
     (&["token", "list"], &["viewer", "never"]),
     (&["top", "--once"], &["round 42", "vision-lab", "q quit"]),
     (

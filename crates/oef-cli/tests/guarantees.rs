@@ -147,7 +147,7 @@ fn limits_hold_and_refusals_name_them() {
     let why = up.oef(&["why", waits.expect("one waits")]).out;
     assert!(why.contains("1 of fast"), "{why}");
     let gang = ["submit", "--tenant", "small", "--types", "fast", "--workers", "2", "--", "true"];
-    up.refused(&gang, "2 GPUs at once are more than its tenant's limits allow: 1 fast");
+    up.refused(&gang, "it needs 2 GPUs at once, more than its tenant's limits allow: 1 fast");
     up.refused(
         &["tenant", "set", "small", "--guarantee", "fast=2"],
         "a guarantee of 2 fast is above the limit of 1 fast",
@@ -167,4 +167,80 @@ fn limits_hold_and_refusals_name_them() {
     assert_eq!(groups["groups"][0]["guarantee"]["fast"], 2, "{groups}");
     up.done(&["tenant", "set", "small", "--limit", "none", "--group", "lab"]);
     up.until_running(&before, 2);
+}
+
+/// What belongs to all, as commands that change it.
+const CHANGES: &[&[&str]] = &[
+    &["tenant", "create", "new", "--guarantee", "fast=1"],
+    &["tenant", "set", "small", "--guarantee", "fast=1"],
+    &["tenant", "set", "small", "--limit", "fast=2"],
+    &["group", "set", "lab", "--guarantee", "fast=1"],
+    &["group", "set", "lab", "--limit", "fast=2"],
+    &["reserve", "slow-0", "--from", "1h", "--for", "1h", "--reason", "new switch"],
+    &["reserve", "--drop", "1"],
+];
+/// What only admins change.
+const FOR_ADMINS: &[&[&str]] =
+    &[&["settings", "--set", "usage_half_life=7d"], &["group", "remove", "lab"]];
+
+impl Up {
+    /// Runs a command with a token of its own.
+    fn as_holder_of(&self, token: &str, args: &[&str]) -> common::Ran {
+        let access = std::fs::read_to_string(self.home.join("state/access.json")).expect("access");
+        let access: Value = serde_json::from_str(&access).expect("JSON");
+        let server = access["server"].as_str().expect("an address");
+        daemon::run(args, "", &[("OEF_SERVER", server), ("OEF_TOKEN", token)])
+    }
+
+    /// Everything that those commands could change.
+    fn of_all(&self) -> [Value; 4] {
+        let without_time = |mut list: Value| {
+            let all = list["tenants"].as_array_mut().into_iter().flatten();
+            all.for_each(|t| {
+                let kept = ["name", "guarantee", "limit", "group", "weight"];
+                t.as_object_mut().expect("a tenant").retain(|key, _| kept.contains(&key.as_str()));
+            });
+            list
+        };
+        let list = |args: &[&str]| self.json(args);
+        [
+            without_time(list(&["tenants", "--json"])),
+            list(&["groups", "--json"]),
+            list(&["settings", "--json"]),
+            list(&["reserve", "--json"]),
+        ]
+    }
+}
+
+#[test]
+fn only_operators_and_admins_change_what_belongs_to_all() {
+    let up = Up::fresh();
+    up.done(&["tenant", "create", "small"]);
+    up.done(&["group", "set", "lab"]);
+    let token = |role: &[&str]| {
+        let ran = up.oef(&[&["token", "create", "--role"][..], role].concat());
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        ran.out.trim().to_string()
+    };
+    let holders = [token(&["tenant", "--tenant", "small"]), token(&["viewer"])];
+    let before = up.of_all();
+    for holder in &holders {
+        for change in CHANGES.iter().chain(FOR_ADMINS) {
+            let ran = up.as_holder_of(holder, change);
+            assert_eq!(ran.code, 3, "{change:?}: {} {}", ran.out, ran.err);
+            assert!(ran.err.contains("may not") && ran.out.is_empty(), "{change:?}: {}", ran.err);
+        }
+        assert_eq!(up.of_all(), before);
+    }
+    let operator = token(&["operator"]);
+    for change in CHANGES {
+        let ran = up.as_holder_of(&operator, change);
+        assert_eq!(ran.code, 0, "{change:?}: {}", ran.err);
+    }
+    for change in FOR_ADMINS {
+        let ran = up.as_holder_of(&operator, change);
+        assert_eq!(ran.code, 3, "{change:?}: {} {}", ran.out, ran.err);
+        up.done(change);
+    }
+    assert_ne!(up.of_all(), before);
 }

@@ -45,6 +45,17 @@ fn a_second_daemon_leaves_the_first_ones_access_file_alone() {
     let checked = daemon::run(&["journal", "check"], "", &named);
     assert!(checked.err.contains(&state.display().to_string()), "{}", checked.err);
 
+    // A daemon writes where clients with the same variable look.
+    let named = home.join("named.json");
+    let vars = [("XDG_STATE_HOME", &*home_dir), ("OEF_ACCESS", named.to_str().expect("text"))];
+    let state = home.join("fourth").display().to_string();
+    let args = ["up", "--gpus", "d=1", "--listen", "127.0.0.1:0", "--state", &state];
+    let fourth = Ends(up::spawn_with(&home, args, &vars));
+    up::wait_for(&named);
+    let ran = daemon::run(&["cluster"], "", &vars);
+    assert!(ran.out.contains("d-0"), "{}{}", ran.out, ran.err);
+    drop(fourth);
+
     // When the first is gone, the usual place is free.
     drop(first);
     drop(second);

@@ -100,7 +100,7 @@ fn what_cannot_be_kept_is_refused_with_its_place() {
                 s.tenants[1].guarantee = vec![on("g2", 4.0)];
             },
             Field::TenantGuarantee(1),
-            "9 GPUs of `g2` are guaranteed, and there are 8",
+            "guarantees of `g2` add up to 9, and there are 8",
         ),
         (
             |s| {
@@ -108,7 +108,7 @@ fn what_cannot_be_kept_is_refused_with_its_place() {
                 s.tenants[1].limit = vec![on("g1", 1.0)];
             },
             Field::TenantGuarantee(1),
-            "tenant `u2` is guaranteed 2 GPUs of `g1`, and its limit there is 1",
+            "tenant `u2` is guaranteed 2 of `g1`, and its limit there is 1",
         ),
         (
             |s| s.tenants[0].limit = vec![on("g1", f64::NAN)],

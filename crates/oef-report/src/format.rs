@@ -80,6 +80,16 @@ pub fn number(value: f64) -> String {
     trimmed(fixed(value, decimals(size)))
 }
 
+/// So many of something: `1 tenant`, `2 tenants`.
+///
+/// ```
+/// use oef_report::format::counted;
+/// assert_eq!([counted(1, "job"), counted(0, "job")], ["1 job", "0 jobs"]);
+/// ```
+pub fn counted(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
 /// A figure with four decimals at most and no trailing zeros: `5.25`, `0.3333`, `1`.
 pub fn figure(x: f64) -> String {
     if !x.is_finite() {
@@ -174,7 +184,7 @@ pub fn clock(seconds: f64) -> String {
     }
 }
 
-/// The same where room is short: `45s`, `3m12s`, `2h05m`, `3d04h`.
+/// The same where room is short: `45s`, `5m`, `3m12s`, `2h05m`, `3d04h`.
 pub fn span(seconds: f64) -> String {
     if !seconds.is_finite() {
         return MISSING.into();
@@ -184,11 +194,15 @@ pub fn span(seconds: f64) -> String {
     }
     // Saturates; nothing is shown of what lies below a second.
     let s = seconds.max(0.0).round() as u64;
-    match s {
-        0..60 => format!("{s}s"),
-        60..3600 => format!("{}m{:02}s", s / 60, s % 60),
-        3600..86400 => format!("{}h{:02}m", s / 3600, s % 3600 / 60),
-        _ => format!("{}d{:02}h", s / 86400, s % 86400 / 3600),
+    let (whole, rest) = match s {
+        0..60 => return format!("{s}s"),
+        60..3600 => ((s / 60, "m"), (s % 60, "s")),
+        3600..86400 => ((s / 3600, "h"), (s % 3600 / 60, "m")),
+        _ => ((s / 86400, "d"), (s % 86400 / 3600, "h")),
+    };
+    match rest.0 {
+        0 => format!("{}{}", whole.0, whole.1),
+        more => format!("{}{}{more:02}{}", whole.0, whole.1, rest.1),
     }
 }
 
@@ -332,7 +346,7 @@ mod tests {
             (0.2, "200ms"),
             (0.97, "1s"),
             (59.4, "59s"),
-            (59.6, "1m00s"),
+            (59.6, "1m"),
             (192.0, "3m12s"),
             (7500.0, "2h05m"),
             (273_600.0, "3d04h"),

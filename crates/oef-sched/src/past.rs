@@ -178,6 +178,11 @@ fn multiplier(usage: f64, mean: f64, bound: f64) -> f64 {
 }
 
 impl State {
+    /// What the weight of each tenant is multiplied by in this round, because of past usage; `None`: nothing is remembered.
+    pub fn past_factors(&self) -> Option<Vec<f64>> {
+        Factors::of(self).map(|factors| factors.tenants)
+    }
+
     /// What is remembered of a tenant's usage, and what follows from it; `None`: nothing is.
     pub fn past_usage(&self, tenant: TenantKey) -> Option<PastUsage> {
         let of = self.tenants().get(tenant.0)?;

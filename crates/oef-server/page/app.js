@@ -16,6 +16,7 @@ const VIEWS = [
   [/^\/jobs\/?$/, "jobs", "Jobs"],
   [/^\/whatif\/?$/, "whatif", "What if"],
   [/^\/rounds\/?$/, "rounds", "Rounds"],
+  [/^\/usage\/?$/, "usage", "Usage"],
   [/^\/cluster\/?$/, "cluster", "Cluster"],
   [/^\/events\/?$/, "events", "Events"],
 ];
@@ -25,6 +26,7 @@ const NAV = [
   ["/jobs", "Jobs"],
   ["/whatif", "What if"],
   ["/rounds", "Rounds"],
+  ["/usage", "Usage"],
   ["/cluster", "Cluster"],
   ["/events", "Events"],
 ];

@@ -4,7 +4,7 @@ use crate::config::{Config, Length, StopPolicy};
 use crate::daemon::Daemon;
 use crate::run_error::RunError;
 use crate::serve::{Talk, running};
-use oef_api::client::access_file;
+use oef_api::client::{access_file, named_access_file};
 use oef_api::types::{Access, SettingsPatch};
 use oef_executor::{Device, DeviceKind, gpus};
 use oef_sched::Span;
@@ -53,10 +53,11 @@ pub(crate) fn state_dir(config: &Config) -> Result<PathBuf, RunError> {
     Ok(file.with_file_name("daemon"))
 }
 
-/// Where the access file goes: where clients look, unless that is another daemon's that runs, and into the state folder.
+/// Where the access file goes: where clients look (`OEF_ACCESS`, or the usual place), unless that is another daemon's that runs, and into the state folder.
 pub(crate) fn access_paths(state_dir: &Path, server: &str, talk: &Talk) -> Vec<PathBuf> {
     let own = own_access_file(state_dir);
-    let usual = access_file().filter(|path| match other_daemon(path, server) {
+    let usual = named_access_file().or_else(access_file).filter(|path| *path != own);
+    let usual = usual.filter(|path| match other_daemon(path, server) {
         Some(other) => {
             talk(&format!(
                 "commands here still talk to the daemon at {other}; for this one: export OEF_ACCESS={}",
@@ -99,7 +100,7 @@ pub(crate) fn devices(config: &Config, mode: &Mode, talk: &Talk) -> Result<Vec<D
         Mode::Serve { .. } => Err(RunError::NoGpus),
         Mode::Up { .. } => {
             talk(
-                "there is no GPU in this machine: emulated ones run real processes and differ only in what these are told",
+                "there is no GPU in this machine: emulated ones are used. Jobs are real processes, but use no GPU",
             );
             Ok(gpus::emulated(EMULATED_BY_DEFAULT)?)
         }

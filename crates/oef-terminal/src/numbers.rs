@@ -1,5 +1,7 @@
 //! Numbers for people. Machines get theirs from `--json`, unrounded.
 
+pub use oef_report::format::counted;
+
 /// Below this an amount is the solver's rounding and reads as nothing.
 const NOTHING: f64 = 1e-9;
 
@@ -27,11 +29,6 @@ pub fn amount(x: f64) -> String {
 /// A difference with its sign; a dot for none.
 pub fn difference(x: f64) -> String {
     if x.abs() < 5e-4 { "·".into() } else { format!("{x:+.3}") }
-}
-
-/// `1 tenant`, `2 tenants`.
-pub fn counted(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
 /// A ratio, or 1 where there is nothing to compare with: a tenant that an equal split gives nothing

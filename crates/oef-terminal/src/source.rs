@@ -22,17 +22,17 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads a problem file, or stdin for `-`.
-    pub fn read(path: &Path) -> Result<Source, Failure> {
-        Source::read_up_to(path, MAX_FILE_BYTES)
+    /// Reads a problem file, or stdin for `-`. `example` says what to do where it is empty: where an example is.
+    pub fn read(path: &Path, example: &str) -> Result<Source, Failure> {
+        Source::read_up_to(path, MAX_FILE_BYTES, example)
     }
 
     /// Reads a trace, profiles or a cluster, which may be larger, or stdin for `-`.
-    pub fn read_data(path: &Path) -> Result<Source, Failure> {
-        Source::read_up_to(path, limits::TEXT_BYTES_MAX as u64)
+    pub fn read_data(path: &Path, example: &str) -> Result<Source, Failure> {
+        Source::read_up_to(path, limits::TEXT_BYTES_MAX as u64, example)
     }
 
-    fn read_up_to(path: &Path, bytes_max: u64) -> Result<Source, Failure> {
+    fn read_up_to(path: &Path, bytes_max: u64, example: &str) -> Result<Source, Failure> {
         let stdin = path.as_os_str() == "-";
         let label = if stdin { "<stdin>".into() } else { path.display().to_string() };
         let bytes = if stdin {
@@ -42,8 +42,7 @@ impl Source {
         };
         let text = decode(bytes, &label)?;
         if text.trim().is_empty() {
-            let hint = "`oef help COMMAND` shows what the file should look like";
-            return Err(Complaint::new("the file is empty").at(label).hint(hint).into());
+            return Err(Complaint::new("the file is empty").at(label).hint(example).into());
         }
         Ok(Source { label, text })
     }

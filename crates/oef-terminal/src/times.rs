@@ -14,6 +14,11 @@ pub fn at(instant: Timestamp) -> String {
     instant.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
+/// The same for a narrow screen: `11-15 09:53`.
+pub fn minute(instant: Timestamp) -> String {
+    instant.to_zoned(TimeZone::system()).strftime("%m-%d %H:%M").to_string()
+}
+
 /// The same without the day, for lists whose day is clear.
 pub fn clock(instant: Timestamp) -> String {
     instant.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string()

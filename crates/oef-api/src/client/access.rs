@@ -93,7 +93,7 @@ impl Access {
     ///
     /// Where neither is there, the daemon that listens for the users of this machine: it needs no token.
     pub fn find() -> Result<Access, AccessError> {
-        let found = find(&|name| env::var(name).ok().filter(|value| !value.is_empty()));
+        let found = find(&variable);
         match (&found, unix::usual()) {
             (Err(AccessError::None { .. } | AccessError::Homeless), Some(path)) => Ok(Access {
                 server: unix::address_of(&path),
@@ -106,9 +106,18 @@ impl Access {
     }
 }
 
+/// The access file that `OEF_ACCESS` names, if it names one.
+pub fn named_file() -> Option<PathBuf> {
+    variable(ACCESS).map(PathBuf::from)
+}
+
 /// Where the access file is: `$XDG_STATE_HOME/oef/access.json`, by default under `~/.local/state`.
 pub fn file() -> Option<PathBuf> {
-    file_in(&|name| env::var(name).ok().filter(|value| !value.is_empty()))
+    file_in(&variable)
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 type Env<'a> = &'a dyn Fn(&str) -> Option<String>;

@@ -8,7 +8,7 @@ mod path;
 mod routes;
 mod unix;
 
-pub use access::{AccessError, file as access_file};
+pub use access::{AccessError, file as access_file, named_file as named_access_file};
 pub use connection::Client;
 pub use error::{ClientError, Reach};
 pub use events::{EventStream, Incoming};

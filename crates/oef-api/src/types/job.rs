@@ -345,6 +345,20 @@ impl JobState {
         }
     }
 
+    /// What the job does or did, after its name: `is running`, `has failed`.
+    pub fn phrase(self) -> &'static str {
+        match self {
+            JobState::Queued => "is queued",
+            JobState::Starting => "is starting",
+            JobState::Running => "is running",
+            JobState::Stopping => "is stopping",
+            JobState::Finished => "has finished",
+            JobState::Failed => "has failed",
+            JobState::TimedOut => "has timed out",
+            JobState::Cancelled => "was cancelled",
+        }
+    }
+
     /// Whether nothing more will happen to the job.
     pub fn is_final(self) -> bool {
         matches!(self, JobState::Finished | JobState::Cancelled) || self.is_failure()

@@ -93,7 +93,7 @@ pub enum Command {
     /// Look at a Slurm cluster: is it ready for OEF, and what would OEF have done last month?
     #[command(subcommand, after_help = slurm::EXAMPLES)]
     Slurm(SlurmCommand),
-    /// Make traces, clusters and profiles from a seed
+    /// Make traces, clusters and profiles from a seed, or an example of a problem file
     #[command(subcommand)]
     Generate(GenerateCommand),
     #[cfg(feature = "lab")]

@@ -119,9 +119,10 @@ Examples:
   oef reserve                    what is planned
   oef reserve --drop 3           it will not happen
 
-For some time before it begins, no job starts on these machines: the longest turn of the
-current jobs. Jobs that still run when it begins write a checkpoint and continue elsewhere;
-with `--let-finish` they may end first.";
+A job with a time limit starts on these machines only if it ends before it begins; a job
+without one starts until the longest turn of the current jobs is left. Jobs that still run
+when it begins write a checkpoint and continue elsewhere; with `--let-finish` they may end
+first.";
 
 /// `oef reserve`
 #[derive(Debug, Args)]

@@ -53,7 +53,7 @@ Examples:
 /// `oef up`
 #[derive(Debug, Args)]
 pub struct UpArgs {
-    /// Emulated GPUs: they run real processes and differ only in what these are told [default: the machine's own;
+    /// Emulated GPUs: jobs are real processes, but use no GPU [default: the machine's own;
     /// where it has none rtx3070=8,rtx3080=8,rtx3090=8]
     #[arg(long, value_name = "TYPE=N,...", conflicts_with = "mps")]
     pub gpus: Option<String>,
@@ -163,7 +163,7 @@ pub enum JournalCommand {
 /// Which state folder.
 #[derive(Debug, Args)]
 pub struct StateArgs {
-    /// The state folder [default: that of `oef up`]
+    /// The state folder [default: that of the daemon that commands here talk to]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
     /// Print one JSON document instead of text

@@ -11,6 +11,8 @@ pub enum GenerateCommand {
     /// Make a trace: who submits which jobs, and when
     #[command(after_help = TRACE_EXAMPLES)]
     Trace(GenerateTraceArgs),
+    /// Print a problem file, for `oef share` and others, with every field explained
+    Problem(GenerateProblemArgs),
     /// Make a cluster of a known shape
     Cluster(GenerateClusterArgs),
     /// Make profiles: how fast models run on gpu types
@@ -90,6 +92,13 @@ pub struct GenerateClusterArgs {
     /// Which cluster
     #[arg(long, value_enum, default_value = "paper")]
     pub like: ClusterName,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `oef generate problem`
+#[derive(Debug, Args)]
+pub struct GenerateProblemArgs {
     #[command(flatten)]
     pub output: OutputArgs,
 }

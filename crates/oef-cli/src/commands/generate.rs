@@ -1,7 +1,8 @@
-//! `oef generate`: traces, clusters and profiles from a seed.
+//! `oef generate`: traces, clusters and profiles from a seed, and a problem file as an example.
 
 use crate::args::generate::{
-    GenerateClusterArgs, GenerateCommand, GenerateProfilesArgs, GenerateTraceArgs, OutputArgs,
+    GenerateClusterArgs, GenerateCommand, GenerateProblemArgs, GenerateProfilesArgs,
+    GenerateTraceArgs, OutputArgs,
 };
 use oef_sim::generate::{
     Load, ProfileSpec, TraceSpec, cluster, demo, measured_profiles, profiles, trace, write_cluster,
@@ -19,10 +20,18 @@ const SEED: u64 = 1;
 /// Runs the command.
 pub fn run(command: &GenerateCommand, printer: &Printer) -> Result<Exit, Failure> {
     match command {
+        GenerateCommand::Problem(args) => make_problem(args, printer),
         GenerateCommand::Trace(args) => make_trace(args, printer),
         GenerateCommand::Cluster(args) => make_cluster(args, printer),
         GenerateCommand::Profiles(args) => make_profiles(args, printer),
     }
+}
+
+/// A problem file that explains itself.
+const PROBLEM: &str = include_str!("problem/example.toml");
+
+fn make_problem(args: &GenerateProblemArgs, printer: &Printer) -> Result<Exit, Failure> {
+    write(PROBLEM, json!({"tenants": 2, "types": 2}), &args.output, printer)
 }
 
 fn make_trace(args: &GenerateTraceArgs, printer: &Printer) -> Result<Exit, Failure> {
@@ -90,7 +99,7 @@ fn nothing_is_asked(args: &GenerateProfilesArgs) -> bool {
 /// The types that were asked for, or those of the demonstration.
 fn types(args: &GenerateProfilesArgs, printer: &Printer) -> Result<Vec<String>, Failure> {
     if let Some(path) = &args.cluster {
-        let source = Source::read(path)?;
+        let source = Source::read(path, "`oef generate cluster` makes an example")?;
         let read =
             input::read_cluster(input::Source::new(&source.label, &source.text), None, false);
         return read.map(|read| taken(read, printer).types()).map_err(Failure::from);
@@ -101,7 +110,7 @@ fn types(args: &GenerateProfilesArgs, printer: &Printer) -> Result<Vec<String>, 
 }
 
 fn read_profiles(path: &Path, printer: &Printer) -> Result<ProfileTable, Failure> {
-    let source = Source::read(path)?;
+    let source = Source::read(path, "`oef generate profiles` makes an example")?;
     let read = input::read_profiles(input::Source::new(&source.label, &source.text), None, false)?;
     Ok(taken(read, printer))
 }

@@ -10,6 +10,9 @@ use oef_sim::input::tree::{self, Table};
 use oef_terminal::{Complaint, Exit, Failure, Source};
 use std::path::Path;
 
+/// Where an example of a problem file is.
+pub const EXAMPLE: &str = "`oef generate problem` prints an example with every field explained";
+
 /// A problem and the description it came from.
 #[derive(Debug)]
 pub struct Loaded {
@@ -21,7 +24,7 @@ pub struct Loaded {
 
 /// Reads a problem file; `counts` are the arguments of `--counts`.
 pub fn load(path: &Path, counts: &[String]) -> Result<Loaded, Failure> {
-    load_text(&Source::read(path)?, counts)
+    load_text(&Source::read(path, EXAMPLE)?, counts)
 }
 
 fn load_text(source: &Source, counts: &[String]) -> Result<Loaded, Failure> {
@@ -37,7 +40,7 @@ fn load_text(source: &Source, counts: &[String]) -> Result<Loaded, Failure> {
 
 /// Reads a file of tenants that join the cluster of `base`.
 pub fn load_tenants(path: &Path, base: &ProblemSpec) -> Result<Vec<TenantSpec>, Failure> {
-    let source = Source::read(path)?;
+    let source = Source::read(path, EXAMPLE)?;
     let format = Format::of(&source);
     if format == Format::Csv {
         let complaint = Complaint::new("tenants to add are read from TOML or JSON, not from CSV");

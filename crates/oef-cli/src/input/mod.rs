@@ -9,7 +9,7 @@ pub mod nearest;
 mod places;
 
 pub use counts::parse as parse_counts;
-pub use load::{Loaded, load, load_tenants};
+pub use load::{EXAMPLE, Loaded, load, load_tenants};
 pub use nearest::hint;
 
 use oef_sim::input::tree::Wrong;

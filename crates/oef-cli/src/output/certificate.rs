@@ -8,6 +8,7 @@ use oef_core::{Certificate, Mechanism, Outcome, Problem, Shares, TenantId, TypeI
 use oef_report::format::{figure, percent};
 use oef_terminal::mark::Mark;
 use oef_terminal::names::short;
+use oef_terminal::numbers::counted;
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 
@@ -195,7 +196,8 @@ fn gains(problem: &Problem, better: &Improvement, finding: &ParetoFinding) -> St
         .map(|&(t, gain)| format!("{} could gain {}", tenant(problem, t), figure(gain)))
         .collect();
     let more = better.gains.len().saturating_sub(NAMED_MAX);
-    let more = if more > 0 { format!(" and {more} others something") } else { String::new() };
+    let more =
+        if more > 0 { format!(" and {} something", counted(more, "other")) } else { String::new() };
     let mut part = format!("{} of the total", percent(finding.worst));
     if finding.proof == ParetoProof::BoundOnly {
         let _ = write!(part, ", and not more than {} is possible", percent(finding.bound));

@@ -211,7 +211,7 @@ impl Checker<'_> {
                 && least > most
             {
                 let message = format!(
-                    "{who} is guaranteed {least} GPUs of `{}`, and its limit there is {most}",
+                    "{who} is guaranteed {least} of `{}`, and its limit there is {most}",
                     gpu.name
                 );
                 let hint = "raise the limit, or lower the guarantee";
@@ -260,7 +260,7 @@ impl Checker<'_> {
             let last = tenants.iter().rposition(|t| t.guarantee_on(TypeId(j)) > 0.0);
             if let Some(last) = last.filter(|_| promised > gpu.count * (1.0 + SAME_COUNT)) {
                 let message = format!(
-                    "{promised} GPUs of `{}` are guaranteed, and there are {}",
+                    "guarantees of `{}` add up to {promised}, and there are {}",
                     gpu.name, gpu.count
                 );
                 let hint = "lower a guarantee, or raise the count";

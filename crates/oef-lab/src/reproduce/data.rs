@@ -58,5 +58,5 @@ fn text(dir: &Path, file: &str) -> Result<Option<String>, Failure> {
     if !path.is_file() {
         return Ok(None);
     }
-    Ok(Some(File::read(&path)?.text))
+    Ok(Some(File::read(&path, "it should hold measurements")?.text))
 }

@@ -149,7 +149,8 @@ impl Chart for Cdf {
             left_out(self.curves.iter().map(|c| c.dropped).sum()).into_iter().collect();
         let rest = looks.iter().filter(|look| **look == Look::Rest).count();
         if rest > 0 {
-            notes.push(format!("{rest} of {} curves are drawn in grey.", looks.len()));
+            let are = if rest == 1 { "is" } else { "are" };
+            notes.push(format!("{rest} of {} curves {are} drawn in grey.", looks.len()));
         }
         let samples = self.curves.iter().flat_map(|c| c.sorted.iter().copied());
         let y =
@@ -164,7 +165,7 @@ impl Chart for Cdf {
             .map(|(c, look)| Entry { name: c.name.clone(), look: *look, swatch: Swatch::Line })
             .collect();
         if rest > 0 {
-            let name = format!("{rest} others");
+            let name = crate::format::counted(rest, "other");
             entries.push(Entry { name, look: Look::Rest, swatch: Swatch::Line });
         }
         let mut frame = Frame::new(head, &entries, x, y, &self.markers);

@@ -200,7 +200,11 @@ impl LineChart {
             .collect();
         let rest = looks.iter().filter(|look| **look == Look::Rest).count();
         if rest > 0 {
-            entries.push(Entry { name: format!("{rest} others"), look: Look::Rest, swatch });
+            entries.push(Entry {
+                name: crate::format::counted(rest, "other"),
+                look: Look::Rest,
+                swatch,
+            });
         }
         if entries.len() == 1 && entries[0].name.is_empty() { Vec::new() } else { entries }
     }

@@ -41,7 +41,7 @@ pub(crate) fn layers(series: &[Series], looks: &[Look], is_step: bool) -> Vec<La
     let rest: Vec<&Series> =
         series.iter().zip(looks).filter(|(_, look)| **look == Look::Rest).map(|(s, _)| s).collect();
     if !rest.is_empty() {
-        add(format!("{} others", rest.len()), Look::Rest, &rest);
+        add(crate::format::counted(rest.len(), "other"), Look::Rest, &rest);
     }
     out
 }

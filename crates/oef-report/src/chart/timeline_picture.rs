@@ -101,7 +101,11 @@ impl<'a> Picture<'a> {
             .collect();
         let rest = looks.iter().filter(|look| **look == Look::Rest).count();
         if rest > 0 {
-            entries.push(Entry { name: format!("{rest} others"), look: Look::Rest, swatch });
+            entries.push(Entry {
+                name: crate::format::counted(rest, "other"),
+                look: Look::Rest,
+                swatch,
+            });
         }
         self.top = legend::draw(&mut self.svg, &entries, self.top, WIDTH);
         self.markers = Markers::place(markers, &self.axis, [self.left, WIDTH - 16.0]);

@@ -30,6 +30,11 @@ impl<'a> Floor<'a> {
         self.hosts[gpu].as_ref().unwrap_or_else(|| self.cluster.hosts(gpu))
     }
 
+    /// GPUs of a node that are nobody's.
+    pub fn free_on(&self, id: NodeId) -> u32 {
+        self.free.get(&id).copied().unwrap_or_else(|| self.cluster.free_on(id))
+    }
+
     /// Gives a GPU to a job.
     pub fn own(&mut self, gpu: GpuId, slot: Slot) {
         if self.owner(gpu).is_none() {
@@ -78,7 +83,7 @@ impl<'a> Floor<'a> {
     }
 
     fn file(&mut self, id: NodeId, change: impl Fn(&mut Hosts, u32)) {
-        let free = self.free.get(&id).copied().unwrap_or_else(|| self.cluster.free_on(id));
+        let free = self.free_on(id);
         let node = &self.cluster.nodes()[id.0];
         if node.health() == Health::Up {
             let j = node.gpu_type().0;
@@ -87,7 +92,7 @@ impl<'a> Floor<'a> {
     }
 
     fn refile(&mut self, id: NodeId, change: impl Fn(u32) -> u32) {
-        let before = self.free.get(&id).copied().unwrap_or_else(|| self.cluster.free_on(id));
+        let before = self.free_on(id);
         let after = change(before);
         self.free.insert(id, after);
         let node = &self.cluster.nodes()[id.0];

@@ -4,9 +4,9 @@ use super::floor::Floor;
 use super::place::place;
 use super::room::take_emptiest;
 use super::select::{
-    Pick, Selection, between_tenants, count_types, paper_grants, select, select_paper,
+    Draft, Pick, Selection, between_tenants, count_types, paper_grants, select, select_paper,
 };
-use crate::ids::{GpuId, Slot, TenantKey};
+use crate::ids::{GpuId, NodeId, Slot, TenantKey};
 use crate::job::Phase;
 use crate::plan::{Origin, Plan, PlannedStart, PlannedStop, Scope};
 use crate::promise::Rooms;
@@ -62,20 +62,25 @@ fn plan_with(state: &State, scope: Scope, select: Select) -> Plan {
 }
 
 /// Lays a selection out. What gangs leave while they wait for room is lent to others, who are placed after all; where
-/// nobody can use it, the gangs do not wait.
+/// nobody can use it, the gangs do not wait. What was chosen for a job that may not use the nodes where it is free is handed
+/// out again.
 fn lay_out_selection(state: &State, mut selection: Selection<'_>, reach: Scope, plan: &mut Plan) {
     let mut layout = Layout::new(state, &selection.picks, &selection.displaced, reach, plan);
     let (mut first, mut waiting) = (0, Vec::new());
     loop {
-        let waits = layout.place(&selection.picks, first);
-        if waits.is_empty() {
+        let Unplaced { waits, dropped } = layout.place(&selection.picks, first);
+        if waits.is_empty() && dropped.is_empty() {
             break;
         }
+        let slot = |index: usize| selection.picks[index].slot;
+        let lent: Vec<(Slot, usize)> = waits.iter().map(|&(i, gpu)| (slot(i), gpu)).collect();
+        // A place can be counted wrongly while others are still chosen to stay. Without those, nobody is chosen twice.
+        let may_be_others = first == 0 || selection.picks[first..].iter().any(|pick| pick.stays);
+        let again = dropped.iter().filter(|_| may_be_others).map(|&index| slot(index));
+        let again: Vec<Slot> = again.collect();
         first = selection.picks.len();
-        let lent = waits.iter().map(|&(index, gpu)| (selection.picks[index].slot, gpu));
-        let lent: Vec<(Slot, usize)> = lent.collect();
         waiting.extend(waits);
-        selection.lend(lent.into_iter());
+        selection.hand_on(&lent, &dropped, &again, layout.draft(first));
         layout.resume(&mut selection.picks[first..]);
         layout.reach = Scope::Fill;
     }
@@ -111,6 +116,14 @@ fn by_paper(state: &State, plan: &mut Plan) -> Vec<Pick> {
     let picks = select_paper(state, &grants);
     plan.balances = grants.into_iter().map(|g| (g.workload, g.deviation)).collect();
     picks
+}
+
+/// Picks that got no GPUs.
+struct Unplaced {
+    /// Those that wait for room, each with the type that it was chosen for.
+    waits: Vec<(usize, usize)>,
+    /// Those that may not use the nodes where GPUs are left.
+    dropped: Vec<usize>,
 }
 
 /// Turns a choice into a plan.
@@ -149,6 +162,18 @@ impl<'a, 'p> Layout<'a, 'p> {
         Layout { state, floor, reach, plan }
     }
 
+    /// Where everybody stands, after so many picks.
+    fn draft(&self, settled: usize) -> Draft {
+        let nodes = 0..self.state.cluster().nodes().len();
+        let free = nodes.map(|node| self.floor.free_on(NodeId(node))).collect();
+        let stopped = self.plan.stops.iter().filter_map(|stop| self.state.slot_of(stop.job));
+        let could_stay = stopped.filter(|&slot| {
+            let gpus = self.state.target(slot).map_or(&[][..], |lease| &lease.gpus);
+            gpus.iter().all(|&gpu| self.floor.owner(gpu).is_none())
+        });
+        Draft { settled, free, could_stay: could_stay.collect() }
+    }
+
     /// Jobs that were to stop and are chosen after all stay where they are, if nobody was given their GPUs meanwhile.
     fn resume(&mut self, picks: &mut [Pick]) {
         for pick in picks {
@@ -179,12 +204,12 @@ impl<'a, 'p> Layout<'a, 'p> {
         self.plan.starts.push(start(self.state, pick, gpus));
     }
 
-    /// Then who gets which, from a pick on. Gives the picks that wait for room, each with the type that it was chosen for.
-    fn place(&mut self, picks: &[Pick], first: usize) -> Vec<(usize, usize)> {
+    /// Then who gets which, from a pick on.
+    fn place(&mut self, picks: &[Pick], first: usize) -> Unplaced {
         let state = self.state;
         let may_move = self.reach == Scope::Round;
         let placed = place(state, &mut self.floor, picks, first, may_move);
-        let mut waits = vec![false; picks.len()];
+        let (mut waits, mut dropped) = (vec![false; picks.len()], Vec::new());
         for (index, wait) in &placed.waits {
             waits[*index] = true;
             self.plan.waits.push(wait.clone());
@@ -199,7 +224,7 @@ impl<'a, 'p> Layout<'a, 'p> {
                     self.plan.starts.push(PlannedStart { serves, ..start(state, pick, gpus) });
                 }
                 Some(gpus) => {
-                    // The selection never chooses more than there is. Should it, nothing worse than a wait follows.
+                    // The selection never chooses more than there is, but a job may stay that was thought to leave.
                     debug_assert!(
                         !state.closed_to(job).is_empty(),
                         "job {pick:?} was chosen without room"
@@ -209,10 +234,12 @@ impl<'a, 'p> Layout<'a, 'p> {
                         let why = StopReason::Outranked;
                         self.plan.stops.push(PlannedStop { job: job.spec.id, why });
                     }
+                    dropped.push(index);
                 }
             }
         }
-        placed.waits.iter().map(|(index, wait)| (*index, wait.gpu.0)).collect()
+        let waits = placed.waits.iter().map(|(index, wait)| (*index, wait.gpu.0)).collect();
+        Unplaced { waits, dropped }
     }
 }
 

@@ -38,18 +38,19 @@ pub(crate) fn broken(state: &State) -> Vec<String> {
 pub(crate) fn idle_in_vain(state: &State) -> Vec<String> {
     let free = state.cluster.free();
     let waiting = state.jobs().filter(|job| job.phase == Phase::Queued && job.room.is_none());
-    // A job that was chosen for the place of one that then stayed, and may not use the GPU that is left, leaves it to the next
-    // event.
-    let is_kept = |job: &Job| job.phase == Phase::Queued && !state.closed_to(job).is_empty();
-    if state.jobs().any(is_kept) {
-        return Vec::new();
-    }
     let mut limits = Rooms::limits(state);
     limits.iter_mut().for_each(|rooms| rooms.charge_owned(state));
     let could = waiting.filter(|job| {
         let room = |j: &usize| state.may_use(job, *j);
+        let closed = state.closed_to(job);
+        let closed_on = |j: usize| {
+            let nodes =
+                closed.iter().filter(|node| state.cluster.nodes()[node.0].gpu_type().0 == j);
+            let up = nodes.filter(|node| state.cluster.nodes()[node.0].health() == Health::Up);
+            up.map(|&node| state.cluster.free_on(node)).sum::<u32>()
+        };
         let least = |j: usize| limits.as_ref().map_or(u32::MAX, |l| l.least(job.spec.tenant, j));
-        let there = (0..free.len()).filter(room).map(|j| free[j].min(least(j)));
+        let there = (0..free.len()).filter(room).map(|j| (free[j] - closed_on(j)).min(least(j)));
         let total: u32 = if job.spec.one_type { there.max().unwrap_or(0) } else { there.sum() };
         let may = job.spec.workers <= state.room(job.spec.tenant);
         may && total >= job.spec.workers && state.may_be_stopped_again(job)

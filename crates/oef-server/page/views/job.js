@@ -430,7 +430,7 @@ export function profileTable(workload) {
       "p",
       { class: "small muted" },
       h("span", { class: "tag", text: provenance }),
-      ` ${source}; since `,
+      ` ${source}, `,
       when(workload.profile.since),
     ),
     workload.guard?.sentences.map((text) =>

@@ -145,12 +145,12 @@ export async function show(main, [name]) {
       caption: "By gpu type",
       columns: [
         { name: "gpu type", show: (r) => r.type },
-        { name: "share", unit: "GPUs", show: (r) => figure(r.share), value: (r) => r.share, number: true },
+        { name: "share", show: (r) => figure(r.share), value: (r) => r.share, number: true },
         { name: "holds", show: (r) => whole(r.holds), value: (r) => r.holds, number: true },
         ...(rows.some((r) => r.guarantee !== undefined || r.limit !== undefined)
           ? [
-              { name: "guaranteed", show: (r) => (r.guarantee === undefined ? "–" : whole(r.guarantee)), number: true },
-              { name: "at most", show: (r) => (r.limit === undefined ? "–" : whole(r.limit)), number: true },
+              { name: "guarantee", show: (r) => (r.guarantee === undefined ? "–" : whole(r.guarantee)), number: true },
+              { name: "limit", show: (r) => (r.limit === undefined ? "–" : whole(r.limit)), number: true },
             ]
           : []),
         {
@@ -165,15 +165,20 @@ export async function show(main, [name]) {
         },
         { name: "balance", show: (r) => signed(r.deficit), value: (r) => r.deficit, number: true },
         {
-          name: "one more is worth",
+          name: "price",
           show: (r) => (r.price === null ? "–" : figure(r.price)),
           value: (r) => r.price,
           number: true,
         },
       ],
     });
+    types.element.classList.add("cards-on-phone");
     types.set(rows);
-    set(byType, types.element);
+    set(
+      byType,
+      types.element,
+      h("p", { class: "muted small", text: "In GPUs. Price: what one more GPU would add to the throughput of the cluster." }),
+    );
   }
 
   async function load(topics) {

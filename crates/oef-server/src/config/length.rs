@@ -20,7 +20,9 @@ impl std::str::FromStr for Length {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let parsed = humantime::parse_duration(text);
-        parsed.map(Length).map_err(|why| format!("`{text}` is not a duration: {why}"))
+        parsed
+            .map(Length)
+            .map_err(|_| format!("`{text}` is not a duration; write it as `30s`, `5m` or `2h`"))
     }
 }
 

@@ -24,7 +24,7 @@ use oef_core::Mechanism;
 use oef_executor::JobLimits;
 use oef_executor::local::Isolation;
 use oef_sched::guard::Policy;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -33,11 +33,19 @@ use std::time::Duration;
 /// Where the daemon listens where nothing is said. Loopback: nobody else is let in by accident.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:7733";
 
+/// An address with its port.
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let wrong = || format!("`{text}` is not an address with a port, as in `127.0.0.1:7733`");
+    text.parse().map_err(|_| serde::de::Error::custom(wrong()))
+}
+
 /// The settings.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Config {
     /// Where to listen.
+    #[serde(deserialize_with = "address")]
     pub listen: SocketAddr,
     /// Whether it may listen beyond this machine without TLS.
     pub insecure: bool,

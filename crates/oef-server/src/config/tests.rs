@@ -86,7 +86,7 @@ fn what_is_wrong_is_said_with_its_line() {
         ("[gpus]\ncolour = 1\n", 2, "known here: emulated, mps, read_every"),
         ("[[tenant]]\nname = \"a\"\nwieght = 2\n", 3, "did you mean `weight`?"),
         ("listen = \n", 1, "not TOML"),
-        ("listen = \"somewhere\"\n", 1, "invalid socket address"),
+        ("listen = \"somewhere\"\n", 1, "`somewhere` is not an address with a port"),
         ("listen = \"0.0.0.0:80\"\n", 1, "can be reached from other machines"),
         ("\n[tls]\ncertificate = \"x\"\n", 2, "needs both"),
         ("[scheduling]\nround = 300\n", 2, "300 has no unit; write \"300s\""),

@@ -46,6 +46,8 @@ pub struct TenantGauges {
     pub holds: BTreeMap<String, u32>,
     /// GPU-rounds owed to it, over all types.
     pub deficit: f64,
+    /// What its weight is multiplied by, because of past usage; 1 where that does not count.
+    pub past_factor: f64,
 }
 
 /// How a gpu type is used.

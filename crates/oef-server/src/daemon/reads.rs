@@ -267,6 +267,7 @@ fn broken_invariants(world: &World) -> Vec<Invariant> {
 
 fn tenant_gauges(world: &World) -> Vec<TenantGauges> {
     let types = world.sched.cluster().types();
+    let factors = world.sched.past_factors().unwrap_or_default();
     let tenants = world.tenants.iter().map(|(name, entry)| {
         let count = |states: &[JobState]| u64::from(world.index.count(Some(name), states));
         let own: Vec<_> = world.workloads_of(entry).collect();
@@ -282,6 +283,7 @@ fn tenant_gauges(world: &World) -> Vec<TenantGauges> {
             share,
             holds,
             deficit: own.iter().flat_map(|w| w.deficits()).sum(),
+            past_factor: factors.get(entry.key.0).copied().unwrap_or(1.0),
         }
     });
     tenants.collect()
@@ -313,7 +315,7 @@ fn run_numbers(job: &JobEntry) -> Vec<u64> {
 
 /// Somebody asked for a run that is not there.
 fn no_such_run(id: u64, run: u64, runs: &[u64]) -> Problem {
-    let problem = Kind::NotFound.problem(format!("job {id} has no run {run}")).field("generation");
+    let problem = Kind::NotFound.problem(format!("job {id} has no run {run}"));
     match runs {
         [] => problem.hint(format!("it has not run yet; `oef why {id}` says why")),
         [one] => problem.hint(format!("its only run is {one}")),

@@ -1,9 +1,9 @@
 //! How much of everything one caller may have: nobody's excess is another's refusal.
 
-use super::checks::plural;
 use crate::problem::{Kind, More};
 use crate::world::{World, text_bytes};
 use oef_api::types::{JobState, JobSubmit, Problem};
+use oef_report::format::counted;
 use oef_sched::{Span, Time};
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ impl Budgets {
         if has_own || live + more <= self.tenant_jobs {
             return Ok(());
         }
-        let (live, max) = (plural(live, "job"), self.tenant_jobs);
+        let (live, max) = (counted(live, "job"), self.tenant_jobs);
         let why = format!("tenant `{tenant}` has {live} that have not ended and may have {max}");
         let hint = "wait until some have ended, or ask for a limit of your own (`oef tenant set NAME --max-jobs N`)";
         Err(Kind::LimitReached.problem(why).hint(hint))
@@ -117,7 +117,7 @@ impl Budgets {
         }
         let why = format!(
             "tenant `{tenant}` submitted {} within an hour, and may submit {}",
-            plural(done, "profile run"),
+            counted(done, "profile run"),
             self.profile_runs
         );
         Err(Kind::TooManyRequests.problem(why).hint("a profile stays true for longer than that"))

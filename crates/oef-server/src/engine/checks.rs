@@ -35,11 +35,6 @@ pub(super) fn seconds(
     check::seconds(what, field, seconds, zero).map_err(refused)
 }
 
-/// `1 job`, `2 jobs`.
-pub(super) fn plural(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 /// The name that was probably meant, as a hint.
 pub(super) fn did_you_mean<'a>(
     wrong: &str,

@@ -35,8 +35,8 @@ fn live<'a>(
     let job = owned(world, caller, id, what)?;
     match job.state.is_final() {
         true => {
-            let state = job.state.words();
-            Err(Kind::Conflict.problem(format!("job {id} is {state} already")))
+            let ended = job.state.phrase();
+            Err(Kind::Conflict.problem(format!("job {id} {ended} already")))
         }
         false => Ok(job),
     }

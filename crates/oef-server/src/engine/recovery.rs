@@ -22,6 +22,7 @@ use crate::store::{Archive, Ledger, OpenMode, Store, StoreError, StoredRecord};
 use crate::world::{Change, MEANING, SettingsEntry, World};
 use oef_api::types::SettingsPatch;
 use oef_executor::{Cursor, Event, Executor};
+use oef_report::format::counted;
 use oef_sched::{Question, Time};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -236,8 +237,9 @@ fn first_changes(
         (true, 0) => {}
         (true, own) => {
             return Err(StartError::Setting(format!(
-                "{own} jobs of this state folder have not ended, and a daemon that observes starts none; \
-                 let them end under [slurm] depth = \"drive\", or name another state_dir"
+                "the state folder has {} left that did not end, and a daemon that observes starts none; \
+                 let them end under [slurm] depth = \"drive\", or name another state_dir",
+                counted(own, "job")
             )));
         }
     }

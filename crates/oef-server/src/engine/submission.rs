@@ -12,6 +12,7 @@ use crate::world::{Change, NewJob, NewSweep, SubmitKey, World};
 use oef_api::limits::{BATCH_MAX, KEY_MAX, NAME_MAX};
 use oef_api::memory::{mebibytes, shown};
 use oef_api::types::{JobBatch, JobSubmit, Limits, Problem, Provenance, Role, Submitted};
+use oef_report::format::counted;
 use oef_sched::{JobId, TenantKey, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -287,8 +288,8 @@ pub(super) fn check_gang(world: &World, job: &JobSubmit) -> Result<(), Problem> 
         let room: Vec<String> = room.iter().map(|(gpu, n)| format!("{n} {gpu}")).collect();
         let room = if room.is_empty() { "none".into() } else { room.join(", ") };
         let one = if job.one_type { " of one type" } else { "" };
-        let why =
-            format!("{} GPUs{one} at once are more than it could ever have: {room}", job.workers);
+        let gpus = counted(job.workers as usize, "GPU");
+        let why = format!("it needs {gpus}{one} at once, more than it could ever have: {room}");
         let hint = match job.one_type {
             true => "ask for fewer workers, or do without `one_type`",
             false => "ask for fewer workers, or allow more gpu types",
@@ -297,7 +298,8 @@ pub(super) fn check_gang(world: &World, job: &JobSubmit) -> Result<(), Problem> 
     }
     let limit = tenant.and_then(|tenant| tenant.limits.gpus);
     if let Some(limit) = limit.filter(|&limit| job.workers > limit) {
-        let why = format!("{} GPUs are more than the {limit} of its tenant", job.workers);
+        let gpus = counted(job.workers as usize, "GPU");
+        let why = format!("it needs {gpus} at once, and its tenant may have {limit}");
         return Err(Kind::LimitReached.problem(why).field("workers"));
     }
     tenant.map_or(Ok(()), |tenant| within_type_limits(world, tenant.key, job))
@@ -324,8 +326,8 @@ fn within_type_limits(world: &World, tenant: TenantKey, job: &JobSubmit) -> Resu
         })
     });
     let told = told.collect::<Vec<_>>().join(", ");
-    let why =
-        format!("{} GPUs at once are more than its tenant's limits allow: {told}", job.workers);
+    let gpus = counted(job.workers as usize, "GPU");
+    let why = format!("it needs {gpus} at once, more than its tenant's limits allow: {told}");
     let hint = "ask for fewer workers or other gpu types; operators change the limit with `oef tenant set --limit`";
     Err(Kind::LimitReached.problem(why).field("workers").hint(hint))
 }
@@ -370,8 +372,8 @@ fn check_limits(world: &World, jobs: &[JobSubmit]) -> Result<(), Problem> {
         let Some(limit) = tenant.limits.jobs else { continue };
         if tenant.live as usize + count > limit as usize {
             let why = format!(
-                "tenant `{name}` has {} jobs that have not ended and may have {limit}",
-                tenant.live
+                "tenant `{name}` has {} that have not ended and may have {limit}",
+                counted(tenant.live as usize, "job")
             );
             return Err(Kind::LimitReached.problem(why).hint("wait until some have ended"));
         }

@@ -14,6 +14,7 @@ use oef_api::types::{
     WorkloadPut,
 };
 use oef_core::problem::{MAX_LIVE_RATIO, UnusableProfile, check_profile, check_profile_within};
+use oef_report::format::counted;
 use oef_sched::{Event, EventKind, GroupKey, Promises, TenantKey, Time};
 use std::collections::BTreeMap;
 
@@ -205,8 +206,8 @@ fn check_promises(world: &World, of: &Party, promises: &Promises) -> Result<(), 
             .sum();
         let was = before.iter().find(|(name, _)| *name == gpu).map_or(0, |(_, sum)| *sum);
         if sum as usize > there && sum > was {
-            let why =
-                format!("{sum} GPUs of {gpu} would be guaranteed in all, and there are {there}");
+            let gpus = counted(sum as usize, "GPU");
+            let why = format!("{gpus} of {gpu} would be guaranteed in all, and there are {there}");
             let problem = Kind::LimitReached.problem(why).field("guarantee");
             return Err(
                 problem.hint("lower this guarantee or another; `oef tenants --json` lists them")
@@ -269,8 +270,8 @@ pub(super) fn workload(
         Some(throughput) => {
             profile(world, &throughput)?;
             let source = match &caller.tenant {
-                Some(tenant) => format!("told by {tenant}"),
-                None => "told by the operator".into(),
+                Some(tenant) => format!("by {tenant}"),
+                None => "by the operator".into(),
             };
             let plain = ProfileEntry::plain(throughput, provenance, now.0, source);
             Some(Box::new(ProfileEntry { gang_figures: gangs, ..plain }))

@@ -37,6 +37,7 @@ pub(super) struct GaugeFamilies {
     grants: Family<TenantTypeLabels, Gauge>,
     share: Family<TenantTypeLabels, Number>,
     deficit: Family<TenantLabels, Number>,
+    past_factor: Family<TenantLabels, Number>,
     sharing_incentive: Number,
     worst_envy: Number,
     left_out: Gauge,
@@ -74,6 +75,11 @@ impl GaugeFamilies {
                 r,
                 "deficit_gpu_rounds",
                 "Balance of a tenant in GPU-rounds: + still to get, - used ahead of its share",
+            ),
+            past_factor: family(
+                r,
+                "past_usage_factor",
+                "What a tenant's weight is multiplied by because of its past usage; 1 where that does not count",
             ),
             sharing_incentive: number(
                 r,
@@ -158,8 +164,14 @@ impl GaugeFamilies {
         self.grants.clear();
         self.share.clear();
         self.deficit.clear();
+        self.past_factor.clear();
         for (i, tenant) in tenants.iter().enumerate() {
             self.add_tenant(if i < TENANTS_MAX { &tenant.tenant } else { OTHERS }, tenant);
+            // Factors of several tenants have no sum.
+            if i < TENANTS_MAX {
+                let labels = TenantLabels { tenant: tenant.tenant.clone() };
+                self.past_factor.get_or_create(&labels).set(tenant.past_factor);
+            }
         }
     }
 

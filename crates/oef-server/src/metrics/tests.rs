@@ -100,6 +100,7 @@ fn gauges_are_those_of_now() {
         share: BTreeMap::from([("fast".into(), 1.5)]),
         holds: BTreeMap::from([("fast".into(), 2)]),
         deficit: -0.5,
+        past_factor: 1.25,
     };
     let mut gauges = Gauges {
         left_out: 2,
@@ -139,6 +140,7 @@ fn gauges_are_those_of_now() {
         ("oef_grants{tenant=\"a\\\"b\",type=\"fast\"}", 2.0),
         ("oef_share_gpus{tenant=\"a\\\"b\",type=\"fast\"}", 1.5),
         ("oef_deficit_gpu_rounds{tenant=\"a\\\"b\"}", -0.5),
+        ("oef_past_usage_factor{tenant=\"a\\\"b\"}", 1.25),
         ("oef_tenant_jobs{tenant=\"a\\\"b\",state=\"queued\"}", 3.0),
         ("oef_journal_records", 42.0),
         ("oef_sharing_incentive_ratio", 1.25),
@@ -174,6 +176,7 @@ fn many_tenants_are_counted_together() {
     metrics.render(&gauges);
     let text = metrics.render(&gauges);
     assert_eq!(text.matches("oef_deficit_gpu_rounds{").count(), TENANTS_MAX + 1);
+    assert_eq!(text.matches("oef_past_usage_factor{").count(), TENANTS_MAX);
     let others = format!("oef_deficit_gpu_rounds{{tenant=\"{OTHERS}\"}}");
     assert_eq!(value(&text, &others), Some(5.0));
     let others = format!("oef_grants{{tenant=\"{OTHERS}\",type=\"g\"}}");

@@ -8,6 +8,7 @@ use oef_executor::Executor;
 use oef_executor::slurm::{
     GpuNode, ObserverConfig, SlurmConfig, SlurmExecutor, SlurmObserver, gpu_nodes, user_name,
 };
+use oef_report::format::counted;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -85,7 +86,7 @@ fn in_words(nodes: &[&GpuNode]) -> String {
         *counts.entry(node.gpu_type()).or_default() += node.gpus;
     }
     let shown: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
-    format!("{} on {} nodes of Slurm", shown.join(", "), nodes.len())
+    format!("{} on {} of Slurm", shown.join(", "), counted(nodes.len(), "node"))
 }
 
 /// The user that jobs run as, so that the welcome says it.

@@ -8,6 +8,7 @@ use super::chain::{Link, Sum, compare_ends};
 use super::database::Database;
 use super::error::StoreError;
 use super::schema::{self, DATABASE};
+use oef_report::format::counted;
 use rusqlite::{Connection, OptionalExtension as _};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -109,12 +110,12 @@ const WAY_OUT: &str = "put the whole folder or a backup in place, or, if this is
 pub(super) fn check_missing(dir: &Path) -> Result<(), StoreError> {
     let lost = |what: String| Err(StoreError::Lost { dir: dir.to_path_buf(), what });
     if let Some(head) = read(dir)?.filter(|head| head.seq > 0) {
-        return lost(format!("`{HEAD_FILE}` says that it had {} records", head.seq));
+        return lost(format!("`{HEAD_FILE}` says that it had records up to number {}", head.seq));
     }
     let runs = fs::read_dir(dir.join("runs")).into_iter().flatten().flatten().count();
     match runs {
         0 => Ok(()),
-        _ => lost(format!("the folder `runs` has {runs} jobs in it")),
+        _ => lost(format!("the folder `runs` has {} in it", counted(runs, "job"))),
     }
 }
 

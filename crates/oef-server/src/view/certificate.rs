@@ -4,6 +4,7 @@ use super::text::amounts;
 use oef_api::types::{Audit, Property};
 use oef_core::audit::{EnvyWitness, Finding, Improvement, ParetoFinding, SkippedType};
 use oef_core::{Outcome, Problem, Shares, TenantId, TypeId, audit, beyond};
+use oef_report::format::counted;
 use oef_report::format::figure;
 
 /// Of those who could gain, so many are named.
@@ -101,7 +102,8 @@ fn gains(problem: &Problem, finding: &ParetoFinding, better: &Improvement) -> St
         .map(|&(t, gain)| format!("{} could gain {}", tenant(problem, t), figure(gain)))
         .collect();
     let more = better.gains.len().saturating_sub(NAMED_MAX);
-    let more = if more > 0 { format!(" and {more} others something") } else { String::new() };
+    let more =
+        if more > 0 { format!(" and {} something", counted(more, "other")) } else { String::new() };
     let part = 100.0 * finding.worst;
     format!("{}{more} with nobody losing ({part:.2} % of the total)", named.join(", "))
 }

@@ -2,6 +2,7 @@
 
 use crate::world::{WorkloadEntry, World};
 use oef_api::types::{GuardNote, Mismatch, Provenance};
+use oef_report::format::counted;
 use oef_sched::WorkloadKey;
 use oef_sched::guard::Policy;
 use std::collections::BTreeMap;
@@ -67,8 +68,8 @@ pub(super) fn sentences(world: &World, key: WorkloadKey) -> Vec<String> {
     }
     if world.guard.crowded(key) > 0 {
         sentences.push(format!(
-            "{} windows of {name} do not count, because other jobs became slow at the same time",
-            world.guard.crowded(key)
+            "{} of {name} did not count, because other jobs became slow at the same time",
+            counted(world.guard.crowded(key) as usize, "window")
         ));
     }
     let is_declared = entry.profile.provenance == Provenance::Declared;

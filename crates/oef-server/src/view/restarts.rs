@@ -1,9 +1,9 @@
 //! The restarts of a job and what it may have, for callers.
 
-use super::text::count;
 use crate::world::turns::fruitless_stops;
 use crate::world::{JobEntry, World};
 use oef_api::types::RestartBudget;
+use oef_report::format::counted;
 use oef_report::format::span;
 use oef_sched::{JobId, Span};
 
@@ -58,7 +58,7 @@ pub(super) fn sentence(world: &World, id: JobId) -> Option<String> {
     Some(format!(
         "{} so far{lost}; beyond {} they may cost {:.0} %{closed}. A restart costs {} ({cost}), so that it runs \
          for at least {} once it was started",
-        count(budget.restarts as usize, "restart", "restarts"),
+        counted(budget.restarts as usize, "restart"),
         budget.free,
         100.0 * budget.bound,
         shown(budget.cost),

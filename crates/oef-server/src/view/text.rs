@@ -52,11 +52,6 @@ pub(super) fn change(before: f64, after: f64) -> String {
     }
 }
 
-/// Something that is so many.
-pub(super) fn count(n: usize, one: &str, many: &str) -> String {
-    if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,6 +66,5 @@ mod tests {
         assert_eq!(amounts(types.iter().zip([2.0, 0.5])), "2.00 slow + 0.50 fast");
         assert_eq!(amounts(types.iter().zip([0.0, -0.5])), "-0.50 fast");
         assert_eq!(gpus(types.iter().zip([0, 0])), "nothing");
-        assert_eq!(count(1, "job", "jobs"), "1 job");
     }
 }

@@ -1,12 +1,13 @@
 //! What would happen if: changes thought through on a copy of the scheduler's state.
 
 use super::certificate::certificate;
-use super::text::{change, count, timestamp};
+use super::text::{change, timestamp};
 use super::whatif_changes::{Prepared, apply, prepare};
 use crate::caller::Caller;
 use crate::world::World;
 use oef_api::types::{ExpectedStart, Problem as Trouble, TenantEffect, WhatIf, WhatIfAnswer};
 use oef_core::{Options, TenantId};
+use oef_report::format::counted;
 use oef_sched::{Event, EventKind, JobId, JobState, State, Time, step};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -165,11 +166,11 @@ fn sentences(tenants: &[TenantEffect], before: f64, after: f64) -> Vec<String> {
     }
     let more = changed.len().saturating_sub(SENTENCES_MAX);
     if more > 0 {
-        sentences.push(format!("{} would have more or less", count(more, "other", "others")));
+        sentences.push(format!("{} would have more or less", counted(more, "other")));
     }
     let same = tenants.len() - changed.len();
     if same > 0 && !changed.is_empty() {
-        sentences.push(format!("nothing changes for {}", count(same, "tenant", "tenants")));
+        sentences.push(format!("nothing changes for {}", counted(same, "tenant")));
     }
     sentences
 }

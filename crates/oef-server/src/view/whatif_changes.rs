@@ -8,6 +8,7 @@ use crate::world::{World, for_scheduler};
 use oef_api::limits::WHATIF_CHANGES_MAX as CHANGES_MAX;
 use oef_api::types::{JobSubmit, Problem as Trouble, Role, WhatIf, WhatIfChange};
 use oef_core::Mechanism;
+use oef_report::format::counted;
 use oef_sched::{
     Event, EventKind, Health, JobId, JobState, NodeSpec, Profile, State, TenantKey, step,
 };
@@ -62,7 +63,10 @@ pub(super) fn prepare(
             WhatIfChange::AddGpus { gpu_type, count } => {
                 if !(1..=GPUS_MAX).contains(count) || gpu_type.is_empty() {
                     return Err(bad(
-                        format!("{count} GPUs of `{gpu_type}` cannot be added"),
+                        format!(
+                            "{} of `{gpu_type}` cannot be added",
+                            counted(*count as usize, "GPU")
+                        ),
                         "count",
                     )
                     .hint(format!("name a type and 1 to {GPUS_MAX} GPUs")));
@@ -186,7 +190,10 @@ fn remove_gpus(state: &mut State, gpu_type: &str, count: u32) -> Result<(), Trou
     let nodes: Vec<(String, u32)> = nodes_of(state, gpu_type).collect();
     let all: u32 = nodes.iter().map(|(_, gpus)| gpus).sum();
     if count > all {
-        return Err(bad(format!("there are {all} GPUs of `{gpu_type}`, not {count}"), "count"));
+        return Err(bad(
+            format!("{count} of `{gpu_type}` cannot be removed, because there are {all}"),
+            "count",
+        ));
     }
     let mut left = count;
     for (node, gpus) in nodes.into_iter().rev() {

@@ -251,7 +251,7 @@ fn past(world: &World, tenant: &TenantEntry) -> Option<String> {
     let past = world.sched.past_usage(tenant.key)?;
     let half_life = world.sched.settings().usage_half_life?;
     Some(format!(
-        "past usage (half-life {}): it used {:.0} % of its equal split among all tenants, so its weight counts {} times beside its siblings",
+        "past usage (half-life {}): it used {:.0} % of its equal split among all tenants, so its weight is multiplied by {} beside its siblings",
         span(half_life.seconds()),
         100.0 * past.usage,
         figure(past.factor)

@@ -2,6 +2,7 @@
 
 use super::{GangEntry, Mark, ProfileEntry, Rejection, World};
 use oef_api::types::{EventTopic, FigureSource, JobState, Provenance};
+use oef_report::format::counted;
 use oef_sched::guard::{
     Corrected, Judgement, News, Notice, Policy, ProfileVerdict, RunPlace, SeenGang, Word,
 };
@@ -251,7 +252,7 @@ impl World {
                     steps: None,
                     source: FigureSource::Seen,
                     since_ms: self.at.0,
-                    detail: Some(format!("{} windows of {} runs", gang.windows, gang.runs)),
+                    detail: Some(windows_of(gang.windows, gang.runs)),
                 });
             }
             self.note(EventTopic::Tenant, Some(&tenant), what);
@@ -276,9 +277,10 @@ impl World {
             false => "",
         };
         format!(
-            "{name} {who} that {} is {said:.1} times {}; its jobs{waits} showed {seen:.1} ({windows} windows of {runs} runs{good_faith})",
+            "{name} {who} that {} is {said:.1} times {}; its jobs{waits} showed {seen:.1} ({}{good_faith})",
             gpu(fast),
-            gpu(slow)
+            gpu(slow),
+            windows_of(windows, runs)
         )
     }
 }
@@ -293,13 +295,16 @@ fn seen_gang(name: &str, gpu_type: &str, gang: &SeenGang) -> String {
     let said = gang.said.map(|said| format!(", not {}", percent(said))).unwrap_or_default();
     let counts = if gang.counts { "; that counts now" } else { "" };
     format!(
-        "gangs of {} of {name} keep {} of a single worker's throughput {place} on {gpu_type}{said} (seen in {} windows \
-         of {} runs){counts}",
+        "gangs of {} of {name} keep {} of a single worker's throughput {place} on {gpu_type}{said} (seen in {}){counts}",
         gang.workers,
         percent(gang.kept),
-        gang.windows,
-        gang.runs
+        windows_of(gang.windows, gang.runs)
     )
+}
+
+/// `120 windows of 6 runs`.
+fn windows_of(windows: u32, runs: u32) -> String {
+    format!("{} of {}", counted(windows as usize, "window"), counted(runs as usize, "run"))
 }
 
 /// A number that is the same for jobs whose steps are alike: the same program with the same arguments (FNV-1a,

@@ -67,7 +67,7 @@ impl World {
             self.index.wakeups.remove(&(due, id));
         }
         let (tenant, name) = (job.tenant().to_string(), job.name().to_string());
-        let message = format!("job {id} ({name}) is {}: {}", state.words(), job.reason);
+        let message = format!("job {id} ({name}) {}: {}", state.phrase(), job.reason);
         let is_orphan = !self.tenants.contains_key(&tenant);
         if state.is_final() && !before.is_final() {
             job.ended = Some(self.at);

@@ -8,6 +8,7 @@ use super::{
 use oef_api::limits::WORKERS_MAX;
 use oef_api::memory::mebibytes;
 use oef_api::types::{GpuRef, JobState, JobSubmit};
+use oef_report::format::counted;
 use oef_sched::{
     EventKind, Generation, GpuId, JobId, JobSpec, Lease, Span, StartReason, TenantKey, Time,
     WorkloadKey,
@@ -70,8 +71,9 @@ impl World {
             let owner = self.known_tenant(tenant)?;
             let limit = owner.limits.jobs.unwrap_or(u32::MAX);
             if owner.live as usize + more[tenant] > limit as usize {
+                let live = counted(owner.live as usize, "job");
                 return Err(Rejection::LimitReached(format!(
-                    "tenant `{tenant}` may have {limit} jobs that have not ended"
+                    "tenant `{tenant}` has {live} that have not ended and may have {limit}"
                 )));
             }
             if spec.workers == 0 || spec.workers > WORKERS_MAX {

@@ -9,6 +9,7 @@ use oef_api::memory;
 use oef_api::types::{Ending, Job, JobState, JobSubmit, Run};
 use oef_report::format::{number, percent, si, span};
 use oef_terminal::names::{safe, safe_lines};
+use oef_terminal::numbers::counted;
 use oef_terminal::table::{Cell, Table};
 use oef_terminal::times::{at, between, clock};
 use oef_terminal::{Exit, Failure, Printer, width};
@@ -109,7 +110,8 @@ fn facts(out: &mut String, job: &Job, now: Timestamp) {
         let (batches, warmup) = (probe.batches, probe.warmup);
         let (least, limit) = (span(probe.least_s), span(probe.limit_s));
         let how = format!(
-            "{batches} batches and {least} at least after {warmup} of warm-up, within {limit}"
+            "{} and {least} at least after {warmup} of warm-up, within {limit}",
+            if batches == 1 { "1 batch".to_string() } else { format!("{batches} batches") }
         );
         fact(out, "profile run", &how);
     }
@@ -127,10 +129,10 @@ fn restarts(job: &Job) -> String {
     if let Some(budget) = &job.restart_budget {
         let _ = write!(
             text,
-            "; lost {} ({} of its time; beyond {} restarts at most {})",
+            "; lost {} ({} of its time; beyond {} at most {})",
             span(budget.lost_s),
             percent(budget.lost_part),
-            budget.free,
+            counted(budget.free as usize, "restart"),
             percent(budget.bound)
         );
     }
@@ -142,7 +144,10 @@ fn progress(job: &Job) -> String {
     if progress.steps <= 0.0 {
         return "no progress reported yet".into();
     }
-    let mut text = format!("{} steps", si(progress.steps.round()));
+    let mut text = match progress.steps.round() {
+        1.0 => "1 step".into(),
+        steps => format!("{} steps", si(steps)),
+    };
     if let Some(speed) = progress.throughput {
         let _ = write!(text, ", {} a second", number(speed));
     }
@@ -163,7 +168,7 @@ fn specification(out: &mut String, spec: &JobSubmit) {
     let quoted: Vec<String> = spec.command.iter().map(|word| quote(&safe(word))).collect();
     fact(out, "command", &quoted.join(" "));
     if let Some(script) = &spec.script {
-        fact(out, "script", &format!("{} lines", script.lines().count()));
+        fact(out, "script", &counted(script.lines().count(), "line"));
     }
     let mut types = spec.types.iter().map(|name| safe(name)).collect::<Vec<_>>().join(", ");
     if spec.one_type {

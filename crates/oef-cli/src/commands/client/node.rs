@@ -68,29 +68,33 @@ pub fn reserve(args: &ReserveArgs, client: &Client, printer: &Printer) -> Result
     }
     let is_any = nodes.iter().any(|node| !node.windows.is_empty());
     let text = match is_any {
-        true => planned(&nodes).render_within(width::columns()),
+        true => planned(&nodes, width::columns()),
         false => "nothing is planned\n".into(),
     };
     printer.result(&text)?;
     Ok(Exit::Done)
 }
 
-fn planned(nodes: &[Node]) -> Table {
-    let mut table = Table::headed(["id", "node", "from", "until", "no starts from", "reason"]);
+/// Three times need a wide screen; the third follows from the first.
+const WIDE: usize = 80;
+
+fn planned(nodes: &[Node], columns: Option<usize>) -> String {
+    let wide = columns.is_none_or(|columns| columns >= WIDE);
+    let mut headings = vec!["id", "node", "from", "until"];
+    headings.extend(wide.then_some("no starts from"));
+    headings.push("reason");
+    let mut table = Table::headed(headings);
+    let at = |time| if wide { times::at(time) } else { times::minute(time) };
     let mut rows: Vec<_> =
         nodes.iter().flat_map(|node| node.windows.iter().map(move |w| (w, node))).collect();
     rows.sort_by_key(|(window, _)| (window.from, window.id));
     for (window, node) in rows {
-        let until = window.until.map_or_else(|| "`oef node up`".into(), times::at);
-        let cells = [
-            window.id.to_string(),
-            safe(&node.name).to_string(),
-            times::at(window.from),
-            until,
-            times::at(window.closes),
-            safe(window.reason.as_deref().unwrap_or("")).to_string(),
-        ];
+        let until = window.until.map_or_else(|| "`oef node up`".into(), at);
+        let mut cells =
+            vec![window.id.to_string(), safe(&node.name).to_string(), at(window.from), until];
+        cells.extend(wide.then(|| at(window.closes)));
+        cells.push(safe(window.reason.as_deref().unwrap_or("")).to_string());
         table.row(cells.into_iter().map(Cell::text).collect());
     }
-    table
+    table.render_within(columns)
 }

@@ -32,7 +32,7 @@ pub fn run(args: &NotifyArgs, client: &Client, printer: &Printer) -> Result<Exit
 /// A new secret alone goes to stdout, so that it can go into a file and nowhere else.
 fn add(args: &NotifyAddArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let secret = match &args.secret_file {
-        Some(path) => Some(Source::read(path)?.text.trim().to_string()),
+        Some(path) => Some(Source::read(path, "write the secret into it")?.text.trim().to_string()),
         None => None,
     };
     let is_given = secret.is_some();

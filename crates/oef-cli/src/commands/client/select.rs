@@ -3,8 +3,9 @@
 use super::pages;
 use super::submit::own_tenant;
 use crate::args::select::SelectArgs;
+use crate::output::jobs::state_word;
 use oef_api::client::{Client, ClientError};
-use oef_api::types::{Job, JobPatch, JobsQuery, Role};
+use oef_api::types::{Job, JobPatch, JobState, JobsQuery, Role};
 use oef_terminal::names::safe;
 use oef_terminal::numbers::counted;
 use oef_terminal::{Complaint, Exit, Failure, Printer, exit_of};
@@ -76,6 +77,12 @@ pub fn run(
     if args.json {
         printer.json(&Document { jobs })?;
     } else {
+        // The reason of a job that is being stopped is that it was held.
+        for job in jobs.iter_mut().filter(|job| job.state == JobState::Stopping) {
+            if matches!(deed, Deed::Release) {
+                job.reason = "released; it waits for GPUs again once it has stopped".into();
+            }
+        }
         printer.result(&lines(&jobs))?;
         if listed {
             printer.note(&format!("{} {}", counted(jobs.len(), "job"), deed.done()));
@@ -91,9 +98,16 @@ pub fn run(
 pub fn lines(jobs: &[Job]) -> String {
     let mut out = String::new();
     for job in jobs {
-        let state = crate::output::jobs::state_word(job);
         let (id, name, reason) = (job.id, safe(&job.name), safe(&job.reason));
-        let _ = writeln!(out, "job {id} ({name}) is {state}: {reason}");
+        let _ = match (state_word(job).as_str(), job.state.phrase()) {
+            (state, _) if reason.starts_with(state) => {
+                writeln!(out, "job {id} ({name}): {reason}")
+            }
+            (state, phrase) if phrase.ends_with(state) => {
+                writeln!(out, "job {id} ({name}) {phrase}: {reason}")
+            }
+            (state, _) => writeln!(out, "job {id} ({name}) is {state}: {reason}"),
+        };
     }
     out
 }

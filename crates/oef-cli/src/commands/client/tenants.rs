@@ -4,7 +4,7 @@ use super::pages;
 use super::watch::{Watching, anything, watch};
 use crate::args::tenants::{TenantCommand, TenantSetArgs, WatchArgs};
 use oef_api::client::Client;
-use oef_api::types::{Limits, Tenant, TenantCreate, TenantPatch, Tenants};
+use oef_api::types::{JobOrder, Limits, Tenant, TenantCreate, TenantPatch, Tenants};
 use oef_report::format::figure;
 use oef_terminal::names::{safe, short};
 use oef_terminal::numbers::difference;
@@ -175,9 +175,15 @@ fn balance(deficit: &BTreeMap<String, f64>) -> String {
 
 /// Whole GPUs by type.
 fn holds(gpus: &BTreeMap<String, u32>) -> String {
-    let held = gpus.iter().filter(|(_, count)| **count > 0);
-    let words: Vec<String> = held.map(|(name, count)| format!("{count}×{}", safe(name))).collect();
-    if words.is_empty() { "·".into() } else { words.join(" ") }
+    let held: BTreeMap<_, _> = gpus.clone().into_iter().filter(|(_, count)| *count > 0).collect();
+    if held.is_empty() { "·".into() } else { by_type(&held) }
+}
+
+/// The same with types of which there are none: a limit of 0 is one.
+fn by_type(gpus: &BTreeMap<String, u32>) -> String {
+    let words: Vec<String> =
+        gpus.iter().map(|(name, count)| format!("{count}×{}", safe(name))).collect();
+    words.join(" ")
 }
 
 /// Parts of GPUs by type.
@@ -201,7 +207,7 @@ fn show(tenant: &Tenant) -> String {
     fact("weight", format!("{}{counted}", figure(tenant.weight)));
     if let Some(past) = &tenant.past {
         let (used, factor) = (100.0 * past.usage, figure(past.factor));
-        fact("past usage", format!("{used:.0} % of its equal split: weight counts {factor} times"));
+        fact("past usage", format!("{used:.0} % of its equal split: weight × {factor}"));
     }
     fact("group", tenant.group.as_deref().map_or("none".into(), safe));
     let limit = |limit: Option<u32>| limit.map_or("no limit".into(), |n: u32| n.to_string());
@@ -210,10 +216,15 @@ fn show(tenant: &Tenant) -> String {
         format!("GPUs: {}; jobs: {}", limit(tenant.limits.gpus), limit(tenant.limits.jobs)),
     );
     if !tenant.limit.is_empty() {
-        fact("by type", format!("at most {}", holds(&tenant.limit)));
+        fact("by type", format!("at most {}", by_type(&tenant.limit)));
     }
     if !tenant.guarantee.is_empty() {
         fact("guarantee", holds(&tenant.guarantee));
+    }
+    match tenant.order {
+        JobOrder::Fair => {}
+        JobOrder::Fifo => fact("order", "fifo: the oldest job first".into()),
+        JobOrder::Shortest => fact("order", "shortest: the fewest steps left first".into()),
     }
     fact("jobs", format!("{} run, {} wait", tenant.running, tenant.queued));
     fact("holds", holds(&tenant.holds));

@@ -25,18 +25,23 @@ fn render(usage: &Usage, columns: Option<usize>) -> String {
         return "nothing was used in that time\n".into();
     }
     let is_measured = usage.rows.iter().any(|row| row.utilisation.is_some());
-    let mut headings =
-        vec![heading(usage.by), "type", "GPU-hours", "share", "borrowed", "lent", "wasted"];
+    // Shares are tenants'.
+    let has_shares = usage.rows.iter().any(|row| row.promised.is_some());
+    let mut headings = vec![heading(usage.by), "type", "GPU-hours"];
+    headings.extend(has_shares.then_some(["share", "borrowed", "lent"]).into_iter().flatten());
+    headings.push("wasted");
     headings.extend(is_measured.then_some("busy"));
     let mut table = Table::headed(headings);
     for row in &usage.rows {
-        let mut cells = cells(row, usage.by);
+        let mut cells = cells(row, usage.by, has_shares);
         cells.extend(is_measured.then(|| busy(row)));
         table.row(cells);
     }
     let mut out = format!("from {} to {}\n", times::at(usage.from), times::at(usage.to));
     out.push_str(&table.render_within(columns));
-    out.push_str("borrowed: used beyond its share; lent: share not used by it;\n");
+    if has_shares {
+        out.push_str("borrowed: used beyond its share; lent: share not used by it;\n");
+    }
     out.push_str("wasted: work lost because it was not saved\n");
     if is_measured {
         out.push_str("busy: part of the measured hours in which GPUs computed\n");
@@ -44,21 +49,22 @@ fn render(usage: &Usage, columns: Option<usize>) -> String {
     out
 }
 
-fn cells(row: &UsageRow, by: UsageBy) -> Vec<Cell> {
+fn cells(row: &UsageRow, by: UsageBy, has_shares: bool) -> Vec<Cell> {
     let hours = |x: f64| Cell::number(fixed(x));
     let maybe = |x: Option<f64>| x.map_or_else(|| Cell::text(""), hours);
-    vec![
+    let mut cells = vec![
         match by == UsageBy::User && row.name.is_empty() {
             true => Cell::text("(not recorded)"),
             false => Cell::text(short(&row.name)),
         },
         Cell::text(short(&row.gpu_type)),
         hours(row.gpu_hours),
-        maybe(row.promised),
-        maybe(row.borrowed),
-        maybe(row.lent),
-        hours(row.wasted),
-    ]
+    ];
+    if has_shares {
+        cells.extend([row.promised, row.borrowed, row.lent].map(maybe));
+    }
+    cells.push(hours(row.wasted));
+    cells
 }
 
 /// `97%`; nothing where nothing was measured.

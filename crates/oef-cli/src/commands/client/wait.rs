@@ -61,7 +61,7 @@ fn look(
 
 /// Says what a job does now.
 pub fn say(job: &Job, printer: &Printer) {
-    let text = format!("job {} is {}: {}", job.id, job.state.words(), job.reason);
+    let text = format!("job {} {}: {}", job.id, job.state.phrase(), job.reason);
     if job.state.is_failure() { printer.warn(&text) } else { printer.note(&text) }
 }
 

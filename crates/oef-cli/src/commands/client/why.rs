@@ -27,11 +27,11 @@ pub fn run(args: &WhyArgs, client: &Client, printer: &Printer) -> Result<Exit, F
 fn job(why: &Why, now: Timestamp) -> String {
     let mut out = String::new();
     let name = format!("job {}", why.id);
-    let state = state_style(why.state).style(why.state.words());
+    let state = state_style(why.state).style(why.state.phrase());
     let sentence = safe_lines(&why.sentence);
     let _ = match sentence.starts_with("is ") {
         true => writeln!(out, "{} {sentence}", name.bold()),
-        false => writeln!(out, "{} is {state}: {sentence}", name.bold()),
+        false => writeln!(out, "{} {state}: {sentence}", name.bold()),
     };
     match (why.expected_start, why.expected_round) {
         (Some(start), Some(round)) => {

@@ -72,7 +72,8 @@ fn start_would_work(config: &Config, file: &Path) -> Result<(), Failure> {
 
 /// The settings of a file, or everything that is wrong with it.
 pub fn read(path: &Path) -> Result<Config, Failure> {
-    let source = Source::read(path)?;
+    let source =
+        Source::read(path, "`oef config init FILE` writes one with every setting explained")?;
     Config::check(&source.text).map_err(|problems| {
         let complaint = |problem: oef_server::config::ConfigProblem| {
             let key =

@@ -95,19 +95,19 @@ fn origins(args: &SimulateInput) -> Origins {
 }
 
 fn read_trace_file(path: &Path, options: &TraceOptions) -> Result<Read<Trace>, Failure> {
-    let text = Text::read_data(path)?;
+    let text = Text::read_data(path, "`oef generate trace` makes an example")?;
     Ok(input::read_trace(Source::new(&text.label, &text.text), None, options)?)
 }
 
 impl Parts {
     fn cluster(&mut self, path: &Path) -> Result<ClusterSpec, Failure> {
-        let text = Text::read_data(path)?;
+        let text = Text::read_data(path, "`oef generate cluster` makes an example")?;
         let read = input::read_cluster(Source::new(&text.label, &text.text), None, self.skip)?;
         Ok(self.taken(read, &text.label))
     }
 
     fn profiles(&mut self, path: &Path) -> Result<ProfileTable, Failure> {
-        let text = Text::read_data(path)?;
+        let text = Text::read_data(path, "`oef generate profiles` makes an example")?;
         let read = input::read_profiles(Source::new(&text.label, &text.text), None, self.skip)?;
         Ok(self.taken(read, &text.label))
     }

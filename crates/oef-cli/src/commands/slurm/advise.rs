@@ -7,6 +7,7 @@ use crate::commands::problem::solving::solve_and_audit;
 use crate::input;
 use oef_executor::slurm::{Slurm, demands, gpu_nodes, tres_of};
 use oef_server::slurm::{AdviceError, Advise, Advisor, Grants, whole};
+use oef_terminal::numbers::counted;
 use oef_terminal::{Complaint, Exit, Failure, Printer, Source, file};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -96,7 +97,7 @@ fn refused(error: AdviceError) -> Failure {
 
 fn undo(advisor: &Advisor, printer: &Printer) -> Result<(), Failure> {
     let count = advisor.restore().map_err(refused)?;
-    printer.note(&format!("{count} accounts have their old values back"));
+    printer.note(&format!("restored the old values of {}", counted(count, "account")));
     Ok(())
 }
 
@@ -107,7 +108,7 @@ fn problem_now(
     demands: &BTreeMap<String, u32>,
 ) -> Result<PathBuf, Failure> {
     let path = args.problem.clone().unwrap_or_default();
-    let source = Source::read(&path)?;
+    let source = Source::read(&path, input::EXAMPLE)?;
     let wrong = |what: String| Complaint::new(what).at(source.label.clone());
     let mut table: toml::Table =
         toml::from_str(&source.text).map_err(|error| wrong(error.message().to_string()))?;

@@ -6,6 +6,7 @@ use crate::commands::simulate::made_up;
 use oef_executor::slurm::{GpuNode, gpu_nodes};
 use oef_sim::generate::{write_cluster, write_profiles};
 use oef_sim::input::{ClusterSpec, NodeSpec};
+use oef_terminal::numbers::counted;
 use oef_terminal::{Complaint, Exit, Failure, Printer, file};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -80,8 +81,9 @@ pub fn import(args: &ImportArgs, printer: &Printer) -> Result<Imported, Failure>
         gpus: nodes.values().map(|node| node.gpus).sum(),
     };
     printer.note(&format!(
-        "{jobs} rows of jobs and {} GPUs are in {}",
-        imported.gpus,
+        "wrote {} and {} to {}",
+        counted(jobs, "job"),
+        counted(imported.gpus as usize, "GPU"),
         args.output.display()
     ));
     printer.note("Slurm knows no speeds: profiles.csv is made up; `oef profile` measures your own");

@@ -112,7 +112,7 @@ fn large(data: Option<&Path>, seed: u64) -> Result<Instance, Failure> {
     let file = data.map(|dir| dir.join("openb_nodes.csv")).filter(|path| path.is_file());
     let (cluster, origin) = match &file {
         Some(path) => {
-            let text = Text::read_data(path)?;
+            let text = Text::read_data(path, "`oef generate cluster` makes an example")?;
             let source = Source::new(&text.label, &text.text);
             (input::read_cluster(source, None, false)?.value, "nodes as published, jobs generated")
         }
@@ -143,7 +143,7 @@ fn prepared(
 }
 
 fn philly(path: &Path) -> Result<Trace, Failure> {
-    let text = Text::read_data(path)?;
+    let text = Text::read_data(path, "`oef generate trace` makes an example")?;
     let options = TraceOptions {
         duration_column: Some("duration_load1_s".into()),
         ..TraceOptions::default()
@@ -161,7 +161,7 @@ fn profiles(
     let Some(path) = file.filter(|path| path.is_file()) else {
         return Ok((made_up(cluster, seed)?, false));
     };
-    let text = Text::read_data(&path)?;
+    let text = Text::read_data(&path, "`oef generate profiles` makes an example")?;
     let read = input::read_profiles(Source::new(&text.label, &text.text), None, false)?;
     Ok((read.value, true))
 }

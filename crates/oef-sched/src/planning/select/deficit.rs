@@ -20,7 +20,7 @@
 use super::guaranteed::lent;
 use super::pick::{Pick, Types, count_types};
 use super::queue::{Held, Queues};
-use super::windows::planned_out;
+use super::windows::{Draft, planned_out};
 use crate::ids::{NodeId, Slot, TenantKey, WorkloadKey};
 use crate::plan::Scope;
 use crate::promise::Rooms;
@@ -85,10 +85,8 @@ pub(crate) struct Selection<'a> {
     /// The owed gangs that wait behind jobs that stay, by type.
     reserved: Vec<BTreeSet<Slot>>,
     pub picks: Vec<Pick>,
-    /// Chosen jobs that wait for room, whose GPUs were lent.
-    pub(super) lent: Vec<Slot>,
-    /// So many of the chosen jobs have their places already.
-    pub(super) settled: usize,
+    /// Where the jobs that were chosen before stand, if nodes are to be out.
+    pub(super) draft: Option<Draft>,
     /// Running jobs that give their GPUs to another of their tenant, and to whom.
     pub displaced: Vec<(Slot, Slot)>,
 }
@@ -164,8 +162,7 @@ impl<'a> Selection<'a> {
                 .collect(),
             reserved: vec![BTreeSet::new(); free.len()],
             picks: Vec::new(),
-            lent: Vec::new(),
-            settled: 0,
+            draft: None,
             displaced: Vec::new(),
         };
         let mut dropped = BTreeSet::new();
@@ -386,7 +383,9 @@ impl<'a> Selection<'a> {
                 self.open_to(job, gpu) >= job.spec.workers.min(self.free[gpu])
             }),
         };
-        if let Some(&held) = queues.held(queue, gpu).find(|held| held.workers <= room) {
+        if let Some(&held) =
+            queues.held(queue, gpu).find(|held| held.workers <= room && self.may_stay(held.slot))
+        {
             let goes_first = waiting.is_some_and(|(priority, ..)| {
                 priority.0 > held.priority || (priority.0 == held.priority && held.had_its_turn)
             });
@@ -438,18 +437,34 @@ impl<'a> Selection<'a> {
         true
     }
 
-    /// What was chosen for gangs that wait for room is lent to others meanwhile.
-    pub(crate) fn lend(&mut self, waits: impl Iterator<Item = (Slot, usize)>) {
-        self.settled = self.picks.len();
-        for (slot, gpu) in waits {
+    /// What was chosen for gangs that wait for room is lent to others meanwhile, and what was chosen for jobs that found no
+    /// place is handed out again. The jobs `again` may be chosen once more.
+    pub(crate) fn hand_on(
+        &mut self,
+        waits: &[(Slot, usize)],
+        dropped: &[usize],
+        again: &[Slot],
+        draft: Draft,
+    ) {
+        for &index in dropped {
+            let (slot, types) = (self.picks[index].slot, self.picks[index].types.clone());
+            let spec = &self.state.at(slot).spec;
+            let room = &mut self.room[spec.tenant.0];
+            *room = room.saturating_add(spec.workers);
+            let free = &mut self.free;
+            types.each(spec.workers, |gpu, count| free[gpu] += count);
+            self.credit_rooms(slot, &types);
+        }
+        again.iter().for_each(|&slot| self.queues.put_back(slot, self.state.at(slot)));
+        for &(slot, gpu) in waits {
             let spec = &self.state.at(slot).spec;
             self.free[gpu] += spec.workers;
             let room = &mut self.room[spec.tenant.0];
             *room = room.saturating_add(spec.workers);
             self.credit_rooms(slot, &Types::One(gpu));
             self.reserved[gpu].insert(slot);
-            self.lent.push(slot);
         }
+        self.draft = self.planned_out.iter().any(|nodes| !nodes.is_empty()).then_some(draft);
         self.hand_out_extra();
         self.reach_across_types();
     }

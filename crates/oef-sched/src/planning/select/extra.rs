@@ -85,7 +85,8 @@ impl Selection<'_> {
                     true => Types::Many(count_types(self.state, h.slot)),
                     false => Types::One(gpu),
                 };
-                (self.fits(h.slot, &types) && self.runs(h.slot, &types)).then_some((*h, types))
+                let stays = self.fits(h.slot, &types) && self.runs(h.slot, &types);
+                (stays && self.may_stay(h.slot)).then_some((*h, types))
             })
         });
         stays.min_by_key(|(held, _)| (Reverse(held.priority), held.ran, held.slot))

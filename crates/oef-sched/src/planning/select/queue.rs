@@ -227,12 +227,20 @@ impl<'a> Queues<'a> {
         self.picked[slot.0]
     }
 
-    /// A waiting job that was picked is not, after all.
+    /// A job that was picked is not, after all.
     pub fn put_back(&mut self, slot: Slot, job: &Job) {
         let row = job.row();
-        let Some(q) = self.all.iter_mut().find(|queue| queue.workload == row) else { return };
+        let Some(queue) = self.all.iter().position(|queue| queue.workload == row) else { return };
+        let q = &mut self.all[queue];
         self.picked[slot.0] = false;
         q.open += 1;
+        if let Some(at) = self.held.iter().position(|held| held.slot == slot) {
+            let range = &mut self.ranges[queue * (self.types + 1) + self.held[at].gpu];
+            range.start = range.start.min(at);
+            self.held[at].gone = false;
+            q.held += 1;
+            return;
+        }
         let (class, key) =
             (&self.state.workloads()[row.0].classes[job.class], self.state.waiting_key(slot));
         let lines = self.lines[q.lines.clone()].iter_mut();

@@ -11,6 +11,17 @@ use crate::ids::{NodeId, Slot};
 use crate::job::Job;
 use crate::plan::Scope;
 use crate::state::State;
+use std::collections::BTreeSet;
+
+/// Where the jobs that were chosen before stand, once they have their places.
+pub(crate) struct Draft {
+    /// So many jobs were chosen before.
+    pub settled: usize,
+    /// By node: GPUs that are nobody's.
+    pub free: Vec<u32>,
+    /// Jobs that are to stop and could stay, because nobody was given their GPUs.
+    pub could_stay: BTreeSet<Slot>,
+}
 
 /// The nodes of each type that are to be out, the soonest first.
 pub(super) fn planned_out(state: &State) -> Vec<Vec<NodeId>> {
@@ -37,16 +48,12 @@ impl Selection<'_> {
         let mut left: Vec<u32> = nodes.iter().map(|&node| self.left_on(node)).collect();
         let place = |node: NodeId| nodes.iter().position(|&other| other == node);
         let own = self.state.slot_of(job.spec.id);
-        let others = |slot: Slot| Some(slot) != own && !self.lent.contains(&slot);
-        for (at, pick) in self.picks.iter().enumerate().filter(|(_, pick)| others(pick.slot)) {
+        let settled = self.draft.as_ref().map_or(0, |draft| draft.settled);
+        for pick in self.picks[settled..].iter().filter(|pick| Some(pick.slot) != own) {
             if pick.stays {
                 for at in self.gpus_of(pick.slot).filter_map(place) {
                     left[at] = left[at].saturating_sub(1);
                 }
-                continue;
-            }
-            // Who has its place already may have it anywhere: nothing is counted on.
-            if at < self.settled {
                 continue;
             }
             let chosen = self.state.at(pick.slot);
@@ -74,6 +81,9 @@ impl Selection<'_> {
 
     /// The GPUs of a node that can be given in this selection.
     fn left_on(&self, node: NodeId) -> u32 {
+        if let Some(draft) = &self.draft {
+            return draft.free[node.0];
+        }
         match self.reach {
             Scope::Round => self.state.cluster().nodes()[node.0].gpus() as u32,
             Scope::Fill => {
@@ -82,6 +92,11 @@ impl Selection<'_> {
                 self.state.cluster().free_on(node) + freed as u32
             }
         }
+    }
+
+    /// Whether a running job's GPUs are still there for it.
+    pub(super) fn may_stay(&self, slot: Slot) -> bool {
+        self.draft.as_ref().is_none_or(|draft| draft.could_stay.contains(&slot))
     }
 
     /// The node of each GPU that a job owns.

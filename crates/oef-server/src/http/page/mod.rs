@@ -17,7 +17,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
 /// The addresses of the page; what each shows is the browser's business.
-const ADDRESSES: [&str; 10] = [
+const ADDRESSES: [&str; 11] = [
     "/",
     "/login",
     "/tenants",
@@ -26,6 +26,7 @@ const ADDRESSES: [&str; 10] = [
     "/jobs/{id}",
     "/whatif",
     "/rounds",
+    "/usage",
     "/cluster",
     "/events",
 ];

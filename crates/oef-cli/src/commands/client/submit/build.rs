@@ -97,7 +97,9 @@ fn what_to_run(job: &mut JobSubmit, args: &SubmitArgs) -> Result<(), Failure> {
         job.script = None;
     }
     if let Some(path) = &args.script {
-        job.script = Some(Source::read(path)?.text);
+        job.script = Some(
+            Source::read(path, "write what the job runs into it, beginning with `#!/bin/sh`")?.text,
+        );
         let file = path.file_name().filter(|_| path != Path::new("-"));
         let file = file.map(|name| name.to_string_lossy().into_owned());
         job.name = job.name.take().or(file);

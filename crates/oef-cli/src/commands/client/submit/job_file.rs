@@ -65,7 +65,10 @@ pub struct JobFile {
 
 /// Reads a job file; every complaint has its line.
 pub fn read(path: &Path) -> Result<JobFile, Failure> {
-    let source = Source::read(path)?;
+    let source = Source::read(
+        path,
+        "`oef submit --example-file` prints an example with every field explained",
+    )?;
     parse(&source).map_err(Failure::input)
 }
 

@@ -8,7 +8,7 @@ use oef_api::types::{JobState, Node, NodeGpu, NodeHealth, Tenant};
 use oef_report::format::{figure, span};
 use oef_terminal::bars::bar;
 use oef_terminal::names::{cut, safe};
-use oef_terminal::numbers::difference;
+use oef_terminal::numbers::{counted, difference};
 use oef_terminal::shown;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -105,7 +105,7 @@ fn draw_cluster(frame: &mut Frame<'_>, screen: &Screen, area: Rect) {
     let mut lines: Vec<Line<'_>> =
         nodes.iter().take(shown).map(|node| node_line(screen, node, &owners)).collect();
     if shown < nodes.len() {
-        lines.push(Line::from(format!("   and {} more nodes", nodes.len() - shown)));
+        lines.push(Line::from(format!("   and {}", counted(nodes.len() - shown, "more node"))));
     }
     frame.render_widget(Paragraph::new(lines), inner);
 }
@@ -121,6 +121,8 @@ fn node_line(screen: &Screen, node: &Node, owners: &BTreeMap<u64, &str>) -> Line
     for (index, job) in node.jobs.iter().enumerate() {
         let (text, style) = match job {
             None => ("·".to_string(), Style::new().fg(Color::DarkGray)),
+            // Whose it is is not for us to know.
+            Some(0) => ("other".to_string(), Style::new().fg(Color::DarkGray)),
             Some(id) => match owners.get(id) {
                 Some(tenant) => (format!("{id} {tenant}"), Style::new().fg(colour(screen, tenant))),
                 None => (id.to_string(), Style::new()),

@@ -94,7 +94,7 @@ impl View {
                         is_stale = true;
                         self.screen.message = Some(match result {
                             Ok(job) => {
-                                format!("job {} is {}: {}", job.id, job.state.words(), job.reason)
+                                format!("job {} {}: {}", job.id, job.state.phrase(), job.reason)
                             }
                             Err(error) => error.to_string(),
                         });

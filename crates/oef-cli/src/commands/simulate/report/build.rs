@@ -47,11 +47,15 @@ pub fn build(simulated: &Simulated<'_>) -> Report {
 
 fn title(simulated: &Simulated<'_>) -> String {
     let gathered = &simulated.gathered;
-    let jobs = number(gathered.trace.jobs.len() as f64);
-    let gpus = number(gathered.cluster.gpus() as f64);
+    let many = |n: usize, one: &str| match n {
+        1 => format!("1 {one}"),
+        n => format!("{} {one}s", number(n as f64)),
+    };
+    let jobs = many(gathered.trace.jobs.len(), "job");
+    let gpus = many(gathered.cluster.gpus() as usize, "GPU");
     match simulated.runs.as_slice() {
-        [one] => format!("{jobs} jobs on {gpus} GPUs under {}", one.mechanism),
-        runs => format!("{jobs} jobs on {gpus} GPUs under {} mechanisms", runs.len()),
+        [one] => format!("{jobs} on {gpus} under {}", one.mechanism),
+        runs => format!("{jobs} on {gpus} under {} mechanisms", runs.len()),
     }
 }
 

@@ -5,6 +5,7 @@ use super::cast::Cast;
 use oef_report::chart::HeatMap;
 use oef_report::html::Section;
 use oef_sim::engine::{RunResult, TenantRecord};
+use oef_terminal::numbers::counted;
 
 /// Tenants that are shown.
 const SHOWN_MAX: usize = 30;
@@ -35,7 +36,11 @@ pub fn section(simulated: &Simulated<'_>, cast: &Cast) -> Section {
     let left_out = match rest {
         0 => String::new(),
         _ => {
-            format!(" The {} with the most GPU time are shown; {rest} others are not.", shown.len())
+            format!(
+                " The {} with the most GPU time are shown; not shown: {}.",
+                shown.len(),
+                counted(rest, "other")
+            )
         }
     };
     Section::new("Who was favoured")

@@ -6,6 +6,7 @@ use super::times::{means, stretch};
 use oef_report::chart::{Axis, Bar, Bars, Chart as _, LineChart, Series};
 use oef_report::html::Section;
 use oef_sim::engine::{RunResult, TenantRecord};
+use oef_terminal::numbers::counted;
 
 /// Tenants with bars.
 const BARS_MAX: usize = 16;
@@ -38,7 +39,11 @@ pub fn section(run: &RunResult, cast: &Cast, round: f64) -> Section {
     let rest = run.tenants.len().saturating_sub(shown.len());
     let left_out = match rest {
         0 => String::new(),
-        _ => format!(" The {} with the most GPU time; {rest} others are not shown.", shown.len()),
+        _ => format!(
+            " The {} with the most GPU time; not shown: {}.",
+            shown.len(),
+            counted(rest, "other")
+        ),
     };
     Section::new("Promised and delivered")
         .paragraph(format!(

@@ -41,8 +41,8 @@ pub fn section(simulated: &Simulated<'_>, run: &RunResult, cast: &Cast) -> Secti
 fn sentence(run: &RunResult) -> String {
     use oef_report::format::{duration, number, percent};
     format!(
-        "{} rounds; shares were computed {} times. {} jobs finished, half of them within {} and 99 of 100 within {}. {} of \
-         the GPU time was held, {} jobs were moved and {} stopped for others.",
+        "Rounds: {}; computations of shares: {}; jobs that finished: {}, half of them within {} and 99 of 100 within {}. {} of \
+         the GPU time was held. Jobs that were moved: {}; stopped for others: {}.",
         number(run.rounds as f64),
         number(run.solves as f64),
         number(run.finished as f64),
