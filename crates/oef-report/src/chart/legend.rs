@@ -28,6 +28,18 @@ pub(crate) enum Swatch {
     Mark,
 }
 
+/// An entry for each series that has a look of its own, and one for those in grey.
+pub(crate) fn entries<'a>(
+    series: impl Iterator<Item = (&'a String, &'a Look)>,
+    in_grey: usize,
+    swatch: Swatch,
+) -> Vec<Entry> {
+    let told_apart = series.filter(|(_, look)| **look != Look::Rest);
+    let named = told_apart.map(|(name, look)| Entry { name: name.clone(), look: *look, swatch });
+    let others = Entry { name: format!("{in_grey} others"), look: Look::Rest, swatch };
+    named.chain((in_grey > 0).then_some(others)).collect()
+}
+
 /// Draws the entries in rows from `top` on; the answer is where the rest begins.
 pub(crate) fn draw(svg: &mut Svg, entries: &[Entry], top: f64, room: f64) -> f64 {
     let room = room.min(MAX_ROOM);
