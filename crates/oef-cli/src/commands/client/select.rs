@@ -8,7 +8,7 @@ use oef_api::types::{Job, JobPatch, JobsQuery, Role};
 use oef_terminal::names::safe;
 use oef_terminal::numbers::counted;
 use oef_terminal::{Complaint, Exit, Failure, Printer, exit_of};
-use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// What is done.
@@ -41,11 +41,6 @@ impl Deed {
     }
 }
 
-#[derive(Serialize)]
-struct Document {
-    jobs: Vec<Job>,
-}
-
 /// Runs the command. Every job is tried, also behind one that is refused.
 pub fn run(
     deed: Deed,
@@ -74,7 +69,7 @@ pub fn run(
         }
     }
     if args.json {
-        printer.json(&Document { jobs })?;
+        printer.json(&BTreeMap::from([("jobs", jobs)]))?;
     } else {
         printer.result(&lines(&jobs))?;
         if listed {

@@ -6,21 +6,18 @@ use oef_api::types::{Usage, UsageBy, UsageQuery, UsageRow};
 use oef_terminal::names::{safe, short};
 use oef_terminal::numbers::fixed;
 use oef_terminal::table::{Cell, Table};
-use oef_terminal::{Complaint, Exit, Failure, Printer, times, width};
+use oef_terminal::{Complaint, Exit, Failure, Printer, times};
 
-/// Runs the command.
 pub fn run(args: &UsageArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let query = UsageQuery { since: args.since, until: args.until, by: Some(args.by.into()) };
     let usage = client.usage(&query)?;
     if args.csv {
-        printer.result(&csv(&usage)?)?;
-    } else {
-        printer.show(args.json, || &usage, || render(&usage, width::columns()))?;
+        return printer.result(&csv(&usage)?);
     }
-    Ok(Exit::Done)
+    printer.show(args.json, || &usage, || render(&usage))
 }
 
-fn render(usage: &Usage, columns: Option<usize>) -> String {
+fn render(usage: &Usage) -> String {
     if usage.rows.is_empty() {
         return "nothing was used in that time\n".into();
     }
@@ -35,7 +32,7 @@ fn render(usage: &Usage, columns: Option<usize>) -> String {
         table.row(cells);
     }
     let mut out = format!("from {} to {}\n", times::at(usage.from), times::at(usage.to));
-    out.push_str(&table.render_within(columns));
+    out.push_str(&table.fitted());
     out.push_str("borrowed: used beyond its share; lent: share not used by it;\n");
     out.push_str("wasted: work lost because it was not saved\n");
     if is_measured {

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use unit::{Places, Scope};
 
-/// Runs the command.
 pub fn run(command: &ServiceCommand, printer: &Printer) -> Result<Exit, Failure> {
     match command {
         ServiceCommand::Install(args) => install(args, printer),
@@ -38,8 +37,7 @@ fn install(args: &InstallArgs, printer: &Printer) -> Result<Exit, Failure> {
     let program = std::env::current_exe()?;
     let unit = unit::text(scope, &program, &config)?;
     if args.print {
-        printer.result(&unit)?;
-        return Ok(Exit::Done);
+        return printer.result(&unit);
     }
     let root = args.service.root.as_deref();
     write_settings(&below(root, &config), &places.state, printer)?;

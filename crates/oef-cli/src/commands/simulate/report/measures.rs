@@ -6,7 +6,6 @@ use oef_sim::engine::RunResult;
 /// One figure of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
-    /// Its value.
     pub value: fn(&RunResult) -> f64,
     /// How it is written.
     pub show: fn(f64) -> String,
