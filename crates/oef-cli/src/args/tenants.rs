@@ -1,9 +1,9 @@
 //! The arguments of the commands about tenants, groups, workloads and tokens.
 
 use super::notify::{self, NotifyArgs};
-use super::values::{positive, seconds};
+use super::values::{named, positive, seconds};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use oef_api::types::{JobOrder, Role};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -464,26 +464,16 @@ pub struct TokenRevokeArgs {
     pub json: bool,
 }
 
-/// Roles by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RoleName {
-    /// Everything
-    Admin,
-    /// Run the cluster: jobs of all (not their logs), nodes, tenants; no tokens and settings
-    Operator,
-    /// One tenant's jobs, workloads and logs
-    Tenant,
-    /// Look at everything but logs, commands and environments
-    Viewer,
-}
-
-impl From<RoleName> for Role {
-    fn from(name: RoleName) -> Role {
-        match name {
-            RoleName::Admin => Role::Admin,
-            RoleName::Operator => Role::Operator,
-            RoleName::Tenant => Role::Tenant,
-            RoleName::Viewer => Role::Viewer,
-        }
+named! {
+    /// Roles by name.
+    RoleName for Role {
+        /// Everything
+        Admin,
+        /// Run the cluster: jobs of all (not their logs), nodes, tenants; no tokens and settings
+        Operator,
+        /// One tenant's jobs, workloads and logs
+        Tenant,
+        /// Look at everything but logs, commands and environments
+        Viewer,
     }
 }
