@@ -26,6 +26,19 @@ macro_rules! named {
 }
 pub(super) use named;
 
+/// A value that can be taken away with a word such as `none`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Removable<T>(pub Option<T>);
+
+/// Reads a value, or the word that takes it away.
+pub fn removable<T>(
+    text: &str,
+    word: &str,
+    parse: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<Removable<T>, String> {
+    if text == word { Ok(Removable(None)) } else { parse(text).map(|x| Removable(Some(x))) }
+}
+
 /// A mechanism by its name.
 pub fn mechanism() -> impl TypedValueParser<Value = Mechanism> {
     PossibleValuesParser::new(Mechanism::ALL.map(Mechanism::name))

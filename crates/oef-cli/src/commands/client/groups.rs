@@ -39,9 +39,8 @@ fn set(args: &GroupSetArgs, client: &Client) -> Result<Group, Failure> {
         Some(parent) => Some(parent.to_string()),
         None => old.as_ref().and_then(|group| group.parent.clone()),
     };
-    let guarantee = args.guarantee.clone().map(|map| map.0);
-    let limit = args.limit.clone().map(|map| map.0);
     let weight = args.weight.or(old.map(|group| group.weight));
+    let (guarantee, limit) = (args.guarantee.clone(), args.limit.clone());
     Ok(client.put_group(&args.name, &GroupPut { weight, parent, guarantee, limit })?)
 }
 

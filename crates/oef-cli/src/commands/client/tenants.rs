@@ -49,8 +49,8 @@ pub fn removed(name: &str, done: &str, json: bool, printer: &Printer) -> Result<
 
 fn create(args: &TenantSetArgs, client: &Client) -> Result<Tenant, Failure> {
     let limits = Limits {
-        gpus: args.max_gpus.and_then(Into::into),
-        jobs: args.max_jobs.and_then(Into::into),
+        gpus: args.max_gpus.and_then(|limit| limit.0),
+        jobs: args.max_jobs.and_then(|limit| limit.0),
     };
     let group = args.group.clone().filter(|group| group != NONE);
     let user = args.user.clone().filter(|user| user != NONE);
@@ -59,8 +59,8 @@ fn create(args: &TenantSetArgs, client: &Client) -> Result<Tenant, Failure> {
         weight: args.weight,
         group,
         limits,
-        guarantee: args.guarantee.clone().map_or_else(BTreeMap::new, |map| map.0),
-        limit: args.limit.clone().map_or_else(BTreeMap::new, |map| map.0),
+        guarantee: args.guarantee.clone().unwrap_or_default(),
+        limit: args.limit.clone().unwrap_or_default(),
         user,
     };
     Ok(client.create_tenant(&tenant)?)
@@ -72,8 +72,8 @@ fn set(args: &TenantSetArgs, client: &Client) -> Result<Tenant, Failure> {
         // Limits are set together: what is not named here stays as it is.
         let old = client.tenant(&args.name)?.limits;
         limits = Some(Limits {
-            gpus: args.max_gpus.map_or(old.gpus, Into::into),
-            jobs: args.max_jobs.map_or(old.jobs, Into::into),
+            gpus: args.max_gpus.map_or(old.gpus, |limit| limit.0),
+            jobs: args.max_jobs.map_or(old.jobs, |limit| limit.0),
         });
     }
     let group = args.group.clone().map(|group| (group != NONE).then_some(group));
@@ -83,8 +83,8 @@ fn set(args: &TenantSetArgs, client: &Client) -> Result<Tenant, Failure> {
         weight: args.weight,
         group,
         limits,
-        guarantee: args.guarantee.clone().map(|map| map.0),
-        limit: args.limit.clone().map(|map| map.0),
+        guarantee: args.guarantee.clone(),
+        limit: args.limit.clone(),
         suspended: None,
         user,
         order,

@@ -107,20 +107,19 @@ fn status(args: &ServiceArgs, printer: &Printer) -> Result<Exit, Failure> {
         answers: Client::find().is_ok_and(|client| client.cluster().is_ok()),
     };
     let is_well = status.installed && status.answers;
-    if args.json {
-        printer.json(&status)?;
-    } else {
-        let unknown = || "not known (no systemd here)".to_string();
-        let yes = |is: bool| if is { "yes" } else { "no" };
-        printer.result(&format!(
+    let known =
+        |word: &Option<String>| word.clone().unwrap_or("not known (no systemd here)".into());
+    let text = || {
+        format!(
             "unit       {}{}\nat boot    {}\nsystemd    {}\nanswers    {}\n",
             status.unit,
             if status.installed { "" } else { " (not installed)" },
-            status.enabled.unwrap_or_else(unknown),
-            status.active.unwrap_or_else(unknown),
-            yes(status.answers),
-        ))?;
-    }
+            known(&status.enabled),
+            known(&status.active),
+            if status.answers { "yes" } else { "no" },
+        )
+    };
+    printer.show(args.json, || &status, text)?;
     Ok(if is_well { Exit::Done } else { Exit::DoesNotHold })
 }
 

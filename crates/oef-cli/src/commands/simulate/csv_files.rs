@@ -1,6 +1,7 @@
 //! `--csv DIR`: every figure of every run, for other tools.
 
 use super::run::Simulated;
+use crate::output::document::{Column, csv};
 use oef_sim::engine::{JobRecord, RunResult, Segment, TenantRecord};
 use oef_sim::input::TraceJob;
 use oef_terminal::{Complaint, Failure, file};
@@ -123,19 +124,6 @@ fn segments(run: &RunResult, simulated: &Simulated<'_>) -> String {
         ("tenant", &|segment| tenant(segment).map_or(String::new(), |t| t.name.clone())),
     ];
     csv(&run.segments, &columns)
-}
-
-/// A column: its name, and its field of a row.
-type Column<'a, T> = (&'a str, &'a dyn Fn(&T) -> String);
-
-/// A row for each of these, below a header. Writing to memory cannot fail.
-fn csv<T>(rows: &[T], columns: &[Column<'_, T>]) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let _ = writer.write_record(columns.iter().map(|(name, _)| name));
-    for row in rows {
-        let _ = writer.write_record(columns.iter().map(|(_, field)| field(row)));
-    }
-    String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
 }
 
 /// All digits; empty where there is not a number.
