@@ -75,7 +75,7 @@ impl Table {
         rows: &[T],
         columns: impl IntoIterator<Item = (Column, fn(&T) -> Cell)>,
     ) -> Self {
-        let (columns, cells): (Vec<Column>, Vec<fn(&T) -> Cell>) = columns.into_iter().unzip();
+        let (columns, cells): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
         let row = |row: &T| cells.iter().map(|cell| cell(row)).collect();
         Table { caption: caption.into(), columns, rows: rows.iter().map(row).collect() }
     }

@@ -31,7 +31,7 @@ pub fn run(args: &RoundArgs, client: &Client, printer: &Printer) -> Result<Exit,
         });
     }
     let fetch = || Ok(client.round(args.round)?);
-    watch::show(how, client, printer, begins, fetch, |round| render(round))
+    watch::show(how, client, printer, begins, fetch, render)
 }
 
 /// Writes the problem of a round as a problem file.

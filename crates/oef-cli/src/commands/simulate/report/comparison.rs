@@ -1,11 +1,11 @@
 //! What each mechanism won and lost.
 
 use super::super::run::Simulated;
-use super::measures::{MEASURES, Measure};
+use super::measures::{Figure, MEASURES, Measure};
 use oef_core::mechanism::ADVICE;
 use oef_report::chart::{Axis, Bar, Bars, Chart as _};
 use oef_report::html::{Prose, Section, Tone};
-use oef_report::table::{Cell, Column, Table};
+use oef_report::table::{Column, Table};
 use oef_sim::engine::RunResult;
 
 /// The comparison.
@@ -39,7 +39,7 @@ pub fn section(simulated: &Simulated<'_>) -> Section {
 
 fn speed(runs: &[RunResult]) -> Table {
     let caption = "How fast; the best of each column has a star, the worst a triangle";
-    let columns: [(Column, fn(&RunResult) -> Cell); 8] = [
+    let columns: [Figure; 8] = [
         (Column::text("mechanism"), |run| run.mechanism.name().into()),
         (Column::duration("mean JCT").falling(), |run| run.jct.mean.into()),
         (Column::duration("median JCT").falling(), |run| run.jct.p50.into()),
@@ -54,7 +54,7 @@ fn speed(runs: &[RunResult]) -> Table {
 
 fn price(runs: &[RunResult]) -> Table {
     let times = |name: &str| Column::number(name).unit("x").rising();
-    let columns: [(Column, fn(&RunResult) -> Cell); 10] = [
+    let columns: [Figure; 10] = [
         (Column::text("mechanism"), |run| run.mechanism.name().into()),
         (times("least favoured"), |run| run.worst_sharing_incentive.into()),
         (times("as promised"), |run| run.worst_promised_incentive.into()),

@@ -1,9 +1,10 @@
 //! Gangs: what they were promised, what was possible where they stood, what they got, and their restarts.
 
 use super::super::run::Simulated;
+use super::measures::Figure;
 use oef_report::chart::{Axis, Bar, Bars, Chart as _};
 use oef_report::html::Section;
-use oef_report::table::{Cell, Column, Table};
+use oef_report::table::{Column, Table};
 use oef_sim::engine::RunResult;
 
 /// The section; `None`: no job has more than one worker.
@@ -31,7 +32,7 @@ pub fn section(simulated: &Simulated<'_>) -> Option<Section> {
 
 fn figures(runs: &[RunResult]) -> Table {
     let caption = "Gangs; the best of each column has a star, the worst a triangle";
-    let columns: [(Column, fn(&RunResult) -> Cell); 10] = [
+    let columns: [Figure; 10] = [
         (Column::text("mechanism"), |run| run.mechanism.name().into()),
         (Column::number("promised"), |run| run.estimated.into()),
         (Column::number("possible").rising(), |run| run.possible.into()),

@@ -1,7 +1,11 @@
 //! What mechanisms are compared by.
 
 use oef_report::format::{duration, fixed, number, percent};
+use oef_report::table::{Cell, Column};
 use oef_sim::engine::RunResult;
+
+/// A column of a table of runs, and its cell.
+pub type Figure = (Column, fn(&RunResult) -> Cell);
 
 /// One figure of a run.
 #[derive(Clone, Copy, Debug)]
