@@ -9,6 +9,7 @@ mod output;
 
 use args::{Cli, Command};
 use clap::Parser as _;
+use commands::dispatch;
 use oef_terminal::{Complaint, Exit, Failure, Printer};
 use std::io;
 use std::process::ExitCode;
@@ -38,11 +39,11 @@ fn main() -> ExitCode {
 
 fn run(command: &Command, printer: &Printer) -> Result<Exit, Failure> {
     match command {
-        Command::Daemon(command) => commands::daemon::dispatch::daemon(command, printer),
-        Command::Job(command) => commands::client::dispatch::job(command, printer),
-        Command::Tenants(command) => commands::client::dispatch::tenants(command, printer),
-        Command::Cluster(command) => commands::client::dispatch::cluster(command, printer),
-        Command::Problem(command) => commands::problem::dispatch::problem(command, printer),
+        Command::Daemon(command) => dispatch::daemon(command, printer),
+        Command::Job(command) => dispatch::job(command, printer),
+        Command::Tenants(command) => dispatch::tenants(command, printer),
+        Command::Cluster(command) => dispatch::cluster(command, printer),
+        Command::Problem(command) => dispatch::problem(command, printer),
         Command::Simulate(args) => commands::simulate::run(args, printer),
         Command::Slurm(command) => commands::slurm::run(command, printer),
         Command::Generate(command) => commands::generate::run(command, printer),

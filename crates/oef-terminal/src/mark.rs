@@ -28,6 +28,11 @@ impl Mark {
         }
     }
 
+    /// The character in its colour.
+    pub fn styled(self) -> String {
+        self.style().style(self.symbol()).to_string()
+    }
+
     /// Its colour.
     pub fn style(self) -> Style {
         match self {

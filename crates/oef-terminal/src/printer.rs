@@ -2,7 +2,7 @@
 
 use crate::ascii::shown;
 use crate::names::{safe, safe_lines};
-use crate::{Complaint, Failure};
+use crate::{Complaint, Exit, Failure};
 use owo_colors::OwoColorize as _;
 use serde::Serialize;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -10,7 +10,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 /// After so many complaints the rest is only counted: they tend to have one cause.
 const COMPLAINTS_SHOWN_MAX: usize = 20;
 
-/// Owns both streams. Colours reach a terminal only, and not where `NO_COLOR` is set; with `LANG=C` text is ASCII.
+/// Owns both streams. What writes a result answers with [`Exit::Done`], so that it can end a command. Colours reach a terminal only, and not where `NO_COLOR` is set; with `LANG=C` text is ASCII.
 #[derive(Debug, Default)]
 pub struct Printer {
     _private: (),
@@ -23,14 +23,15 @@ impl Printer {
     }
 
     /// Writes a result for people. Names in it are already safe.
-    pub fn result(&self, text: &str) -> Result<(), Failure> {
+    pub fn result(&self, text: &str) -> Result<Exit, Failure> {
         let mut out = anstream::AutoStream::auto(io::stdout().lock());
         out.write_all(shown(text).as_bytes())?;
-        Ok(out.flush()?)
+        out.flush()?;
+        Ok(Exit::Done)
     }
 
     /// Writes a result over the one before, where a terminal is watched; else below it.
-    pub fn again(&self, text: &str) -> Result<(), Failure> {
+    pub fn again(&self, text: &str) -> Result<Exit, Failure> {
         // Home, then each line up to its end, then what is left of the screen: nothing flickers.
         let over = format!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n"));
         let is_watched = io::stdout().is_terminal();
@@ -38,16 +39,17 @@ impl Printer {
     }
 
     /// Clears the screen, where a terminal is watched.
-    pub fn clear(&self) -> Result<(), Failure> {
-        if io::stdout().is_terminal() { self.result("\x1b[2J\x1b[H") } else { Ok(()) }
+    pub fn clear(&self) -> Result<Exit, Failure> {
+        if io::stdout().is_terminal() { self.result("\x1b[2J\x1b[H") } else { Ok(Exit::Done) }
     }
 
     /// Writes a result for machines: one JSON document and a line break.
-    pub fn json(&self, document: &impl Serialize) -> Result<(), Failure> {
+    pub fn json(&self, document: &impl Serialize) -> Result<Exit, Failure> {
         let mut out = io::BufWriter::new(io::stdout().lock());
         serde_json::to_writer(&mut out, document).map_err(io::Error::from)?;
         out.write_all(b"\n")?;
-        Ok(out.flush()?)
+        out.flush()?;
+        Ok(Exit::Done)
     }
 
     /// Writes a result for machines where they asked for it, else for people.
@@ -56,15 +58,16 @@ impl Printer {
         for_machines: bool,
         document: impl FnOnce() -> D,
         text: impl FnOnce() -> String,
-    ) -> Result<(), Failure> {
+    ) -> Result<Exit, Failure> {
         if for_machines { self.json(&document()) } else { self.result(&text()) }
     }
 
     /// Writes a result byte by byte as it is: a script, a man page.
-    pub fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
+    pub fn raw(&self, bytes: &[u8]) -> Result<Exit, Failure> {
         let mut out = io::stdout().lock();
         out.write_all(bytes)?;
-        Ok(out.flush()?)
+        out.flush()?;
+        Ok(Exit::Done)
     }
 
     /// Says something beside the result.

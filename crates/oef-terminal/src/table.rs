@@ -1,6 +1,7 @@
 //! A plain aligned table: a header, a rule, rows.
 
 use super::names::cut;
+use super::width::columns;
 use owo_colors::Style;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
@@ -38,6 +39,15 @@ impl Cell {
         Cell { text: text.into(), right: true, whole: true, style: Style::new() }
     }
 
+    /// Of a header, by the name of its column.
+    fn head(name: &str) -> Self {
+        match (name.strip_suffix('>'), name.strip_suffix('!')) {
+            (Some(name), _) => Cell::number(name),
+            (None, Some(name)) => Cell::text(name).whole(),
+            (None, None) => Cell::text(name),
+        }
+    }
+
     /// Of a header: the words of its column are never cut.
     pub fn whole(mut self) -> Self {
         self.whole = true;
@@ -48,6 +58,46 @@ impl Cell {
     pub fn style(mut self, style: Style) -> Self {
         self.style = style;
         self
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Cell::text(text)
+    }
+}
+
+/// A table in the making: a row for each of some things, to which columns are added.
+#[derive(Clone, Debug)]
+pub struct Each<'t, T> {
+    things: Vec<&'t T>,
+    table: Table,
+}
+
+impl<'t, T> Each<'t, T> {
+    /// With a column of this name (as in [`Table::headed`]), whose cells stand on its side.
+    pub fn column<C: Into<Cell>>(mut self, name: &str, cell: impl Fn(&'t T) -> C) -> Self {
+        let head = Cell::head(name);
+        for (thing, row) in self.things.iter().zip(&mut self.table.rows) {
+            row.push(Cell { right: head.right, ..cell(thing).into() });
+        }
+        self.table.header.push(head);
+        self
+    }
+
+    /// The same where it is of use.
+    pub fn column_if<C: Into<Cell>>(
+        self,
+        is_shown: bool,
+        name: &str,
+        cell: impl Fn(&'t T) -> C,
+    ) -> Self {
+        if is_shown { self.column(name, cell) } else { self }
+    }
+
+    /// With all its columns.
+    pub fn table(self) -> Table {
+        self.table
     }
 }
 
@@ -67,12 +117,14 @@ impl Table {
     /// A table with columns of these names; one whose name ends with `>` has figures, on the right; one with `!` has
     /// words that are never cut.
     pub fn headed<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
-        let cell = |name: &str| match (name.strip_suffix('>'), name.strip_suffix('!')) {
-            (Some(name), _) => Cell::number(name),
-            (None, Some(name)) => Cell { whole: true, ..Cell::text(name) },
-            (None, None) => Cell::text(name),
-        };
-        Table::new(names.into_iter().map(cell).collect())
+        Table::new(names.into_iter().map(Cell::head).collect())
+    }
+
+    /// A table with a row for each of these, still without columns.
+    pub fn each<'t, T: 't>(things: impl IntoIterator<Item = &'t T>) -> Each<'t, T> {
+        let things: Vec<&T> = things.into_iter().collect();
+        let rows = vec![Vec::new(); things.len()];
+        Each { things, table: Table { header: Vec::new(), rows } }
     }
 
     /// Adds a row of as many cells as the header has.
@@ -88,6 +140,16 @@ impl Table {
     /// The whole table, each line ended.
     pub fn render(&self) -> String {
         self.render_within(None)
+    }
+
+    /// The same, cut to the reader's screen.
+    pub fn fitted(&self) -> String {
+        self.render_within(columns())
+    }
+
+    /// The same; a table without rows is a sentence instead.
+    pub fn fitted_or(&self, none: &str) -> String {
+        if self.rows.is_empty() { none.into() } else { self.fitted() }
     }
 
     /// The same, cut so that its lines fit into so many columns where words can be cut. Where that is not enough,

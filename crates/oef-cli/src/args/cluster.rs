@@ -1,8 +1,8 @@
 //! The arguments of the commands about the cluster, its rounds and its settings.
 
 use super::tenants::WatchArgs;
-use super::values;
-use clap::{Args, Subcommand, ValueEnum};
+use super::values::{self, named};
+use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use std::time::Duration;
 
@@ -180,27 +180,17 @@ pub struct UsageArgs {
     pub json: bool,
 }
 
-/// By what usage is summed up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum UsageBy {
-    /// Tenants
-    Tenant,
-    /// People who submitted, over all their tenants
-    User,
-    /// Workloads of tenants
-    Workload,
-    /// Gpu types
-    Type,
-}
-
-impl From<UsageBy> for oef_api::types::UsageBy {
-    fn from(by: UsageBy) -> Self {
-        match by {
-            UsageBy::Tenant => oef_api::types::UsageBy::Tenant,
-            UsageBy::User => oef_api::types::UsageBy::User,
-            UsageBy::Workload => oef_api::types::UsageBy::Workload,
-            UsageBy::Type => oef_api::types::UsageBy::Type,
-        }
+named! {
+    /// By what usage is summed up.
+    UsageBy for oef_api::types::UsageBy {
+        /// Tenants
+        Tenant,
+        /// People who submitted, over all their tenants
+        User,
+        /// Workloads of tenants
+        Workload,
+        /// Gpu types
+        Type,
     }
 }
 

@@ -1,8 +1,9 @@
 //! The arguments of the commands that are a daemon, or look after its state folder.
 
-use super::values::{duration, mechanism};
-use clap::{Args, Subcommand, ValueEnum};
+use super::values::{duration, mechanism, named};
+use clap::{Args, Subcommand};
 use oef_core::Mechanism;
+use oef_server::checkpoints::Keeping;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -101,13 +102,14 @@ fn named_program(text: &str) -> Result<(String, String), String> {
     Ok((name.into(), path.into()))
 }
 
-/// Where jobs leave their checkpoints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CheckpointPlace {
-    /// A folder that all hosts see
-    Shared,
-    /// The host that ran the job last
-    Node,
+named! {
+    /// Where jobs leave their checkpoints.
+    CheckpointPlace for Keeping {
+        /// A folder that all hosts see
+        Shared,
+        /// The host that ran the job last
+        Node,
+    }
 }
 
 /// `oef serve`

@@ -1,7 +1,7 @@
 //! The arguments of `oef generate`.
 
-use super::values::seconds;
-use clap::{Args, Subcommand, ValueEnum};
+use super::values::{named, seconds};
+use clap::{Args, Subcommand};
 use oef_sim::generate::{ClusterLike, TraceLike};
 use std::path::PathBuf;
 
@@ -131,51 +131,31 @@ pub struct GenerateProfilesArgs {
     pub output: OutputArgs,
 }
 
-/// Loads by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TraceName {
-    /// Bursts by tenant, day and night, mostly one GPU, durations with a heavy tail
-    Philly,
-    /// Single-job tenants, Poisson arrivals, 30 % gangs, half an hour to a week
-    Gavel,
-    /// Ten tenants, gangs of up to 64 GPUs that use five sixths of the GPU time
-    Itp,
-}
-
-/// Clusters by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ClusterName {
-    /// 8 x RTX 3070, 3080 and 3090 each, four to a host
-    Paper,
-    /// A university lab: 20 GPUs of three generations, one machine mixed
-    Lab,
-    /// Five generations, 92 GPUs
-    Company,
-    /// 36 x K80, P100 and V100 each, four to a host
-    Gavel,
-    /// 6,212 GPUs of seven types in 1,213 nodes
-    OpenbSize,
-}
-
-impl From<TraceName> for TraceLike {
-    fn from(name: TraceName) -> Self {
-        match name {
-            TraceName::Philly => TraceLike::Philly,
-            TraceName::Gavel => TraceLike::Gavel,
-            TraceName::Itp => TraceLike::Itp,
-        }
+named! {
+    /// Loads by name.
+    TraceName for TraceLike {
+        /// Bursts by tenant, day and night, mostly one GPU, durations with a heavy tail
+        Philly,
+        /// Single-job tenants, Poisson arrivals, 30 % gangs, half an hour to a week
+        Gavel,
+        /// Ten tenants, gangs of up to 64 GPUs that use five sixths of the GPU time
+        Itp,
     }
 }
 
-impl From<ClusterName> for ClusterLike {
-    fn from(name: ClusterName) -> Self {
-        match name {
-            ClusterName::Paper => ClusterLike::Paper,
-            ClusterName::Lab => ClusterLike::Lab,
-            ClusterName::Company => ClusterLike::Company,
-            ClusterName::Gavel => ClusterLike::Gavel,
-            ClusterName::OpenbSize => ClusterLike::OpenbSize,
-        }
+named! {
+    /// Clusters by name.
+    ClusterName for ClusterLike {
+        /// 8 x RTX 3070, 3080 and 3090 each, four to a host
+        Paper,
+        /// A university lab: 20 GPUs of three generations, one machine mixed
+        Lab,
+        /// Five generations, 92 GPUs
+        Company,
+        /// 36 x K80, P100 and V100 each, four to a host
+        Gavel,
+        /// 6,212 GPUs of seven types in 1,213 nodes
+        OpenbSize,
     }
 }
 

@@ -1,9 +1,9 @@
 //! The arguments of the commands about jobs.
 
 use super::select::{AfterArgs, EditArgs, ResubmitArgs, SelectArgs};
-use super::values::{instant, positive, seconds};
+use super::values::{instant, named, positive, seconds};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use oef_api::types::{JobState, StopSignal};
 use std::path::PathBuf;
@@ -302,26 +302,16 @@ pub(super) fn state() -> impl TypedValueParser<Value = JobState> {
         .try_map(move |name| known(name).ok_or("there is no such state"))
 }
 
-/// Signals by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SignalName {
-    /// SIGTERM
-    Term,
-    /// SIGINT
-    Int,
-    /// SIGUSR1
-    Usr1,
-    /// SIGUSR2
-    Usr2,
-}
-
-impl From<SignalName> for StopSignal {
-    fn from(name: SignalName) -> StopSignal {
-        match name {
-            SignalName::Term => StopSignal::Term,
-            SignalName::Int => StopSignal::Int,
-            SignalName::Usr1 => StopSignal::Usr1,
-            SignalName::Usr2 => StopSignal::Usr2,
-        }
+named! {
+    /// Signals by name.
+    SignalName for StopSignal {
+        /// SIGTERM
+        Term,
+        /// SIGINT
+        Int,
+        /// SIGUSR1
+        Usr1,
+        /// SIGUSR2
+        Usr2,
     }
 }

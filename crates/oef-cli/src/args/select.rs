@@ -1,6 +1,6 @@
 //! Which jobs a command is about, and what is changed about one.
 
-use super::values::{instant, seconds};
+use super::values::{Removable, instant, removable, seconds};
 use clap::Args;
 use jiff::Timestamp;
 use oef_api::memory::gibibytes;
@@ -49,7 +49,7 @@ pub struct EditArgs {
     pub types: Vec<String>,
     /// Use only GPUs with this much memory at least (`20G`); `none`: any
     #[arg(long, value_name = "SIZE", value_parser = memory, allow_hyphen_values = true)]
-    pub gpu_memory: Option<Memory>,
+    pub gpu_memory: Option<Removable<f64>>,
     /// Take the GPUs of your tenant's running jobs of a lower priority at once, not when the next round begins
     #[arg(long)]
     pub now: bool,
@@ -61,10 +61,10 @@ pub struct EditArgs {
     pub label: Vec<String>,
     /// End it for good after this much running time (`2h`); `none`: no limit
     #[arg(long, value_name = "TIME", value_parser = limit)]
-    pub max_run: Option<Limit>,
+    pub max_run: Option<Removable<f64>>,
     /// Start it at this time or later (`30m`, `18:30`, `2026-12-24 08:00`); `now`: at any time
     #[arg(long, value_name = "TIME", value_parser = start)]
-    pub at: Option<Start>,
+    pub at: Option<Removable<Timestamp>>,
     /// What it waits for, instead of what it waited for before
     #[command(flatten)]
     pub after: AfterArgs,
@@ -101,26 +101,14 @@ pub struct ResubmitArgs {
     pub json: bool,
 }
 
-/// A limit of time that can be taken away.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limit(pub Option<f64>);
-
-fn limit(text: &str) -> Result<Limit, String> {
-    if text == "none" { Ok(Limit(None)) } else { seconds(text).map(|s| Limit(Some(s))) }
+fn limit(text: &str) -> Result<Removable<f64>, String> {
+    removable(text, "none", seconds)
 }
 
-/// A size of memory that can be taken away.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Memory(pub Option<f64>);
-
-fn memory(text: &str) -> Result<Memory, String> {
-    if text == "none" { Ok(Memory(None)) } else { gibibytes(text).map(|gib| Memory(Some(gib))) }
+fn memory(text: &str) -> Result<Removable<f64>, String> {
+    removable(text, "none", gibibytes)
 }
 
-/// A start time that can be taken away.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Start(pub Option<Timestamp>);
-
-fn start(text: &str) -> Result<Start, String> {
-    if text == "now" { Ok(Start(None)) } else { instant(text).map(|at| Start(Some(at))) }
+fn start(text: &str) -> Result<Removable<Timestamp>, String> {
+    removable(text, "now", instant)
 }

@@ -1,7 +1,7 @@
 //! The arguments of `oef simulate`.
 
-use super::values::{mechanism, positive, seconds};
-use clap::{Args, ValueEnum, ValueHint};
+use super::values::{mechanism, named, positive, seconds};
+use clap::{Args, ValueHint};
 use oef_api::limits::USAGE_BOUND_MAX;
 use oef_core::Mechanism;
 use oef_sched::guard::Policy;
@@ -140,81 +140,47 @@ pub struct WorldArgs {
     pub until: Option<f64>,
 }
 
-/// Rounding by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RoundingName {
-    /// By deficits: never more GPUs than there are, and none idle that a job could use
-    Deficit,
-    /// The paper's plain rule, for comparison
-    Paper,
-}
-
-/// What is done about profiles that are not what jobs show, by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum GuardName {
-    /// Nothing: everybody is believed
-    Off,
-    /// Whoever is found is named
-    Report,
-    /// Use what was observed instead of what was declared
-    Replace,
-}
-
-impl From<GuardName> for Policy {
-    fn from(name: GuardName) -> Self {
-        match name {
-            GuardName::Off => Policy::Off,
-            GuardName::Report => Policy::Report,
-            GuardName::Replace => Policy::Replace,
-        }
+named! {
+    /// Rounding by name.
+    RoundingName for RoundingRule {
+        /// By deficits: never more GPUs than there are, and none idle that a job could use
+        Deficit,
+        /// The paper's plain rule, for comparison
+        Paper,
     }
 }
 
-/// What shares know of gangs, by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum GangsName {
-    /// How fast gangs of each size are on each type, on as few hosts as possible
-    Rows,
-    /// Nothing: every worker counts as if it were alone; for comparison
-    Blind,
-}
-
-impl From<GangsName> for GangRule {
-    fn from(name: GangsName) -> Self {
-        match name {
-            GangsName::Rows => GangRule::Rows,
-            GangsName::Blind => GangRule::Blind,
-        }
+named! {
+    /// What is done about profiles that are not what jobs show, by name.
+    GuardName for Policy {
+        /// Nothing: everybody is believed
+        Off,
+        /// Whoever is found is named
+        Report,
+        /// Use what was observed instead of what was declared
+        Replace,
     }
 }
 
-/// Placement by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PlacementName {
-    /// Gangs on as few hosts as they need: small jobs make room, and gangs wait for it if that pays
-    Room,
-    /// Large gangs first, on one host if they fit; no job makes room; for comparison
-    Packed,
-    /// The first free GPUs, whatever the host; for comparison
-    FirstFree,
-}
-
-impl From<RoundingName> for RoundingRule {
-    fn from(name: RoundingName) -> Self {
-        match name {
-            RoundingName::Deficit => RoundingRule::Deficit,
-            RoundingName::Paper => RoundingRule::Paper,
-        }
+named! {
+    /// What shares know of gangs, by name.
+    GangsName for GangRule {
+        /// How fast gangs of each size are on each type, on as few hosts as possible
+        Rows,
+        /// Nothing: every worker counts as if it were alone; for comparison
+        Blind,
     }
 }
 
-impl From<PlacementName> for PlacementRule {
-    fn from(name: PlacementName) -> Self {
-        match name {
-            PlacementName::Room => PlacementRule::Room,
-            PlacementName::Packed => PlacementRule::Packed,
-            PlacementName::FirstFree => PlacementRule::FirstFree,
-        }
+named! {
+    /// Placement by name.
+    PlacementName for PlacementRule {
+        /// Gangs on as few hosts as they need: small jobs make room, and gangs wait for it if that pays
+        Room,
+        /// Large gangs first, on one host if they fit; no job makes room; for comparison
+        Packed,
+        /// The first free GPUs, whatever the host; for comparison
+        FirstFree,
     }
 }
 

@@ -1,9 +1,9 @@
 //! The arguments of the commands about tenants, groups, workloads and tokens.
 
 use super::notify::{self, NotifyArgs};
-use super::values::{positive, seconds};
+use super::values::{Removable, named, positive, removable, seconds};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use oef_api::types::{JobOrder, Role};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -136,16 +136,16 @@ pub struct TenantSetArgs {
     pub group: Option<String>,
     /// GPUs at once, at most; `none` for no limit
     #[arg(long, value_name = "N", value_parser = limit)]
-    pub max_gpus: Option<Limit>,
+    pub max_gpus: Option<Removable<u32>>,
     /// Jobs that have not ended, at most; `none` for no limit
     #[arg(long, value_name = "N", value_parser = limit)]
-    pub max_jobs: Option<Limit>,
+    pub max_jobs: Option<Removable<u32>>,
     /// GPUs by gpu type that it gets before anybody's share, while it can use them; `none` for no guarantee
     #[arg(long, value_name = "TYPE=N,...", value_parser = by_type)]
-    pub guarantee: Option<ByType>,
+    pub guarantee: Option<BTreeMap<String, u32>>,
     /// GPUs by gpu type that it may have at most; `none` for no limit by type
     #[arg(long, value_name = "TYPE=N,...", value_parser = by_type)]
-    pub limit: Option<ByType>,
+    pub limit: Option<BTreeMap<String, u32>>,
     /// The Unix user that its jobs run as; `none` for the daemon's
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
@@ -164,36 +164,14 @@ fn order() -> impl TypedValueParser<Value = JobOrder> {
         .try_map(move |name| known(name).ok_or("there is no such order"))
 }
 
-/// A limit to be set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// No limit.
-    None,
-    /// So many.
-    At(u32),
-}
-
-impl From<Limit> for Option<u32> {
-    fn from(limit: Limit) -> Option<u32> {
-        match limit {
-            Limit::None => None,
-            Limit::At(n) => Some(n),
-        }
-    }
-}
-
-fn limit(text: &str) -> Result<Limit, String> {
-    match text {
-        "none" => Ok(Limit::None),
-        _ => text.parse().map(Limit::At).map_err(|_| "write a whole number, or `none`".into()),
-    }
+fn limit(text: &str) -> Result<Removable<u32>, String> {
+    removable(text, "none", |text| {
+        text.parse().map_err(|_| "write a whole number, or `none`".into())
+    })
 }
 
 /// GPUs by gpu type.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ByType(pub BTreeMap<String, u32>);
-
-fn by_type(text: &str) -> Result<ByType, String> {
+fn by_type(text: &str) -> Result<BTreeMap<String, u32>, String> {
     let mut map = BTreeMap::new();
     for entry in text.split(',').map(str::trim).filter(|_| text != "none") {
         let wrong =
@@ -207,7 +185,7 @@ fn by_type(text: &str) -> Result<ByType, String> {
             return Err(format!("`{}` occurs twice", name.trim()));
         }
     }
-    Ok(ByType(map))
+    Ok(map)
 }
 
 /// `oef group ...`
@@ -242,10 +220,10 @@ pub struct GroupSetArgs {
     pub parent: Option<String>,
     /// GPUs by gpu type that it, with all tenants in it together, gets before anybody's share, while it can use them; `none` for no guarantee
     #[arg(long, value_name = "TYPE=N,...", value_parser = by_type)]
-    pub guarantee: Option<ByType>,
+    pub guarantee: Option<BTreeMap<String, u32>>,
     /// GPUs by gpu type that it, with all tenants in it together, may have at most; `none` for no limit by type
     #[arg(long, value_name = "TYPE=N,...", value_parser = by_type)]
-    pub limit: Option<ByType>,
+    pub limit: Option<BTreeMap<String, u32>>,
     /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
@@ -464,26 +442,16 @@ pub struct TokenRevokeArgs {
     pub json: bool,
 }
 
-/// Roles by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RoleName {
-    /// Everything
-    Admin,
-    /// Run the cluster: jobs of all (not their logs), nodes, tenants; no tokens and settings
-    Operator,
-    /// One tenant's jobs, workloads and logs
-    Tenant,
-    /// Look at everything but logs, commands and environments
-    Viewer,
-}
-
-impl From<RoleName> for Role {
-    fn from(name: RoleName) -> Role {
-        match name {
-            RoleName::Admin => Role::Admin,
-            RoleName::Operator => Role::Operator,
-            RoleName::Tenant => Role::Tenant,
-            RoleName::Viewer => Role::Viewer,
-        }
+named! {
+    /// Roles by name.
+    RoleName for Role {
+        /// Everything
+        Admin,
+        /// Run the cluster: jobs of all (not their logs), nodes, tenants; no tokens and settings
+        Operator,
+        /// One tenant's jobs, workloads and logs
+        Tenant,
+        /// Look at everything but logs, commands and environments
+        Viewer,
     }
 }

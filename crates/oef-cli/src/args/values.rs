@@ -5,6 +5,40 @@ use jiff::{Timestamp, Zoned, civil};
 use oef_core::Mechanism;
 use std::time::Duration;
 
+/// An enum whose variants are named on the command line, with their comments as the help. Each stands for the variant of
+/// the same name of another enum.
+macro_rules! named {
+    ($(#[$about:meta])* $name:ident for $of:ty { $($(#[$help:meta])* $variant:ident,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+        pub enum $name {
+            $($(#[$help])* $variant,)*
+        }
+
+        impl From<$name> for $of {
+            fn from(name: $name) -> Self {
+                match name {
+                    $($name::$variant => <$of>::$variant,)*
+                }
+            }
+        }
+    };
+}
+pub(super) use named;
+
+/// A value that can be taken away with a word such as `none`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Removable<T>(pub Option<T>);
+
+/// Reads a value, or the word that takes it away.
+pub fn removable<T>(
+    text: &str,
+    word: &str,
+    parse: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<Removable<T>, String> {
+    if text == word { Ok(Removable(None)) } else { parse(text).map(|x| Removable(Some(x))) }
+}
+
 /// A mechanism by its name.
 pub fn mechanism() -> impl TypedValueParser<Value = Mechanism> {
     PossibleValuesParser::new(Mechanism::ALL.map(Mechanism::name))

@@ -17,7 +17,6 @@ const MODELS: u32 = 12;
 const EMPTY: f64 = 0.05;
 const SEED: u64 = 1;
 
-/// Runs the command.
 pub fn run(command: &GenerateCommand, printer: &Printer) -> Result<Exit, Failure> {
     match command {
         GenerateCommand::Problem(args) => make_problem(args, printer),
@@ -128,16 +127,14 @@ fn write(
     printer: &Printer,
 ) -> Result<Exit, Failure> {
     let Some(path) = &output.output else {
-        printer.raw(text.as_bytes())?;
-        return Ok(Exit::Done);
+        return printer.raw(text.as_bytes());
     };
     file::write(path, text)?;
     if output.json {
         about["version"] = 1.into();
         about["file"] = path.display().to_string().into();
-        printer.json(&about)?;
-    } else {
-        printer.note(&format!("written to {}", path.display()));
+        return printer.json(&about);
     }
+    printer.note(&format!("written to {}", path.display()));
     Ok(Exit::Done)
 }

@@ -10,8 +10,7 @@ use std::path::Path;
 pub fn completions(shell: Shell, printer: &Printer) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "oef", &mut script);
-    printer.raw(&script)?;
-    Ok(Exit::Done)
+    printer.raw(&script)
 }
 
 /// Writes the main page to stdout, or all pages into a directory.
@@ -19,8 +18,7 @@ pub fn man(dir: Option<&Path>, printer: &Printer) -> Result<Exit, Failure> {
     let Some(dir) = dir else {
         let mut page = Vec::new();
         clap_mangen::Man::new(Cli::command()).render(&mut page)?;
-        printer.raw(&page)?;
-        return Ok(Exit::Done);
+        return printer.raw(&page);
     };
     let cannot = |error: std::io::Error| {
         let complaint = Complaint::new(format!("the pages cannot be written: {error}"));

@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod daemon;
+pub mod dispatch;
 pub mod generate;
 pub mod interactive;
 pub mod manual;

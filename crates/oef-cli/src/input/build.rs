@@ -2,7 +2,7 @@
 
 use super::Finding;
 use super::nearest;
-use super::places::{GpuPlaces, Places, TenantPlaces, WorkloadPlaces};
+use super::places::Places;
 use oef_core::{Field, GpuSpec, ProblemSpec, TenantSpec, WorkloadSpec};
 use oef_sim::input::tree::{Node, Table, Value};
 
@@ -10,6 +10,10 @@ const TOP_FIELDS: [&str; 3] = ["reference", "gpu", "tenant"];
 const GPU_FIELDS: [&str; 2] = ["type", "count"];
 const TENANT_FIELDS: [&str; 6] = ["name", "weight", "demand", "guarantee", "limit", "workload"];
 const WORKLOAD_FIELDS: [&str; 5] = ["name", "weight", "demand", "throughput", "single"];
+
+/// Examples of tables of numbers by gpu type.
+const GPUS: &str = "{ a100 = 4 }";
+const SPEEDS: &str = "{ a100 = 1.0, h100 = 2.2 }";
 
 /// A description with the places of its fields and what is wrong with its structure.
 #[derive(Debug, Default)]
@@ -24,22 +28,30 @@ pub struct Built {
     pub silenced: Vec<Field>,
 }
 
+/// One table of a file.
+#[derive(Clone, Copy)]
+struct Part<'t> {
+    /// Where it begins.
+    at: usize,
+    /// What it is in: the beginning of its fields' names.
+    path: &'static str,
+    table: &'t Table,
+}
+
 /// Reads a whole problem.
 pub fn problem(root: &Table) -> Built {
     let mut built = Built::default();
-    if let Some(Finding { .. }) = built.unknown(root, "", &TOP_FIELDS) {
+    let whole = Part { at: 0, path: "", table: root };
+    if built.unknown(whole, &TOP_FIELDS) {
         // A misspelt `gpu` or `tenant` would be told a second time as "no tenants".
         built.silenced.push(Field::Whole);
     }
-    if let Some(node) = root.get("reference") {
-        built.places.reference = node.at;
-        built.spec.reference = built.text(node, "reference");
+    built.spec.reference = built.text(whole, "reference", Field::Reference);
+    for part in built.tables(root, "gpu", "gpu") {
+        built.gpu(part);
     }
-    for table in built.tables(root, "gpu", "gpu") {
-        built.gpu(table);
-    }
-    for table in built.tables(root, "tenant", "tenant") {
-        built.tenant(table);
+    for part in built.tables(root, "tenant", "tenant") {
+        built.tenant(part);
     }
     built
 }
@@ -47,192 +59,91 @@ pub fn problem(root: &Table) -> Built {
 /// Reads a file that only has tenants.
 pub fn tenants_only(root: &Table) -> Built {
     let mut built = Built::default();
-    built.unknown(root, "", &["tenant"]);
-    for table in built.tables(root, "tenant", "tenant") {
-        built.tenant(table);
+    built.unknown(Part { at: 0, path: "", table: root }, &["tenant"]);
+    for part in built.tables(root, "tenant", "tenant") {
+        built.tenant(part);
     }
     built
 }
 
 impl Built {
-    fn gpu(&mut self, (at, table): (usize, &Table)) {
+    fn gpu(&mut self, part: Part<'_>) {
         let j = self.spec.gpus.len();
-        self.unknown(table, "gpu", &GPU_FIELDS);
-        let mut places = GpuPlaces { name: at, count: at };
-        let name = self.required(table, at, "gpu", "type").and_then(|node| {
-            places.name = node.at;
-            self.text(node, "gpu.type")
-        });
-        let count = self.required(table, at, "gpu", "count").and_then(|node| {
-            places.count = node.at;
-            self.number(node, "gpu.count")
-        });
+        self.unknown(part, &GPU_FIELDS);
+        self.require(part, "type");
+        let name = self.text(part, "type", Field::GpuName(j));
+        self.require(part, "count");
+        let count = self.number(part, "count", Field::GpuCount(j)).unwrap_or(1.0);
         if name.is_none() {
             self.silenced.push(Field::GpuName(j));
         }
-        // A made-up name must not collide with a real one.
-        let name = name.unwrap_or_else(|| format!("(unnamed, {})", j + 1));
-        self.spec.gpus.push(GpuSpec { name, count: count.unwrap_or(1.0) });
-        self.places.gpus.push(places);
+        self.spec.gpus.push(GpuSpec { name: name.unwrap_or_else(|| unnamed(j)), count });
     }
 
-    fn tenant(&mut self, (at, table): (usize, &Table)) {
+    fn tenant(&mut self, part: Part<'_>) {
         let t = self.spec.tenants.len();
-        let unknown = self.unknown(table, "tenant", &TENANT_FIELDS);
-        let mut places = TenantPlaces {
-            name: at,
-            weight: at,
-            demand: at,
-            guarantee: at,
-            limit: at,
-            list: at,
-            workloads: vec![],
-        };
-        let name = self.required(table, at, "tenant", "name").and_then(|node| {
-            places.name = node.at;
-            self.text(node, "tenant.name")
-        });
+        let unknown = self.unknown(part, &TENANT_FIELDS);
+        self.require(part, "name");
+        let name = self.text(part, "name", Field::TenantName(t));
         if name.is_none() {
             self.silenced.push(Field::TenantName(t));
         }
         let mut spec = TenantSpec {
-            name: name.unwrap_or_else(|| format!("(unnamed, {})", t + 1)),
-            weight: 1.0,
-            demand: None,
-            guarantee: Vec::new(),
-            limit: Vec::new(),
+            name: name.unwrap_or_else(|| unnamed(t)),
+            weight: self.number(part, "weight", Field::TenantWeight(t)).unwrap_or(1.0),
+            demand: self.number(part, "demand", Field::TenantDemand(t)),
+            guarantee: self
+                .by_type(part, "guarantee", Field::TenantGuarantee(t), GPUS, None)
+                .unwrap_or_default(),
+            limit: self
+                .by_type(part, "limit", Field::TenantLimit(t), GPUS, None)
+                .unwrap_or_default(),
             workloads: Vec::new(),
         };
-        if let Some(node) = table.get("weight") {
-            places.weight = node.at;
-            spec.weight = self.number(node, "tenant.weight").unwrap_or(1.0);
-        }
-        if let Some(node) = table.get("demand") {
-            places.demand = node.at;
-            spec.demand = self.number(node, "tenant.demand");
-        }
-        if let Some(node) = table.get("guarantee") {
-            places.guarantee = node.at;
-            spec.guarantee = self.gpus_by_type(node, "tenant.guarantee");
-        }
-        if let Some(node) = table.get("limit") {
-            places.limit = node.at;
-            spec.limit = self.gpus_by_type(node, "tenant.limit");
-        }
         let before = self.findings.len();
-        let workloads = self.tables(table, "workload", "tenant.workload");
-        if unknown.is_some() || self.findings.len() > before {
+        self.place(part, "workload", Field::TenantWorkloads(t));
+        let workloads = self.tables(part.table, "workload", "tenant.workload");
+        if unknown || self.findings.len() > before {
             self.silenced.push(Field::TenantWorkloads(t));
         }
-        if let Some(node) = table.get("workload") {
-            places.list = node.at;
-        }
-        for (w, entry) in workloads.into_iter().enumerate() {
-            let (workload, place) = self.workload((t, w), entry);
-            spec.workloads.push(workload);
-            places.workloads.push(place);
+        for (w, part) in workloads.into_iter().enumerate() {
+            spec.workloads.push(self.workload((t, w), part));
         }
         self.spec.tenants.push(spec);
-        self.places.tenants.push(places);
     }
 
-    /// A table of numbers of GPUs.
-    fn gpus_by_type(&mut self, node: &Node, path: &str) -> Vec<(String, f64)> {
-        let Value::Table(entries) = &node.value else {
-            self.wrong_type(node.at, path, "a table such as { a100 = 4 }", &node.value);
-            return Vec::new();
-        };
-        let mut gpus = Vec::new();
-        for entry in &entries.entries {
-            if let Some(number) = self.number(&entry.node, &format!("{path}.{}", entry.key)) {
-                gpus.push((entry.key.clone(), number));
-            }
-        }
-        gpus
-    }
-
-    fn workload(
-        &mut self,
-        (t, w): (usize, usize),
-        (at, table): (usize, &Table),
-    ) -> (WorkloadSpec, WorkloadPlaces) {
-        let unknown = self.unknown(table, "tenant.workload", &WORKLOAD_FIELDS);
-        let mut spec = WorkloadSpec {
-            name: "default".into(),
-            weight: 1.0,
-            demand: None,
-            throughput: Vec::new(),
-            single: Vec::new(),
-        };
-        let mut places = WorkloadPlaces {
-            name: at,
-            weight: at,
-            demand: at,
-            throughput: at,
-            single: at,
-            entries: Vec::new(),
-        };
-        if let Some(node) = table.get("name") {
-            places.name = node.at;
-            match self.text(node, "tenant.workload.name") {
-                Some(name) => spec.name = name,
-                None => spec.name = format!("(unnamed, {})", w + 1),
-            }
-        }
-        if let Some(node) = table.get("weight") {
-            places.weight = node.at;
-            spec.weight = self.number(node, "tenant.workload.weight").unwrap_or(1.0);
-        }
-        if let Some(node) = table.get("demand") {
-            places.demand = node.at;
-            spec.demand = self.number(node, "tenant.workload.demand");
-        }
-        match table.get("throughput") {
-            None if unknown.is_some() => self.silenced.push(Field::WorkloadThroughput(t, w)),
-            None => {}
-            Some(node) => {
-                places.throughput = node.at;
-                match &node.value {
-                    Value::Table(entries) => self.throughput(entries, &mut spec, &mut places),
-                    other => {
-                        let example = "a table such as { a100 = 1.0, h100 = 2.2 }";
-                        self.wrong_type(node.at, "tenant.workload.throughput", example, other);
-                        self.silenced.push(Field::WorkloadThroughput(t, w));
-                    }
+    fn workload(&mut self, (t, w): (usize, usize), part: Part<'_>) -> WorkloadSpec {
+        let unknown = self.unknown(part, &WORKLOAD_FIELDS);
+        let is_named = part.table.get("name").is_some();
+        let name = self.text(part, "name", Field::WorkloadName(t, w));
+        let weight = self.number(part, "weight", Field::WorkloadWeight(t, w)).unwrap_or(1.0);
+        let demand = self.number(part, "demand", Field::WorkloadDemand(t, w));
+        let whole = Field::WorkloadThroughput(t, w);
+        let throughput = self.by_type(part, "throughput", whole.clone(), SPEEDS, Some(1.0));
+        match part.table.get("throughput").map(|node| &node.value) {
+            Some(Value::Table(table)) => {
+                for (e, entry) in table.entries.iter().enumerate() {
+                    // The name may be what is wrong as well as the number, so the key is the place.
+                    let path = format!("tenant.workload.throughput.{}", entry.key);
+                    self.places.set(Field::WorkloadThroughputEntry(t, w, e), entry.key_at, path);
                 }
             }
+            None if !unknown => {}
+            _ => self.silenced.push(whole),
         }
-        if let Some(node) = table.get("single") {
-            places.single = node.at;
-            match &node.value {
-                Value::Table(entries) => {
-                    for entry in &entries.entries {
-                        let path = format!("tenant.workload.single.{}", entry.key);
-                        let value = self.number(&entry.node, &path).unwrap_or(1.0);
-                        spec.single.push((entry.key.clone(), value));
-                    }
-                }
-                other => {
-                    let example = "a table such as { a100 = 1.0, h100 = 2.2 }";
-                    self.wrong_type(node.at, "tenant.workload.single", example, other);
-                }
-            }
-        }
-        (spec, places)
-    }
-
-    fn throughput(&mut self, table: &Table, spec: &mut WorkloadSpec, places: &mut WorkloadPlaces) {
-        for entry in &table.entries {
-            let path = format!("tenant.workload.throughput.{}", entry.key);
-            let value = self.number(&entry.node, &path).unwrap_or(1.0);
-            // The name may be what is wrong as well as the number, so the key is the place.
-            places.entries.push((entry.key_at, entry.key.clone()));
-            spec.throughput.push((entry.key.clone(), value));
+        let single = self.by_type(part, "single", Field::WorkloadSingle(t, w), SPEEDS, Some(1.0));
+        WorkloadSpec {
+            name: name.unwrap_or_else(|| if is_named { unnamed(w) } else { "default".into() }),
+            weight,
+            demand,
+            throughput: throughput.unwrap_or_default(),
+            single: single.unwrap_or_default(),
         }
     }
 
-    /// Complains about every field that does not belong in a table; answers with the last of them.
-    fn unknown(&mut self, table: &Table, path: &str, known: &[&str]) -> Option<Finding> {
+    /// Complains about every field that does not belong in a table; whether there is any.
+    fn unknown(&mut self, Part { path, table, .. }: Part<'_>, known: &[&str]) -> bool {
+        let before = self.findings.len();
         for entry in table.entries.iter().filter(|e| !known.contains(&e.key.as_str())) {
             let field = join(path, &entry.key);
             let whose = if path.is_empty() { "a problem".into() } else { format!("`{path}`") };
@@ -243,33 +154,24 @@ impl Built {
             };
             self.findings.push(Finding::new(entry.key_at, &field, message).hint(hint));
         }
-        let unknown = table.entries.iter().any(|e| !known.contains(&e.key.as_str()));
-        if unknown { self.findings.last().cloned() } else { None }
+        self.findings.len() > before
     }
 
-    fn required<'t>(
-        &mut self,
-        table: &'t Table,
-        at: usize,
-        path: &str,
-        key: &str,
-    ) -> Option<&'t Node> {
-        let found = table.get(key);
+    fn require(&mut self, Part { at, path, table }: Part<'_>, key: &str) {
         let near = |e: &&str| nearest::nearest(e, [key]).is_some();
         let misspelt = || table.entries.iter().map(|e| e.key.as_str()).any(|e| near(&e));
         // A misspelt field has its own complaint, with this one as the hint.
-        if found.is_none() && !misspelt() {
+        if table.get(key).is_none() && !misspelt() {
             let example =
                 if key == "count" { format!("{key} = 8") } else { format!("{key} = \"...\"") };
             let message = format!("a {path} has no `{key}`");
             let finding = Finding::new(at, &join(path, key), message);
             self.findings.push(finding.hint(format!("add `{example}`")));
         }
-        found
     }
 
     /// The tables of a list of tables; one table alone is taken as a list of one.
-    fn tables<'t>(&mut self, table: &'t Table, key: &str, path: &str) -> Vec<(usize, &'t Table)> {
+    fn tables<'t>(&mut self, table: &'t Table, key: &str, path: &'static str) -> Vec<Part<'t>> {
         let expected = format!("a list of tables, written [[{path}]]");
         let nodes = match table.get(key) {
             None => return Vec::new(),
@@ -279,7 +181,7 @@ impl Built {
         let mut tables = Vec::with_capacity(nodes.len());
         for node in nodes {
             match &node.value {
-                Value::Table(table) => tables.push((node.at, table)),
+                Value::Table(table) => tables.push(Part { at: node.at, path, table }),
                 other => self.wrong_type(node.at, path, &expected, other),
             }
         }
@@ -289,17 +191,52 @@ impl Built {
         tables
     }
 
-    fn text(&mut self, node: &Node, path: &str) -> Option<String> {
+    /// Notes where a field stands, and answers with it and its name.
+    fn place<'t>(&mut self, part: Part<'t>, key: &str, field: Field) -> Option<(&'t Node, String)> {
+        let (node, path) = (part.table.get(key), join(part.path, key));
+        self.places.set(field, node.map_or(part.at, |node| node.at), path.as_str());
+        node.map(|node| (node, path))
+    }
+
+    fn text(&mut self, part: Part<'_>, key: &str, field: Field) -> Option<String> {
+        let (node, path) = self.place(part, key, field)?;
         match &node.value {
             Value::Text(text) => Some(text.clone()),
             other => {
-                self.wrong_type(node.at, path, "a text in double quotes", other);
+                self.wrong_type(node.at, &path, "a text in double quotes", other);
                 None
             }
         }
     }
 
-    fn number(&mut self, node: &Node, path: &str) -> Option<f64> {
+    fn number(&mut self, part: Part<'_>, key: &str, field: Field) -> Option<f64> {
+        let (node, path) = self.place(part, key, field)?;
+        self.number_at(node, &path)
+    }
+
+    /// Numbers by gpu type. What is none counts as `instead`, or is left out.
+    fn by_type(
+        &mut self,
+        part: Part<'_>,
+        key: &str,
+        field: Field,
+        example: &str,
+        instead: Option<f64>,
+    ) -> Option<Vec<(String, f64)>> {
+        let (node, path) = self.place(part, key, field)?;
+        let Value::Table(table) = &node.value else {
+            self.wrong_type(node.at, &path, &format!("a table such as {example}"), &node.value);
+            return None;
+        };
+        let mut found = Vec::new();
+        for entry in &table.entries {
+            let number = self.number_at(&entry.node, &join(&path, &entry.key));
+            found.extend(number.or(instead).map(|number| (entry.key.clone(), number)));
+        }
+        Some(found)
+    }
+
+    fn number_at(&mut self, node: &Node, path: &str) -> Option<f64> {
         match &node.value {
             Value::Number(x) => Some(*x),
             other => {
@@ -314,6 +251,11 @@ impl Built {
         self.findings
             .push(Finding::new(at, path, message).hint(format!("it should be {expected}")));
     }
+}
+
+/// A made-up name must not collide with a real one.
+fn unnamed(index: usize) -> String {
+    format!("(unnamed, {})", index + 1)
 }
 
 fn join(path: &str, key: &str) -> String {

@@ -4,7 +4,7 @@ use super::Finding;
 use super::build::Built;
 use super::counts::Count;
 use super::nearest;
-use super::places::{GpuPlaces, Places, TenantPlaces, WorkloadPlaces};
+use super::places::Places;
 use csv::StringRecord;
 use oef_core::{Field, GpuSpec, ProblemSpec, TenantSpec};
 use oef_terminal::Complaint;
@@ -38,11 +38,7 @@ pub fn parse(text: &str, counts: &[Count], label: &str) -> Result<Built, Vec<Com
             gpus: counts.iter().map(|c| GpuSpec { name: c.gpu.clone(), count: c.count }).collect(),
             tenants: Vec::new(),
         },
-        places: Places {
-            from_table: true,
-            gpus: counts.iter().map(|_| GpuPlaces { name: 0, count: 0 }).collect(),
-            ..Places::default()
-        },
+        places: Places::of_table(),
         ..Built::default()
     };
     let mut rows =
@@ -93,31 +89,21 @@ impl Rows<'_> {
                 Column::Demand => tenant.demand = number(),
                 Column::Throughput(j) => {
                     if let Some(value) = number() {
-                        entries.push((at, title.trim_start_matches(PREFIX).into()));
+                        entries.push(title);
                         tenant.workloads[0].throughput.push((self.counts[j].gpu.clone(), value));
                     }
                 }
             }
         }
-        let whole = WorkloadPlaces {
-            name: at,
-            weight: at,
-            demand: at,
-            throughput: at,
-            single: at,
-            entries,
-        };
-        let places = TenantPlaces {
-            name: at,
-            weight: at,
-            demand: at,
-            guarantee: at,
-            limit: at,
-            list: at,
-            workloads: vec![whole],
-        };
+        let t = built.spec.tenants.len();
         built.spec.tenants.push(tenant);
-        built.places.tenants.push(places);
+        built.places.set(Field::TenantName(t), at, "the row's name");
+        built.places.set(Field::TenantWeight(t), at, "weight");
+        built.places.set(Field::TenantDemand(t), at, "demand");
+        built.places.set(Field::WorkloadThroughput(t, 0), at, "thr_*");
+        for (e, title) in entries.into_iter().enumerate() {
+            built.places.set(Field::WorkloadThroughputEntry(t, 0, e), at, title);
+        }
     }
 
     /// Where a row begins: the reader counts the line breaks and empty lines before it to the row.

@@ -42,7 +42,7 @@ pub fn render(problem: &Problem, outcome: &Outcome, certificate: &Certificate) -
     lines.push((Mark::of(c.optimality.holds), "optimal", optimality(outcome, c)));
     let mut out = format!("{}\n", "certificate".bold());
     for (mark, title, text) in lines {
-        let _ = writeln!(out, "  {} {title:<18} {text}", mark.style().style(mark.symbol()));
+        let _ = writeln!(out, "  {} {title:<18} {text}", mark.styled());
     }
     if c.beyond {
         let _ = writeln!(out, "  {BEYOND}");

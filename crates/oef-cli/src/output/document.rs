@@ -14,6 +14,19 @@ pub fn per_type<'a>(problem: &'a Problem, figures: &[f64]) -> Object<'a, f64> {
     )
 }
 
+/// A column of CSV: its name, and its field of a row.
+pub type Column<'a, T> = (&'a str, &'a dyn Fn(&T) -> String);
+
+/// CSV with a row for each of these below a header. Writing to memory cannot fail.
+pub fn csv<T>(rows: &[T], columns: &[Column<'_, T>]) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let _ = writer.write_record(columns.iter().map(|(name, _)| name));
+    for row in rows {
+        let _ = writer.write_record(columns.iter().map(|(_, field)| field(row)));
+    }
+    String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
+}
+
 /// `oef share --json`
 #[derive(Debug, Serialize)]
 pub struct ShareDocument<'a> {

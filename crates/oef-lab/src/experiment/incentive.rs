@@ -18,14 +18,17 @@ struct Draw {
     alike: Vec<f64>,
 }
 
-fn draw(table: &SpeedupTable, seed: u64) -> Result<Draw, ExperimentError> {
-    let four = Four::by_speedup(table, seed);
+/// What the cooperative shares promise each tenant, over its equal split.
+fn over_equal_split(table: &SpeedupTable, four: &Four) -> Result<Vec<f64>, ExperimentError> {
     let problem = problem(&table.types, &four.parties)?;
     let outcome = shares(&problem, Mechanism::Cooperative)?.shares;
-    let estimated = problem
-        .tenant_ids()
-        .map(|t: TenantId| outcome.throughput(&problem, t) / equal_split(&problem, t))
-        .collect();
+    let ratio = |t: TenantId| outcome.throughput(&problem, t) / equal_split(&problem, t);
+    Ok(problem.tenant_ids().map(ratio).collect())
+}
+
+fn draw(table: &SpeedupTable, seed: u64) -> Result<Draw, ExperimentError> {
+    let four = Four::by_speedup(table, seed);
+    let estimated = over_equal_split(table, &four)?;
     let means = |mechanism, stack| -> Result<Vec<f64>, ExperimentError> {
         let result = four.run((mechanism, stack), END_S, Vec::new(), Vec::new())?;
         Ok(four.means(&result, 0.0, END_S))
@@ -136,13 +139,7 @@ fn range(setup: &Setup) -> Result<Exhibit, ExperimentError> {
     for table in setup.all_tables() {
         let mut gains = Vec::new();
         for d in 0..setup.size.draws() {
-            let four = Four::by_speedup(&table, setup.seed + d);
-            let problem = problem(&table.types, &four.parties)?;
-            let outcome = shares(&problem, Mechanism::Cooperative)?.shares;
-            let ratios: Vec<f64> = problem
-                .tenant_ids()
-                .map(|t| outcome.throughput(&problem, t) / equal_split(&problem, t))
-                .collect();
+            let ratios = over_equal_split(&table, &Four::by_speedup(&table, setup.seed + d))?;
             gains.push((most(&ratios), least(&ratios)));
         }
         let spread_of = |pick: &dyn Fn(&(f64, f64)) -> f64| Spread::of(gains.iter().map(pick));

@@ -4,9 +4,11 @@ use super::claim::{Claim, Quantity, Spread};
 use super::exhibit::{Bar, Cell, Column, Exhibit, Group};
 use super::finding::{Experiment, Id};
 use super::stage::Stack;
-use super::terms::{Key, OEF, Terms, pair, run_name};
-use super::three_days::{DayCondition, DayFigures, LOAD, ThreeDays};
+use super::terms::{Condition, Key, OEF, Terms, pair, run_name};
+use super::three_days::{DayFigures, LOAD, ThreeDays};
 use oef_core::Mechanism;
+
+type Days = Condition<DayFigures>;
 
 /// The baselines with the paper's reductions.
 const AGAINST: [(Mechanism, f64); 2] = [(Mechanism::GandivaFair, -0.17), (Mechanism::Gavel, -0.19)];
@@ -23,12 +25,12 @@ fn jct(figures: &DayFigures) -> f64 {
     figures.jct
 }
 
-fn change(at: &DayCondition, terms: Terms, oef: Mechanism, baseline: Mechanism) -> Spread {
+fn change(at: &Days, terms: Terms, oef: Mechanism, baseline: Mechanism) -> Spread {
     at.change(terms.keys(oef, baseline), jct)
 }
 
 pub(super) fn experiment(days: &ThreeDays) -> Experiment {
-    let empty = DayCondition { name: String::new(), draws: Vec::new() };
+    let empty = Days { name: String::new(), draws: Vec::new() };
     let main = days.main().unwrap_or(&empty);
     let mut claims = Vec::new();
     for terms in Terms::ALL {
@@ -59,7 +61,7 @@ pub(super) fn experiment(days: &ThreeDays) -> Experiment {
         .show(range(days))
 }
 
-fn why(main: &DayCondition) -> String {
+fn why(main: &Days) -> String {
     let show = |s: Spread| Quantity::Change.show(s.median);
     let gavel = Mechanism::Gavel;
     let rounding = main.change(((gavel, Stack::Unplaced), (gavel, Stack::Plain)), jct);
@@ -79,7 +81,7 @@ fn why(main: &DayCondition) -> String {
     )
 }
 
-fn bars(main: &DayCondition) -> Exhibit {
+fn bars(main: &Days) -> Exhibit {
     let group = |(oef, (baseline, paper)): (Mechanism, (Mechanism, f64))| {
         let bars = Terms::ALL.map(|terms| Bar {
             ours: change(main, terms, oef, baseline),
@@ -114,7 +116,7 @@ fn cdf(days: &ThreeDays) -> Exhibit {
     }
 }
 
-fn runs(main: &DayCondition) -> Exhibit {
+fn runs(main: &Days) -> Exhibit {
     let row = |key: Key| -> Vec<Cell> {
         let median = |figure: fn(&DayFigures) -> f64| Cell::Number(main.figure(key, figure).median);
         vec![
@@ -145,7 +147,7 @@ fn runs(main: &DayCondition) -> Exhibit {
 }
 
 fn range(days: &ThreeDays) -> Exhibit {
-    let row = |at: &DayCondition| {
+    let row = |at: &Days| {
         let mut cells: Vec<Cell> = vec![at.name.clone().into()];
         for terms in [Terms::AsInPaper, Terms::Equal] {
             for oef in OEF {

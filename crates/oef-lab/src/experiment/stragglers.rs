@@ -4,9 +4,9 @@ use super::claim::{Claim, Quantity, Spread};
 use super::exhibit::{Bar, Cell, Column, Exhibit, Group};
 use super::finding::{Experiment, Id};
 use super::stage::Stack;
-use super::terms::{Key, OEF, Terms, run_name};
-use super::three_days::{DayCondition, ThreeDays};
-use super::twenty::{Condition, Twenty};
+use super::terms::{Condition, Key, OEF, Terms, run_name};
+use super::three_days::{DayFigures, ThreeDays};
+use super::twenty::{Figures, Twenty};
 use oef_core::Mechanism;
 
 /// The baselines with the paper's reductions.
@@ -14,8 +14,8 @@ const AGAINST: [(Mechanism, f64); 2] = [(Mechanism::GandivaFair, -0.14), (Mechan
 
 /// The runs to count in.
 struct Runs<'a> {
-    twenty: Option<&'a Condition>,
-    days: Option<&'a DayCondition>,
+    twenty: Option<&'a Condition<Figures>>,
+    days: Option<&'a Condition<DayFigures>>,
 }
 
 impl Runs<'_> {

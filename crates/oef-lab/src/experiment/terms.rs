@@ -4,9 +4,40 @@ use super::claim::{Quantity, Spread};
 use super::exhibit::Cell;
 use super::stage::Stack;
 use oef_core::Mechanism;
+use std::collections::BTreeMap;
 
 /// A mechanism, and what stands between its shares and the GPUs.
 pub(super) type Key = (Mechanism, Stack);
+
+/// Runs with one load and one table of speedups.
+pub(super) struct Condition<F> {
+    pub name: String,
+    /// The figures of every run, for each draw of models, job sizes and durations.
+    pub draws: Vec<BTreeMap<Key, F>>,
+}
+
+impl<F> Condition<F> {
+    /// How much more of a figure one has than another, over the draws.
+    pub fn change(&self, (of, over): (Key, Key), figure: fn(&F) -> f64) -> Spread {
+        Spread::of(self.draws.iter().filter_map(|draw| {
+            let (of, over) = (figure(draw.get(&of)?), figure(draw.get(&over)?));
+            (over > 0.0).then(|| of / over - 1.0)
+        }))
+    }
+
+    /// A figure over the draws.
+    pub fn figure(&self, of: Key, figure: fn(&F) -> f64) -> Spread {
+        Spread::of(self.draws.iter().filter_map(|draw| draw.get(&of).map(figure)))
+    }
+
+    /// The runs, by what stands between shares and GPUs.
+    pub fn keys(&self) -> Vec<Key> {
+        let mut keys: Vec<Key> =
+            self.draws.first().map(|d| d.keys().copied().collect()).unwrap_or_default();
+        keys.sort_by_key(|key| (key.1, key.0));
+        keys
+    }
+}
 
 /// The baselines of the paper.
 pub(super) const BASELINES: [Mechanism; 2] = [Mechanism::Gavel, Mechanism::GandivaFair];
@@ -73,6 +104,16 @@ pub(super) fn compared() -> Vec<Key> {
             }
         }
     }
+    keys.sort();
+    keys.dedup();
+    keys
+}
+
+/// The same, all mechanisms on ours, and max-min as plain as it can be.
+pub(super) fn compared_and_all() -> Vec<Key> {
+    let mut keys = compared();
+    keys.extend(Mechanism::ALL.map(|m| (m, Stack::Ours)));
+    keys.push((Mechanism::MaxMin, Stack::Plain));
     keys.sort();
     keys.dedup();
     keys

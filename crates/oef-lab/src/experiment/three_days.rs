@@ -1,13 +1,11 @@
 //! The large load: 50 tenants with 20 jobs each over three days.
 
-use super::claim::Spread;
 use super::finding::ExperimentError;
 use super::models::SpeedupTable;
 use super::setup::Setup;
-use super::stage::{Stack, Stage};
+use super::stage::Stage;
 use super::tenants::{Party, drawn};
-use super::terms::{Key, compared};
-use oef_core::Mechanism;
+use super::terms::{Condition, Key, compared, compared_and_all};
 use oef_sim::generate::{Load, TraceLike, TraceSpec, trace};
 use oef_sim::input::{ProfileTable, Trace, Work};
 use std::collections::BTreeMap;
@@ -40,15 +38,9 @@ pub(super) struct DayFigures {
     pub unfinished: f64,
 }
 
-/// Runs under one load.
-pub(super) struct DayCondition {
-    pub name: String,
-    pub draws: Vec<BTreeMap<Key, DayFigures>>,
-}
-
 /// All runs; the first condition is the load that the verdict is about.
 pub(super) struct ThreeDays {
-    pub conditions: Vec<DayCondition>,
+    pub conditions: Vec<Condition<DayFigures>>,
     /// Job completion times of the first draw, by mechanism.
     pub samples: Vec<(Key, Vec<f64>)>,
     pub source: String,
@@ -59,11 +51,7 @@ pub(super) struct ThreeDays {
 impl ThreeDays {
     pub fn run(setup: &Setup, watch: &mut dyn FnMut(&str)) -> Result<Self, ExperimentError> {
         let some = compared();
-        let mut all = some.clone();
-        all.extend(Mechanism::ALL.map(|m| (m, Stack::Ours)));
-        all.push((Mechanism::MaxMin, Stack::Plain));
-        all.sort();
-        all.dedup();
+        let all = compared_and_all();
         let paper = SpeedupTable::paper();
         let mut plan = vec![(LOAD, paper.clone(), setup.size.three_day_draws(), &all)];
         let few = setup.size.three_day_range_draws();
@@ -75,7 +63,7 @@ impl ThreeDays {
                 LOAD => table.name.clone(),
                 _ => format!("load {load}"),
             };
-            let mut condition = DayCondition { name, draws: Vec::new() };
+            let mut condition = Condition { name, draws: Vec::new() };
             for draw in 0..draws {
                 watch(&format!("three days: {}, draw {}", condition.name, draw + 1));
                 let day = Day::new(setup, &table, load, setup.seed + draw);
@@ -92,11 +80,9 @@ impl ThreeDays {
         };
         Ok(ThreeDays { conditions, samples, source, jobs, days: setup.size.days() })
     }
-}
 
-impl ThreeDays {
     /// The condition that verdicts are about.
-    pub fn main(&self) -> Option<&DayCondition> {
+    pub fn main(&self) -> Option<&Condition<DayFigures>> {
         self.conditions.first()
     }
 }
@@ -200,27 +186,4 @@ fn give_models(trace: &mut Trace, table: &SpeedupTable, seed: u64) -> Vec<Party>
         job.batch_size = None;
     }
     parties
-}
-
-impl DayCondition {
-    /// How much more of a figure one has than another, over the draws.
-    pub fn change(&self, (of, over): (Key, Key), figure: fn(&DayFigures) -> f64) -> Spread {
-        Spread::of(self.draws.iter().filter_map(|draw| {
-            let (of, over) = (figure(draw.get(&of)?), figure(draw.get(&over)?));
-            (over > 0.0).then(|| of / over - 1.0)
-        }))
-    }
-
-    /// The runs, by what stands between shares and GPUs.
-    pub fn keys(&self) -> Vec<Key> {
-        let mut keys: Vec<Key> =
-            self.draws.first().map(|d| d.keys().copied().collect()).unwrap_or_default();
-        keys.sort_by_key(|key| (key.1, key.0));
-        keys
-    }
-
-    /// A figure over the draws.
-    pub fn figure(&self, of: Key, figure: fn(&DayFigures) -> f64) -> Spread {
-        Spread::of(self.draws.iter().filter_map(|draw| draw.get(&of).map(figure)))
-    }
 }

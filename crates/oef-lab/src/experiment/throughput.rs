@@ -4,9 +4,11 @@ use super::claim::{Claim, Quantity, Rule, Spread};
 use super::exhibit::{Bar, Cell, Column, Exhibit, Group};
 use super::finding::{Experiment, Id};
 use super::stage::Stack;
-use super::terms::{BASELINES, Key, Terms, pair, run_name};
-use super::twenty::{Condition, Figures, TENANTS, Twenty};
+use super::terms::{self, BASELINES, Key, Terms, pair, run_name};
+use super::twenty::{Figures, TENANTS, Twenty};
 use oef_core::Mechanism;
+
+type Condition = terms::Condition<Figures>;
 
 /// "Comparable": no more than so much less, and in part.
 const COMPARABLE: Rule = Rule::AtLeast { bound: -0.05, part: -0.1 };
@@ -44,7 +46,7 @@ pub(super) fn experiment(twenty: &Twenty, oef: Mechanism) -> Experiment {
             "The cooperative mechanism has 20 % more throughput than the baselines (estimated), and with placement 32 % more (actual).",
         )
     };
-    let claims = if is_f { claims_f(main, oef) } else { claims_g(main, oef) };
+    let claims = if is_f { claims_f(main, oef) } else { claims_g(main, oef, &twenty.capped_gavel) };
     let load = format!(
         "{TENANTS} tenants, each with one of the paper's models by chance and its own hyperparameters; jobs of one to \
          four GPUs, more than there are GPUs, for {} hours.",
@@ -80,7 +82,7 @@ fn claims_f(main: &Condition, oef: Mechanism) -> Vec<Claim> {
     claims
 }
 
-fn claims_g(main: &Condition, oef: Mechanism) -> Vec<Claim> {
+fn claims_g(main: &Condition, oef: Mechanism, capped_gavel: &[f64]) -> Vec<Claim> {
     let mut claims = Vec::new();
     for baseline in BASELINES {
         let text = format!("Estimated throughput of {oef} over {baseline}");
@@ -95,9 +97,9 @@ fn claims_g(main: &Condition, oef: Mechanism) -> Vec<Claim> {
         }
     }
     let text = "Estimated, over gavel with no more than 1.2 GPUs for any tenant";
-    let capped = main.draws.iter().filter_map(|draw| {
-        let ours = draw.runs.get(&(oef, Stack::Ours))?.estimated;
-        (draw.capped_gavel > 0.0).then(|| ours / draw.capped_gavel - 1.0)
+    let capped = main.draws.iter().zip(capped_gavel).filter_map(|(draw, gavel)| {
+        let ours = draw.get(&(oef, Stack::Ours))?.estimated;
+        (*gavel > 0.0).then(|| ours / gavel - 1.0)
     });
     claims.push(Claim::effect(text, 0.2, Quantity::Change, Spread::of(capped)).beside());
     claims

@@ -1,12 +1,11 @@
 //! The middle load: 20 tenants with more jobs than they get GPUs, under every mechanism.
 
-use super::claim::Spread;
 use super::finding::ExperimentError;
 use super::models::SpeedupTable;
 use super::setup::Setup;
 use super::stage::{Stack, Stage, problem};
-use super::tenants::{Party, backlogs, drawn};
-use super::terms::{Key, compared};
+use super::tenants::{backlogs, drawn};
+use super::terms::{Condition, Key, compared, compared_and_all};
 use oef_core::{Mechanism, Options, solve};
 use std::collections::BTreeMap;
 
@@ -31,22 +30,11 @@ pub(super) struct Figures {
     pub incentive: f64,
 }
 
-/// One draw of models, job sizes and durations.
-pub(super) struct Draw {
-    pub runs: BTreeMap<Key, Figures>,
-    /// Estimated throughput of Gavel when no tenant may have more than its number of GPUs.
-    pub capped_gavel: f64,
-}
-
-/// All draws with one table of speedups.
-pub(super) struct Condition {
-    pub name: String,
-    pub draws: Vec<Draw>,
-}
-
 /// All runs with 20 tenants; the first condition is the paper's models as they are.
 pub(super) struct Twenty {
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<Condition<Figures>>,
+    /// Estimated throughput of Gavel in each draw of the first when no tenant may have more than its number of GPUs.
+    pub capped_gavel: Vec<f64>,
     pub hours: f64,
 }
 
@@ -54,11 +42,7 @@ impl Twenty {
     pub fn run(setup: &Setup, watch: &mut dyn FnMut(&str)) -> Result<Self, ExperimentError> {
         let mut some = compared();
         some.push((Mechanism::Efficiency, Stack::Ours));
-        let mut all = some.clone();
-        all.extend(Mechanism::ALL.map(|m| (m, Stack::Ours)));
-        all.push((Mechanism::MaxMin, Stack::Plain));
-        all.sort();
-        all.dedup();
+        let all = compared_and_all();
         let mut plan = vec![(SpeedupTable::paper(), setup.size.twenty_draws(), &all)];
         let few = setup.size.range_draws();
         plan.extend(setup.other_tables().into_iter().map(|table| (table, few, &some)));
@@ -69,11 +53,13 @@ impl Twenty {
             let draws = draws.collect::<Result<_, _>>()?;
             conditions.push(Condition { name: table.name, draws });
         }
-        Ok(Twenty { conditions, hours: setup.size.hours() })
+        let seeds = (0..setup.size.twenty_draws()).map(|draw| setup.seed + draw);
+        let capped_gavel = seeds.map(capped_gavel).collect::<Result<_, _>>()?;
+        Ok(Twenty { conditions, capped_gavel, hours: setup.size.hours() })
     }
 
     /// The condition that verdicts are about.
-    pub fn main(&self) -> Option<&Condition> {
+    pub fn main(&self) -> Option<&Condition<Figures>> {
         self.conditions.first()
     }
 }
@@ -83,7 +69,7 @@ fn run_draw(
     table: &SpeedupTable,
     seed: u64,
     keys: &[Key],
-) -> Result<Draw, ExperimentError> {
+) -> Result<BTreeMap<Key, Figures>, ExperimentError> {
     let parties = drawn(table, TENANTS, seed);
     let stage = Stage::new(&table.types, &parties);
     let hours = setup.size.hours();
@@ -103,34 +89,12 @@ fn run_draw(
         };
         runs.insert((mechanism, stack), figures);
     }
-    Ok(Draw { runs, capped_gavel: capped_gavel(&table.types, &parties)? })
+    Ok(runs)
 }
 
-fn capped_gavel(types: &[String], parties: &[Party]) -> Result<f64, ExperimentError> {
-    let problem = problem(types, parties)?;
+fn capped_gavel(seed: u64) -> Result<f64, ExperimentError> {
+    let table = SpeedupTable::paper();
+    let problem = problem(&table.types, &drawn(&table, TENANTS, seed))?;
     let options = Options { gavel_cap: Some(GPUS_EACH), ..Options::default() };
     Ok(solve(&problem, Mechanism::Gavel, &options)?.shares.total(&problem))
-}
-
-impl Condition {
-    /// How much more of a figure one has than another, over the draws.
-    pub fn change(&self, (of, over): (Key, Key), figure: fn(&Figures) -> f64) -> Spread {
-        Spread::of(self.draws.iter().filter_map(|draw| {
-            let (of, over) = (figure(draw.runs.get(&of)?), figure(draw.runs.get(&over)?));
-            (over > 0.0).then(|| of / over - 1.0)
-        }))
-    }
-
-    /// A figure over the draws.
-    pub fn figure(&self, of: Key, figure: fn(&Figures) -> f64) -> Spread {
-        Spread::of(self.draws.iter().filter_map(|draw| draw.runs.get(&of).map(figure)))
-    }
-
-    /// The runs, by what stands between shares and GPUs.
-    pub fn keys(&self) -> Vec<Key> {
-        let mut keys: Vec<Key> =
-            self.draws.first().map(|d| d.runs.keys().copied().collect()).unwrap_or_default();
-        keys.sort_by_key(|key| (key.1, key.0));
-        keys
-    }
 }

@@ -77,14 +77,14 @@ fn accounting(bytes: &[u8]) {
 
 fn profiles(bytes: &[u8]) {
     let text = text(bytes);
-    for (_, format) in ProfileFormat::ALL {
+    for format in ProfileFormat::ALL {
         let _ = read_profiles(Source::new("any", &text), Some(format), true);
     }
 }
 
 fn clusters(bytes: &[u8]) {
     let text = text(bytes);
-    for (_, format) in ClusterFormat::ALL {
+    for format in ClusterFormat::ALL {
         let _ = read_cluster(Source::new("any", &text), Some(format), true);
     }
 }

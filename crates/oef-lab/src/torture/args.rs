@@ -29,17 +29,17 @@ pub struct TortureArgs {
 }
 
 fn minutes(text: &str) -> Result<f64, String> {
-    let minutes: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
-    match minutes.is_finite() && (0.01..=100_000.0).contains(&minutes) {
-        true => Ok(minutes),
-        false => Err(format!("{minutes} is not between 0.01 and 100000")),
-    }
+    up_to(text, 100_000.0)
 }
 
 fn hours(text: &str) -> Result<f64, String> {
-    let hours: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
-    match hours.is_finite() && (0.01..=10_000.0).contains(&hours) {
-        true => Ok(hours),
-        false => Err(format!("{hours} is not between 0.01 and 10000")),
+    up_to(text, 10_000.0)
+}
+
+fn up_to(text: &str, most: f64) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
+    match (0.01..=most).contains(&number) {
+        true => Ok(number),
+        false => Err(format!("{number} is not between 0.01 and {most}")),
     }
 }

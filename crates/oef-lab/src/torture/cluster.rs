@@ -153,7 +153,7 @@ impl Cluster {
             return;
         }
         state.end_on(name);
-        if state.plant != Some(Plant::NodeLeftUntold) {
+        if !state.has(Plant::NodeLeftUntold) {
             let reason = "it does not answer".into();
             state.send(None, Event::Node(NodeEvent::Left { node: name.into(), reason }));
         }

@@ -57,8 +57,7 @@ pub fn run(args: &TortureArgs, printer: &Printer) -> Result<Exit, Failure> {
         let named = |plant: Plant| Named { name: plant.name(), what: plant.what() };
         let plants: Vec<Named> = Plant::all().map(named).collect();
         let text: String = plants.iter().map(|p| format!("{:<26} {}\n", p.name, p.what)).collect();
-        printer.show(args.json, || Plants { plants }, || text)?;
-        return Ok(Exit::Done);
+        return printer.show(args.json, || Plants { plants }, || text);
     }
     let plant = match &args.plant {
         None => None,

@@ -24,6 +24,12 @@ pub struct Axis {
     high: Option<f64>,
 }
 
+impl Default for Axis {
+    fn default() -> Self {
+        Axis::new("")
+    }
+}
+
 impl Axis {
     /// An axis of bare numbers that shows zero.
     pub fn new(label: impl Into<String>) -> Self {

@@ -1,7 +1,6 @@
 //! Bars in groups, with error bars and with marks to compare with.
 
-use super::axis::Resolved;
-use super::axis::{Axis, drawable};
+use super::axis::{Axis, Resolved, drawable};
 use super::figure::{Chart, Figure, draw_title};
 use super::legend::{self, Entry, Swatch};
 use super::looks;
@@ -30,13 +29,12 @@ const WIDTH: f64 = 440.0;
 ///     .draw();
 /// assert!(figure.svg().contains("the paper says"));
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bars {
     title: String,
     description: String,
     axis: Axis,
     series: Vec<String>,
-    slots: Vec<Option<usize>>,
     groups: Vec<(String, Vec<Bar>)>,
     mark_name: String,
 }
@@ -85,11 +83,8 @@ impl Bars {
         Bars {
             title: title.into(),
             description: description.into(),
-            axis: Axis::new(""),
-            series: Vec::new(),
-            slots: Vec::new(),
-            groups: Vec::new(),
             mark_name: "reference".into(),
+            ..Bars::default()
         }
     }
 
@@ -102,12 +97,6 @@ impl Bars {
     /// The names of the bars of each group. One nameless bar per group needs none.
     pub fn series<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
         self.series = names.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// The colour numbers of the series, so that a mechanism looks the same in every chart of a report.
-    pub fn colours(mut self, slots: impl IntoIterator<Item = usize>) -> Self {
-        self.slots = slots.into_iter().map(Some).collect();
         self
     }
 
@@ -172,7 +161,7 @@ impl Chart for Bars {
         let Some(axis) = self.axis.resolve(extent, 5, false).filter(|_| values) else {
             return Figure::without_data(&self.title, &self.description, notes);
         };
-        let looks = looks::choose(&vec![1.0; self.per_group()], &self.slots);
+        let looks = looks::choose(&vec![1.0; self.per_group()], &[]);
         let mut picture = Picture::new(self, axis, shown);
         let top = draw_title(&mut picture.svg, &self.title, WIDTH);
         let top = legend::draw(&mut picture.svg, &self.entries(&looks), top, WIDTH);

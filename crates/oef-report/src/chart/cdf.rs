@@ -3,7 +3,7 @@
 use super::axis::{Axis, drawable};
 use super::figure::{Chart, Figure, left_out};
 use super::frame::{Frame, Head, Reference, Side};
-use super::legend::{Entry, Swatch, line_class};
+use super::legend::{self, Swatch, line_class};
 use super::looks;
 use super::markers::Marker;
 use super::palette::Look;
@@ -27,13 +27,12 @@ const HEIGHT: f64 = 225.0;
 ///     .draw();
 /// assert!(figure.notes().is_empty());
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Cdf {
     title: String,
     description: String,
     x: Axis,
     curves: Vec<Curve>,
-    slots: Vec<Option<usize>>,
     quantiles: Vec<f64>,
     markers: Vec<Marker>,
 }
@@ -52,10 +51,7 @@ impl Cdf {
             title: title.into(),
             description: description.into(),
             x: Axis::time("duration"),
-            curves: Vec::new(),
-            slots: Vec::new(),
-            quantiles: Vec::new(),
-            markers: Vec::new(),
+            ..Cdf::default()
         }
     }
 
@@ -72,12 +68,6 @@ impl Cdf {
         sorted.sort_by(f64::total_cmp);
         let dropped = count - sorted.len();
         self.curves.push(Curve { name: name.into(), sorted, dropped });
-        self
-    }
-
-    /// The colour numbers of the curves, so that a mechanism looks the same in every chart of a report.
-    pub fn colours(mut self, slots: impl IntoIterator<Item = usize>) -> Self {
-        self.slots = slots.into_iter().map(Some).collect();
         self
     }
 
@@ -144,10 +134,10 @@ impl Curve {
 impl Chart for Cdf {
     fn draw(&self) -> Figure {
         let importance: Vec<f64> = self.curves.iter().map(|c| c.sorted.len() as f64).collect();
-        let looks = looks::choose(&importance, &self.slots);
+        let looks = looks::choose(&importance, &[]);
         let mut notes: Vec<String> =
             left_out(self.curves.iter().map(|c| c.dropped).sum()).into_iter().collect();
-        let rest = looks.iter().filter(|look| **look == Look::Rest).count();
+        let rest = looks::in_grey(&looks);
         if rest > 0 {
             let are = if rest == 1 { "is" } else { "are" };
             notes.push(format!("{rest} of {} curves {are} drawn in grey.", looks.len()));
@@ -160,14 +150,8 @@ impl Chart for Cdf {
         };
         let (title, description) = (&self.title, &self.description);
         let head = Head { title, description, width: WIDTH, height: HEIGHT };
-        let told_apart = self.curves.iter().zip(&looks).filter(|(_, look)| **look != Look::Rest);
-        let mut entries: Vec<Entry> = told_apart
-            .map(|(c, look)| Entry { name: c.name.clone(), look: *look, swatch: Swatch::Line })
-            .collect();
-        if rest > 0 {
-            let name = crate::format::counted(rest, "other");
-            entries.push(Entry { name, look: Look::Rest, swatch: Swatch::Line });
-        }
+        let entries =
+            legend::entries(self.curves.iter().map(|c| &c.name).zip(&looks), rest, Swatch::Line);
         let mut frame = Frame::new(head, &entries, x, y, &self.markers);
         let lines: Vec<Reference> = self
             .quantiles

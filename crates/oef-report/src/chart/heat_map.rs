@@ -32,7 +32,7 @@ const MAX_LEVEL: f64 = 76.0;
 ///     .draw();
 /// assert!(figure.svg().contains("0.9"));
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct HeatMap {
     title: String,
     description: String,
@@ -48,17 +48,8 @@ pub struct HeatMap {
 impl HeatMap {
     /// A map without cells, with a scale from the smallest value to the largest.
     pub fn new(title: impl Into<String>, description: impl Into<String>) -> Self {
-        HeatMap {
-            title: title.into(),
-            description: description.into(),
-            rows: Vec::new(),
-            row_label: String::new(),
-            columns: Vec::new(),
-            column_label: String::new(),
-            values: Vec::new(),
-            middle: None,
-            unit: Unit::None,
-        }
+        let (title, description) = (title.into(), description.into());
+        HeatMap { title, description, ..HeatMap::default() }
     }
 
     /// The names of the rows, and what they are.

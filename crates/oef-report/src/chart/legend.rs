@@ -3,6 +3,7 @@
 use super::palette::Look;
 use super::svg::{Anchor, Path, Svg};
 use super::text::{SIZE, fitted, width};
+use crate::format::counted;
 
 /// Longer names are cut here; the whole name is in the tooltip.
 const NAME_ROOM: f64 = 176.0;
@@ -26,6 +27,18 @@ pub(crate) enum Swatch {
     Area,
     /// The mark beside a bar.
     Mark,
+}
+
+/// An entry for each series that has a look of its own, and one for those in grey.
+pub(crate) fn entries<'a>(
+    series: impl Iterator<Item = (&'a String, &'a Look)>,
+    in_grey: usize,
+    swatch: Swatch,
+) -> Vec<Entry> {
+    let told_apart = series.filter(|(_, look)| **look != Look::Rest);
+    let named = told_apart.map(|(name, look)| Entry { name: name.clone(), look: *look, swatch });
+    let others = Entry { name: counted(in_grey, "other"), look: Look::Rest, swatch };
+    named.chain((in_grey > 0).then_some(others)).collect()
 }
 
 /// Draws the entries in rows from `top` on; the answer is where the rest begins.

@@ -3,7 +3,8 @@
 use super::axis::{Axis, Resolved};
 use super::figure::{Chart, Figure, left_out};
 use super::frame::{Frame, Head, Reference, Side};
-use super::legend::{Entry, Swatch, dot, line_class};
+use super::legend::{self, Entry, Swatch, dot, line_class};
+use super::looks::{self, in_grey};
 use super::markers::Marker;
 use super::palette::{DISTINCT, Look};
 use super::reduce::reduce;
@@ -34,7 +35,7 @@ const HEIGHT: f64 = 270.0;
 ///     .draw();
 /// assert!(figure.svg().contains("tenant 4 leaves"));
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct LineChart {
     title: String,
     description: String,
@@ -58,8 +59,9 @@ pub struct Series {
 }
 
 /// Lines, lines with the area below, or areas on top of each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Form {
+    #[default]
     Lines,
     Areas,
     Stacked,
@@ -98,12 +100,7 @@ impl LineChart {
             title: title.into(),
             description: description.into(),
             x: Axis::time("time").without_zero(),
-            y: Axis::new(""),
-            form: Form::Lines,
-            is_step: false,
-            series: Vec::new(),
-            references: Vec::new(),
-            markers: Vec::new(),
+            ..LineChart::default()
         }
     }
 
@@ -159,13 +156,13 @@ impl LineChart {
     fn looks(&self) -> Vec<Look> {
         let importance: Vec<f64> = self.series.iter().map(Series::importance).collect();
         let slots: Vec<Option<usize>> = self.series.iter().map(|s| s.slot).collect();
-        super::looks::choose(&importance, &slots)
+        looks::choose(&importance, &slots)
     }
 
     fn notes(&self, looks: &[Look]) -> Vec<String> {
         let dropped = self.series.iter().map(|s| s.dropped).sum();
         let mut notes: Vec<String> = left_out(dropped).into_iter().collect();
-        let rest = looks.iter().filter(|look| **look == Look::Rest).count();
+        let rest = in_grey(looks);
         if rest > 0 {
             let shown = looks.len() - rest;
             let how = match (self.form, rest > REST_LINES) {
@@ -194,18 +191,8 @@ impl LineChart {
 
     fn entries(&self, looks: &[Look]) -> Vec<Entry> {
         let swatch = if self.form == Form::Stacked { Swatch::Area } else { Swatch::Line };
-        let told_apart = self.series.iter().zip(looks).filter(|(_, look)| **look != Look::Rest);
-        let mut entries: Vec<Entry> = told_apart
-            .map(|(s, look)| Entry { name: s.name.clone(), look: *look, swatch })
-            .collect();
-        let rest = looks.iter().filter(|look| **look == Look::Rest).count();
-        if rest > 0 {
-            entries.push(Entry {
-                name: crate::format::counted(rest, "other"),
-                look: Look::Rest,
-                swatch,
-            });
-        }
+        let named = self.series.iter().map(|s| &s.name).zip(looks);
+        let entries = legend::entries(named, in_grey(looks), swatch);
         if entries.len() == 1 && entries[0].name.is_empty() { Vec::new() } else { entries }
     }
 

@@ -36,6 +36,11 @@ pub(crate) fn choose(importance: &[f64], slots: &[Option<usize>]) -> Vec<Look> {
     looks
 }
 
+/// How many are drawn in grey.
+pub(crate) fn in_grey(looks: &[Look]) -> usize {
+    looks.iter().filter(|look| **look == Look::Rest).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -26,7 +26,7 @@ pub const MAX_ROWS: usize = 160;
 ///     .draw();
 /// assert!(figure.notes().is_empty());
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Timeline {
     title: String,
     description: String,
@@ -83,11 +83,7 @@ impl Timeline {
             title: title.into(),
             description: description.into(),
             x: Axis::time("time").without_zero(),
-            rows: Vec::new(),
-            categories: Vec::new(),
-            slots: Vec::new(),
-            markers: Vec::new(),
-            until: None,
+            ..Timeline::default()
         }
     }
 
@@ -188,7 +184,7 @@ impl Timeline {
                 "Time is drawn in columns of {length}; each has the colour of who held most of it."
             ));
         }
-        let rest = looks.iter().filter(|look| **look == Look::Rest).count();
+        let rest = looks::in_grey(looks);
         if rest > 0 {
             let told_apart = looks.len() - rest;
             notes.push(format!(

@@ -2,7 +2,8 @@
 
 use super::axis::Resolved;
 use super::figure::{Figure, draw_title};
-use super::legend::{self, Entry, Swatch};
+use super::legend::{self, Swatch};
+use super::looks::in_grey;
 use super::markers::{Marker, Markers};
 use super::palette::Look;
 use super::segments::{Segment, on_grid};
@@ -93,20 +94,9 @@ impl<'a> Picture<'a> {
         markers: &[Marker],
     ) {
         self.top = draw_title(&mut self.svg, title, WIDTH);
-        let swatch = Swatch::Area;
         let all = names.iter().zip(looks).zip(held).filter(|(_, held)| **held > 0.0);
-        let mut entries: Vec<Entry> = all
-            .filter(|((_, look), _)| **look != Look::Rest)
-            .map(|((name, look), _)| Entry { name: name.clone(), look: *look, swatch })
-            .collect();
-        let rest = looks.iter().filter(|look| **look == Look::Rest).count();
-        if rest > 0 {
-            entries.push(Entry {
-                name: crate::format::counted(rest, "other"),
-                look: Look::Rest,
-                swatch,
-            });
-        }
+        let named = all.map(|(named, _)| named);
+        let entries = legend::entries(named, in_grey(looks), Swatch::Area);
         self.top = legend::draw(&mut self.svg, &entries, self.top, WIDTH);
         self.markers = Markers::place(markers, &self.axis, [self.left, WIDTH - 16.0]);
         self.top += self.markers.height();

@@ -17,7 +17,7 @@ use super::section::Section;
 ///     .to_html();
 /// assert!(html.starts_with("<!DOCTYPE html>"));
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
     pub(crate) title: String,
     pub(crate) subtitle: String,
@@ -71,14 +71,7 @@ impl Card {
 impl Report {
     /// A report without content.
     pub fn new(title: impl Into<String>) -> Self {
-        Report {
-            title: title.into(),
-            subtitle: String::new(),
-            cards: Vec::new(),
-            sections: Vec::new(),
-            version: String::new(),
-            parameters: Vec::new(),
-        }
+        Report { title: title.into(), ..Report::default() }
     }
 
     /// One sentence below the title.

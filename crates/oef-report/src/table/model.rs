@@ -69,6 +69,17 @@ impl Table {
         self
     }
 
+    /// A row for each of these, and columns that say what is in their cells.
+    pub fn of<T>(
+        caption: impl Into<String>,
+        rows: &[T],
+        columns: impl IntoIterator<Item = (Column, fn(&T) -> Cell)>,
+    ) -> Self {
+        let (columns, cells): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+        let row = |row: &T| cells.iter().map(|cell| cell(row)).collect();
+        Table { caption: caption.into(), columns, rows: rows.iter().map(row).collect() }
+    }
+
     /// Adds a row. Cells that are too few are missing; those that are too many are left out.
     pub fn row(&mut self, cells: impl IntoIterator<Item = Cell>) -> &mut Self {
         let mut row: Vec<Cell> = cells.into_iter().take(self.columns.len()).collect();
@@ -114,6 +125,16 @@ impl Column {
     pub fn unit(mut self, unit: impl Into<Unit>) -> Self {
         self.unit = unit.into();
         self
+    }
+
+    /// The higher, the better: marks the highest number and the lowest.
+    pub fn rising(self) -> Self {
+        self.highest_is_best().mark_worst()
+    }
+
+    /// The lower, the better: marks the lowest number and the highest.
+    pub fn falling(self) -> Self {
+        self.lowest_is_best().mark_worst()
     }
 
     /// Marks the highest number.

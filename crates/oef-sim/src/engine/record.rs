@@ -128,7 +128,7 @@ impl Truth {
 }
 
 /// Collects figures round by round.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Recorder {
     pub detail: Detail,
     /// True speeds of every workload that jobs are submitted to: promises are counted in the truth, whatever was told.
@@ -184,32 +184,7 @@ struct Promise {
 
 impl Recorder {
     pub fn new(detail: Detail) -> Self {
-        Recorder {
-            detail,
-            truths: Vec::new(),
-            series: Series::default(),
-            tenants: Vec::new(),
-            segments: Vec::new(),
-            deficit_max: 0.0,
-            straggler_workers: 0,
-            overcommitted: 0,
-            held: 0.0,
-            capacity: 0.0,
-            actual: 0.0,
-            estimated: 0.0,
-            live_seconds: 0.0,
-            busiest: None,
-            current: Vec::new(),
-            estimated_now: 0.0,
-            solves_seen: u64::MAX,
-            worked: Vec::new(),
-            possible: Vec::new(),
-            standing: Standing::default(),
-            workload_worked: Vec::new(),
-            gpu_seconds: Vec::new(),
-            round_began: Time(0),
-            days: Days::default(),
-        }
+        Recorder { detail, solves_seen: u64::MAX, ..Recorder::default() }
     }
 
     /// A job has worked.

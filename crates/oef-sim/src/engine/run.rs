@@ -131,22 +131,24 @@ impl Run<'_> {
         while !todo.is_empty() {
             let mut answers = Vec::new();
             for action in todo {
-                match action {
-                    Action::Start { job, lease, .. } => self.started(job, &lease),
-                    Action::Keep { .. } => {}
+                let (job, generation) = match action {
+                    Action::Start { job, lease, .. } => {
+                        self.started(job, &lease);
+                        continue;
+                    }
+                    Action::Keep { .. } => continue,
                     Action::Preempt { job, generation, why } => {
                         self.preemptions += u64::from(why != StopReason::Cancelled);
-                        let steps = self.stopped(job);
-                        answers.push(EventKind::Progress { job, generation, steps });
-                        answers.push(EventKind::Preempted { job, generation });
+                        (job, generation)
                     }
                     Action::Migrate { job, generation, .. } => {
                         self.migrations += 1;
-                        let steps = self.stopped(job);
-                        answers.push(EventKind::Progress { job, generation, steps });
-                        answers.push(EventKind::Preempted { job, generation });
+                        (job, generation)
                     }
-                }
+                };
+                let steps = self.stopped(job);
+                answers.push(EventKind::Progress { job, generation, steps });
+                answers.push(EventKind::Preempted { job, generation });
             }
             todo = Vec::new();
             for kind in answers {

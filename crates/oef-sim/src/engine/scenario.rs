@@ -70,9 +70,10 @@ pub enum Happening {
 }
 
 /// How much of a run is written down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
     /// What the table of results needs.
+    #[default]
     Summary,
     /// Everything that a report shows: series per tenant and round, and who ran where.
     Full,

@@ -2,7 +2,7 @@
 
 use super::cells::check_name;
 use super::cluster::{ClusterSpec, NodeSpec};
-use super::entries::{self, Document, Entry, Field};
+use super::entries::{Entry, Field, Parse, document};
 use super::limits;
 use super::nearest;
 use super::read::{BadRow, BadRows, InputError, Read, Source};
@@ -16,27 +16,13 @@ const LISTS: [&str; 2] = ["node", "gpu"];
 const NODE_FIELDS: [&str; 4] = ["name", "gpu_type", "gpus", "host"];
 const GPU_FIELDS: [&str; 3] = ["type", "count", "per_node"];
 
-/// Reads TOML.
-pub(crate) fn read_toml(
+/// Reads a cluster in TOML or JSON.
+pub(crate) fn read(
     source: Source<'_>,
+    parse: Parse,
     skip_bad_rows: bool,
 ) -> Result<Read<ClusterSpec>, InputError> {
-    build(source, entries::toml(source)?, skip_bad_rows)
-}
-
-/// Reads JSON.
-pub(crate) fn read_json(
-    source: Source<'_>,
-    skip_bad_rows: bool,
-) -> Result<Read<ClusterSpec>, InputError> {
-    build(source, entries::json(source)?, skip_bad_rows)
-}
-
-fn build(
-    source: Source<'_>,
-    document: Document,
-    skip_bad_rows: bool,
-) -> Result<Read<ClusterSpec>, InputError> {
+    let document = document(source, parse)?;
     let mut bad = BadRows::new(skip_bad_rows);
     for (key, line) in &document.others {
         let wrong = source.at(*line, key, "is not a list of tables");

@@ -2,7 +2,7 @@
 
 use super::lines::Lines;
 use super::read::{InputError, Source};
-use super::tree::{self, Table, Value, Wrong};
+use super::tree::{Table, Value, Wrong};
 
 /// One table of a list.
 #[derive(Debug)]
@@ -33,17 +33,8 @@ pub(crate) struct Document {
     pub others: Vec<(String, usize)>,
 }
 
-/// Reads TOML.
-pub(crate) fn toml(source: Source<'_>) -> Result<Document, InputError> {
-    source.check_size()?;
-    document(source, tree::toml(source.text))
-}
-
-/// Reads JSON with the same lists.
-pub(crate) fn json(source: Source<'_>) -> Result<Document, InputError> {
-    source.check_size()?;
-    document(source, tree::json(source.text))
-}
+/// A reader of TOML or JSON.
+pub(crate) type Parse = fn(&str) -> Result<Table, Vec<Wrong>>;
 
 /// What is wrong with a text, by lines.
 pub(crate) fn malformed(source: Source<'_>, wrong: Vec<Wrong>) -> InputError {
@@ -55,8 +46,10 @@ pub(crate) fn malformed(source: Source<'_>, wrong: Vec<Wrong>) -> InputError {
     InputError { problems: placed.collect(), is_limit: false }
 }
 
-fn document(source: Source<'_>, parsed: Result<Table, Vec<Wrong>>) -> Result<Document, InputError> {
-    let root = parsed.map_err(|wrong| malformed(source, wrong))?;
+/// Reads the lists of a text in the form of `parse`.
+pub(crate) fn document(source: Source<'_>, parse: Parse) -> Result<Document, InputError> {
+    source.check_size()?;
+    let root = parse(source.text).map_err(|wrong| malformed(source, wrong))?;
     let lines = Lines::of(source.text);
     let mut document = Document::default();
     for entry in root.entries {

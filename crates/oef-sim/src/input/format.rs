@@ -5,7 +5,7 @@ use super::profile::ProfileTable;
 use super::read::{InputError, Read, Source};
 use super::trace::{Trace, TraceOptions};
 use super::{
-    cluster_file, gavel_throughputs, gavel_trace, node_list, profile_csv, slurm, trace_csv,
+    cluster_file, gavel_throughputs, gavel_trace, node_list, profile_csv, slurm, trace_csv, tree,
 };
 
 /// The forms of a cluster.
@@ -20,12 +20,9 @@ pub enum ClusterFormat {
 }
 
 impl ClusterFormat {
-    /// All of them with their names on the command line.
-    pub const ALL: [(&'static str, ClusterFormat); 3] = [
-        ("toml", ClusterFormat::Toml),
-        ("json", ClusterFormat::Json),
-        ("nodes", ClusterFormat::Nodes),
-    ];
+    /// All of them.
+    pub const ALL: [ClusterFormat; 3] =
+        [ClusterFormat::Toml, ClusterFormat::Json, ClusterFormat::Nodes];
 }
 
 /// The forms of profiles.
@@ -40,12 +37,9 @@ pub enum ProfileFormat {
 }
 
 impl ProfileFormat {
-    /// All of them with their names on the command line.
-    pub const ALL: [(&'static str, ProfileFormat); 3] = [
-        ("csv", ProfileFormat::Csv),
-        ("long", ProfileFormat::Long),
-        ("gavel", ProfileFormat::Gavel),
-    ];
+    /// All of them.
+    pub const ALL: [ProfileFormat; 3] =
+        [ProfileFormat::Csv, ProfileFormat::Long, ProfileFormat::Gavel];
 }
 
 /// The forms of a trace.
@@ -59,12 +53,6 @@ pub enum TraceFormat {
     Slurm,
 }
 
-impl TraceFormat {
-    /// All of them with their names on the command line.
-    pub const ALL: [(&'static str, TraceFormat); 3] =
-        [("csv", TraceFormat::Csv), ("gavel", TraceFormat::Gavel), ("slurm", TraceFormat::Slurm)];
-}
-
 /// Reads a cluster. Without a format the text decides.
 pub fn read_cluster(
     source: Source<'_>,
@@ -72,8 +60,8 @@ pub fn read_cluster(
     skip_bad_rows: bool,
 ) -> Result<Read<ClusterSpec>, InputError> {
     match format.unwrap_or_else(|| cluster_format(&source)) {
-        ClusterFormat::Toml => cluster_file::read_toml(source, skip_bad_rows),
-        ClusterFormat::Json => cluster_file::read_json(source, skip_bad_rows),
+        ClusterFormat::Toml => cluster_file::read(source, tree::toml, skip_bad_rows),
+        ClusterFormat::Json => cluster_file::read(source, tree::json, skip_bad_rows),
         ClusterFormat::Nodes => node_list::read(source, skip_bad_rows),
     }
 }

@@ -1,7 +1,7 @@
 //! How much a trace asks of a cluster, and how to make it more or less.
 
 use super::profile::ProfileTable;
-use super::read::{BadRow, InputError};
+use super::read::{InputError, Source};
 use super::trace::{Trace, TraceJob, Work};
 
 /// Seconds that a job needs on the fastest type of the table. A scale factor that the table does not have is
@@ -52,13 +52,7 @@ pub fn scale_to_load(
         } else {
             ("all jobs come at once, so there is no time to reckon a load over", "leave --load out")
         };
-        return Err(InputError::one(BadRow {
-            file: "--load".into(),
-            line: 0,
-            field: String::new(),
-            message: message.into(),
-            hint: Some(hint.into()),
-        }));
+        return Err(InputError::one(Source::new("--load", "").whole(message).hint(hint)));
     }
     trace.jobs.iter_mut().for_each(|job| job.work = job.work.times(factor));
     Ok(factor)

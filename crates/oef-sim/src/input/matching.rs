@@ -2,7 +2,7 @@
 
 use super::cluster::ClusterSpec;
 use super::profile::{ProfileRow, ProfileTable};
-use super::read::{BadRow, InputError};
+use super::read::{InputError, Source};
 
 /// A profile table whose columns are the types of a cluster.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,14 +97,7 @@ fn list(names: &[String]) -> String {
 }
 
 fn wrong(message: String, hint: &str) -> InputError {
-    let file = "cluster and profiles".into();
-    InputError::one(BadRow {
-        file,
-        line: 0,
-        field: String::new(),
-        message,
-        hint: Some(hint.into()),
-    })
+    InputError::one(Source::new("cluster and profiles", "").whole(message).hint(hint))
 }
 
 #[cfg(test)]

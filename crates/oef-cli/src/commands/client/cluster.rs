@@ -4,12 +4,12 @@ use super::pages;
 use super::watch::{Watching, anything, watch};
 use crate::args::tenants::WatchArgs;
 use oef_api::client::Client;
-use oef_api::types::{Cluster, Job, Node, NodeGpu, NodeHealth};
+use oef_api::types::{Cluster, GpuTypeStatus, Job, Node, NodeGpu, NodeHealth};
 use oef_terminal::bars::bar;
 use oef_terminal::names::{safe, short};
 use oef_terminal::numbers::fixed;
 use oef_terminal::table::{Cell, Table};
-use oef_terminal::{Exit, Failure, Printer, times, width};
+use oef_terminal::{Exit, Failure, Printer, times};
 use owo_colors::{OwoColorize as _, Style};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,47 +18,37 @@ const BAR_WIDTH: usize = 12;
 /// A job that has not used its GPU for so long is shown.
 pub(super) const LONG_IDLE_S: f64 = 600.0;
 
-/// Runs the command.
 pub fn run(args: &WatchArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let draw = || -> Result<String, Failure> {
         let (cluster, jobs) = (client.cluster()?, pages::live_jobs(client)?);
-        Ok(render(&cluster, &jobs, width::columns()))
+        Ok(render(&cluster, &jobs))
     };
     if args.watch {
         return watch(client, printer, anything, || Ok((draw()?, Watching::GoOn)));
     }
-    if args.json {
-        printer.json(&client.cluster()?)?;
-    } else {
-        printer.result(&draw()?)?;
-    }
-    Ok(Exit::Done)
+    if args.json { printer.json(&client.cluster()?) } else { printer.result(&draw()?) }
 }
 
-fn render(cluster: &Cluster, jobs: &[Job], columns: Option<usize>) -> String {
-    let mut out = types(cluster).render_within(columns);
+fn render(cluster: &Cluster, jobs: &[Job]) -> String {
+    let mut out = types(cluster).fitted();
     if let Some(reference) = &cluster.reference {
         let note = format!("throughput is counted in GPUs of type {}", safe(reference));
         let _ = writeln!(out, "{}", note.dimmed());
     }
     out.push('\n');
-    out.push_str(&nodes(cluster, jobs).render_within(columns));
+    out.push_str(&nodes(cluster, jobs).fitted());
     out
 }
 
 fn types(cluster: &Cluster) -> Table {
-    let mut table = Table::headed(["gpu type", "gpus>", "idle>", "in use", "one more is worth>"]);
-    for kind in &cluster.types {
-        let used = kind.capacity.saturating_sub(kind.idle);
-        table.row(vec![
-            Cell::text(short(&kind.gpu_type)),
-            Cell::number(kind.capacity.to_string()),
-            Cell::number(kind.idle.to_string()),
-            Cell::text(bar(used.into(), kind.capacity.into(), BAR_WIDTH)),
-            Cell::number(kind.price.map_or("·".into(), fixed)),
-        ]);
-    }
-    table
+    let used = |kind: &GpuTypeStatus| kind.capacity.saturating_sub(kind.idle);
+    Table::each(&cluster.types)
+        .column("gpu type", |kind| short(&kind.gpu_type))
+        .column("gpus>", |kind| kind.capacity.to_string())
+        .column("idle>", |kind| kind.idle.to_string())
+        .column("in use", |kind| bar(used(kind).into(), kind.capacity.into(), BAR_WIDTH))
+        .column("one more is worth>", |kind| kind.price.map_or("·".into(), fixed))
+        .table()
 }
 
 /// A node a line, a GPU a word: `12:vision` is job 12 of tenant vision.
@@ -67,37 +57,32 @@ fn nodes(cluster: &Cluster, jobs: &[Job]) -> Table {
     // Only where a driver tells it.
     let read =
         cluster.nodes.iter().any(|node| node.gpus.iter().any(|gpu| *gpu != NodeGpu::default()));
-    let mut headings = vec!["node", "type", "health", "gpus"];
-    headings.extend(read.then_some(["busy", "memory"]).into_iter().flatten());
-    headings.push("why");
-    let mut table = Table::headed(headings);
-    for node in &cluster.nodes {
-        let on = |job: &Option<u64>| match job {
-            None => "·".to_string(),
-            // Whose it is is not for us to know.
-            Some(0) => "other".to_string(),
-            Some(id) => match tenants.get(id) {
-                Some(tenant) => format!("{id}:{}", short(tenant)),
-                None => id.to_string(),
-            },
-        };
-        let gpus: Vec<String> = node.jobs.iter().map(on).collect();
-        let health = match node.health {
-            NodeHealth::Up => Cell::text("up"),
-            NodeHealth::Draining => Cell::text("draining").style(Style::new().yellow()),
-            NodeHealth::Down => Cell::text("down").style(Style::new().red()),
-        };
-        let name = Cell::text(short(&node.name));
-        let mut row =
-            vec![name, Cell::text(short(&node.gpu_type)), health, Cell::text(gpus.join("  "))];
-        if read {
-            let busy: Vec<String> = node.gpus.iter().map(busy).collect();
-            row.extend([Cell::text(busy.join("  ")), Cell::text(memory(node))]);
-        }
-        row.push(Cell::text(why_out(node)));
-        table.row(row);
+    let on = |job: &Option<u64>| match job {
+        None => "·".to_string(),
+        // Whose it is is not for us to know.
+        Some(0) => "other".to_string(),
+        Some(id) => match tenants.get(id) {
+            Some(tenant) => format!("{id}:{}", short(tenant)),
+            None => id.to_string(),
+        },
+    };
+    Table::each(&cluster.nodes)
+        .column("node", |node| short(&node.name))
+        .column("type", |node| short(&node.gpu_type))
+        .column("health", health)
+        .column("gpus", |node| node.jobs.iter().map(on).collect::<Vec<_>>().join("  "))
+        .column_if(read, "busy", |node| node.gpus.iter().map(busy).collect::<Vec<_>>().join("  "))
+        .column_if(read, "memory", memory)
+        .column("why", why_out)
+        .table()
+}
+
+fn health(node: &Node) -> Cell {
+    match node.health {
+        NodeHealth::Up => Cell::text("up"),
+        NodeHealth::Draining => Cell::text("draining").style(Style::new().yellow()),
+        NodeHealth::Down => Cell::text("down").style(Style::new().red()),
     }
-    table
 }
 
 /// How busy a GPU is: `97%`; or for how long its job has not used it.

@@ -20,8 +20,7 @@ pub fn run(args: &EditArgs, client: &Client, printer: &Printer) -> Result<Exit, 
         return Err(complaint.hint("name what to change, as in `oef edit 12 --priority 5`").into());
     }
     let job = client.patch_job(args.id, &patch)?;
-    printer.show(args.json, || &job, || lines(std::slice::from_ref(&job)))?;
-    Ok(Exit::Done)
+    printer.show(args.json, || &job, || lines(std::slice::from_ref(&job)))
 }
 
 fn patch(args: &EditArgs) -> Result<JobPatch, Failure> {

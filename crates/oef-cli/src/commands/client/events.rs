@@ -9,7 +9,7 @@ use oef_terminal::names::safe;
 use oef_terminal::times::at;
 use oef_terminal::{Exit, Failure, Printer};
 use owo_colors::OwoColorize as _;
-use serde::Serialize;
+use std::collections::BTreeMap;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
@@ -18,25 +18,16 @@ const SILENCE: Duration = Duration::from_millis(700);
 /// And after so long in any case: the clocks of two machines may differ.
 const TIME_MAX: Duration = Duration::from_secs(10);
 
-#[derive(Serialize)]
-struct Document {
-    events: Vec<Event>,
-}
-
-/// Runs the command.
 pub fn run(args: &EventsArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     if args.follow {
         return follow(args, client, printer);
     }
     let events = remembered(args, client)?;
-    if args.json {
-        printer.json(&Document { events })?;
-    } else if events.is_empty() {
-        printer.result("nothing has happened yet\n")?;
-    } else {
-        printer.result(&events.iter().map(line).collect::<String>())?;
-    }
-    Ok(Exit::Done)
+    let text = || match events.is_empty() {
+        true => "nothing has happened yet\n".into(),
+        false => events.iter().map(line).collect(),
+    };
+    printer.show(args.json, || BTreeMap::from([("events", &events)]), text)
 }
 
 fn remembered(args: &EventsArgs, client: &Client) -> Result<Vec<Event>, Failure> {
@@ -61,8 +52,9 @@ fn remembered(args: &EventsArgs, client: &Client) -> Result<Vec<Event>, Failure>
 fn follow(args: &EventsArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     for incoming in client.events(args.after)? {
         match incoming? {
-            Incoming::Event(event) if args.json => printer.json(&*event)?,
-            Incoming::Event(event) => printer.result(&line(&event))?,
+            Incoming::Event(event) => {
+                printer.show(args.json, || &event, || line(&event))?;
+            }
             Incoming::Reset => printer.warn("events were missed: they are no longer remembered"),
         }
     }

@@ -1,6 +1,6 @@
 //! `oef fairness`: who gets its share, and who would prefer another's.
 
-use super::watch::{Watching, anything, watch};
+use super::watch::{self, anything};
 use crate::args::cluster::FairnessArgs;
 use oef_api::client::Client;
 use oef_api::types::{EnvyEntry, Fairness, TenantFairness};
@@ -25,19 +25,13 @@ const HISTORY_SHOWN: usize = 48;
 /// Above this a ratio is envy and not the solver's rounding.
 const ENVY_TOLERANCE: f64 = 1e-6;
 
-/// Runs the command.
 pub fn run(args: &FairnessArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
-    if args.watch {
-        return watch(client, printer, anything, || {
-            Ok((render(&client.fairness()?, args.history, width::columns()), Watching::GoOn))
-        });
-    }
-    let fairness = client.fairness()?;
-    printer.show(args.json, || &fairness, || render(&fairness, args.history, width::columns()))?;
-    Ok(Exit::Done)
+    let fetch = || Ok(client.fairness()?);
+    let draw = |fairness: &Fairness| render(fairness, args.history);
+    watch::show((args.watch, args.json), client, printer, anything, fetch, draw)
 }
 
-fn render(fairness: &Fairness, history: bool, columns: Option<usize>) -> String {
+fn render(fairness: &Fairness, history: bool) -> String {
     let mut out = String::new();
     let name = format!("round {}", fairness.round);
     let _ = writeln!(out, "{}, {}", name.bold(), safe(&fairness.mechanism));
@@ -47,9 +41,8 @@ fn render(fairness: &Fairness, history: bool, columns: Option<usize>) -> String 
     }
     out.push_str(&verdicts(fairness));
     out.push('\n');
-    out.push_str(
-        &tenants(&fairness.tenants, columns.is_none_or(|c| c >= BARS_FROM)).render_within(columns),
-    );
+    let bars = width::columns().is_none_or(|columns| columns >= BARS_FROM);
+    out.push_str(&tenants(&fairness.tenants, bars).fitted());
     for legend in [
         "throughput of an equal split, of its share (promised),",
         "and of the GPUs that it holds now; got: delivered of",
@@ -61,7 +54,7 @@ fn render(fairness: &Fairness, history: bool, columns: Option<usize>) -> String 
         let legend = format!("weights count by past usage (half-life {})", span(half_life));
         let _ = writeln!(out, "{}", legend.dimmed());
     }
-    out.push_str(&envy(fairness, columns));
+    out.push_str(&envy(fairness));
     if history {
         out.push_str(&over_time(&fairness.tenants));
     }
@@ -96,35 +89,20 @@ fn mark(holds: bool) -> String {
 }
 
 fn tenants(tenants: &[TenantFairness], bars: bool) -> Table {
-    let mut table = Table::headed([
-        "tenant",
-        "weight>",
-        "equal>",
-        "promised>",
-        "",
-        "now>",
-        "",
-        "got>",
-        "24 h>",
-    ]);
     let largest = |t: &TenantFairness| t.promised.max(t.delivered);
     let full = tenants.iter().map(largest).fold(0.0, f64::max);
-    let drawn = |x: f64| if bars { bar(x, full, BAR_WIDTH) } else { String::new() };
-    for tenant in tenants {
-        let got = ratio(tenant.delivered_total, tenant.promised_total);
-        table.row(vec![
-            Cell::text(short(&tenant.tenant)),
-            Cell::number(figure(tenant.weight)),
-            Cell::number(fixed(tenant.equal_split)),
-            Cell::number(fixed(tenant.promised)),
-            Cell::text(drawn(tenant.promised)).style(Style::new().dimmed()),
-            Cell::number(fixed(tenant.delivered)),
-            Cell::text(drawn(tenant.delivered)).style(Style::new().green()),
-            Cell::number(percent(got)),
-            day_cell(tenant),
-        ]);
-    }
-    table
+    let drawn = |x: f64| Cell::text(if bars { bar(x, full, BAR_WIDTH) } else { String::new() });
+    Table::each(tenants)
+        .column("tenant", |tenant| short(&tenant.tenant))
+        .column("weight>", |tenant| figure(tenant.weight))
+        .column("equal>", |tenant| fixed(tenant.equal_split))
+        .column("promised>", |tenant| fixed(tenant.promised))
+        .column("", |tenant| drawn(tenant.promised).style(Style::new().dimmed()))
+        .column("now>", |tenant| fixed(tenant.delivered))
+        .column("", |tenant| drawn(tenant.delivered).style(Style::new().green()))
+        .column("got>", |tenant| percent(ratio(tenant.delivered_total, tenant.promised_total)))
+        .column("24 h>", day_cell)
+        .table()
 }
 
 /// What the last day delivered of the equal split; marked where another's GPUs would have been worth more.
@@ -138,25 +116,24 @@ fn day_cell(tenant: &TenantFairness) -> Cell {
 }
 
 /// The matrix, or its worst pairs where it would be too wide.
-fn envy(fairness: &Fairness, columns: Option<usize>) -> String {
+fn envy(fairness: &Fairness) -> String {
     if fairness.envy.is_empty() {
         return String::new();
     }
     let mut out =
         format!("\n{}\n", "How each values another's share over its own (above 1: envy)".bold());
     if fairness.tenants.len() <= MATRIX_TENANTS_MAX {
-        out.push_str(&matrix(fairness).render_within(columns));
+        out.push_str(&matrix(fairness).fitted());
         return out;
     }
     let mut pairs: Vec<&EnvyEntry> = fairness.envy.iter().filter(|e| e.tenant != e.other).collect();
     pairs.sort_by(|a, b| b.ratio.total_cmp(&a.ratio));
-    let mut table = Table::headed(["tenant", "looks at", "ratio>"]);
-    for pair in pairs.iter().take(PAIRS_SHOWN) {
-        let names = [&pair.tenant, &pair.other].map(|name| Cell::text(short(name)));
-        let [tenant, other] = names;
-        table.row(vec![tenant, other, ratio_cell(Some(pair.ratio))]);
-    }
-    out.push_str(&table.render_within(columns));
+    let table = Table::each(pairs.into_iter().take(PAIRS_SHOWN))
+        .column("tenant", |pair| short(&pair.tenant))
+        .column("looks at", |pair| short(&pair.other))
+        .column("ratio>", |pair| ratio_cell(Some(pair.ratio)))
+        .table();
+    out.push_str(&table.fitted());
     let _ = writeln!(out, "{}", "only the largest; --json has all of them".dimmed());
     out
 }

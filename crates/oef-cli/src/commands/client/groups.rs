@@ -6,20 +6,14 @@ use oef_api::client::Client;
 use oef_api::types::{Group, GroupPut, Groups};
 use oef_report::format::figure;
 use oef_terminal::names::{safe, short};
-use oef_terminal::table::{Cell, Table};
-use oef_terminal::{Exit, Failure, Printer, width};
+use oef_terminal::table::Table;
+use oef_terminal::{Exit, Failure, Printer};
 
 /// `oef groups`
 pub fn list(args: &FormArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
-    let groups = pages::groups(client)?;
-    if args.json {
-        printer.json(&Groups { groups, next: None })?;
-    } else if groups.is_empty() {
-        printer.result("no groups; `oef group set NAME` makes one\n")?;
-    } else {
-        printer.result(&table(&groups).render_within(width::columns()))?;
-    }
-    Ok(Exit::Done)
+    let page = Groups { groups: pages::groups(client)?, next: None };
+    let none = "no groups; `oef group set NAME` makes one\n";
+    printer.show(args.json, || &page, || table(&page.groups).fitted_or(none))
 }
 
 /// `oef group ...`
@@ -27,12 +21,7 @@ pub fn run(command: &GroupCommand, client: &Client, printer: &Printer) -> Result
     match command {
         GroupCommand::Set(args) => {
             let group = set(args, client)?;
-            printer.show(
-                args.json,
-                || &group,
-                || table(std::slice::from_ref(&group)).render_within(width::columns()),
-            )?;
-            Ok(Exit::Done)
+            printer.show(args.json, || &group, || table(std::slice::from_ref(&group)).fitted())
         }
         GroupCommand::Remove(args) => {
             client.remove_group(&args.name)?;
@@ -50,22 +39,16 @@ fn set(args: &GroupSetArgs, client: &Client) -> Result<Group, Failure> {
         Some(parent) => Some(parent.to_string()),
         None => old.as_ref().and_then(|group| group.parent.clone()),
     };
-    let guarantee = args.guarantee.clone().map(|map| map.0);
-    let limit = args.limit.clone().map(|map| map.0);
     let weight = args.weight.or(old.map(|group| group.weight));
+    let (guarantee, limit) = (args.guarantee.clone(), args.limit.clone());
     Ok(client.put_group(&args.name, &GroupPut { weight, parent, guarantee, limit })?)
 }
 
 fn table(groups: &[Group]) -> Table {
-    let mut table = Table::headed(["group", "weight>", "in", "tenants"]);
-    for group in groups {
-        let names: Vec<String> = group.tenants.iter().map(|name| safe(name)).collect();
-        table.row(vec![
-            Cell::text(short(&group.name)),
-            Cell::number(figure(group.weight)),
-            Cell::text(group.parent.as_deref().map_or("·".into(), short)),
-            Cell::text(names.join(", ")),
-        ]);
-    }
-    table
+    Table::each(groups)
+        .column("group", |group| short(&group.name))
+        .column("weight>", |group| figure(group.weight))
+        .column("in", |group| group.parent.as_deref().map_or("·".into(), short))
+        .column("tenants", |group| safe(&group.tenants.join(", ")))
+        .table()
 }

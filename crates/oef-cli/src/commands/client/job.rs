@@ -10,14 +10,13 @@ use oef_api::types::{Ending, Job, JobState, JobSubmit, Run};
 use oef_report::format::{number, percent, si, span};
 use oef_terminal::names::{safe, safe_lines};
 use oef_terminal::numbers::counted;
-use oef_terminal::table::{Cell, Table};
+use oef_terminal::table::Table;
 use oef_terminal::times::{at, between, clock};
-use oef_terminal::{Exit, Failure, Printer, width};
+use oef_terminal::{Exit, Failure, Printer};
 use owo_colors::OwoColorize as _;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Runs the command.
 pub fn run(args: &JobArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     if args.watch {
         let mut last = None;
@@ -28,7 +27,7 @@ pub fn run(args: &JobArgs, client: &Client, printer: &Printer) -> Result<Exit, F
             || {
                 let job = client.job(args.id)?;
                 let over = if job.state.is_final() { Watching::Over } else { Watching::GoOn };
-                let text = render(&job, Timestamp::now(), width::columns());
+                let text = render(&job, Timestamp::now());
                 last = Some(job.state);
                 Ok((text, over))
             },
@@ -36,7 +35,7 @@ pub fn run(args: &JobArgs, client: &Client, printer: &Printer) -> Result<Exit, F
         return Ok(exit(last));
     }
     let job = client.job(args.id)?;
-    printer.show(args.json, || &job, || render(&job, Timestamp::now(), width::columns()))?;
+    printer.show(args.json, || &job, || render(&job, Timestamp::now()))?;
     Ok(exit(Some(job.state)))
 }
 
@@ -45,7 +44,7 @@ fn exit(state: Option<JobState>) -> Exit {
     if state.is_some_and(JobState::is_failure) { Exit::DoesNotHold } else { Exit::Done }
 }
 
-fn render(job: &Job, now: Timestamp, columns: Option<usize>) -> String {
+fn render(job: &Job, now: Timestamp) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -63,7 +62,7 @@ fn render(job: &Job, now: Timestamp, columns: Option<usize>) -> String {
     }
     if let Some(runs) = job.runs.as_deref().filter(|runs| !runs.is_empty()) {
         let _ = writeln!(out, "\n{}", "Runs".bold());
-        out.push_str(&run_table(runs, now).render_within(columns));
+        out.push_str(&run_table(runs, now).fitted());
         let detail = runs.last().and_then(|run| run.detail.as_deref());
         if let Some(detail) = detail.filter(|detail| detail.contains('\n')) {
             let _ = writeln!(out, "\n{}\n{}", "How the last one ended".bold(), safe_lines(detail));
@@ -71,12 +70,12 @@ fn render(job: &Job, now: Timestamp, columns: Option<usize>) -> String {
     }
     if let Some(history) = &job.history {
         let _ = writeln!(out, "\n{}", "History".bold());
-        let mut table = Table::headed(["when", "state!", "why"]);
-        for change in history {
-            let why = Cell::text(safe(&change.reason));
-            table.row(vec![Cell::text(at(change.at)), state(change.state), why]);
-        }
-        out.push_str(&table.render_within(columns));
+        let table = Table::each(history)
+            .column("when", |change| at(change.at))
+            .column("state!", |change| state(change.state))
+            .column("why", |change| safe(&change.reason))
+            .table();
+        out.push_str(&table.fitted());
     }
     out
 }
@@ -211,19 +210,15 @@ fn pairs(map: &BTreeMap<String, String>) -> String {
 }
 
 fn run_table(runs: &[Run], now: Timestamp) -> Table {
-    let mut table = Table::headed(["run>", "gpus", "started", "ran>", "ending", "how"]);
-    for run in runs {
-        let detail = run.detail.as_deref().and_then(|detail| detail.lines().next());
-        table.row(vec![
-            Cell::number(run.generation.to_string()),
-            Cell::text(by_type(&run.gpus)),
-            Cell::text(clock(run.started)),
-            Cell::number(span(between(run.started, run.ended.unwrap_or(now)))),
-            Cell::text(run.ending.map_or("·", ending)),
-            Cell::text(detail.map(safe).unwrap_or_default()),
-        ]);
-    }
-    table
+    let detail = |run: &Run| run.detail.as_deref().and_then(|text| text.lines().next().map(safe));
+    Table::each(runs)
+        .column("run>", |run| run.generation.to_string())
+        .column("gpus", |run| by_type(&run.gpus))
+        .column("started", |run| clock(run.started))
+        .column("ran>", |run| span(between(run.started, run.ended.unwrap_or(now))))
+        .column("ending", |run| run.ending.map_or("·", ending))
+        .column("how", |run| detail(run).unwrap_or_default())
+        .table()
 }
 
 fn ending(ending: Ending) -> &'static str {

@@ -1,15 +1,15 @@
 //! `oef jobs`: what they do, and why.
 
 use super::pages;
-use super::watch::{Watching, jobs_or_rounds, watch};
+use super::watch::{self, jobs_or_rounds};
 use crate::args::jobs::JobsArgs;
 use crate::output::jobs::{gpus, state_cell, steps, time};
 use jiff::Timestamp;
 use oef_api::client::Client;
 use oef_api::types::{Job, Jobs, JobsQuery};
 use oef_terminal::names::{cut, safe};
-use oef_terminal::table::{Cell, Table};
-use oef_terminal::{Exit, Failure, Printer, width};
+use oef_terminal::table::Table;
+use oef_terminal::{Exit, Failure, Printer};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 
@@ -19,22 +19,11 @@ const NAME_WIDTH: usize = 28;
 /// What stands before the name of a profile run.
 const PROFILE: &str = "profile: ";
 
-/// Runs the command.
 pub fn run(args: &JobsArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let which = query(args);
-    if args.watch {
-        return watch(client, printer, jobs_or_rounds, || {
-            let jobs = pages::jobs(client, &which, args.limit)?;
-            Ok((render(&jobs, args, Timestamp::now(), width::columns()), Watching::GoOn))
-        });
-    }
-    let jobs = pages::jobs(client, &which, args.limit)?;
-    printer.show(
-        args.json,
-        || &jobs,
-        || render(&jobs, args, Timestamp::now(), width::columns()),
-    )?;
-    Ok(Exit::Done)
+    let fetch = || pages::jobs(client, &which, args.limit);
+    let draw = |jobs: &Jobs| render(jobs, args, Timestamp::now());
+    watch::show((args.watch, args.json), client, printer, jobs_or_rounds, fetch, draw)
 }
 
 fn query(args: &JobsArgs) -> JobsQuery {
@@ -51,12 +40,12 @@ fn query(args: &JobsArgs) -> JobsQuery {
     }
 }
 
-fn render(jobs: &Jobs, args: &JobsArgs, now: Timestamp, columns: Option<usize>) -> String {
+fn render(jobs: &Jobs, args: &JobsArgs, now: Timestamp) -> String {
     if jobs.jobs.is_empty() {
         let others = if args.all { "" } else { " (`oef jobs --all` shows those that have ended)" };
         return format!("no jobs{others}\n");
     }
-    let mut out = table(jobs, now).render_within(columns);
+    let mut out = table(jobs, now).fitted();
     if let Some(next) = &jobs.next {
         let more = format!("more with --limit or --after {}", safe(next));
         let _ = writeln!(out, "{}", more.dimmed());
@@ -74,19 +63,14 @@ fn name(job: &Job) -> String {
 
 /// The jobs, a line each.
 pub fn table(jobs: &Jobs, now: Timestamp) -> Table {
-    let mut table =
-        Table::headed(["id>", "name", "tenant", "state!", "gpus", "steps>", "time>", "reason"]);
-    for job in &jobs.jobs {
-        table.row(vec![
-            Cell::number(job.id.to_string()),
-            Cell::text(name(job)),
-            Cell::text(cut(&job.tenant, NAME_WIDTH)),
-            state_cell(job),
-            Cell::text(gpus(job)),
-            Cell::number(steps(job)),
-            Cell::number(time(job, now)),
-            Cell::text(safe(&job.reason)),
-        ]);
-    }
-    table
+    Table::each(&jobs.jobs)
+        .column("id>", |job| job.id.to_string())
+        .column("name", name)
+        .column("tenant", |job| cut(&job.tenant, NAME_WIDTH))
+        .column("state!", state_cell)
+        .column("gpus", gpus)
+        .column("steps>", steps)
+        .column("time>", |job| time(job, now))
+        .column("reason", |job| safe(&job.reason))
+        .table()
 }

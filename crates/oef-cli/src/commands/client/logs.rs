@@ -1,7 +1,7 @@
 //! `oef logs`: what a job wrote.
 
 use super::wait::{say, say_on_interrupt};
-use super::watch::listen;
+use super::watch::{listen, receive};
 use crate::args::jobs::LogsArgs;
 use crate::output::logs::{Unmarked, for_terminal};
 use oef_api::client::{Client, ClientError, Incoming};
@@ -16,7 +16,6 @@ const PAUSE: Duration = Duration::from_millis(300);
 /// As much at once as the daemon gives.
 const CHUNK_BYTES: u32 = 1024 * 1024;
 
-/// Runs the command.
 pub fn run(args: &LogsArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let query = LogQuery {
         generation: args.run,
@@ -31,8 +30,7 @@ pub fn run(args: &LogsArgs, client: &Client, printer: &Printer) -> Result<Exit, 
         limit: Some(CHUNK_BYTES),
     };
     if args.json {
-        printer.json(&client.logs(args.id, &query)?)?;
-        return Ok(Exit::Done);
+        return printer.json(&client.logs(args.id, &query)?);
     }
     let mut reader = Reader::new(client, args.id, printer, query.stream);
     if args.follow {
@@ -55,10 +53,15 @@ pub fn follow(client: &Client, id: u64, printer: &Printer) -> Result<Job, Failur
 
 /// What there is of a log.
 enum Part {
-    /// This.
     Text(LogChunk),
     /// Nothing yet; the job as it stands.
     NotYet(Box<Job>),
+}
+
+/// What follows a part of a log.
+fn behind(chunk: &LogChunk, query: LogQuery) -> LogQuery {
+    let (generation, offset) = (Some(chunk.generation), Some(chunk.next_offset));
+    LogQuery { generation, offset, tail: None, ..query }
 }
 
 /// The runs of a job, the oldest first.
@@ -75,7 +78,7 @@ fn run_after(job: &Job, done: Option<u64>) -> Option<u64> {
 
 /// The generation of the newest run.
 fn newest_run(job: &Job) -> Option<u64> {
-    job.runs.iter().flatten().map(|run| run.generation).max()
+    runs(job).last().copied()
 }
 
 struct Reader<'a> {
@@ -115,12 +118,7 @@ impl<'a> Reader<'a> {
             let chunk = self.client.logs(self.id, &query)?;
             self.show(&chunk)?;
             let is_last = chunk.complete || chunk.text.is_empty();
-            query = LogQuery {
-                generation: Some(chunk.generation),
-                offset: Some(chunk.next_offset),
-                tail: None,
-                ..query
-            };
+            query = behind(&chunk, query);
             if is_last {
                 return Ok(());
             }
@@ -140,20 +138,14 @@ impl<'a> Reader<'a> {
             let done = match self.part(&query, one_run)? {
                 Part::Text(chunk) => {
                     self.show(&chunk)?;
-                    let generation = Some(chunk.generation);
-                    query = LogQuery {
-                        generation,
-                        offset: Some(chunk.next_offset),
-                        tail: None,
-                        ..query
-                    };
+                    query = behind(&chunk, query);
                     if !chunk.complete {
                         if chunk.text.is_empty() {
                             thread::sleep(PAUSE);
                         }
                         continue;
                     }
-                    generation
+                    query.generation
                 }
                 // A run that is known and has written nothing is about to begin, or ended without a word.
                 Part::NotYet(job) if query.generation.is_some() => {
@@ -200,19 +192,15 @@ impl<'a> Reader<'a> {
             if job.state.is_final() || newest_run(&job) > done {
                 return Ok(job);
             }
-            loop {
-                let Ok(incoming) = events.recv() else {
-                    return Err(std::io::Error::other("no thread could be started").into());
-                };
-                match incoming? {
-                    Incoming::Event(event) if event.job != Some(self.id) => {}
-                    _ => break,
-                }
-            }
+            let is_other = |incoming: Incoming| match incoming {
+                Incoming::Event(event) => event.job != Some(self.id),
+                Incoming::Reset => false,
+            };
+            while is_other(receive(&events)?) {}
         }
     }
 
-    fn show(&mut self, chunk: &LogChunk) -> Result<(), Failure> {
+    fn show(&mut self, chunk: &LogChunk) -> Result<Exit, Failure> {
         if self.is_marked && self.marks.is_none() {
             self.is_marked = self.client.job(self.id)?.workers == 1;
             self.marks = self.is_marked.then(Unmarked::default);

@@ -1,7 +1,6 @@
 //! The commands that talk to a daemon.
 
 pub mod cluster;
-pub mod dispatch;
 pub mod edit;
 pub mod events;
 pub mod fairness;

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use oef_api::client::Client;
 use oef_api::types::{Node, NodeHealth, NodePatch};
 use oef_terminal::names::safe;
-use oef_terminal::table::{Cell, Table};
+use oef_terminal::table::Table;
 use oef_terminal::{Complaint, Exit, Failure, Printer, times, width};
 
 /// Runs `oef node`.
@@ -16,12 +16,8 @@ pub fn run(command: &NodeCommand, client: &Client, printer: &Printer) -> Result<
         NodeCommand::Drain(args) => drain(args),
     };
     let node = client.patch_node(&name, &patch)?;
-    if json {
-        printer.json(&node)?;
-        return Ok(Exit::Done);
-    }
-    printer.result(&format!("node {} {}\n", safe(&node.name), standing(&node)))?;
-    Ok(Exit::Done)
+    let said = || format!("node {} {}\n", safe(&node.name), standing(&node));
+    printer.show(json, || &node, said)
 }
 
 fn drain(args: &DrainArgs) -> (NodeArgs, NodePatch) {
@@ -63,38 +59,27 @@ pub fn reserve(args: &ReserveArgs, client: &Client, printer: &Printer) -> Result
     let nodes = client.cluster()?.nodes;
     if args.json {
         let planned: Vec<&Node> = nodes.iter().filter(|node| !node.windows.is_empty()).collect();
-        printer.json(&serde_json::json!({ "nodes": planned }))?;
-        return Ok(Exit::Done);
+        return printer.json(&serde_json::json!({ "nodes": planned }));
     }
-    let is_any = nodes.iter().any(|node| !node.windows.is_empty());
-    let text = match is_any {
-        true => planned(&nodes, width::columns()),
-        false => "nothing is planned\n".into(),
-    };
-    printer.result(&text)?;
-    Ok(Exit::Done)
+    let wide = width::columns().is_none_or(|columns| columns >= WIDE);
+    printer.result(&planned(&nodes, wide).fitted_or("nothing is planned\n"))
 }
 
 /// Three times need a wide screen; the third follows from the first.
 const WIDE: usize = 80;
 
-fn planned(nodes: &[Node], columns: Option<usize>) -> String {
-    let wide = columns.is_none_or(|columns| columns >= WIDE);
-    let mut headings = vec!["id", "node", "from", "until"];
-    headings.extend(wide.then_some("no starts from"));
-    headings.push("reason");
-    let mut table = Table::headed(headings);
+fn planned(nodes: &[Node], wide: bool) -> Table {
     let at = |time| if wide { times::at(time) } else { times::minute(time) };
     let mut rows: Vec<_> =
         nodes.iter().flat_map(|node| node.windows.iter().map(move |w| (w, node))).collect();
     rows.sort_by_key(|(window, _)| (window.from, window.id));
-    for (window, node) in rows {
-        let until = window.until.map_or_else(|| "`oef node up`".into(), at);
-        let mut cells =
-            vec![window.id.to_string(), safe(&node.name).to_string(), at(window.from), until];
-        cells.extend(wide.then(|| at(window.closes)));
-        cells.push(safe(window.reason.as_deref().unwrap_or("")).to_string());
-        table.row(cells.into_iter().map(Cell::text).collect());
+    let mut table = Table::each(&rows)
+        .column("id", |(window, _)| window.id.to_string())
+        .column("node", |(_, node)| safe(&node.name))
+        .column("from", |(window, _)| at(window.from))
+        .column("until", |(window, _)| window.until.map_or("`oef node up`".into(), at));
+    if wide {
+        table = table.column("no starts from", |(window, _)| at(window.closes));
     }
-    table.render_within(columns)
+    table.column("reason", |(window, _)| safe(window.reason.as_deref().unwrap_or(""))).table()
 }

@@ -8,16 +8,14 @@ use oef_terminal::names::safe;
 use oef_terminal::numbers::counted;
 use oef_terminal::table::{Cell, Table};
 use oef_terminal::times::{at, clock};
-use oef_terminal::{Exit, Failure, Printer, Source, width};
+use oef_terminal::{Exit, Failure, Printer, Source};
 
-/// Runs the command.
 pub fn run(args: &NotifyArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     match &args.command {
         None => {
             let page = Notifications { notifications: pages::notifications(client)?, next: None };
-            let text = || table(&page.notifications).render_within(width::columns());
-            printer.show(args.json, || &page, text)?;
-            Ok(Exit::Done)
+            let text = || table(&page.notifications).fitted();
+            printer.show(args.json, || &page, text)
         }
         Some(NotifyCommand::Add(args)) => add(args, client, printer),
         Some(NotifyCommand::Remove(args)) => {
@@ -44,8 +42,7 @@ fn add(args: &NotifyAddArgs, client: &Client, printer: &Printer) -> Result<Exit,
         on: args.on.clone(),
     })?;
     if args.json {
-        printer.json(&added)?;
-        return Ok(Exit::Done);
+        return printer.json(&added);
     }
     let id = added.notification.id;
     let on = states(&added.notification.on);
@@ -57,7 +54,7 @@ fn add(args: &NotifyAddArgs, client: &Client, printer: &Printer) -> Result<Exit,
                  `oef notify test {id}` tries it"
             ));
         }
-        None => printer.result(&format!("notification {id} on {on}\n"))?,
+        None => return printer.result(&format!("notification {id} on {on}\n")),
     }
     Ok(Exit::Done)
 }

@@ -9,7 +9,6 @@ use std::process::{Command, Stdio};
 /// What opens an address in the usual browser: on Linux, on a Mac, in WSL.
 const OPENERS: [&str; 3] = ["xdg-open", "open", "wslview"];
 
-/// Runs the command.
 pub fn run(args: &OpenArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let code = client.login_code()?;
     // A browser cannot use the local socket.
@@ -18,8 +17,7 @@ pub fn run(args: &OpenArgs, client: &Client, printer: &Printer) -> Result<Exit, 
     let link = format!("{}{}", server.trim_end_matches('/'), code.path);
     if args.json {
         let document = json!({"version": 1, "link": link, "expires_in_s": code.expires_in_s});
-        printer.json(&document)?;
-        return Ok(Exit::Done);
+        return printer.json(&document);
     }
     if !args.print && opened(&link) {
         printer.note("the page opens in your browser; `oef open --print` prints a link instead");

@@ -24,12 +24,10 @@ fn all<T>(
     Ok(found)
 }
 
-/// All tenants.
 pub fn tenants(client: &Client) -> Result<Vec<Tenant>, Failure> {
     all(|after| client.tenants(after).map(|page| (page.tenants, page.next)))
 }
 
-/// All groups.
 pub fn groups(client: &Client) -> Result<Vec<Group>, Failure> {
     all(|after| client.groups(after).map(|page| (page.groups, page.next)))
 }
@@ -39,12 +37,10 @@ pub fn workloads(client: &Client, tenant: Option<&str>) -> Result<Vec<Workload>,
     all(|after| client.workloads(tenant, after).map(|page| (page.workloads, page.next)))
 }
 
-/// All tokens.
 pub fn tokens(client: &Client) -> Result<Vec<Token>, Failure> {
     all(|after| client.tokens(after).map(|page| (page.tokens, page.next)))
 }
 
-/// All notifications.
 pub fn notifications(client: &Client) -> Result<Vec<Notification>, Failure> {
     all(|after| client.notifications(after).map(|page| (page.notifications, page.next)))
 }

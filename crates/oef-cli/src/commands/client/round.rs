@@ -1,44 +1,37 @@
 //! `oef round`: shares, grants, who is where, and the certificate.
 
 use super::tenants::amounts;
-use super::watch::{Watching, watch};
+use super::watch;
 use crate::args::cluster::RoundArgs;
 use crate::output::jobs::{by_type, one_by_one};
 use oef_api::client::Client;
 use oef_api::types::{
-    Audit, EventTopic, Grant, LeftOut, Property, Round, RoundProblem, RoundSummary,
+    Audit, Event, EventTopic, Grant, LeftOut, Property, Round, RoundProblem, RoundSummary,
+    ShareEntry,
 };
 use oef_report::format::{duration, figure, span};
 use oef_terminal::names::{safe, short};
 use oef_terminal::numbers::fixed;
-use oef_terminal::table::{Cell, Table};
+use oef_terminal::table::Table;
 use oef_terminal::times::at;
-use oef_terminal::{Complaint, Exit, Failure, Printer, width};
+use oef_terminal::{Complaint, Exit, Failure, Printer};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 
-/// Runs the command.
 pub fn run(args: &RoundArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
-    let draw = || -> Result<String, Failure> {
-        if args.list {
-            return Ok(list(&client.rounds(Some(args.limit), None)?.rounds)
-                .render_within(width::columns()));
-        }
-        Ok(render(&client.round(args.round)?, width::columns()))
-    };
     if args.problem {
         return problem(args, client, printer);
     }
-    if args.watch {
-        let begins = |event: &oef_api::types::Event| event.topic == EventTopic::Round;
-        return watch(client, printer, begins, || Ok((draw()?, Watching::GoOn)));
+    let begins = |event: &Event| event.topic == EventTopic::Round;
+    let how = (args.watch, args.json);
+    if args.list {
+        let fetch = || Ok(client.rounds(Some(args.limit), None)?);
+        return watch::show(how, client, printer, begins, fetch, |page| {
+            list(&page.rounds).fitted()
+        });
     }
-    match (args.json, args.list) {
-        (true, true) => printer.json(&client.rounds(Some(args.limit), None)?)?,
-        (true, false) => printer.json(&client.round(args.round)?)?,
-        (false, _) => printer.result(&draw()?)?,
-    }
-    Ok(Exit::Done)
+    let fetch = || Ok(client.round(args.round)?);
+    watch::show(how, client, printer, begins, fetch, render)
 }
 
 /// Writes the problem of a round as a problem file.
@@ -46,10 +39,9 @@ fn problem(args: &RoundArgs, client: &Client, printer: &Printer) -> Result<Exit,
     let round = client.round(args.round)?;
     let problem = client.round_problem(round.round)?;
     match args.json {
-        true => printer.json(&problem)?,
-        false => printer.result(&problem_file(&round, &problem)?)?,
+        true => printer.json(&problem),
+        false => printer.result(&problem_file(&round, &problem)?),
     }
-    Ok(Exit::Done)
 }
 
 fn problem_file(round: &Round, problem: &RoundProblem) -> Result<String, Failure> {
@@ -70,33 +62,19 @@ fn problem_file(round: &Round, problem: &RoundProblem) -> Result<String, Failure
 }
 
 fn list(rounds: &[RoundSummary]) -> Table {
-    let mut table = Table::headed([
-        "round>",
-        "began",
-        "mechanism",
-        "gpus>",
-        "run>",
-        "wait>",
-        "total>",
-        "what holds",
-    ]);
-    for round in rounds {
-        let holds: Vec<String> = round.holds.iter().map(|word| safe(word)).collect();
-        table.row(vec![
-            Cell::number(round.round.to_string()),
-            Cell::text(at(round.began)),
-            Cell::text(safe(&round.mechanism)),
-            Cell::number(format!("{}/{}", round.gpus_used, round.gpus)),
-            Cell::number(round.running.to_string()),
-            Cell::number(round.queued.to_string()),
-            Cell::number(fixed(round.total)),
-            Cell::text(holds.join(", ")),
-        ]);
-    }
-    table
+    Table::each(rounds)
+        .column("round>", |round| round.round.to_string())
+        .column("began", |round| at(round.began))
+        .column("mechanism", |round| safe(&round.mechanism))
+        .column("gpus>", |round| format!("{}/{}", round.gpus_used, round.gpus))
+        .column("run>", |round| round.running.to_string())
+        .column("wait>", |round| round.queued.to_string())
+        .column("total>", |round| fixed(round.total))
+        .column("what holds", |round| safe(&round.holds.join(", ")))
+        .table()
 }
 
-fn render(round: &Round, columns: Option<usize>) -> String {
+fn render(round: &Round) -> String {
     let mut out = String::new();
     let name = format!("round {}", round.round);
     let _ = writeln!(
@@ -110,11 +88,11 @@ fn render(round: &Round, columns: Option<usize>) -> String {
     head(&mut out, round);
     if !round.shares.is_empty() {
         let _ = writeln!(out, "\n{}", "Shares and grants".bold());
-        out.push_str(&shares(round).render_within(columns));
+        out.push_str(&shares(round).fitted());
     }
     if !round.placements.is_empty() {
         let _ = writeln!(out, "\n{}", "Who is where".bold());
-        out.push_str(&placements(round).render_within(columns));
+        out.push_str(&placements(round).fitted());
     }
     if let Some(audit) = &round.audit {
         let _ = writeln!(out, "\n{}", "Certificate".bold());
@@ -168,37 +146,31 @@ fn head(out: &mut String, round: &Round) {
 }
 
 fn shares(round: &Round) -> Table {
-    let mut table =
-        Table::headed(["workload", "weight>", "throughput>", "equal split>", "share", "granted"]);
-    for share in &round.shares {
+    let granted = |share: &ShareEntry| {
         let is_its = |g: &&Grant| g.tenant == share.tenant && g.workload == share.workload;
         let granted = round.grants.iter().filter(is_its).filter(|grant| grant.gpus > 0);
         let granted: Vec<String> =
             granted.map(|grant| format!("{}×{}", grant.gpus, safe(&grant.gpu_type))).collect();
-        table.row(vec![
-            Cell::text(short(&format!("{}/{}", share.tenant, share.workload))),
-            Cell::number(figure(share.weight)),
-            Cell::number(fixed(share.throughput)),
-            Cell::number(fixed(share.equal_split)),
-            Cell::text(amounts(&share.share)),
-            Cell::text(if granted.is_empty() { "·".into() } else { granted.join(" ") }),
-        ]);
-    }
-    table
+        if granted.is_empty() { "·".to_string() } else { granted.join(" ") }
+    };
+    Table::each(&round.shares)
+        .column("workload", |share| short(&format!("{}/{}", share.tenant, share.workload)))
+        .column("weight>", |share| figure(share.weight))
+        .column("throughput>", |share| fixed(share.throughput))
+        .column("equal split>", |share| fixed(share.equal_split))
+        .column("share", |share| amounts(&share.share))
+        .column("granted", granted)
+        .table()
 }
 
 fn placements(round: &Round) -> Table {
-    let mut table = Table::headed(["job>", "tenant", "gpus", "where", "why"]);
-    for placement in &round.placements {
-        table.row(vec![
-            Cell::number(placement.job.to_string()),
-            Cell::text(short(&placement.tenant)),
-            Cell::text(by_type(&placement.gpus)),
-            Cell::text(one_by_one(&placement.gpus)),
-            Cell::text(safe(&placement.reason)),
-        ]);
-    }
-    table
+    Table::each(&round.placements)
+        .column("job>", |placement| placement.job.to_string())
+        .column("tenant", |placement| short(&placement.tenant))
+        .column("gpus", |placement| by_type(&placement.gpus))
+        .column("where", |placement| one_by_one(&placement.gpus))
+        .column("why", |placement| safe(&placement.reason))
+        .table()
 }
 
 /// What each property measured, a line each, with its witness where it fails.

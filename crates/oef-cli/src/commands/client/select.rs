@@ -9,7 +9,7 @@ use oef_api::types::{Job, JobPatch, JobState, JobsQuery, Role};
 use oef_terminal::names::safe;
 use oef_terminal::numbers::counted;
 use oef_terminal::{Complaint, Exit, Failure, Printer, exit_of};
-use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// What is done.
@@ -42,11 +42,6 @@ impl Deed {
     }
 }
 
-#[derive(Serialize)]
-struct Document {
-    jobs: Vec<Job>,
-}
-
 /// Runs the command. Every job is tried, also behind one that is refused.
 pub fn run(
     deed: Deed,
@@ -75,7 +70,7 @@ pub fn run(
         }
     }
     if args.json {
-        printer.json(&Document { jobs })?;
+        printer.json(&BTreeMap::from([("jobs", jobs)]))?;
     } else {
         // The reason of a job that is being stopped is that it was held.
         for job in jobs.iter_mut().filter(|job| job.state == JobState::Stopping) {

@@ -24,15 +24,13 @@ const FIELDS: [&str; 10] = [
     "usage_bound",
 ];
 
-/// Runs the command.
 pub fn run(args: &SettingsArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let settings = if args.set.is_empty() {
         client.settings()?
     } else {
         client.patch_settings(&patch(&args.set)?)?
     };
-    printer.show(args.json, || &settings, || render(&settings))?;
-    Ok(Exit::Done)
+    printer.show(args.json, || &settings, || render(&settings))
 }
 
 fn patch(assignments: &[String]) -> Result<SettingsPatch, Failure> {

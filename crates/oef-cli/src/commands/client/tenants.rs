@@ -1,7 +1,7 @@
 //! `oef tenants` and `oef tenant`.
 
 use super::pages;
-use super::watch::{Watching, anything, watch};
+use super::watch::{self, anything};
 use crate::args::tenants::{TenantCommand, TenantSetArgs, WatchArgs};
 use oef_api::client::Client;
 use oef_api::types::{JobOrder, Limits, Tenant, TenantCreate, TenantPatch, Tenants};
@@ -10,7 +10,7 @@ use oef_terminal::names::{safe, short};
 use oef_terminal::numbers::difference;
 use oef_terminal::table::{Cell, Table};
 use oef_terminal::times::at;
-use oef_terminal::{Complaint, Exit, Failure, Printer, width};
+use oef_terminal::{Complaint, Exit, Failure, Printer};
 use owo_colors::{OwoColorize as _, Style};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,14 +20,9 @@ pub const NONE: &str = "none";
 
 /// `oef tenants`
 pub fn list(args: &WatchArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
-    if args.watch {
-        return watch(client, printer, anything, || {
-            Ok((render(&pages::tenants(client)?, width::columns()), Watching::GoOn))
-        });
-    }
-    let page = Tenants { tenants: pages::tenants(client)?, next: None };
-    printer.show(args.json, || &page, || render(&page.tenants, width::columns()))?;
-    Ok(Exit::Done)
+    let fetch = || Ok(Tenants { tenants: pages::tenants(client)?, next: None });
+    let draw = |page: &Tenants| render(&page.tenants);
+    watch::show((args.watch, args.json), client, printer, anything, fetch, draw)
 }
 
 /// `oef tenant ...`
@@ -44,28 +39,18 @@ pub fn run(command: &TenantCommand, client: &Client, printer: &Printer) -> Resul
             return removed(&args.name, &done, args.json, printer);
         }
     };
-    if json {
-        printer.json(&tenant)?;
-    } else {
-        printer.result(&show(&tenant))?;
-    }
-    Ok(Exit::Done)
+    printer.show(json, || &tenant, || show(&tenant))
 }
 
 /// Says that something of this name is gone.
 pub fn removed(name: &str, done: &str, json: bool, printer: &Printer) -> Result<Exit, Failure> {
-    if json {
-        printer.json(&BTreeMap::from([("removed", name)]))?;
-    } else {
-        printer.result(done)?;
-    }
-    Ok(Exit::Done)
+    printer.show(json, || BTreeMap::from([("removed", name)]), || done.into())
 }
 
 fn create(args: &TenantSetArgs, client: &Client) -> Result<Tenant, Failure> {
     let limits = Limits {
-        gpus: args.max_gpus.and_then(Into::into),
-        jobs: args.max_jobs.and_then(Into::into),
+        gpus: args.max_gpus.and_then(|limit| limit.0),
+        jobs: args.max_jobs.and_then(|limit| limit.0),
     };
     let group = args.group.clone().filter(|group| group != NONE);
     let user = args.user.clone().filter(|user| user != NONE);
@@ -74,8 +59,8 @@ fn create(args: &TenantSetArgs, client: &Client) -> Result<Tenant, Failure> {
         weight: args.weight,
         group,
         limits,
-        guarantee: args.guarantee.clone().map_or_else(BTreeMap::new, |map| map.0),
-        limit: args.limit.clone().map_or_else(BTreeMap::new, |map| map.0),
+        guarantee: args.guarantee.clone().unwrap_or_default(),
+        limit: args.limit.clone().unwrap_or_default(),
         user,
     };
     Ok(client.create_tenant(&tenant)?)
@@ -87,8 +72,8 @@ fn set(args: &TenantSetArgs, client: &Client) -> Result<Tenant, Failure> {
         // Limits are set together: what is not named here stays as it is.
         let old = client.tenant(&args.name)?.limits;
         limits = Some(Limits {
-            gpus: args.max_gpus.map_or(old.gpus, Into::into),
-            jobs: args.max_jobs.map_or(old.jobs, Into::into),
+            gpus: args.max_gpus.map_or(old.gpus, |limit| limit.0),
+            jobs: args.max_jobs.map_or(old.jobs, |limit| limit.0),
         });
     }
     let group = args.group.clone().map(|group| (group != NONE).then_some(group));
@@ -98,8 +83,8 @@ fn set(args: &TenantSetArgs, client: &Client) -> Result<Tenant, Failure> {
         weight: args.weight,
         group,
         limits,
-        guarantee: args.guarantee.clone().map(|map| map.0),
-        limit: args.limit.clone().map(|map| map.0),
+        guarantee: args.guarantee.clone(),
+        limit: args.limit.clone(),
         suspended: None,
         user,
         order,
@@ -118,37 +103,33 @@ fn suspend(name: &str, suspended: bool, client: &Client) -> Result<Tenant, Failu
     Ok(client.patch_tenant(name, &patch)?)
 }
 
-fn render(tenants: &[Tenant], columns: Option<usize>) -> String {
+fn render(tenants: &[Tenant]) -> String {
     if tenants.is_empty() {
         return "no tenants; `oef tenant create NAME` makes one\n".into();
     }
     // Inside groups, and with a memory of usage, what counts is another weight than the one that was set.
     let counts = |t: &Tenant| t.effective_weight.filter(|w| (w - t.weight).abs() > 1e-9);
     let grouped = tenants.iter().any(|t| counts(t).is_some());
-    let mut header = vec!["tenant", "weight>"];
-    header.extend(grouped.then_some("counts>"));
-    header.extend(["queued>", "running>", "holds", "share", "balance>", "group"]);
-    let mut table = Table::headed(header);
-    for tenant in tenants {
-        let name = Cell::text(short(&tenant.name));
+    let name = |tenant: &Tenant| match Cell::text(short(&tenant.name)) {
+        name if tenant.suspended => name.style(Style::new().yellow()),
+        name => name,
+    };
+    let group = |tenant: &Tenant| {
         let note = if tenant.suspended { " (suspended)" } else { "" };
-        let group = tenant.group.as_deref().map(short).unwrap_or_default();
-        let mut row = vec![
-            if tenant.suspended { name.style(Style::new().yellow()) } else { name },
-            Cell::number(figure(tenant.weight)),
-        ];
-        row.extend(grouped.then(|| Cell::number(counts(tenant).map_or("·".into(), figure))));
-        row.extend([
-            Cell::number(tenant.queued.to_string()),
-            Cell::number(tenant.running.to_string()),
-            Cell::text(holds(&tenant.holds)),
-            Cell::text(amounts(&tenant.share)),
-            Cell::number(difference(tenant.deficit.values().sum())),
-            Cell::text(format!("{group}{note}")),
-        ]);
-        table.row(row);
-    }
-    let mut out = table.render_within(columns);
+        format!("{}{note}", tenant.group.as_deref().map(short).unwrap_or_default())
+    };
+    let table = Table::each(tenants)
+        .column("tenant", name)
+        .column("weight>", |tenant| figure(tenant.weight))
+        .column_if(grouped, "counts>", |tenant| counts(tenant).map_or("·".into(), figure))
+        .column("queued>", |tenant| tenant.queued.to_string())
+        .column("running>", |tenant| tenant.running.to_string())
+        .column("holds", |tenant| holds(&tenant.holds))
+        .column("share", |tenant| amounts(&tenant.share))
+        .column("balance>", |tenant| difference(tenant.deficit.values().sum()))
+        .column("group", group)
+        .table();
+    let mut out = table.fitted();
     let legend = "balance: + still to get, - used ahead, in GPU-rounds";
     let _ = writeln!(out, "{}", legend.dimmed());
     if grouped {

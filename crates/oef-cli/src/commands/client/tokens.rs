@@ -5,22 +5,16 @@ use crate::args::tenants::{TokenCommand, TokenCreateArgs};
 use oef_api::client::Client;
 use oef_api::types::{Role, Token, TokenCreate, Tokens};
 use oef_terminal::names::safe;
-use oef_terminal::table::{Cell, Table};
+use oef_terminal::table::Table;
 use oef_terminal::times::at;
-use oef_terminal::{Complaint, Exit, Failure, Printer, width};
+use oef_terminal::{Complaint, Exit, Failure, Printer};
 
-/// Runs the command.
 pub fn run(command: &TokenCommand, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     match command {
         TokenCommand::Create(args) => create(args, client, printer),
         TokenCommand::List(args) => {
             let page = Tokens { tokens: pages::tokens(client)?, next: None };
-            printer.show(
-                args.json,
-                || &page,
-                || table(&page.tokens).render_within(width::columns()),
-            )?;
-            Ok(Exit::Done)
+            printer.show(args.json, || &page, || table(&page.tokens).fitted())
         }
         TokenCommand::Revoke(args) => {
             client.revoke_token(args.id)?;
@@ -48,8 +42,7 @@ fn create(args: &TokenCreateArgs, client: &Client, printer: &Printer) -> Result<
     };
     let made = client.create_token(&token)?;
     if args.json {
-        printer.json(&made)?;
-        return Ok(Exit::Done);
+        return printer.json(&made);
     }
     printer.result(&format!("{}\n", safe(&made.secret)))?;
     let id = made.token.id;
@@ -62,18 +55,14 @@ fn create(args: &TokenCreateArgs, client: &Client, printer: &Printer) -> Result<
 }
 
 fn table(tokens: &[Token]) -> Table {
-    let mut table = Table::headed(["id>", "role", "tenant", "created", "expires", "note"]);
-    for token in tokens {
-        table.row(vec![
-            Cell::number(token.id.to_string()),
-            Cell::text(role(token.role)),
-            Cell::text(token.tenant.as_deref().map_or("·".into(), safe)),
-            Cell::text(at(token.created)),
-            Cell::text(token.expires.map_or("never".into(), at)),
-            Cell::text(token.note.as_deref().map(safe).unwrap_or_default()),
-        ]);
-    }
-    table
+    Table::each(tokens)
+        .column("id>", |token| token.id.to_string())
+        .column("role", |token| role(token.role))
+        .column("tenant", |token| token.tenant.as_deref().map_or("·".into(), safe))
+        .column("created", |token| at(token.created))
+        .column("expires", |token| token.expires.map_or("never".into(), at))
+        .column("note", |token| token.note.as_deref().map(safe).unwrap_or_default())
+        .table()
 }
 
 fn role(role: Role) -> &'static str {

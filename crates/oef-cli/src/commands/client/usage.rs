@@ -1,26 +1,24 @@
 //! `oef usage`: who used how much of what.
 
 use crate::args::cluster::UsageArgs;
+use crate::output::document;
 use oef_api::client::Client;
 use oef_api::types::{Usage, UsageBy, UsageQuery, UsageRow};
 use oef_terminal::names::{safe, short};
 use oef_terminal::numbers::fixed;
 use oef_terminal::table::{Cell, Table};
-use oef_terminal::{Complaint, Exit, Failure, Printer, times, width};
+use oef_terminal::{Exit, Failure, Printer, times};
 
-/// Runs the command.
 pub fn run(args: &UsageArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let query = UsageQuery { since: args.since, until: args.until, by: Some(args.by.into()) };
     let usage = client.usage(&query)?;
     if args.csv {
-        printer.result(&csv(&usage)?)?;
-    } else {
-        printer.show(args.json, || &usage, || render(&usage, width::columns()))?;
+        return printer.result(&csv(&usage));
     }
-    Ok(Exit::Done)
+    printer.show(args.json, || &usage, || render(&usage))
 }
 
-fn render(usage: &Usage, columns: Option<usize>) -> String {
+fn render(usage: &Usage) -> String {
     if usage.rows.is_empty() {
         return "nothing was used in that time\n".into();
     }
@@ -38,7 +36,7 @@ fn render(usage: &Usage, columns: Option<usize>) -> String {
         table.row(cells);
     }
     let mut out = format!("from {} to {}\n", times::at(usage.from), times::at(usage.to));
-    out.push_str(&table.render_within(columns));
+    out.push_str(&table.fitted());
     if has_shares {
         out.push_str("borrowed: used beyond its share; lent: share not used by it;\n");
     }
@@ -84,37 +82,19 @@ fn heading(by: UsageBy) -> &'static str {
     }
 }
 
-fn csv(usage: &Usage) -> Result<String, Failure> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let failed = |error: csv::Error| Complaint::new(format!("it cannot be written: {error}"));
-    let header = [
-        "name",
-        "type",
-        "gpu_hours",
-        "promised",
-        "borrowed",
-        "lent",
-        "wasted",
-        "measured",
-        "utilisation",
-    ];
-    writer.write_record(header).map_err(failed)?;
+fn csv(usage: &Usage) -> String {
     let text = |x: f64| format!("{x:.6}");
-    for row in &usage.rows {
-        let maybe = |x: Option<f64>| x.map(text).unwrap_or_default();
-        let record = [
-            safe(&row.name).to_string(),
-            row.gpu_type.clone(),
-            text(row.gpu_hours),
-            maybe(row.promised),
-            maybe(row.borrowed),
-            maybe(row.lent),
-            text(row.wasted),
-            text(row.measured),
-            maybe(row.utilisation),
-        ];
-        writer.write_record(record).map_err(failed)?;
-    }
-    let bytes = writer.into_inner().map_err(|error| Complaint::new(error.to_string()))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    let maybe = |x: Option<f64>| x.map(text).unwrap_or_default();
+    let columns: [document::Column<'_, UsageRow>; 9] = [
+        ("name", &|row| safe(&row.name)),
+        ("type", &|row| row.gpu_type.clone()),
+        ("gpu_hours", &|row| text(row.gpu_hours)),
+        ("promised", &|row| maybe(row.promised)),
+        ("borrowed", &|row| maybe(row.borrowed)),
+        ("lent", &|row| maybe(row.lent)),
+        ("wasted", &|row| text(row.wasted)),
+        ("measured", &|row| text(row.measured)),
+        ("utilisation", &|row| maybe(row.utilisation)),
+    ];
+    document::csv(&usage.rows, &columns)
 }

@@ -1,6 +1,6 @@
 //! Waiting until jobs have ended.
 
-use super::watch::listen;
+use super::watch::{listen, receive};
 use oef_api::client::{Client, Incoming};
 use oef_api::types::Job;
 use oef_terminal::{Exit, Failure, Printer};
@@ -23,10 +23,7 @@ pub fn until_ended_saying(
     let mut seen: BTreeMap<u64, Option<Job>> = ids.iter().map(|&id| (id, None)).collect();
     look(client, &mut seen, say)?;
     while seen.values().flatten().any(|job| !job.state.is_final()) {
-        let Ok(incoming) = events.recv() else {
-            return Err(std::io::Error::other("no thread could be started").into());
-        };
-        match incoming? {
+        match receive(&events)? {
             Incoming::Reset => look(client, &mut seen, say)?,
             Incoming::Event(event) => {
                 let Some(Some(job)) = event.job.and_then(|id| seen.get_mut(&id)) else { continue };

@@ -3,6 +3,7 @@
 use oef_api::client::{Client, ClientError, EventStream, Incoming};
 use oef_api::types::{Event, EventTopic};
 use oef_terminal::{Exit, Failure, Printer};
+use serde::Serialize;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,6 +18,22 @@ pub enum Watching {
     GoOn,
     /// Nothing more will.
     Over,
+}
+
+/// Shows what is fetched; with `--watch` also after every event that matters.
+pub fn show<T: Serialize>(
+    (watched, json): (bool, bool),
+    client: &Client,
+    printer: &Printer,
+    matters: impl Fn(&Event) -> bool,
+    fetch: impl Fn() -> Result<T, Failure>,
+    draw: impl Fn(&T) -> String,
+) -> Result<Exit, Failure> {
+    if watched {
+        return watch(client, printer, matters, || Ok((draw(&fetch()?), Watching::GoOn)));
+    }
+    let found = fetch()?;
+    printer.show(json, || &found, || draw(&found))
 }
 
 /// Shows what `draw` gives now and after every event that matters, until it says that it is over, or Ctrl-C.
@@ -39,10 +56,13 @@ pub fn watch(
     }
 }
 
+/// What comes on a channel.
+pub type Incomings = Receiver<Result<Incoming, ClientError>>;
+
 /// Events on a channel, so that they can be waited for with an end.
-pub fn listen(stream: EventStream) -> Receiver<Result<Incoming, ClientError>> {
+pub fn listen(stream: EventStream) -> Incomings {
     let (sender, receiver) = mpsc::channel();
-    // Where no thread can be had the channel closes at once, and `next` says so.
+    // Where no thread can be had the channel closes at once, and `receive` says so.
     let _ = thread::Builder::new().name("events".into()).spawn(move || {
         for incoming in stream {
             if sender.send(incoming).is_err() {
@@ -53,23 +73,21 @@ pub fn listen(stream: EventStream) -> Receiver<Result<Incoming, ClientError>> {
     receiver
 }
 
+/// Waits for the next event.
+pub fn receive(events: &Incomings) -> Result<Incoming, Failure> {
+    match events.recv() {
+        Ok(incoming) => Ok(incoming?),
+        Err(_) => Err(std::io::Error::other("no thread could be started").into()),
+    }
+}
+
 /// Waits for something that matters, and for what comes with it.
-fn next(
-    events: &Receiver<Result<Incoming, ClientError>>,
-    matters: &impl Fn(&Event) -> bool,
-) -> Result<(), Failure> {
+fn next(events: &Incomings, matters: &impl Fn(&Event) -> bool) -> Result<(), Failure> {
     let is_it = |incoming: &Incoming| match incoming {
         Incoming::Event(event) => matters(event),
         Incoming::Reset => true,
     };
-    loop {
-        let Ok(incoming) = events.recv() else {
-            return Err(std::io::Error::other("no thread could be started").into());
-        };
-        if is_it(&incoming?) {
-            break;
-        }
-    }
+    while !is_it(&receive(events)?) {}
     let until = Instant::now() + GATHER;
     loop {
         let left = until.saturating_duration_since(Instant::now());

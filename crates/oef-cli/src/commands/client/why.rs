@@ -11,13 +11,11 @@ use oef_terminal::{Exit, Failure, Printer};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 
-/// Runs the command.
 pub fn run(args: &WhyArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let id = args.what.parse::<u64>().ok().filter(|_| !args.tenant);
     let Some(id) = id else {
         let why = client.tenant_why(&args.what)?;
-        printer.show(args.json, || &why, || tenant(&why))?;
-        return Ok(Exit::Done);
+        return printer.show(args.json, || &why, || tenant(&why));
     };
     let why = client.why(id)?;
     printer.show(args.json, || &why, || job(&why, Timestamp::now()))?;

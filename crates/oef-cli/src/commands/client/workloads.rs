@@ -6,28 +6,22 @@ use oef_api::client::Client;
 use oef_api::types::{GangPut, Provenance, Workload, WorkloadPut, Workloads};
 use oef_report::format::figure;
 use oef_terminal::names::short;
-use oef_terminal::table::{Cell, Table};
-use oef_terminal::{Complaint, Exit, Failure, Printer, width};
+use oef_terminal::table::Table;
+use oef_terminal::{Complaint, Exit, Failure, Printer};
 
 /// `oef workloads`
 pub fn list(args: &WorkloadsArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let workloads = pages::workloads(client, args.tenant.as_deref())?;
-    if args.json {
-        printer.json(&Workloads { workloads, next: None })?;
-    } else if workloads.is_empty() {
-        printer.result("no workloads; the first job of a kind makes one\n")?;
-    } else {
-        printer.result(&table(&workloads).render_within(width::columns()))?;
-    }
-    Ok(Exit::Done)
+    let page = Workloads { workloads, next: None };
+    let none = "no workloads; the first job of a kind makes one\n";
+    printer.show(args.json, || &page, || table(&page.workloads).fitted_or(none))
 }
 
 /// `oef workload ...`
 pub fn run(command: &WorkloadCommand, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let WorkloadCommand::Set(args) = command;
     let workload = set(args, client)?;
-    printer.show(args.json, || &workload, || profile::render(&workload, width::columns()))?;
-    Ok(Exit::Done)
+    printer.show(args.json, || &workload, || profile::render(&workload))
 }
 
 fn set(args: &WorkloadSetArgs, client: &Client) -> Result<Workload, Failure> {
@@ -63,17 +57,12 @@ fn figures(gang: &GangSpeeds) -> Vec<GangPut> {
 }
 
 fn table(workloads: &[Workload]) -> Table {
-    let mut table =
-        Table::headed(["tenant", "workload", "weight>", "jobs>", "known", "throughput"]);
-    for workload in workloads {
-        table.row(vec![
-            Cell::text(short(&workload.tenant)),
-            Cell::text(short(&workload.name)),
-            Cell::number(figure(workload.weight)),
-            Cell::number(workload.jobs.to_string()),
-            Cell::text(profile::provenance(workload.profile.provenance)),
-            Cell::text(profile::speeds(&workload.profile.throughput)),
-        ]);
-    }
-    table
+    Table::each(workloads)
+        .column("tenant", |workload| short(&workload.tenant))
+        .column("workload", |workload| short(&workload.name))
+        .column("weight>", |workload| figure(workload.weight))
+        .column("jobs>", |workload| workload.jobs.to_string())
+        .column("known", |workload| profile::provenance(workload.profile.provenance))
+        .column("throughput", |workload| profile::speeds(&workload.profile.throughput))
+        .table()
 }

@@ -4,45 +4,30 @@ use crate::args::daemon::ConfigCommand;
 use oef_server::config::Config;
 use oef_server::preflight::{Refused, refusals};
 use oef_terminal::{Complaint, Exit, Failure, Printer, Source, file};
-use serde::Serialize;
+use serde_json::json;
 use std::path::Path;
 
-#[derive(Serialize)]
-struct Written {
-    file: String,
-}
-
-#[derive(Serialize)]
-struct Checked {
-    file: String,
-    ok: bool,
-}
-
-/// Runs the command.
 pub fn run(command: &ConfigCommand, printer: &Printer) -> Result<Exit, Failure> {
     match command {
         ConfigCommand::Init(args) => {
             let Some(path) = &args.file else {
-                printer.result(Config::sample())?;
-                return Ok(Exit::Done);
+                return printer.result(Config::sample());
             };
             init(path)?;
             let shown = path.display().to_string();
             if args.json {
-                printer.json(&Written { file: shown })?;
-            } else {
-                printer.note(&format!("{shown} is written; `oef serve --config {shown}` uses it"));
+                return printer.json(&json!({"file": shown}));
             }
+            printer.note(&format!("{shown} is written; `oef serve --config {shown}` uses it"));
         }
         ConfigCommand::Check(args) => {
             let config = read(&args.file)?;
             start_would_work(&config, &args.file)?;
             let shown = args.file.display().to_string();
             if args.json {
-                printer.json(&Checked { file: shown, ok: true })?;
-            } else {
-                printer.note(&format!("{shown} is right"));
+                return printer.json(&json!({"file": shown, "ok": true}));
             }
+            printer.note(&format!("{shown} is right"));
         }
     }
     Ok(Exit::Done)

@@ -10,11 +10,11 @@ use oef_terminal::names::safe;
 use oef_terminal::numbers::counted;
 use oef_terminal::{Complaint, Exit, Failure, Printer};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{BufWriter, stdout};
 use std::path::PathBuf;
 
-/// Runs the command.
 pub fn run(command: &JournalCommand, printer: &Printer) -> Result<Exit, Failure> {
     match command {
         JournalCommand::Check(args) => check(args, printer),
@@ -85,14 +85,9 @@ impl CheckDocument<'_> {
 /// The last record that is there counts as the last that ever was.
 fn accept(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
     let last = journal::accept(&folder(args, printer)?).map_err(failure)?;
-    if args.json {
-        printer.json(&std::collections::BTreeMap::from([("last", last)]))?;
-    } else {
-        printer.result(&format!(
-            "the journal ends with record {last}; the next start continues from there"
-        ))?;
-    }
-    Ok(Exit::Done)
+    let said =
+        || format!("the journal ends with record {last}; the next start continues from there");
+    printer.show(args.json, || BTreeMap::from([("last", last)]), said)
 }
 
 /// Everything is read and applied as a restart would do it; nothing is changed.
@@ -135,18 +130,12 @@ fn many(n: u64, noun: &str) -> String {
     counted(usize::try_from(n).unwrap_or(usize::MAX), noun)
 }
 
-#[derive(Serialize)]
-struct Exported {
-    lines: u64,
-}
-
 fn export(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
     let dir = folder(args, printer)?;
     if args.json {
         // The records are the result; the document says how many there would be.
         let lines = journal::export(&dir, &mut std::io::sink()).map_err(failure)?;
-        printer.json(&Exported { lines })?;
-        return Ok(Exit::Done);
+        return printer.json(&BTreeMap::from([("lines", lines)]));
     }
     let mut out = BufWriter::new(stdout().lock());
     let lines = journal::export(&dir, &mut out).map_err(failure)?;
@@ -168,18 +157,12 @@ fn compact(args: &StateArgs, printer: &Printer) -> Result<Exit, Failure> {
     let done = journal::compact(&folder(args, printer)?, &Keep::default()).map_err(failure)?;
     let (records, snapshots, rounds, bytes) =
         (done.records, done.snapshots, done.rounds, done.bytes);
-    if args.json {
-        printer.json(&CompactDocument { records, snapshots, rounds, bytes })?;
-    } else {
-        let size = format::bytes(bytes);
-        printer.result(&format!(
-            "removed {}, {} and {}: {size}\n",
-            many(records, "record"),
-            many(snapshots, "snapshot"),
-            many(rounds, "round")
-        ))?;
-    }
-    Ok(Exit::Done)
+    let said = || {
+        let (rounds, size) = (many(rounds, "round"), format::bytes(bytes));
+        let (records, snapshots) = (many(records, "record"), many(snapshots, "snapshot"));
+        format!("removed {records}, {snapshots} and {rounds}: {size}\n")
+    };
+    printer.show(args.json, || CompactDocument { records, snapshots, rounds, bytes }, said)
 }
 
 #[derive(Serialize)]
@@ -193,8 +176,7 @@ pub fn backup(args: &BackupArgs, printer: &Printer) -> Result<Exit, Failure> {
     let bytes = journal::backup(&folder(&args.state, printer)?, &args.file).map_err(failure)?;
     let file = args.file.display().to_string();
     if args.state.json {
-        printer.json(&BackupDocument { file, bytes })?;
-        return Ok(Exit::Done);
+        return printer.json(&BackupDocument { file, bytes });
     }
     let size = format::bytes(bytes);
     printer.note(&format!(

@@ -1,9 +1,8 @@
 //! `oef up` and `oef serve`: a daemon until it is told to stop.
 
 use super::config::read;
-use crate::args::daemon::{CheckpointPlace, ServeArgs, UpArgs};
+use crate::args::daemon::{ServeArgs, UpArgs};
 use oef_server::RunError;
-use oef_server::checkpoints::Keeping;
 use oef_server::config::{Config, Length};
 use oef_server::serve::run;
 use oef_server::slurm::ExecutorKind;
@@ -27,10 +26,7 @@ pub fn up(args: &UpArgs) -> Result<Exit, Failure> {
     config.notify.commands = commands.map(|(name, path)| (name, vec![path])).collect();
     config.scheduling.round = args.round.map(Length);
     config.scheduling.mechanism = args.mechanism;
-    config.checkpoints.place = match args.checkpoints {
-        CheckpointPlace::Shared => Keeping::Shared,
-        CheckpointPlace::Node => Keeping::Node,
-    };
+    config.checkpoints.place = args.checkpoints.into();
     start(config, Mode::Up { demo: args.demo })
 }
 

@@ -19,7 +19,6 @@ use std::fmt::Write as _;
 /// A gain below this is rounding, not a lie that pays.
 const PAYS: f64 = 1e-6;
 
-/// Runs the command.
 pub fn run(args: &LieArgs, printer: &Printer) -> Result<Exit, Failure> {
     let loaded = input::load(&args.problem.path, &args.problem.counts)?;
     let problem = &loaded.problem;
@@ -40,8 +39,7 @@ pub fn run(args: &LieArgs, printer: &Printer) -> Result<Exit, Failure> {
         args.json,
         || document(problem, args.mechanism, &lie),
         || render(problem, args.mechanism, &lie),
-    )?;
-    Ok(Exit::Done)
+    )
 }
 
 #[derive(Serialize)]

@@ -4,7 +4,7 @@ use crate::args::problem::MechanismsArgs;
 use oef_core::Mechanism;
 use oef_core::mechanism::ADVICE;
 use oef_terminal::table::{Cell, Table};
-use oef_terminal::{Exit, Failure, Printer, width};
+use oef_terminal::{Exit, Failure, Printer};
 use owo_colors::Style;
 use serde::Serialize;
 
@@ -15,7 +15,6 @@ struct MechanismDocument {
     default: bool,
 }
 
-/// Runs the command.
 pub fn run(args: &MechanismsArgs, printer: &Printer) -> Result<Exit, Failure> {
     if args.json {
         let list = Mechanism::ALL.map(|m| MechanismDocument {
@@ -23,14 +22,11 @@ pub fn run(args: &MechanismsArgs, printer: &Printer) -> Result<Exit, Failure> {
             summary: m.summary(),
             default: m == Mechanism::DEFAULT,
         });
-        printer.json(&list)?;
-        return Ok(Exit::Done);
+        return printer.json(&list);
     }
-    let mut table = Table::headed(["mechanism", "what it computes"]);
-    for mechanism in Mechanism::ALL {
-        let name = Cell::text(mechanism.name()).style(Style::new().bold());
-        table.row(vec![name, Cell::text(mechanism.summary())]);
-    }
-    printer.result(&format!("{}\n{ADVICE}\n", table.render_within(width::columns())))?;
-    Ok(Exit::Done)
+    let table = Table::each(&Mechanism::ALL)
+        .column("mechanism", |m| Cell::text(m.name()).style(Style::new().bold()))
+        .column("what it computes", |m| m.summary())
+        .table();
+    printer.result(&format!("{}\n{ADVICE}\n", table.fitted()))
 }

@@ -1,11 +1,10 @@
 //! The commands that work on a problem file.
 
-mod compare;
-pub mod dispatch;
-mod explain;
-mod lie;
-mod mechanisms;
+pub mod compare;
+pub mod explain;
+pub mod lie;
+pub mod mechanisms;
 mod named;
-mod share;
+pub mod share;
 pub mod solving;
-mod whatif;
+pub mod whatif;

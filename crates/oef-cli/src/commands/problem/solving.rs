@@ -73,7 +73,6 @@ pub type Solve<'a> = &'a mut dyn FnMut(&Problem) -> Result<Outcome, SolveError>;
 pub struct Asked<'a> {
     /// What the user waits for.
     pub what: &'a str,
-    /// The mechanism.
     pub mechanism: Mechanism,
     /// The options.
     pub args: SolveArgs,

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use unit::{Places, Scope};
 
-/// Runs the command.
 pub fn run(command: &ServiceCommand, printer: &Printer) -> Result<Exit, Failure> {
     match command {
         ServiceCommand::Install(args) => install(args, printer),
@@ -38,8 +37,7 @@ fn install(args: &InstallArgs, printer: &Printer) -> Result<Exit, Failure> {
     let program = std::env::current_exe()?;
     let unit = unit::text(scope, &program, &config)?;
     if args.print {
-        printer.result(&unit)?;
-        return Ok(Exit::Done);
+        return printer.result(&unit);
     }
     let root = args.service.root.as_deref();
     write_settings(&below(root, &config), &places.state, printer)?;
@@ -109,20 +107,19 @@ fn status(args: &ServiceArgs, printer: &Printer) -> Result<Exit, Failure> {
         answers: Client::find().is_ok_and(|client| client.cluster().is_ok()),
     };
     let is_well = status.installed && status.answers;
-    if args.json {
-        printer.json(&status)?;
-    } else {
-        let unknown = || "not known (no systemd here)".to_string();
-        let yes = |is: bool| if is { "yes" } else { "no" };
-        printer.result(&format!(
+    let known =
+        |word: &Option<String>| word.clone().unwrap_or("not known (no systemd here)".into());
+    let text = || {
+        format!(
             "unit       {}{}\nat boot    {}\nsystemd    {}\nanswers    {}\n",
             status.unit,
             if status.installed { "" } else { " (not installed)" },
-            status.enabled.unwrap_or_else(unknown),
-            status.active.unwrap_or_else(unknown),
-            yes(status.answers),
-        ))?;
-    }
+            known(&status.enabled),
+            known(&status.active),
+            if status.answers { "yes" } else { "no" },
+        )
+    };
+    printer.show(args.json, || &status, text)?;
     Ok(if is_well { Exit::Done } else { Exit::DoesNotHold })
 }
 

@@ -1,7 +1,9 @@
 //! `--csv DIR`: every figure of every run, for other tools.
 
 use super::run::Simulated;
-use oef_sim::engine::RunResult;
+use crate::output::document::{Column, csv};
+use oef_sim::engine::{JobRecord, RunResult, Segment, TenantRecord};
+use oef_sim::input::TraceJob;
 use oef_terminal::{Complaint, Failure, file};
 use std::path::Path;
 
@@ -28,180 +30,100 @@ fn put(dir: &Path, name: &str, text: String) -> Result<(), Failure> {
 }
 
 fn results(runs: &[RunResult]) -> String {
-    let mut csv = Csv::new(&[
-        "mechanism",
-        "rounds",
-        "seconds",
-        "finished",
-        "unfinished",
-        "jct_mean_s",
-        "jct_p50_s",
-        "jct_p90_s",
-        "jct_p99_s",
-        "wait_mean_s",
-        "wait_p50_s",
-        "wait_p99_s",
-        "makespan_s",
-        "throughput_estimated",
-        "throughput_actual",
-        "utilisation",
-        "straggler_workers",
-        "migrations",
-        "preemptions",
-        "worst_sharing_incentive",
-        "worst_promised_incentive",
-        "deficit_max",
-        "solves",
-        "throughput_possible",
-        "worst_delivered_of_promised",
-        "gangs_spread_part",
-        "restarts_per_gpu_day",
-        "restarting_part",
-    ]);
-    for run in runs {
-        csv.row(&[
-            run.mechanism.name().into(),
-            run.rounds.to_string(),
-            real(run.seconds),
-            run.finished.to_string(),
-            run.unfinished.to_string(),
-            real(run.jct.mean),
-            real(run.jct.p50),
-            real(run.jct.p90),
-            real(run.jct.p99),
-            real(run.wait.mean),
-            real(run.wait.p50),
-            real(run.wait.p99),
-            real(run.makespan),
-            real(run.estimated),
-            real(run.actual),
-            real(run.utilisation),
-            run.straggler_workers.to_string(),
-            run.migrations.to_string(),
-            run.preemptions.to_string(),
-            real(run.worst_sharing_incentive),
-            real(run.worst_promised_incentive),
-            real(run.deficit_max),
-            run.solves.to_string(),
-            real(run.possible),
-            real(run.worst_delivered),
-            real(run.standing.spread_part()),
-            real(run.restarts_per_gpu_day),
-            real(run.standing.restarting_part()),
-        ]);
-    }
-    csv.finish()
+    let columns: [Column<'_, RunResult>; 28] = [
+        ("mechanism", &|run| run.mechanism.name().into()),
+        ("rounds", &|run| run.rounds.to_string()),
+        ("seconds", &|run| real(run.seconds)),
+        ("finished", &|run| run.finished.to_string()),
+        ("unfinished", &|run| run.unfinished.to_string()),
+        ("jct_mean_s", &|run| real(run.jct.mean)),
+        ("jct_p50_s", &|run| real(run.jct.p50)),
+        ("jct_p90_s", &|run| real(run.jct.p90)),
+        ("jct_p99_s", &|run| real(run.jct.p99)),
+        ("wait_mean_s", &|run| real(run.wait.mean)),
+        ("wait_p50_s", &|run| real(run.wait.p50)),
+        ("wait_p99_s", &|run| real(run.wait.p99)),
+        ("makespan_s", &|run| real(run.makespan)),
+        ("throughput_estimated", &|run| real(run.estimated)),
+        ("throughput_actual", &|run| real(run.actual)),
+        ("utilisation", &|run| real(run.utilisation)),
+        ("straggler_workers", &|run| run.straggler_workers.to_string()),
+        ("migrations", &|run| run.migrations.to_string()),
+        ("preemptions", &|run| run.preemptions.to_string()),
+        ("worst_sharing_incentive", &|run| real(run.worst_sharing_incentive)),
+        ("worst_promised_incentive", &|run| real(run.worst_promised_incentive)),
+        ("deficit_max", &|run| real(run.deficit_max)),
+        ("solves", &|run| run.solves.to_string()),
+        ("throughput_possible", &|run| real(run.possible)),
+        ("worst_delivered_of_promised", &|run| real(run.worst_delivered)),
+        ("gangs_spread_part", &|run| real(run.standing.spread_part())),
+        ("restarts_per_gpu_day", &|run| real(run.restarts_per_gpu_day)),
+        ("restarting_part", &|run| real(run.standing.restarting_part())),
+    ];
+    csv(runs, &columns)
 }
 
 fn tenants(run: &RunResult) -> String {
-    let mut csv = Csv::new(&[
-        "tenant",
-        "weight",
-        "rounds",
-        "delivered",
-        "promised",
-        "equal_split",
-        "share_gpu_rounds",
-        "held_gpu_rounds",
-    ]);
-    for t in &run.tenants {
-        csv.row(&[
-            t.name.as_str().into(),
-            real(t.weight),
-            t.rounds.to_string(),
-            real(t.delivered),
-            real(t.promised),
-            real(t.equal_split),
-            real(t.share_gpus),
-            real(t.held_gpus),
-        ]);
-    }
-    csv.finish()
+    let columns: [Column<'_, TenantRecord>; 8] = [
+        ("tenant", &|t| t.name.clone()),
+        ("weight", &|t| real(t.weight)),
+        ("rounds", &|t| t.rounds.to_string()),
+        ("delivered", &|t| real(t.delivered)),
+        ("promised", &|t| real(t.promised)),
+        ("equal_split", &|t| real(t.equal_split)),
+        ("share_gpu_rounds", &|t| real(t.share_gpus)),
+        ("held_gpu_rounds", &|t| real(t.held_gpus)),
+    ];
+    csv(&run.tenants, &columns)
 }
 
 fn jobs(run: &RunResult, simulated: &Simulated<'_>) -> String {
-    let mut csv = Csv::new(&[
-        "job_id", "tenant", "gpus", "model", "submit_s", "start_s", "finish_s", "jct_s", "wait_s",
-        "restarts",
-    ]);
-    for record in &run.jobs {
-        let Some(job) = simulated.gathered.trace.jobs.get(record.job) else { continue };
-        csv.row(&[
-            job.id.as_str().into(),
-            job.tenant.as_str().into(),
-            record.workers.to_string(),
-            job.model.as_deref().unwrap_or_default().into(),
-            real(record.submit_s),
-            maybe(record.start_s),
-            maybe(record.finish_s),
-            maybe(record.finish_s.map(|s| s - record.submit_s)),
-            maybe(record.start_s.map(|s| s - record.submit_s)),
-            record.restarts.to_string(),
-        ]);
-    }
-    csv.finish()
+    let trace = &simulated.gathered.trace.jobs;
+    let jobs = run.jobs.iter().filter_map(|record| Some((record, trace.get(record.job)?)));
+    let jobs: Vec<(&JobRecord, &TraceJob)> = jobs.collect();
+    let columns: [Column<'_, (&JobRecord, &TraceJob)>; 10] = [
+        ("job_id", &|(_, job)| job.id.clone()),
+        ("tenant", &|(_, job)| job.tenant.clone()),
+        ("gpus", &|(record, _)| record.workers.to_string()),
+        ("model", &|(_, job)| job.model.clone().unwrap_or_default()),
+        ("submit_s", &|(record, _)| real(record.submit_s)),
+        ("start_s", &|(record, _)| maybe(record.start_s)),
+        ("finish_s", &|(record, _)| maybe(record.finish_s)),
+        ("jct_s", &|(record, _)| maybe(record.finish_s.map(|s| s - record.submit_s))),
+        ("wait_s", &|(record, _)| maybe(record.start_s.map(|s| s - record.submit_s))),
+        ("restarts", &|(record, _)| record.restarts.to_string()),
+    ];
+    csv(&jobs, &columns)
 }
 
 fn rounds(run: &RunResult) -> String {
-    let mut csv = Csv::new(&[
-        "at_s",
-        "throughput_actual",
-        "throughput_estimated",
-        "utilisation",
-        "waiting",
-        "running",
-        "deficit_max",
-    ]);
     let series = &run.series;
-    for (i, at) in series.at_s.iter().enumerate() {
-        let count = |list: &[u32]| list.get(i).map_or(String::new(), u32::to_string);
-        csv.row(&[
-            real(*at),
-            real(series.actual[i]),
-            real(series.estimated[i]),
-            real(series.utilisation[i]),
-            count(&series.waiting),
-            count(&series.running),
-            maybe(series.deficit_max.get(i).copied()),
-        ]);
-    }
-    csv.finish()
+    let count = |list: &[u32], i: usize| list.get(i).map_or(String::new(), u32::to_string);
+    let columns: [Column<'_, usize>; 7] = [
+        ("at_s", &|&i| real(series.at_s[i])),
+        ("throughput_actual", &|&i| real(series.actual[i])),
+        ("throughput_estimated", &|&i| real(series.estimated[i])),
+        ("utilisation", &|&i| real(series.utilisation[i])),
+        ("waiting", &|&i| count(&series.waiting, i)),
+        ("running", &|&i| count(&series.running, i)),
+        ("deficit_max", &|&i| maybe(series.deficit_max.get(i).copied())),
+    ];
+    csv(&(0..series.at_s.len()).collect::<Vec<_>>(), &columns)
 }
 
 fn segments(run: &RunResult, simulated: &Simulated<'_>) -> String {
-    let mut csv = Csv::new(&["node", "gpu", "gpu_type", "from_s", "to_s", "tenant"]);
-    for segment in &run.segments {
-        let node = simulated.gathered.cluster.nodes.get(segment.node);
-        let tenant = run.tenants.get(segment.tenant);
-        csv.row(&[
-            node.map_or("", |n| n.name.as_str()).into(),
-            segment.gpu.to_string(),
-            node.map_or("", |n| n.gpu_type.as_str()).into(),
-            real(segment.from_s),
-            real(segment.to_s),
-            tenant.map_or("", |t| t.name.as_str()).into(),
-        ]);
-    }
-    csv.finish()
-}
-
-/// A table in the making. Writing to memory cannot fail, and rows are as long as the header.
-struct Csv(csv::Writer<Vec<u8>>);
-
-impl Csv {
-    fn new<const N: usize>(header: &[&str; N]) -> Csv {
-        let mut csv = Csv(csv::Writer::from_writer(Vec::new()));
-        csv.row(&header.map(String::from));
-        csv
-    }
-
-    fn row(&mut self, cells: &[String]) {
-        let _ = self.0.write_record(cells);
-    }
-
-    fn finish(self) -> String {
-        String::from_utf8(self.0.into_inner().unwrap_or_default()).unwrap_or_default()
-    }
+    let nodes = &simulated.gathered.cluster.nodes;
+    let node = |segment: &Segment| nodes.get(segment.node);
+    let tenant = |segment: &Segment| run.tenants.get(segment.tenant);
+    let columns: [Column<'_, Segment>; 6] = [
+        ("node", &|segment| node(segment).map_or(String::new(), |n| n.name.clone())),
+        ("gpu", &|segment| segment.gpu.to_string()),
+        ("gpu_type", &|segment| node(segment).map_or(String::new(), |n| n.gpu_type.clone())),
+        ("from_s", &|segment| real(segment.from_s)),
+        ("to_s", &|segment| real(segment.to_s)),
+        ("tenant", &|segment| tenant(segment).map_or(String::new(), |t| t.name.clone())),
+    ];
+    csv(&run.segments, &columns)
 }
 
 /// All digits; empty where there is not a number.

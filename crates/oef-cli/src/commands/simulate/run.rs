@@ -42,7 +42,6 @@ pub struct Simulated<'a> {
     pub remarks: Vec<String>,
 }
 
-/// Runs the command.
 pub fn run(args: &SimulateArgs, printer: &Printer) -> Result<Exit, Failure> {
     args.report.as_deref().map_or(Ok(()), file::check_place)?;
     let gathered = gather(&args.input, args.seed)?;

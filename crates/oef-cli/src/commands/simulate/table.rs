@@ -7,7 +7,6 @@ use oef_terminal::bars::bar;
 use oef_terminal::names::short;
 use oef_terminal::numbers::counted;
 use oef_terminal::table::{Cell, Table};
-use oef_terminal::width;
 use owo_colors::{OwoColorize as _, Style};
 
 const BAR_WIDTH: usize = 8;
@@ -75,7 +74,7 @@ pub fn render(simulated: &Simulated<'_>) -> String {
         table.row(cells);
     }
     let mut out = heading(simulated);
-    out.push_str(&table.render_within(width::columns()));
+    out.push_str(&table.fitted());
     out.push_str(&legend(simulated));
     out
 }

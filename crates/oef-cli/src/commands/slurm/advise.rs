@@ -29,7 +29,6 @@ struct Advice {
     limits: Grants,
 }
 
-/// Runs the command.
 pub fn run(args: &AdviseArgs, printer: &Printer) -> Result<Exit, Failure> {
     let called = slurm(&args.slurm);
     let advisor = Advisor::new(called.clone(), kept(args)?);

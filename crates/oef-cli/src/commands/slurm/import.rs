@@ -32,7 +32,6 @@ pub struct Imported {
     gpus: u32,
 }
 
-/// Runs the command.
 pub fn run(args: &ImportArgs, printer: &Printer) -> Result<Exit, Failure> {
     let imported = import(args, printer)?;
     let text = || {
@@ -44,8 +43,7 @@ pub fn run(args: &ImportArgs, printer: &Printer) -> Result<Exit, Failure> {
             profiles.display()
         )
     };
-    printer.show(args.slurm.json, || &imported, text)?;
-    Ok(Exit::Done)
+    printer.show(args.slurm.json, || &imported, text)
 }
 
 /// Asks Slurm and writes the files.

@@ -13,7 +13,6 @@ use std::time::Duration;
 /// Accounting of a month may take a while.
 const COMMAND_LIMIT: Duration = Duration::from_secs(300);
 
-/// Runs the command.
 pub fn run(command: &SlurmCommand, printer: &Printer) -> Result<Exit, Failure> {
     match command {
         SlurmCommand::Doctor(args) => doctor::run(args, printer),

@@ -12,7 +12,6 @@ use std::ffi::OsString;
 /// What is compared where nobody says otherwise: the default, the paper's, and a plain division.
 const COMPARED: [Mechanism; 3] = [Mechanism::Nash, Mechanism::Cooperative, Mechanism::MaxMin];
 
-/// Runs the command.
 pub fn run(args: &ReportArgs, printer: &Printer) -> Result<Exit, Failure> {
     let imported = import(&args.import, printer)?;
     let mechanisms = if args.mechanism.is_empty() { &COMPARED[..] } else { &args.mechanism };

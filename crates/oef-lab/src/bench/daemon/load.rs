@@ -83,10 +83,10 @@ fn submit(client: &Client, next: &AtomicU32, rate: u32, total: u32, began: Insta
     }
 }
 
-/// So many jobs of one of ten tenants.
 /// Its tenants come with their first jobs.
 pub const NEW: SubmitQuery = SubmitQuery { create_tenant: true };
 
+/// So many jobs of one of ten tenants.
 pub fn batch(number: u32, jobs: u32) -> JobBatch {
     let job = JobSubmit {
         tenant: Some(format!("tenant-{}", number % 10)),

@@ -89,16 +89,16 @@ impl Figures {
 
 /// The table for people.
 pub fn render(figures: &Figures) -> String {
-    let mut table = Table::headed(["what", "measured", "bar", ""]);
-    for line in figures.lines() {
-        let mark = line.cleared.map(Mark::of);
-        table.row(vec![
-            Cell::text(line.what),
-            Cell::text(line.figure),
-            Cell::text(line.bar),
-            mark.map_or(Cell::text(""), |m| Cell::text(m.symbol()).style(m.style())),
-        ]);
-    }
+    let mark = |line: &Line| match line.cleared.map(Mark::of) {
+        Some(mark) => Cell::text(mark.symbol()).style(mark.style()),
+        None => Cell::text(""),
+    };
+    let table = Table::each(&figures.lines())
+        .column("what", |line| &line.what)
+        .column("measured", |line| &line.figure)
+        .column("bar", |line| &line.bar)
+        .column("", mark)
+        .table();
     let reason =
         figures.load.reason.as_deref().map(|reason| format!("\nFirst refusal: {reason}\n"));
     let legend = "\nA submission's time counts from the instant at which it was due, over loopback, with the client on the \

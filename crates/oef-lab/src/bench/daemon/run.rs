@@ -53,8 +53,7 @@ pub fn run(args: &BenchDaemonArgs, printer: &Printer) -> Result<Exit, Failure> {
         let found = waiting(&host.client()?)?;
         figures.missing += usize::try_from(queued.saturating_sub(found)).unwrap_or(usize::MAX);
     }
-    printer.show(args.json, || BenchDaemonDocument::new(&figures), || report::render(&figures))?;
-    Ok(Exit::Done)
+    printer.show(args.json, || BenchDaemonDocument::new(&figures), || report::render(&figures))
 }
 
 /// How many acknowledged jobs the daemon does not know.

@@ -6,12 +6,17 @@ impl State {
     /// What is told of a node that is up.
     pub(super) fn about(&self, node: &Node) -> Vec<Event> {
         let mut devices = node.devices();
-        if self.plant == Some(Plant::NodeTooLarge) && node.gpus == 2 {
+        if self.has(Plant::NodeTooLarge) && node.gpus == 2 {
             devices.push(DeviceId(format!("{}/{}", node.name, node.gpus)));
         }
         let (name, gpu_type) = (node.name.into(), node.gpu_type.into());
         let joined = Event::Node(NodeEvent::Joined { node: name, gpu_type, devices });
         [joined].into_iter().chain((node.foreign > 0).then(|| node.changed())).collect()
+    }
+
+    /// Whether this mistake is built in.
+    pub(super) fn has(&self, plant: Plant) -> bool {
+        self.plant == Some(plant)
     }
 
     pub(super) fn running(&self) -> impl Iterator<Item = (&Key, &Lease)> {
@@ -46,9 +51,7 @@ impl State {
         let ends = since + left.max(500);
         match &lease.stop {
             None => ends,
-            Some(_) if kind == Kind::Stubborn && self.plant == Some(Plant::StopOnlyOnce) => {
-                u64::MAX
-            }
+            Some(_) if kind == Kind::Stubborn && self.has(Plant::StopOnlyOnce) => u64::MAX,
             Some((told, _)) if kind == Kind::Stubborn => told + launch.grace.0,
             Some((told, _)) => ends.min(told + SAVES_IN_MS),
         }
@@ -70,32 +73,20 @@ impl State {
             self.advance(key, now);
         }
         self.tell_leases();
-        let mut due: Vec<(u64, u64, Event)> = Vec::new();
-        let pending = std::mem::take(&mut self.line.pending);
-        for sent in pending {
-            if sent.0 <= now { due.push(sent) } else { self.line.pending.push(sent) }
-        }
-        due.sort_by_key(|(due, number, _)| (*due, *number));
-        due.into_iter().for_each(|(_, _, event)| self.line.tell(event));
+        let due = taken(&mut self.line.pending, now);
+        due.into_iter().for_each(|event| self.line.tell(event));
     }
 
     pub(super) fn deliver(&mut self, now: u64) {
-        let mut due: Vec<(u64, u64, Order)> = Vec::new();
-        let orders = std::mem::take(&mut self.line.orders);
-        for sent in orders {
-            if sent.0 <= now { due.push(sent) } else { self.line.orders.push(sent) }
-        }
-        due.sort_by_key(|(due, number, _)| (*due, *number));
-        for (_, _, order) in due {
-            self.take(order);
-        }
+        let due = taken(&mut self.line.orders, now);
+        due.into_iter().for_each(|order| self.take(order));
     }
 
     pub(super) fn take(&mut self, order: Order) {
         match order {
             Order::Start(launch) => self.start(*launch),
             Order::Stop { job, generation, why } => {
-                if self.plant == Some(Plant::StopLost) && self.dice.once_in(3) {
+                if self.has(Plant::StopLost) && self.dice.once_in(3) {
                     return;
                 }
                 self.stop(job, generation, why);
@@ -138,16 +129,13 @@ impl State {
             return;
         }
         let is_known = self.leases.contains_key(&key);
-        if newest == launch.generation
-            && !is_known
-            && self.plant != Some(Plant::GenerationNotCompared)
-        {
+        if newest == launch.generation && !is_known && !self.has(Plant::GenerationNotCompared) {
             // It was begun, has ended, and was acknowledged: this order is a late copy.
             return;
         }
         self.newest.insert(launch.job, launch.generation.max(newest));
         self.line.told.entry(key).or_default();
-        if self.plant == Some(Plant::RepeatedStartRuns)
+        if self.has(Plant::RepeatedStartRuns)
             && self
                 .leases
                 .get(&key)
@@ -300,7 +288,7 @@ impl State {
 
     pub(super) fn end(&mut self, key: Key, ending: Ending, code: Option<i32>) {
         let (now, at_ms) = (self.now(), self.time.stamp());
-        let is_early = self.plant == Some(Plant::EndedBeforeGone);
+        let is_early = self.has(Plant::EndedBeforeGone);
         let Some(lease) = self.leases.get_mut(&key) else { return };
         let workers = lease.launch.as_ref().map_or(0, |launch| launch.devices.len());
         let after_stop = lease.stop.is_some();
@@ -354,13 +342,12 @@ impl State {
             }
             self.line.told.insert((job, generation), next);
             for event in events {
-                let lost = self.plant == Some(Plant::EndingLost)
-                    && matches!(event, LeaseEvent::Ended { .. });
+                let lost = self.has(Plant::EndingLost) && matches!(event, LeaseEvent::Ended { .. });
                 if lost && self.dice.once_in(4) {
                     continue;
                 }
-                let is_old = self.plant == Some(Plant::EndingOfOldLease)
-                    && matches!(event, LeaseEvent::Ended { .. });
+                let is_old =
+                    self.has(Plant::EndingOfOldLease) && matches!(event, LeaseEvent::Ended { .. });
                 if is_old && self.dice.once_in(3) {
                     let later = Generation(generation.0 + 1);
                     let event = event.clone();
@@ -401,7 +388,7 @@ impl State {
             let is_new = !self.leases.contains_key(&(job, generation));
             match held.stop {
                 Some(why) => self.stop(job, generation, why),
-                None if is_new && self.plant == Some(Plant::UnbegunNotStarted) => continue,
+                None if is_new && self.has(Plant::UnbegunNotStarted) => continue,
                 None if is_new => self.start(held.launch),
                 None => {}
             }
@@ -410,6 +397,15 @@ impl State {
         let last = self.begun.last_key_value().map_or(0, |(job, _)| job.0 + 1);
         JobId(last.max(known.next.0))
     }
+}
+
+/// Takes what is due out of a list, in its order.
+fn taken<T>(sent: &mut Vec<(u64, u64, T)>, now: u64) -> Vec<T> {
+    let (mut due, later): (Vec<_>, Vec<_>) =
+        std::mem::take(sent).into_iter().partition(|(at, ..)| *at <= now);
+    *sent = later;
+    due.sort_by_key(|(at, number, _)| (*at, *number));
+    due.into_iter().map(|(_, _, sent)| sent).collect()
 }
 
 /// What a job says of itself.

@@ -14,7 +14,7 @@ use oef_api::types::{
 use oef_report::format::span;
 use oef_terminal::names::safe;
 use oef_terminal::numbers::counted;
-use oef_terminal::{Complaint, Exit, Failure, Printer, width};
+use oef_terminal::{Complaint, Exit, Failure, Printer};
 use std::collections::BTreeMap;
 
 /// Drivers, libraries and scripts change within months: what is younger than this is believed.
@@ -26,7 +26,6 @@ const DEFAULT_WORKLOAD: &str = "default";
 /// The kinds of problem that say that there is no such workload yet.
 const UNKNOWN: [&str; 2] = ["unknown_workload", "unknown_tenant"];
 
-/// Runs the command.
 pub fn run(args: &ProfileRunArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let (job, how) = representative(args, client, printer)?;
     let (tenant, name) = owner(&job, client)?;
@@ -53,7 +52,7 @@ pub fn run(args: &ProfileRunArgs, client: &Client, printer: &Printer) -> Result<
     }
     let known = workload(client, &tenant, &name)?;
     report.finish(known.as_ref(), &cluster);
-    printer.show(args.json, || &report, || report.render(width::columns()))?;
+    printer.show(args.json, || &report, || report.render())?;
     Ok(if report.has_failed() { Exit::DoesNotHold } else { Exit::Done })
 }
 

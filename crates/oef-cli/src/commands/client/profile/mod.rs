@@ -11,14 +11,13 @@ use oef_api::types::{Profile, Provenance, Workload};
 use oef_report::format::{figure, percent};
 use oef_terminal::names::{safe, short};
 use oef_terminal::numbers::fixed;
-use oef_terminal::table::{Cell, Table};
+use oef_terminal::table::Table;
 use oef_terminal::times::at;
-use oef_terminal::{Exit, Failure, Printer, width};
+use oef_terminal::{Exit, Failure, Printer};
 use owo_colors::OwoColorize as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// Runs the command.
 pub fn run(args: &ProfileArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     match &args.command {
         Some(ProfileCommand::Show(args)) => show(args, client, printer),
@@ -28,8 +27,7 @@ pub fn run(args: &ProfileArgs, client: &Client, printer: &Printer) -> Result<Exi
 
 fn show(args: &ProfileShowArgs, client: &Client, printer: &Printer) -> Result<Exit, Failure> {
     let workload = client.workload(&args.workload.tenant, &args.workload.name)?;
-    printer.show(args.json, || &workload, || render(&workload, width::columns()))?;
-    Ok(Exit::Done)
+    printer.show(args.json, || &workload, || render(&workload))
 }
 
 /// A word for where a profile comes from.
@@ -49,7 +47,7 @@ pub fn speeds(throughput: &BTreeMap<String, f64>) -> String {
 }
 
 /// A workload with its profile and what was before.
-pub fn render(workload: &Workload, columns: Option<usize>) -> String {
+pub fn render(workload: &Workload) -> String {
     let mut out = String::new();
     let name = format!("{}/{}", safe(&workload.tenant), safe(&workload.name));
     let (weight, jobs) = (figure(workload.weight), workload.jobs);
@@ -62,14 +60,14 @@ pub fn render(workload: &Workload, columns: Option<usize>) -> String {
         at(profile.since),
         safe(&profile.source)
     );
-    out.push_str(&types(workload).render_within(columns));
-    out.push_str(&gangs::render(workload, columns));
+    out.push_str(&types(workload).fitted());
+    out.push_str(&gangs::render(workload));
     for sentence in workload.guard.iter().flat_map(|guard| &guard.sentences) {
         let _ = writeln!(out, "\n  {}", safe(sentence));
     }
     if !workload.history.is_empty() {
         let _ = writeln!(out, "\n{}", "Before".bold());
-        out.push_str(&history(&workload.history).render_within(columns));
+        out.push_str(&history(&workload.history).fitted());
     }
     out
 }
@@ -78,44 +76,32 @@ pub fn render(workload: &Workload, columns: Option<usize>) -> String {
 fn types(workload: &Workload) -> Table {
     let profile = &workload.profile;
     let is_marked = !profile.marks.is_empty();
-    let mut header = vec![
-        Cell::text("gpu type"),
-        Cell::number("throughput"),
-        Cell::number("seen, steps/s per worker"),
-    ];
-    if is_marked {
-        header.extend([Cell::number("spread"), Cell::text("known"), Cell::text("how")]);
-    }
-    let mut table = Table::new(header);
     let counted = &profile.throughput;
     let names: BTreeSet<&String> = counted.keys().chain(workload.observed.keys()).collect();
-    for name in names {
-        let cell = |map: &BTreeMap<String, f64>| match map.get(name) {
-            Some(x) if *x > 0.0 => Cell::number(fixed(*x)),
-            _ => Cell::number("·"),
-        };
-        let mut row = vec![Cell::text(short(name)), cell(counted), cell(&workload.observed)];
-        if is_marked {
-            row.extend(known(profile, name));
-        }
-        table.row(row);
-    }
-    table
-}
-
-/// Spread, provenance and source of one figure.
-fn known(profile: &Profile, gpu: &str) -> [Cell; 3] {
-    let Some(mark) = profile.marks.get(gpu) else {
-        let word = provenance(profile.provenance);
-        return [Cell::number("·"), Cell::text(word), Cell::text(safe(&profile.source))];
+    let figure = |map: &BTreeMap<String, f64>, name: &str| match map.get(name) {
+        Some(x) if *x > 0.0 => fixed(*x),
+        _ => "·".into(),
     };
-    let on = profile.throughput.get(gpu).copied().unwrap_or(0.0);
-    let detail = mark.detail.as_deref().and_then(|detail| detail.lines().next());
-    [
-        Cell::number(mark.spread.map_or("·".into(), percent)),
-        Cell::text(known_word(mark.provenance, mark.batches, on)),
-        Cell::text(detail.map(safe).unwrap_or_default()),
-    ]
+    let spread = |name: &str| profile.marks.get(name)?.spread.map(percent);
+    let known = |name: &str| match profile.marks.get(name) {
+        Some(mark) => {
+            let on = counted.get(name).copied().unwrap_or(0.0);
+            known_word(mark.provenance, mark.batches, on)
+        }
+        None => provenance(profile.provenance),
+    };
+    let how = |name: &str| match profile.marks.get(name) {
+        Some(mark) => safe(mark.detail.as_deref().and_then(|d| d.lines().next()).unwrap_or("")),
+        None => safe(&profile.source),
+    };
+    Table::each(names)
+        .column("gpu type", |name| short(name))
+        .column("throughput>", |name| figure(counted, name))
+        .column("seen, steps/s per worker>", |name| figure(&workload.observed, name))
+        .column_if(is_marked, "spread>", |name| spread(name).unwrap_or("·".into()))
+        .column_if(is_marked, "known", |name| known(name))
+        .column_if(is_marked, "how", |name| how(name))
+        .table()
 }
 
 /// A word for how a figure is known: a profile run that crashed has measured that it cannot run there.
@@ -127,15 +113,10 @@ fn known_word(known: Provenance, batches: Option<u32>, throughput: f64) -> &'sta
 }
 
 fn history(profiles: &[Profile]) -> Table {
-    let header = ["since", "known", "throughput", "source"].map(Cell::text);
-    let mut table = Table::new(header.into());
-    for profile in profiles {
-        table.row(vec![
-            Cell::text(at(profile.since)),
-            Cell::text(provenance(profile.provenance)),
-            Cell::text(speeds(&profile.throughput)),
-            Cell::text(safe(&profile.source)),
-        ]);
-    }
-    table
+    Table::each(profiles)
+        .column("since", |profile| at(profile.since))
+        .column("known", |profile| provenance(profile.provenance))
+        .column("throughput", |profile| speeds(&profile.throughput))
+        .column("source", |profile| safe(&profile.source))
+        .table()
 }

@@ -10,7 +10,6 @@ pub struct Point {
     /// The gpu type.
     #[serde(rename = "type")]
     pub gpu_type: String,
-    /// The workers.
     pub workers: u32,
     /// The fewest hosts of the type on which they can stand.
     pub hosts: u32,

@@ -7,7 +7,7 @@ use oef_api::types::{Cluster, GangFigure, Job, JobState, Measured, Provenance, W
 use oef_report::format::{figure, percent};
 use oef_terminal::names::{safe, short};
 use oef_terminal::numbers::fixed;
-use oef_terminal::table::{Cell, Table};
+use oef_terminal::table::Table;
 use owo_colors::OwoColorize as _;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -142,12 +142,12 @@ impl Report {
     }
 
     /// The same for people.
-    pub fn render(&self, columns: Option<usize>) -> String {
+    pub fn render(&self) -> String {
         let mut out = String::new();
         let name = format!("{}/{}", safe(&self.tenant), safe(&self.workload));
         let _ = writeln!(out, "{}\n", name.bold());
-        out.push_str(&self.table().render_within(columns));
-        out.push_str(&gangs::titled(&self.gangs, columns));
+        out.push_str(&self.table().fitted());
+        out.push_str(&gangs::titled(&self.gangs));
         let words = |ran: &Ran| format!("{} (job {})", ran.point.words(), ran.id);
         let waiting = self.ran.iter().filter(|ran| !ran.state.is_final());
         let waiting = waiting.map(|ran| format!("waiting: {}", words(ran)));
@@ -173,24 +173,18 @@ impl Report {
     }
 
     fn table(&self) -> Table {
-        let mut table = Table::headed([
-            "gpu type", "steps/s>", "speedup>", "spread>", "batches>", "GPU-s>", "known", "how",
-        ]);
-        for row in &self.types {
-            let some = |x: Option<String>| Cell::number(x.unwrap_or_else(|| "·".into()));
-            let positive = |x: f64| (x > 0.0).then(|| fixed(x));
-            let detail = row.detail.as_deref().and_then(|detail| detail.lines().next());
-            table.row(vec![
-                Cell::text(short(&row.gpu_type)),
-                some(positive(row.throughput)),
-                some(row.speedup.and_then(positive)),
-                some(row.spread.map(percent)),
-                some(row.batches.map(|n| n.to_string())),
-                some(row.cost_s.map(|cost| format!("{cost:.1}"))),
-                Cell::text(row.known()),
-                Cell::text(detail.map(safe).unwrap_or_default()),
-            ]);
-        }
-        table
+        let some = |x: Option<String>| x.unwrap_or_else(|| "·".into());
+        let positive = |x: f64| (x > 0.0).then(|| fixed(x));
+        let detail = |row: &Row| Some(safe(row.detail.as_deref()?.lines().next()?));
+        Table::each(&self.types)
+            .column("gpu type", |row| short(&row.gpu_type))
+            .column("steps/s>", |row| some(positive(row.throughput)))
+            .column("speedup>", |row| some(row.speedup.and_then(positive)))
+            .column("spread>", |row| some(row.spread.map(percent)))
+            .column("batches>", |row| some(row.batches.map(|n| n.to_string())))
+            .column("GPU-s>", |row| some(row.cost_s.map(|cost| format!("{cost:.1}"))))
+            .column("known", Row::known)
+            .column("how", |row| detail(row).unwrap_or_default())
+            .table()
     }
 }

@@ -57,7 +57,6 @@ project = "cifar"
 /// A job file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobFile {
-    /// The job.
     pub job: JobSubmit,
     /// What is varied.
     pub axes: Vec<Axis>,

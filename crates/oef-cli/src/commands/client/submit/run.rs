@@ -16,11 +16,9 @@ const DEFAULT_TENANT: &str = "default";
 /// Names the tenant of whoever works with an admin's token.
 const TENANT_VARIABLE: &str = "OEF_TENANT";
 
-/// Runs the command.
 pub fn run(args: &SubmitArgs, printer: &Printer) -> Result<Exit, Failure> {
     if args.example_file {
-        printer.result(EXAMPLE)?;
-        return Ok(Exit::Done);
+        return printer.result(EXAMPLE);
     }
     let mut batch = build(args, &here()?)?;
     if args.follow && batch.jobs.len() > 1 {

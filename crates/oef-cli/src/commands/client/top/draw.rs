@@ -26,7 +26,6 @@ const BAR_WIDTH: usize = 12;
 const GPU_WIDTH: usize = 9;
 const NAME_WIDTH: usize = 22;
 
-/// Draws it all.
 pub fn draw(frame: &mut Frame<'_>, screen: &Screen, now: Timestamp) {
     let area = frame.area();
     let nodes = u16::try_from(screen.snapshot.cluster.nodes.len()).unwrap_or(u16::MAX);

@@ -13,7 +13,6 @@ use std::io::{IsTerminal as _, stdin, stdout};
 const COLUMNS: u16 = 120;
 const LINES: u16 = 40;
 
-/// Runs the command.
 pub fn run(args: &TopArgs, client: Client, printer: &Printer) -> Result<Exit, Failure> {
     let is_live = !args.json && !args.once;
     if is_live && !(stdout().is_terminal() && stdin().is_terminal()) {
@@ -22,14 +21,14 @@ pub fn run(args: &TopArgs, client: Client, printer: &Printer) -> Result<Exit, Fa
     }
     let snapshot = Snapshot::fetch(&client)?;
     if args.json {
-        printer.json(&snapshot)?;
-    } else if args.once {
+        return printer.json(&snapshot);
+    }
+    if args.once {
         let columns = width::columns().and_then(|columns| u16::try_from(columns).ok());
         let columns = columns.unwrap_or(COLUMNS);
         let frame = once::text(&Screen::new(snapshot), Timestamp::now(), columns, LINES)?;
-        printer.result(&frame)?;
-    } else {
-        live::show(&client, snapshot)?;
+        return printer.result(&frame);
     }
+    live::show(&client, snapshot)?;
     Ok(Exit::Done)
 }

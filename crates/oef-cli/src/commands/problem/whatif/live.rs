@@ -11,16 +11,14 @@ use oef_terminal::names::{safe, short};
 use oef_terminal::numbers::{difference, fixed};
 use oef_terminal::table::{Cell, Table};
 use oef_terminal::times::{clock, relative};
-use oef_terminal::{Complaint, Exit, Failure, Printer, width};
+use oef_terminal::{Complaint, Exit, Failure, Printer};
 use owo_colors::OwoColorize as _;
 use std::fmt::Write as _;
 
-/// Runs the command.
 pub fn run(args: &WhatifArgs, printer: &Printer) -> Result<Exit, Failure> {
     let changes = changes(args)?;
     let answer = Client::find()?.whatif(&WhatIf { changes })?;
-    printer.show(args.json, || &answer, || render(&answer, Timestamp::now(), width::columns()))?;
-    Ok(Exit::Done)
+    printer.show(args.json, || &answer, || render(&answer, Timestamp::now()))
 }
 
 /// All changes, in the order in which they are made: who leaves, what is bought, what is set, what is submitted.
@@ -109,7 +107,7 @@ fn submitted(args: &WhatifArgs) -> Result<Option<JobSubmit>, Failure> {
     Ok(Some(job))
 }
 
-fn render(answer: &WhatIfAnswer, now: Timestamp, columns: Option<usize>) -> String {
+fn render(answer: &WhatIfAnswer, now: Timestamp) -> String {
     let mut table = Table::headed(["tenant", "before>", "after>", "difference>", ">"]);
     let mut row = |name: String, before: f64, after: f64| {
         let percent = format!("{:+.0} %", (after / before - 1.0) * 100.0);
@@ -128,7 +126,7 @@ fn render(answer: &WhatIfAnswer, now: Timestamp, columns: Option<usize>) -> Stri
         row(short(&tenant.tenant), tenant.before, tenant.after);
     }
     row("total".into(), answer.total_before, answer.total_after);
-    let mut out = table.render_within(columns);
+    let mut out = table.fitted();
     for start in &answer.starts {
         let _ = writeln!(out, "\n{}", expected(start, now));
     }

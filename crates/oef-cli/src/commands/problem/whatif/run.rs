@@ -12,7 +12,6 @@ use oef_terminal::document::{Object, VERSION, finite};
 use oef_terminal::{Exit, Failure, Printer};
 use serde::Serialize;
 
-/// Runs the command.
 pub fn run(args: &WhatifArgs, printer: &Printer) -> Result<Exit, Failure> {
     let Some(path) = &args.problem else { return live::run(args, printer) };
     let mechanism = args.mechanism.unwrap_or(Mechanism::Cooperative);
@@ -32,8 +31,7 @@ pub fn run(args: &WhatifArgs, printer: &Printer) -> Result<Exit, Failure> {
         args.json,
         || document(&loaded.problem, &answer, &audits),
         || table::render(&loaded.problem, &answer, &audits, args.all),
-    )?;
-    Ok(Exit::Done)
+    )
 }
 
 /// A thing without and with the changes.

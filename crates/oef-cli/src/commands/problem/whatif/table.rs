@@ -2,16 +2,14 @@
 
 use super::run::{Both, throughput};
 use crate::args::problem::Property;
-use crate::commands::problem::share::table::{EXTREMES_SHOWN, TENANTS_SHOWN_MAX, between};
+use crate::commands::problem::share::{EXTREMES_SHOWN, TENANTS_SHOWN_MAX, between};
 use crate::output::certificate::{judge, title};
 use oef_core::change::TenantDifference;
 use oef_core::{Certificate, Outcome, Problem, WhatIf};
 use oef_report::format::figure;
-use oef_terminal::mark::Mark;
 use oef_terminal::names::short;
 use oef_terminal::numbers::{difference, fixed};
 use oef_terminal::table::{Cell, Table};
-use oef_terminal::width;
 use owo_colors::{OwoColorize as _, Style};
 use std::fmt::Write as _;
 
@@ -32,8 +30,7 @@ pub fn render(problem: &Problem, answer: &WhatIf, audits: &Both<Certificate>, al
     for property in [Property::EnvyFree, Property::SharingIncentive, Property::ParetoEfficient] {
         let before = judge(problem, &answer.before, &audits.before, property);
         let after = judge(&answer.problem, &answer.after, &audits.after, property);
-        let symbol = |mark: Mark| mark.style().style(mark.symbol()).to_string();
-        let (was, is) = (symbol(before.0), symbol(after.0));
+        let (was, is) = (before.0.styled(), after.0.styled());
         let _ = writeln!(out, "{:<18} {was} → {is}  {}", title(property), after.1);
     }
     out
@@ -63,7 +60,7 @@ fn tenants(answer: &WhatIf, all: bool) -> String {
         signed(after - before),
         Cell::text(""),
     ]);
-    table.render_within(width::columns())
+    table.fitted()
 }
 
 fn row(answer: &WhatIf, tenant: &TenantDifference) -> Vec<Cell> {

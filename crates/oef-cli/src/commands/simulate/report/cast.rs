@@ -9,7 +9,6 @@ const PLAIN: usize = 8;
 /// The tenants of all runs.
 #[derive(Debug)]
 pub struct Cast {
-    /// Their names.
     pub names: Vec<String>,
     /// Their colours; none for those in grey.
     pub slots: Vec<Option<usize>>,

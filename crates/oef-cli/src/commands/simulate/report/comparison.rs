@@ -1,11 +1,11 @@
 //! What each mechanism won and lost.
 
 use super::super::run::Simulated;
-use super::measures::{MEASURES, Measure};
+use super::measures::{Figure, MEASURES, Measure};
 use oef_core::mechanism::ADVICE;
 use oef_report::chart::{Axis, Bar, Bars, Chart as _};
 use oef_report::html::{Prose, Section, Tone};
-use oef_report::table::{Cell, Column, Table};
+use oef_report::table::{Column, Table};
 use oef_sim::engine::RunResult;
 
 /// The comparison.
@@ -38,58 +38,35 @@ pub fn section(simulated: &Simulated<'_>) -> Section {
 }
 
 fn speed(runs: &[RunResult]) -> Table {
-    let mut table =
-        Table::new("How fast; the best of each column has a star, the worst a triangle")
-            .column(Column::text("mechanism"))
-            .column(Column::duration("mean JCT").lowest_is_best().mark_worst())
-            .column(Column::duration("median JCT").lowest_is_best().mark_worst())
-            .column(Column::duration("p99 JCT").lowest_is_best().mark_worst())
-            .column(Column::duration("mean wait").lowest_is_best().mark_worst())
-            .column(Column::duration("makespan").lowest_is_best().mark_worst())
-            .column(Column::number("throughput").highest_is_best().mark_worst())
-            .column(Column::fraction("GPU time held").highest_is_best().mark_worst());
-    for run in runs {
-        table.row([
-            run.mechanism.name().into(),
-            run.jct.mean.into(),
-            run.jct.p50.into(),
-            run.jct.p99.into(),
-            run.wait.mean.into(),
-            run.makespan.into(),
-            run.actual.into(),
-            run.utilisation.into(),
-        ]);
-    }
-    table
+    let caption = "How fast; the best of each column has a star, the worst a triangle";
+    let columns: [Figure; 8] = [
+        (Column::text("mechanism"), |run| run.mechanism.name().into()),
+        (Column::duration("mean JCT").falling(), |run| run.jct.mean.into()),
+        (Column::duration("median JCT").falling(), |run| run.jct.p50.into()),
+        (Column::duration("p99 JCT").falling(), |run| run.jct.p99.into()),
+        (Column::duration("mean wait").falling(), |run| run.wait.mean.into()),
+        (Column::duration("makespan").falling(), |run| run.makespan.into()),
+        (Column::number("throughput").rising(), |run| run.actual.into()),
+        (Column::fraction("GPU time held").rising(), |run| run.utilisation.into()),
+    ];
+    Table::of(caption, runs, columns)
 }
 
 fn price(runs: &[RunResult]) -> Table {
-    let mut table = Table::new("How fair, and at what price")
-        .column(Column::text("mechanism"))
-        .column(Column::number("least favoured").unit("x").highest_is_best().mark_worst())
-        .column(Column::number("as promised").unit("x").highest_is_best().mark_worst())
-        .column(Column::fraction("days at 95 %").highest_is_best().mark_worst())
-        .column(Column::fraction("mean envy").lowest_is_best().mark_worst())
-        .column(Column::number("largest deficit").lowest_is_best().mark_worst())
-        .column(Column::number("straggler workers").lowest_is_best().mark_worst())
-        .column(Column::number("moved").lowest_is_best().mark_worst())
-        .column(Column::number("preempted").lowest_is_best().mark_worst())
-        .column(Column::number("unfinished").lowest_is_best().mark_worst());
-    for run in runs {
-        table.row([
-            run.mechanism.name().into(),
-            run.worst_sharing_incentive.into(),
-            run.worst_promised_incentive.into(),
-            run.days_at_least(0.95).unwrap_or(f64::NAN).into(),
-            run.mean_day_envy().unwrap_or(f64::NAN).into(),
-            run.deficit_max.into(),
-            run.straggler_workers.into(),
-            run.migrations.into(),
-            run.preemptions.into(),
-            Cell::from(run.unfinished),
-        ]);
-    }
-    table
+    let times = |name: &str| Column::number(name).unit("x").rising();
+    let columns: [Figure; 10] = [
+        (Column::text("mechanism"), |run| run.mechanism.name().into()),
+        (times("least favoured"), |run| run.worst_sharing_incentive.into()),
+        (times("as promised"), |run| run.worst_promised_incentive.into()),
+        (Column::fraction("days at 95 %").rising(), |run| run.days_at_least(0.95).into()),
+        (Column::fraction("mean envy").falling(), |run| run.mean_day_envy().into()),
+        (Column::number("largest deficit").falling(), |run| run.deficit_max.into()),
+        (Column::number("straggler workers").falling(), |run| run.straggler_workers.into()),
+        (Column::number("moved").falling(), |run| run.migrations.into()),
+        (Column::number("preempted").falling(), |run| run.preemptions.into()),
+        (Column::number("unfinished").falling(), |run| run.unfinished.into()),
+    ];
+    Table::of("How fair, and at what price", runs, columns)
 }
 
 /// One sentence per mechanism.

@@ -1,6 +1,7 @@
 //! Gangs: what they were promised, what was possible where they stood, what they got, and their restarts.
 
 use super::super::run::Simulated;
+use super::measures::Figure;
 use oef_report::chart::{Axis, Bar, Bars, Chart as _};
 use oef_report::html::Section;
 use oef_report::table::{Column, Table};
@@ -30,32 +31,26 @@ pub fn section(simulated: &Simulated<'_>) -> Option<Section> {
 }
 
 fn figures(runs: &[RunResult]) -> Table {
-    let mut table = Table::new("Gangs; the best of each column has a star, the worst a triangle")
-        .column(Column::text("mechanism"))
-        .column(Column::number("promised"))
-        .column(Column::number("possible").highest_is_best().mark_worst())
-        .column(Column::number("delivered").highest_is_best().mark_worst())
-        .column(Column::fraction("of the promise").highest_is_best().mark_worst())
-        .column(Column::fraction("least of a tenant").highest_is_best().mark_worst())
-        .column(Column::fraction("spread").lowest_is_best().mark_worst())
-        .column(Column::number("restarts per GPU-day").lowest_is_best().mark_worst())
-        .column(Column::fraction("lost to restarts").lowest_is_best().mark_worst())
-        .column(Column::number("most restarts of a job").lowest_is_best().mark_worst());
-    for run in runs {
-        table.row([
-            run.mechanism.name().into(),
-            run.estimated.into(),
-            run.possible.into(),
-            run.actual.into(),
-            (run.actual / run.estimated.max(f64::MIN_POSITIVE)).into(),
-            run.worst_delivered.into(),
-            run.standing.spread_part().into(),
-            run.restarts_per_gpu_day.into(),
-            run.standing.restarting_part().into(),
-            f64::from(run.jobs.iter().map(|job| job.restarts).max().unwrap_or(0)).into(),
-        ]);
-    }
-    table
+    let caption = "Gangs; the best of each column has a star, the worst a triangle";
+    let columns: [Figure; 10] = [
+        (Column::text("mechanism"), |run| run.mechanism.name().into()),
+        (Column::number("promised"), |run| run.estimated.into()),
+        (Column::number("possible").rising(), |run| run.possible.into()),
+        (Column::number("delivered").rising(), |run| run.actual.into()),
+        (Column::fraction("of the promise").rising(), |run| {
+            (run.actual / run.estimated.max(f64::MIN_POSITIVE)).into()
+        }),
+        (Column::fraction("least of a tenant").rising(), |run| run.worst_delivered.into()),
+        (Column::fraction("spread").falling(), |run| run.standing.spread_part().into()),
+        (Column::number("restarts per GPU-day").falling(), |run| run.restarts_per_gpu_day.into()),
+        (Column::fraction("lost to restarts").falling(), |run| {
+            run.standing.restarting_part().into()
+        }),
+        (Column::number("most restarts of a job").falling(), |run| {
+            f64::from(run.jobs.iter().map(|job| job.restarts).max().unwrap_or(0)).into()
+        }),
+    ];
+    Table::of(caption, runs, columns)
 }
 
 fn throughput(runs: &[RunResult]) -> Bars {

@@ -1,9 +1,8 @@
 //! Promised and delivered: the deficit ledger.
 
 use super::cast::Cast;
-use super::over_time::marked;
-use super::times::{means, stretch};
-use oef_report::chart::{Axis, Bar, Bars, Chart as _, LineChart, Series};
+use super::over_time::by_tenant;
+use oef_report::chart::{Axis, Bar, Bars, Chart as _, LineChart};
 use oef_report::html::Section;
 use oef_sim::engine::{RunResult, TenantRecord};
 use oef_terminal::numbers::counted;
@@ -71,20 +70,10 @@ pub fn section(run: &RunResult, cast: &Cast, round: f64) -> Section {
 }
 
 fn deficits(run: &RunResult, cast: &Cast, round: f64) -> LineChart {
-    let stretch = stretch(&[run], round);
     let chart = LineChart::new("Deficits", "A line per tenant around zero")
         .y(Axis::new("still to get").unit("GPU-rounds"))
         .reference(0.0, "");
-    let chart = cast.in_order().into_iter().fold(chart, |chart, t| {
-        let Some(owed) = run.series.deficits.get(t) else { return chart };
-        let points = means(run, stretch, |i| owed.get(i).copied().map_or(0.0, f64::from));
-        let series = Series::new(cast.names[t].clone(), points);
-        chart.series(match cast.slots[t] {
-            Some(slot) => series.colour(slot),
-            None => series,
-        })
-    });
-    marked(chart, run)
+    by_tenant(chart, run, &run.series.deficits, cast, round)
 }
 
 /// Sums over the rounds of a tenant as means.

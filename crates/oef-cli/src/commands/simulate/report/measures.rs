@@ -1,12 +1,15 @@
 //! What mechanisms are compared by.
 
 use oef_report::format::{duration, fixed, number, percent};
+use oef_report::table::{Cell, Column};
 use oef_sim::engine::RunResult;
+
+/// A column of a table of runs, and its cell.
+pub type Figure = (Column, fn(&RunResult) -> Cell);
 
 /// One figure of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
-    /// Its value.
     pub value: fn(&RunResult) -> f64,
     /// How it is written.
     pub show: fn(f64) -> String,

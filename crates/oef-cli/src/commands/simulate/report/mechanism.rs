@@ -4,8 +4,7 @@ use super::super::guard;
 use super::super::run::Simulated;
 use super::cast::Cast;
 use super::favour::ratio;
-use super::over_time::marked;
-use super::times::{last_submission, means, stretch};
+use super::over_time::{by_tenant, last_submission, marked, means, stretch};
 use super::{envy, ledger};
 use oef_report::chart::{Axis, LineChart, Row, Series, Timeline};
 use oef_report::html::Section;
@@ -55,21 +54,11 @@ fn sentence(run: &RunResult) -> String {
 }
 
 fn throughput(run: &RunResult, cast: &Cast, round: f64) -> LineChart {
-    let stretch = stretch(&[run], round);
     let chart =
         LineChart::new("Throughput by tenant", "Areas on top of each other, a colour per tenant")
             .y(Axis::new("throughput").unit("reference GPUs"))
             .stacked();
-    let chart = cast.in_order().into_iter().fold(chart, |chart, t| {
-        let Some(rates) = run.series.tenants.get(t) else { return chart };
-        let points = means(run, stretch, |i| rates.get(i).copied().map_or(0.0, f64::from));
-        let series = Series::new(cast.names[t].clone(), points);
-        chart.series(match cast.slots[t] {
-            Some(slot) => series.colour(slot),
-            None => series,
-        })
-    });
-    marked(chart, run)
+    by_tenant(chart, run, &run.series.tenants, cast, round)
 }
 
 fn map(simulated: &Simulated<'_>, run: &RunResult, cast: &Cast) -> Timeline {

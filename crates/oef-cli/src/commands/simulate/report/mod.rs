@@ -11,7 +11,6 @@ mod measures;
 mod mechanism;
 mod over_time;
 mod summary;
-mod times;
 mod words;
 
 pub use build::build;

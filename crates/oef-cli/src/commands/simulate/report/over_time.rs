@@ -1,10 +1,13 @@
 //! The runs beside each other: how long jobs take, and the cluster over time.
 
 use super::super::run::Simulated;
-use super::times::{last_submission, means, stretch};
+use super::cast::Cast;
 use oef_report::chart::{Axis, Cdf, Chart as _, LineChart, Series};
 use oef_report::html::Section;
 use oef_sim::engine::RunResult;
+
+/// Points of a line over time, each the mean of a stretch: thousands of rounds would be a smear.
+const POINTS: f64 = 150.0;
 
 /// Distributions of completion and waiting times.
 pub fn completion(simulated: &Simulated<'_>) -> Section {
@@ -78,6 +81,27 @@ pub fn section(simulated: &Simulated<'_>) -> Section {
         )
 }
 
+/// With a line for each tenant of a run, in its colour, and the last submission marked.
+pub fn by_tenant(
+    chart: LineChart,
+    run: &RunResult,
+    values: &[Vec<f32>],
+    cast: &Cast,
+    round: f64,
+) -> LineChart {
+    let stretch = stretch(&[run], round);
+    let chart = cast.in_order().into_iter().fold(chart, |chart, t| {
+        let Some(values) = values.get(t) else { return chart };
+        let points = means(run, stretch, |i| values.get(i).copied().map_or(0.0, f64::from));
+        let series = Series::new(cast.names[t].clone(), points);
+        chart.series(match cast.slots[t] {
+            Some(slot) => series.colour(slot),
+            None => series,
+        })
+    });
+    marked(chart, run)
+}
+
 /// With the last submission marked, where that is not the end.
 pub fn marked(chart: LineChart, run: &RunResult) -> LineChart {
     let last = last_submission(run);
@@ -86,4 +110,44 @@ pub fn marked(chart: LineChart, run: &RunResult) -> LineChart {
     } else {
         chart
     }
+}
+
+/// The length of a stretch that suits all runs, in whole rounds.
+pub fn stretch(runs: &[&RunResult], round: f64) -> f64 {
+    let end = runs.iter().map(|run| run.seconds).fold(0.0, f64::max);
+    (end / POINTS / round.max(1e-3)).ceil().max(1.0) * round.max(1e-3)
+}
+
+/// The mean of a figure in each stretch of a run, as points in the middle of it. A round counts by the time that it
+/// has in common with the stretch.
+pub fn means(run: &RunResult, stretch: f64, value: impl Fn(usize) -> f64) -> Vec<(f64, f64)> {
+    let at = &run.series.at_s;
+    let mut points: Vec<(f64, f64, f64)> = Vec::new();
+    for (i, &from) in at.iter().enumerate() {
+        let to = at.get(i + 1).copied().unwrap_or(run.seconds).max(from);
+        let value = value(i);
+        let (first, last) = ((from / stretch).floor(), (to / stretch).floor());
+        // A round that is as long as many stretches (nothing ran) fills them all.
+        let mut slot = first;
+        while slot <= last {
+            let common = to.min((slot + 1.0) * stretch) - from.max(slot * stretch);
+            if common > 0.0 {
+                let middle = (slot + 0.5) * stretch;
+                match points.last_mut().filter(|p| p.0 == middle) {
+                    Some(point) => {
+                        point.1 += value * common;
+                        point.2 += common;
+                    }
+                    None => points.push((middle, value * common, common)),
+                }
+            }
+            slot += 1.0;
+        }
+    }
+    points.into_iter().map(|(x, sum, time)| (x, sum / time)).collect()
+}
+
+/// When the last job was submitted: what comes after is the tail.
+pub fn last_submission(run: &RunResult) -> f64 {
+    run.jobs.iter().map(|job| job.submit_s).fold(0.0, f64::max)
 }

@@ -10,7 +10,6 @@ use oef_sim::engine::RunResult;
 const JCT: usize = 0;
 const THROUGHPUT: usize = 3;
 
-/// The cards.
 pub fn cards(simulated: &Simulated<'_>) -> Vec<Card> {
     let runs = &simulated.runs;
     let Some(first) = runs.first() else { return Vec::new() };

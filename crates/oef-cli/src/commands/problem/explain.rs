@@ -1,10 +1,92 @@
-//! The explanation for machines.
+//! `oef explain`: why a result is what it is.
 
+use super::named;
+use super::solving::{Asked, Limit, warn_useless_cap, with_solver};
+use crate::args::problem::ExplainArgs;
+use crate::input;
 use crate::output::document::{SolverDocument, per_type};
-use oef_core::explain::{Holding, TenantReason, TypeReason};
+use oef_core::explain::{Holding, TenantReason, TypeReason, explain_with};
 use oef_core::{Explanation, Problem, TenantId};
+use oef_report::format::figure;
 use oef_terminal::document::{Object, VERSION, finite};
+use oef_terminal::names::{safe_lines, short};
+use oef_terminal::numbers::{amount, difference, fixed};
+use oef_terminal::table::Table;
+use oef_terminal::{Exit, Failure, Printer};
+use owo_colors::OwoColorize as _;
 use serde::Serialize;
+use std::fmt::Write as _;
+
+pub fn run(args: &ExplainArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let loaded = input::load(&args.problem.path, &args.problem.counts)?;
+    let problem = &loaded.problem;
+    warn_useless_cap(args.solve, &[args.mechanism], printer);
+    let tenant = (args.tenant.as_deref())
+        .map(|name| named::tenant(problem, name, "--tenant", printer))
+        .transpose()?;
+    let what = format!("explaining {}", args.mechanism);
+    let asked =
+        Asked { what: &what, mechanism: args.mechanism, args: args.solve, limit: Limit::Together };
+    let explanation = with_solver(asked, printer, |solve, _| explain_with(problem, solve))?;
+    printer.show(
+        args.json,
+        || ExplainDocument::new(problem, &explanation, tenant),
+        || render(problem, &explanation, tenant),
+    )
+}
+
+fn render(problem: &Problem, explanation: &Explanation, tenant: Option<TenantId>) -> String {
+    let mechanism = explanation.outcome.mechanism;
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "{}: {}; total {}\n",
+        mechanism.bold(),
+        mechanism.summary(),
+        figure(explanation.total)
+    );
+    out.push_str(&types(problem, explanation, tenant));
+    out.push('\n');
+    if let Some(tenant) = tenant {
+        out.push_str(&holdings(problem, explanation, tenant));
+        out.push('\n');
+    }
+    for sentence in explanation.sentences(problem, tenant) {
+        // The core quotes names as they are; a terminal must not obey them.
+        let _ = writeln!(out, "• {}", safe_lines(&sentence));
+    }
+    out
+}
+
+/// The gpu types: price, use, and what one more would add.
+fn types(problem: &Problem, explanation: &Explanation, tenant: Option<TenantId>) -> String {
+    let adds = |more: Option<f64>| more.map_or("?".into(), difference);
+    let own = |reason: &TypeReason| reason.one_more.as_ref()?.tenants.get(tenant?.0).copied();
+    let to = tenant.map_or(String::new(), |t| format!("to {}>", short(name(problem, t))));
+    Table::each(&explanation.types)
+        .column("gpu type", |reason| short(&problem.types()[reason.gpu.0].name))
+        .column("price>", |reason| reason.price.map_or("·".into(), fixed))
+        .column("in use>", |reason| amount(reason.used))
+        .column("of>", |reason| figure(reason.capacity))
+        .column("one more adds>", |reason| adds(reason.one_more.as_ref().map(|more| more.total)))
+        .column_if(tenant.is_some(), &to, |reason| adds(own(reason)))
+        .table()
+        .fitted()
+}
+
+/// One tenant's types: what it holds, and what it would get for the price.
+fn holdings(problem: &Problem, explanation: &Explanation, tenant: TenantId) -> String {
+    let reasons = explanation.tenants.iter().filter(|r| r.tenant == tenant);
+    Table::each(reasons.flat_map(|r| &r.holdings))
+        .column("workload", |holding| short(&problem.workloads()[holding.workload.0].name))
+        .column("gpu type", |holding| short(&problem.types()[holding.gpu.0].name))
+        .column("holds>", |holding| amount(holding.gpus))
+        .column("speedup>", |holding| fixed(holding.speedup))
+        .column("value for money>", |holding| holding.value_for_money.map_or("·".into(), fixed))
+        .column("", |holding| if holding.best { "best" } else { "" })
+        .table()
+        .fitted()
+}
 
 /// `oef explain --json`
 #[derive(Debug, Serialize)]

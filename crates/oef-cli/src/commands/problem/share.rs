@@ -1,18 +1,48 @@
-//! The result of `oef share` for people.
+//! `oef share`: who gets which GPUs, what that is worth, and which properties hold.
 
-use crate::commands::problem::solving::Solved;
+use super::solving::{Solved, solve_and_audit, warn_useless_cap};
+use crate::args::problem::{Property, ShareArgs};
+use crate::input;
 use crate::output::certificate;
+use crate::output::document::ShareDocument;
 use oef_core::audit::equal_splits;
 use oef_core::{Problem, SolverReport, Status, TenantId};
 use oef_report::format::{duration, figure, percent};
 use oef_terminal::bars::bar;
 use oef_terminal::document::status_word;
+use oef_terminal::mark::Mark;
 use oef_terminal::names::short;
 use oef_terminal::numbers::{amount, counted, fixed, ratio};
 use oef_terminal::table::{Cell, Table};
-use oef_terminal::width;
+use oef_terminal::{Complaint, Exit, Failure, Printer};
 use owo_colors::{OwoColorize as _, Style};
 use std::fmt::Write as _;
+
+pub fn run(args: &ShareArgs, printer: &Printer) -> Result<Exit, Failure> {
+    let loaded = input::load(&args.problem.path, &args.problem.counts)?;
+    warn_useless_cap(args.solve, &[args.mechanism], printer);
+    let solved = solve_and_audit(&loaded.problem, args.mechanism, args.solve, printer)?;
+    printer.show(
+        args.json,
+        || ShareDocument::new(&loaded.problem, &solved),
+        || render(&loaded.problem, &solved, args.all),
+    )?;
+    let broken = broken(&loaded.problem, &solved, &args.require);
+    printer.complain(&broken);
+    Ok(if broken.is_empty() { Exit::Done } else { Exit::DoesNotHold })
+}
+
+/// The required properties that are not proven to hold, each with its witness.
+fn broken(problem: &Problem, solved: &Solved, required: &[Property]) -> Vec<Complaint> {
+    let judge = |p: Property| certificate::judge(problem, &solved.outcome, &solved.certificate, p);
+    let judged = required.iter().map(|&property| (property, judge(property)));
+    let complaints =
+        judged.filter(|(_, (mark, _))| *mark != Mark::Holds).map(|(property, (_, why))| {
+            let title = certificate::title(property);
+            Complaint::new(format!("required, but does not hold: {title}: {why}")).at("--require")
+        });
+    complaints.collect()
+}
 
 /// Up to here every tenant is shown; beyond it only the least and the most favoured ones.
 pub const TENANTS_SHOWN_MAX: usize = 40;
@@ -76,14 +106,14 @@ fn tenants(problem: &Problem, solved: &Solved, rows: &[Row], all: bool) -> Strin
     };
     if all || rows.len() <= TENANTS_SHOWN_MAX {
         rows.iter().for_each(|row| table.row(line(row)));
-        return table.render_within(width::columns());
+        return table.fitted();
     }
     let mut order: Vec<&Row> = rows.iter().collect();
     order.sort_by(|a, b| a.ratio.total_cmp(&b.ratio).then(a.tenant.cmp(&b.tenant)));
     order[..EXTREMES_SHOWN].iter().for_each(|row| table.row(line(row)));
     table.remark(between(rows.len()));
     order[order.len() - EXTREMES_SHOWN..].iter().for_each(|row| table.row(line(row)));
-    table.render_within(width::columns())
+    table.fitted()
 }
 
 /// The remark in place of the tenants that are left out.

@@ -1,16 +1,32 @@
 //! Which command goes where.
 
-use super::select::Deed;
-use super::{
+use super::client::select::Deed;
+use super::client::{
     cluster, edit, events, fairness, groups, job, jobs, logs, node, notify, open, profile, round,
     select, settings, submit, tenants, tokens, top, usage, why, workloads,
 };
+use super::daemon::{config, journal, serve};
+use super::problem::{compare, explain, lie, mechanisms, share, whatif};
+use super::{interactive, service};
 use crate::args::cluster::ClusterCommand;
+use crate::args::daemon::DaemonCommand;
 use crate::args::jobs::JobCommand;
+use crate::args::problem::ProblemCommand;
 use crate::args::tenants::TenantsCommand;
-use crate::commands::interactive;
 use oef_api::client::Client;
 use oef_terminal::{Exit, Failure, Printer};
+
+/// Commands that are a daemon, or look after its state folder.
+pub fn daemon(command: &DaemonCommand, printer: &Printer) -> Result<Exit, Failure> {
+    match command {
+        DaemonCommand::Up(args) => serve::up(args),
+        DaemonCommand::Serve(args) => serve::serve(args),
+        DaemonCommand::Config(command) => config::run(command, printer),
+        DaemonCommand::Journal(command) => journal::run(command, printer),
+        DaemonCommand::Service(command) => service::run(command, printer),
+        DaemonCommand::Backup(args) => journal::backup(args, printer),
+    }
+}
 
 /// Commands about jobs.
 pub fn job(command: &JobCommand, printer: &Printer) -> Result<Exit, Failure> {
@@ -60,5 +76,17 @@ pub fn cluster(command: &ClusterCommand, printer: &Printer) -> Result<Exit, Fail
         ClusterCommand::Events(args) => events::run(args, &client, printer),
         ClusterCommand::Open(args) => open::run(args, &client, printer),
         ClusterCommand::Top(args) => top::run(args, client, printer),
+    }
+}
+
+/// Commands about a problem file.
+pub fn problem(command: &ProblemCommand, printer: &Printer) -> Result<Exit, Failure> {
+    match command {
+        ProblemCommand::Share(args) => share::run(args, printer),
+        ProblemCommand::Compare(args) => compare::run(args, printer),
+        ProblemCommand::Explain(args) => explain::run(args, printer),
+        ProblemCommand::Whatif(args) => whatif::run(args, printer),
+        ProblemCommand::Lie(args) => lie::run(args, printer),
+        ProblemCommand::Mechanisms(args) => mechanisms::run(args, printer),
     }
 }
