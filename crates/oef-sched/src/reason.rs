@@ -314,6 +314,12 @@ pub(crate) fn sentence(reason: &WaitReason, expected: Option<RoundId>, types: &[
             name(gpu),
             plain(*deficit)
         ),
+        WaitReason::Saving { gpu, deficit, share, workers } if *deficit <= -SAME => format!(
+            "its workload waits for {}: it has used {:.2} GPU-rounds ahead of its share, which is {share:.2} of {} in each round",
+            gpus(*workers),
+            -deficit,
+            name(gpu),
+        ),
         WaitReason::Saving { gpu, deficit, share, workers } => format!(
             "its workload saves up for {}: {share:.2} of {} in each round, balance {:+.2} GPU-rounds",
             gpus(*workers),
@@ -338,4 +344,20 @@ fn gpus(count: u32) -> String {
 /// What is shown as 0 has no sign.
 fn plain(figure: f64) -> f64 {
     if figure.abs() < SAME { 0.0 } else { figure }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_ahead_of_its_share_does_not_save_up() {
+        let waits = |deficit: f64| {
+            let reason = WaitReason::Saving { gpu: TypeId(0), deficit, share: 0.5, workers: 2 };
+            sentence(&reason, Some(RoundId(7)), &["k80".into()])
+        };
+        let behind = "its workload saves up for 2 GPUs: 0.50 of k80 in each round, balance +1.25 GPU-rounds; expected in round 7";
+        let ahead = "its workload waits for 2 GPUs: it has used 1.25 GPU-rounds ahead of its share, which is 0.50 of k80 in each round; expected in round 7";
+        assert_eq!([waits(1.25), waits(-1.25)], [behind, ahead]);
+    }
 }

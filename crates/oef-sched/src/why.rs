@@ -67,7 +67,11 @@ pub fn why_not_displacing(state: &State, job: JobId) -> Option<String> {
     let lower = |other: &Slot| state.at(*other).spec.priority < spec.priority;
     let lower: Vec<Slot> = state.placed_of(spec.tenant).filter(lower).collect();
     let can_stop = lower.iter().filter(|&&slot| state.may_move(slot)).count();
-    let (count, jobs) = (lower.len(), if lower.len() == 1 { "job" } else { "jobs" });
+    let count = lower.len();
+    let (jobs, theirs) = match count {
+        1 => ("job", "the GPUs of that job"),
+        _ => ("jobs", "the GPUs of those jobs"),
+    };
     if state.at(slot).phase != Phase::Queued || (count == 0 && !spec.now) {
         return None;
     }
@@ -80,10 +84,10 @@ pub fn why_not_displacing(state: &State, job: JobId) -> Option<String> {
             "its tenant has {count} running {jobs} with a lower priority, but none can be stopped now: each was promised a longer run or has used up its restarts"
         ),
         _ if spec.now && !state.may_displace_now(spec.tenant) => format!(
-            "its tenant has {count} running {jobs} with a lower priority; another job was started at once in this round, so it takes their GPUs when the next round begins, if they suit it"
+            "its tenant has {count} running {jobs} with a lower priority; another job was started at once in this round, so it takes {theirs} when the next round begins, if they suit it"
         ),
         _ => format!(
-            "its tenant has {count} running {jobs} with a lower priority: when the next round begins, it takes their GPUs if they suit it"
+            "its tenant has {count} running {jobs} with a lower priority: when the next round begins, it takes {theirs} if they suit it"
         ),
     })
 }

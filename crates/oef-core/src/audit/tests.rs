@@ -137,6 +137,33 @@ fn max_min_shares_can_be_improved_and_the_witness_shows_how() {
     }
 }
 
+/// Who holds as many GPUs as it can use and lacks a hair of its floor must swap, not take.
+#[test]
+fn a_gain_is_found_although_those_at_their_demand_can_take_nothing_more() {
+    let w: &[&[f64]] = &[
+        &[33.0, 44.0, 79.0, 171.0, 359.0, 736.0],
+        &[33.0, 71.0, 81.0, 138.0, 294.0, 510.0],
+        &[
+            70.67738291522882,
+            134.41220890212793,
+            237.72274329731283,
+            372.63276687202443,
+            400.79758764467164,
+            735.6244632397011,
+        ],
+    ];
+    let mut spec = ProblemSpec::from_matrix(&[2.0, 1.0, 4.0, 2.5, 2.5, 2.0], w);
+    spec.tenants[1].demand = Some(2.0);
+    spec.tenants[2].demand = Some(1.0);
+    spec.tenants[2].weight = 2.0;
+    let problem = spec.validate().unwrap();
+    let result =
+        crate::solve(&problem, Mechanism::MaxMin, &crate::Options::default()).expect("a division");
+    let found = audit(&problem, &result).pareto_efficient;
+    assert!(found.proof == ParetoProof::Program && near(found.worst, found.bound), "{found:?}");
+    assert!(found.witness.is_some() && found.worst > 0.001, "{found:?}");
+}
+
 #[test]
 fn overuse_and_negative_shares_are_found() {
     let problem = problem(&[1.0, 1.0], &[&[1.0, 2.0], &[1.0, 5.0]]);

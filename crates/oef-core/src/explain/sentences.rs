@@ -117,7 +117,7 @@ impl Writer<'_> {
                 let used = figure(first[j].min(guarantee));
                 let promised = figure(guarantee);
                 all.push(format!(
-                    "{name} is guaranteed {promised} {}: {used} were handed out before the shares and count in them.",
+                    "{name} is guaranteed {promised} {}, and has {used} of them before anybody's share; they count in its share.",
                     gpu.name
                 ));
             }

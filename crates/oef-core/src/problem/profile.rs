@@ -14,15 +14,13 @@ pub(super) const MAX_RATIO: f64 = 1e9;
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum UnusableProfile {
     /// An entry is negative, infinite, far too large or not a number.
-    #[error("a throughput is a finite number from 0 on, not {0}")]
+    #[error("a throughput is a number from 0 to {MAX_NUMBER:e}, not {}", brief(*.0))]
     Number(f64),
     /// It runs on no gpu type.
     #[error("it has no throughput above 0")]
     RunsNowhere,
     /// Its entries differ by more than double precision can resolve.
-    #[error(
-        "its throughputs range from {low:e} to {high:e}; they may differ by a factor of {most:e} at most"
-    )]
+    #[error("its throughputs range from {low:e} to {high:e}; {}", broken(*.low, *.high, *.most))]
     Range {
         /// The least entry above 0.
         low: f64,
@@ -31,6 +29,19 @@ pub enum UnusableProfile {
         /// By how much they may differ.
         most: f64,
     },
+}
+
+/// Which limit a range breaks.
+fn broken(low: f64, high: f64, most: f64) -> String {
+    match high / low > most {
+        true => format!("they may differ by a factor of {most:e} at most"),
+        false => format!("those above 0 must be at least {:e}", 1.0 / MAX_NUMBER),
+    }
+}
+
+/// A number without rows of zeros.
+fn brief(number: f64) -> String {
+    if number.abs() < 1e6 { number.to_string() } else { format!("{number:e}") }
 }
 
 /// In a cluster that many share, less: one tenant's huge range would cost the shares of all their last digits, and no
@@ -82,6 +93,25 @@ mod tests {
         }
         for profile in [[1e-9, 1.0], [1e90, 1e90], [0.0, 3.0], [1e-90, 1e-85]] {
             assert_eq!(check_profile(&profile), Ok(()), "{profile:?}");
+        }
+    }
+
+    #[test]
+    fn the_limit_that_is_broken_is_named() {
+        let cases: [(&[f64], &str); 4] = [
+            (
+                &[1e-12, 1.0],
+                "its throughputs range from 1e-12 to 1e0; they may differ by a factor of 1e9 at most",
+            ),
+            (
+                &[1e-310, 1e-310],
+                "its throughputs range from 1e-310 to 1e-310; those above 0 must be at least 1e-100",
+            ),
+            (&[1e300, 1.0], "a throughput is a number from 0 to 1e100, not 1e300"),
+            (&[-1.5, 1.0], "a throughput is a number from 0 to 1e100, not -1.5"),
+        ];
+        for (profile, said) in cases {
+            assert_eq!(check_profile(profile).unwrap_err().to_string(), said);
         }
     }
 

@@ -36,7 +36,7 @@ pub(super) fn repair(exchange: &Exchange, amounts: &[f64]) -> Vec<f64> {
 const DUST: f64 = 1e-11;
 
 /// Every party below its floor takes GPUs from the parties with the largest surplus, of the type that
-/// costs the giver least.
+/// costs the giver least; if it holds as many as it can use, it gives a slower one back for each.
 fn give_to_the_short(exchange: &Exchange, x: &mut [f64], room: &[f64]) {
     let k = exchange.types.len();
     let n = exchange.parties();
@@ -53,23 +53,49 @@ fn give_to_the_short(exchange: &Exchange, x: &mut [f64], room: &[f64]) {
                 break;
             }
             let (mine, theirs) = (exchange.values_of(i), exchange.values_of(giver));
-            let mut types: Vec<usize> = (0..k).filter(|&j| mine[j] > 0.0).collect();
-            types.sort_by(|&a, &b| (theirs[a] / mine[a]).total_cmp(&(theirs[b] / mine[b])));
-            for j in types {
+            for (from, to) in offers(mine, theirs) {
                 if surplus[i] >= 0.0 || surplus[giver] <= 0.0 {
                     break;
                 }
-                let spare =
-                    if theirs[j] > 0.0 { surplus[giver] / theirs[j] } else { f64::INFINITY };
-                let moved = (-surplus[i] / mine[j]).min(x[giver * k + j]).min(spare).min(room);
-                x[giver * k + j] -= moved;
-                x[i * k + j] += moved;
-                surplus[giver] -= moved * theirs[j];
-                surplus[i] += moved * mine[j];
-                room -= moved;
+                let back = |values: &[f64]| from.map_or(0.0, |h| values[h]);
+                let (gain, cost) = (mine[to] - back(mine), theirs[to] - back(theirs));
+                let spare = if cost > 0.0 { surplus[giver] / cost } else { f64::INFINITY };
+                let left = from.map_or(room, |h| x[i * k + h]);
+                let moved = (-surplus[i] / gain).min(x[giver * k + to]).min(spare).min(left);
+                x[giver * k + to] -= moved;
+                x[i * k + to] += moved;
+                match from {
+                    Some(h) => {
+                        x[i * k + h] -= moved;
+                        // Who cannot use it leaves it idle.
+                        x[giver * k + h] += if theirs[h] > 0.0 { moved } else { 0.0 };
+                    }
+                    None => room -= moved,
+                }
+                surplus[giver] -= moved * cost;
+                surplus[i] += moved * gain;
             }
         }
     }
+}
+
+/// What a party may take from a giver: a GPU of a type, for nothing or for a slower one in return. First
+/// what costs the giver least for what the party gains.
+fn offers(mine: &[f64], theirs: &[f64]) -> Vec<(Option<usize>, usize)> {
+    let types = 0..mine.len();
+    let returned = || std::iter::once(None).chain(types.clone().map(Some));
+    let worth = |values: &[f64], from: Option<usize>| from.map_or(0.0, |h| values[h]);
+    let mut offers: Vec<(f64, Option<usize>, usize)> = Vec::new();
+    for from in returned() {
+        for to in types.clone() {
+            let gain = mine[to] - worth(mine, from);
+            if gain > 0.0 {
+                offers.push(((theirs[to] - worth(theirs, from)) / gain, from, to));
+            }
+        }
+    }
+    offers.sort_by(|a, b| a.0.total_cmp(&b.0));
+    offers.into_iter().map(|(_, from, to)| (from, to)).collect()
 }
 
 /// The parties with the largest surplus suffice for what rounding leaves short.
