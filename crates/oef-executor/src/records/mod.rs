@@ -11,6 +11,8 @@
 //! DIR/runs/JOB/GEN/status.json  how it goes, and how it ended; by the runner
 //! DIR/runs/JOB/GEN/rank-N.out   what worker N wrote, with its limit
 //! DIR/runs/JOB/GEN/job/         the job's own: its progress files, and what it likes
+//! DIR/runs/JOB/GEN/runner/      where the runner runs as another user than the executor: all that it writes, and a
+//!                               launch.json of its own. It may only read the order, and hold the locks
 //! ```
 
 mod files;
@@ -20,7 +22,7 @@ mod spec;
 mod status;
 
 use oef_sched::JobId;
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -43,11 +45,16 @@ impl RecordedWorker {
         // The folder was given to the user by the daemon; a process may have more rights than its user.
         let own = run.jobs_part().symlink_metadata().ok().filter(Metadata::is_dir)?;
         let pid = u32::try_from(pid).ok()?;
+        // The word of a runner that is another user's is worth no more than that user may do.
+        let is_its = || fs::metadata(format!("/proc/{pid}")).is_ok_and(|p| p.uid() == own.uid());
+        if run.runners_user().is_some() && !is_its() {
+            return None;
+        }
         Some(RecordedWorker { pid, user: own.uid(), group: own.gid() })
     }
 }
 
-pub(crate) use files::{Durability, read_json, write_json};
+pub(crate) use files::{Durability, Reader, read_json, write_json, write_json_for};
 pub(crate) use folders::{JobFolder, RunFolder, RunsFolder};
 pub(crate) use lock::Lock;
 pub(crate) use spec::RunSpec;

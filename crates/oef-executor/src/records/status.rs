@@ -99,13 +99,18 @@ impl Status {
         read_json(&run.status_file())
     }
 
-    /// Endings and beginnings survive the machine; what is between is soon written again.
+    /// The daemon's word: no runner can take it back.
+    pub(crate) fn decide(&self, run: &RunFolder) -> io::Result<()> {
+        write_json(&run.decision_file(), self, Durability::Disk)
+    }
+
+    /// The runner's word. Endings and beginnings survive the machine; what is between is soon written again.
     pub(crate) fn write(&self, run: &RunFolder) -> io::Result<()> {
         let durability = match self.phase {
             Phase::Preparing if self.detail.is_some() => Durability::Process,
             Phase::Preparing | Phase::Ended { .. } => Durability::Disk,
             Phase::Running | Phase::Stopping => Durability::Process,
         };
-        write_json(&run.status_file(), self, durability)
+        write_json(&run.report_file(), self, durability)
     }
 }

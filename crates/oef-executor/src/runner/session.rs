@@ -99,7 +99,7 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn attempt(&mut self) -> Ending {
-        let launch: RunSpec = match read_json(&self.run.launch_file()) {
+        let launch: RunSpec = match read_json(&self.run.launch_file_of_runner()) {
             Ok(Some(launch)) => launch,
             Ok(None) => return Ending::Refused { why: "it has no launch.json".to_string() },
             Err(error) => return Ending::Refused { why: format!("launch.json: {error}") },

@@ -27,8 +27,8 @@ pub(super) fn become_worker(run: &RunFolder, rank: &OsStr, runner: &OsStr) -> io
     let (Some(rank), Some(runner)) = (number(rank), number(runner)) else {
         return Err(io::Error::other("a worker needs its rank and its runner"));
     };
-    let launch: RunSpec =
-        read_json(&run.launch_file())?.ok_or_else(|| io::Error::other("no launch.json"))?;
+    let launch: RunSpec = read_json(&run.launch_file_of_runner())?
+        .ok_or_else(|| io::Error::other("no launch.json"))?;
     let command = command(&launch, run);
     // What it says goes into a folder that is closed to the job's user: it is opened before.
     let mut word = untrusted::create(&run.start_error_file(rank))?;
