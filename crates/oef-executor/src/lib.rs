@@ -47,7 +47,9 @@ pub use event::{
     Cursor, Event, LeaseEvent, NodeEvent, OtherEnd, OtherJob, OtherState, Progress, WorkerExit,
 };
 pub use executor::Executor;
-pub use launch::{CheckpointLocation, Checkpoints, Launch, Probe, Program, RunAs, StopSignal};
+pub use launch::{
+    CheckpointLocation, Checkpoints, Launch, Probe, Program, RunAs, StopSignal, Terminal,
+};
 pub use logs::{LogChunk, LogFrom, LogQuery, Stream};
 pub use measured::Measured;
 pub use order::{Held, Known, Order};

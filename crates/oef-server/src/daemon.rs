@@ -19,6 +19,7 @@ use crate::engine::{self, Budgets, Message, Shared};
 use crate::notify::NotifySettings;
 use crate::secret;
 use crate::store::{Archive, Keep, StoreError};
+use crate::terminal::TerminalAccess;
 use crate::world::World;
 use oef_api::types::SettingsPatch;
 use oef_executor::{Executor, ExecutorError};
@@ -57,6 +58,8 @@ pub struct Options {
     pub budgets: Budgets,
     /// What notifications may do.
     pub notify: Arc<NotifySettings>,
+    /// How jobs in a terminal reach the daemon; none: they cannot.
+    pub terminal: Option<Arc<TerminalAccess>>,
 }
 
 impl Options {
@@ -75,6 +78,7 @@ impl Options {
             solve_limit: SOLVE_LIMIT,
             budgets: Budgets::default(),
             notify: Arc::default(),
+            terminal: None,
         }
     }
 }
@@ -162,6 +166,7 @@ struct Inner {
     inbox: Sender<Message>,
     owner: Option<String>,
     notify: Arc<NotifySettings>,
+    terminal: Option<Arc<TerminalAccess>>,
     since: Instant,
 }
 
@@ -201,6 +206,7 @@ impl Daemon {
                 inbox: running.inbox,
                 owner: options.owner_secret.as_deref().map(secret::hash),
                 notify: options.notify,
+                terminal: options.terminal,
                 since: Instant::now(),
             }),
         })
@@ -210,6 +216,11 @@ impl Daemon {
     /// until then; with [`StopJobs::Checkpoint`] until the jobs have stopped, or their grace time is over.
     pub fn stop(&self, jobs: StopJobs) {
         self.inner.stop(jobs);
+    }
+
+    /// How jobs in a terminal reach the daemon.
+    pub(crate) fn terminal(&self) -> Option<&TerminalAccess> {
+        self.inner.terminal.as_deref()
     }
 
     /// Whether commands are taken.

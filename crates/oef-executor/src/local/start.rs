@@ -306,6 +306,7 @@ impl Inner {
             slurm: None,
             user: None,
             cgroup: None,
+            terminal: launch.terminal.clone(),
         }
     }
 

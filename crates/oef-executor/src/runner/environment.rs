@@ -225,6 +225,7 @@ mod tests {
             slurm: None,
             user: None,
             cgroup: None,
+            terminal: None,
         }
     }
 

@@ -19,7 +19,7 @@ const WORKER: &str = "--worker";
 pub(super) const REMOTE: &str = "--remote";
 
 /// This program, even if a newer one lies in its place by now.
-const THIS_PROGRAM: &str = "/proc/self/exe";
+pub(super) const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// The runner: with the folder of a start (`DIR/runs/JOB/GENERATION`) as the one argument, runs it and
 /// leaves how it ended in its `status.json`. `args` are the arguments after the name of the command;

@@ -1,6 +1,7 @@
 //! The moment between the runner and the job's own program.
 
 use super::prepare::writable;
+use super::stage;
 use crate::cgroup::Group;
 use crate::ending::FailReason;
 use crate::exhaustion::is_exhausted;
@@ -16,6 +17,10 @@ use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
+
+/// The command of this program that runs another one in a terminal, and the variable that tells it which.
+const TERMINAL_HOST: &str = "run-host";
+const TERMINAL: &str = "OEF_TERMINAL";
 
 /// Between fork and exec are microseconds, on a machine that swaps perhaps a second; an editor holds it for longer.
 const BUSY_WAIT: Duration = Duration::from_millis(10);
@@ -40,7 +45,7 @@ pub(super) fn become_worker(run: &RunFolder, rank: &OsStr, runner: &OsStr) -> io
         return Err(io::Error::other("the runner is gone"));
     }
     let reason = match entered {
-        Ok(()) => start(&launch, &command),
+        Ok(()) => start(&launch, command),
         Err(error) => FailReason::System { detail: error.to_string() },
     };
     word.write_all(&serde_json::to_vec(&reason)?)?;
@@ -72,7 +77,18 @@ fn command(launch: &RunSpec, run: &RunFolder) -> Vec<String> {
     command
 }
 
-fn start(launch: &RunSpec, command: &[String]) -> FailReason {
+/// What stands between a command and the terminal of whoever submitted it: this program, whoever that is.
+fn in_terminal(launch: &RunSpec, command: Vec<String>) -> (Vec<String>, Option<String>) {
+    let Some(terminal) = &launch.terminal else { return (command, None) };
+    let how = if terminal.pty { "pty" } else { "pipes" };
+    let mut words = [stage::THIS_PROGRAM, TERMINAL_HOST, how].map(String::from).to_vec();
+    words.extend(command);
+    // Not among the arguments, which everybody on the machine can read.
+    (words, serde_json::to_string(terminal).ok())
+}
+
+fn start(launch: &RunSpec, command: Vec<String>) -> FailReason {
+    let (command, terminal) = in_terminal(launch, command);
     if let Err(error) = std::env::set_current_dir(&launch.workdir) {
         return FailReason::WorkdirMissing {
             path: launch.workdir.clone(),
@@ -88,7 +104,7 @@ fn start(launch: &RunSpec, command: &[String]) -> FailReason {
     let Some((program, args)) = command.split_first() else {
         return FailReason::CommandNotFound { command: String::new() };
     };
-    let error = exec(program, args);
+    let error = exec(program, args, terminal.as_deref());
     let is_there = is_there(program, &std::env::var_os("PATH").unwrap_or_default());
     let command = program.clone();
     match error.kind() {
@@ -109,10 +125,12 @@ fn start(launch: &RunSpec, command: &[String]) -> FailReason {
 
 /// Executes a program; what it returns is why that is not possible. A script that was just written cannot be run
 /// while a process that was forked meanwhile still has it open: until that is another program.
-fn exec(program: &str, args: &[String]) -> io::Error {
+fn exec(program: &str, args: &[String], terminal: Option<&str>) -> io::Error {
     let mut tries = 0;
     loop {
-        let error = Command::new(program).args(args).exec();
+        let mut command = Command::new(program);
+        command.args(args).envs(terminal.map(|terminal| (TERMINAL, terminal)));
+        let error = command.exec();
         tries += 1;
         if error.kind() != io::ErrorKind::ExecutableFileBusy || tries >= BUSY_TRIES {
             return error;

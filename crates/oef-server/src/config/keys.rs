@@ -44,7 +44,7 @@ pub(super) const KEYS: &[(&str, &[&str])] = &[
         ],
     ),
     ("gpus", &["emulated", "mps", "read_every"]),
-    ("jobs", &["pass_env", "on_stop", "memory_gib", "cpus", "processes"]),
+    ("jobs", &["pass_env", "address", "on_stop", "memory_gib", "cpus", "processes"]),
     (
         "checkpoints",
         &[

@@ -89,10 +89,20 @@ async fn take(
         app.inner.exporter.refused();
         return too_many(wait, "submissions");
     }
+    if batch.jobs.iter().any(|job| job.terminal.is_some()) && app.daemon().terminal().is_none() {
+        return no_terminals().into_response();
+    }
     match app.daemon().submit_as(caller, batch, key, how.create_tenant).await {
         Ok(submitted) => (StatusCode::CREATED, Json(submitted)).into_response(),
         Err(problem) => refused(problem).into_response(),
     }
+}
+
+/// Jobs could not reach the daemon.
+fn no_terminals() -> Failure {
+    let why = "jobs on the nodes of this cluster cannot reach the daemon: it listens on its own machine only";
+    let hint = "set `address` in [jobs] of the daemon's settings to one that nodes reach, such as https://LOGIN-NODE:7733";
+    Failure(Kind::Conflict.problem(why).field("terminal").hint(hint))
 }
 
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Failure> {
