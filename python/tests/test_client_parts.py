@@ -38,6 +38,7 @@ LEFT_OUT = {
     ("GET", "/openapi.json"): "the document itself",
     ("GET", "/jobs/{id}/terminal"): "a terminal: `oef run`",
     ("POST", "/jobs/{id}/terminal"): "a terminal: `oef run`",
+    ("POST", "/jobs/{id}/shells"): "a shell: `oef shell`",
     ("GET", "/jobs/{id}/terminal/job"): "the job's side of it",
     ("POST", "/jobs/{id}/terminal/job"): "the job's side of it",
 }

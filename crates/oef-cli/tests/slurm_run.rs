@@ -36,4 +36,15 @@ fn a_command_runs_on_a_node_with_its_streams_here() {
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(9), "{out}{err}{}", world.log());
     assert!(out.starts_with("hello on n") && out.contains("with rtx3090"), "{out}");
+
+    // A shell beside a job, on its node.
+    let submit = ["submit", "--tenant", "a", "--workdir", "/", "--", "sleep", "600"];
+    let (ok, id, said) = world.ask(&submit);
+    assert!(ok, "{said}");
+    let id = id.trim();
+    world.until("job that runs", || world.oef(&["job", id, "--json"])["state"] == "running");
+    let echo = "echo $OEF_JOB_ID on $SLURMD_NODENAME";
+    let (ok, out, said) = world.ask(&["shell", id, "--", "sh", "-c", echo]);
+    assert!(ok && out.starts_with(&format!("{id} on n")), "{out}{said}{}", world.log());
+    world.ask(&["cancel", id]);
 }

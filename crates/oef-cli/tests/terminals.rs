@@ -79,6 +79,18 @@ fn a_tenant_runs_a_command_with_nothing_but_an_address_and_a_token() {
     assert_eq!(ran.code, 4, "{}", ran.err);
     assert!(ran.out == much, "{} bytes instead of {}", ran.out.len(), much.len());
     assert!(ran.err.contains("done\n"), "{}", ran.err);
+    let ran = up.with_token(&token, &["submit", "--", "sleep", "300"], "");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let id = ran.out.trim().to_string();
+    let began = std::time::Instant::now();
+    while up.ask(&["job", &id, "--json"]).json()["state"] != "running" {
+        assert!(began.elapsed() < up::PATIENCE);
+    }
+    let args = ["shell", &id, "--", "sh", "-c", "read line; echo \"$line $OEF_JOB_ID\"; exit 8"];
+    let ran = up.with_token(&token, &args, "beside\n");
+    assert_eq!((ran.code, &*ran.out), (8, &*format!("beside {id}\n")), "{}", ran.err);
+    let ran = up.with_token(&up.token("b"), &args, "");
+    assert!(ran.code == 3 && ran.err.contains("no job"), "{} {}", ran.code, ran.err);
     let shown = up.with_token(&token, &["job", "1", "--json"], "").json();
     assert_eq!(shown["spec"]["command"][0], "sh", "the command is the tenant's own: {shown}");
 }
@@ -101,14 +113,14 @@ fn a_terminal_is_for_whoever_submitted_its_job_and_its_secret_is_nowhere() {
         let access = serde_json::json!({"server": &server, "token": token});
         oef_api::client::Client::new(serde_json::from_value(access).expect("fits")).expect("ok")
     };
-    let seat = oef_api::client::Seat::Client { key: "guessed".into(), run: None };
+    let seat = oef_api::client::Seat::Client { key: "guessed".into(), run: None, shell: None };
     let none = std::time::Duration::ZERO;
     for (token, status) in [(&own, 403), (&other, 404), (&secret, 401)] {
         let refused = client(token).terminal_read(1, &seat, 0, none).expect_err("refused");
         let oef_api::client::ClientError::Refused(problem) = refused else { panic!("{refused}") };
         assert_eq!(problem.status, status, "{}", problem.detail);
     }
-    let jobs_seat = oef_api::client::Seat::Job { run: 1 };
+    let jobs_seat = oef_api::client::Seat::Job { run: 1, shell: None };
     for token in [own.as_str(), other.as_str(), "oefjob_00"] {
         assert!(client(token).terminal_read(1, &jobs_seat, 0, none).is_err());
         assert!(client(token).terminal_write(1, &jobs_seat, 0, b"x".to_vec()).is_err());

@@ -98,6 +98,26 @@ pub struct Terminal {
     pub ca: Option<String>,
     /// The secret by which the daemon knows the job.
     pub token: String,
+    /// It is the terminal of a shell beside the job, with this number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<u64>,
+}
+
+/// A shell beside a run of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shell {
+    /// Its number; those of later ones are greater.
+    pub id: u64,
+    /// The worker whose environment it gets.
+    pub rank: u32,
+    /// What it runs; nothing: the user's shell.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// More variables.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Where its output goes.
+    pub terminal: Terminal,
 }
 
 impl fmt::Debug for Terminal {

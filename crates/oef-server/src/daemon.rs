@@ -22,7 +22,8 @@ use crate::store::{Archive, Keep, StoreError};
 use crate::terminal::TerminalAccess;
 use crate::world::World;
 use oef_api::types::SettingsPatch;
-use oef_executor::{Executor, ExecutorError};
+use oef_executor::{Executor, ExecutorError, Shell};
+use oef_sched::{Generation, JobId};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -221,6 +222,11 @@ impl Daemon {
     /// How jobs in a terminal reach the daemon.
     pub(crate) fn terminal(&self) -> Option<&TerminalAccess> {
         self.inner.terminal.as_deref()
+    }
+
+    /// Has a shell started beside a run of a job; whether there can be some. Nothing of it is journalled.
+    pub(crate) fn order_shell(&self, job: JobId, run: Generation, shell: Shell) -> bool {
+        self.inner.executor.open_shell(job, run, shell)
     }
 
     /// Whether commands are taken.

@@ -2,7 +2,7 @@
 
 use super::connection::Client;
 use super::error::ClientError;
-use crate::types::TerminalWritten;
+use crate::types::{Shell, ShellCreate, TerminalWritten};
 use std::time::Duration;
 use ureq::Body;
 use ureq::http::{Method, Response};
@@ -28,11 +28,15 @@ pub enum Seat {
         key: String,
         /// The run.
         run: Option<u64>,
+        /// A shell beside it.
+        shell: Option<u64>,
     },
     /// The job, in one run. The secret is the client's token.
     Job {
         /// The run.
         run: u64,
+        /// A shell beside it.
+        shell: Option<u64>,
     },
 }
 
@@ -84,6 +88,11 @@ impl Client {
         self.answer(answer)
     }
 
+    /// Asks for a shell beside a running job.
+    pub fn open_shell(&self, job: u64, shell: &ShellCreate) -> Result<Shell, ClientError> {
+        self.send_json(Method::POST, &format!("/jobs/{job}/shells"), shell, &[])
+    }
+
     fn at(
         &self,
         method: Method,
@@ -92,12 +101,15 @@ impl Client {
         query: &str,
         body: Option<Vec<u8>>,
     ) -> Result<Response<Body>, ClientError> {
-        let (end, run, key) = match seat {
-            Seat::Client { key, run } => ("", *run, Some((TERMINAL_KEY, key.as_str()))),
-            Seat::Job { run } => ("/job", Some(*run), None),
+        let (end, run, shell, key) = match seat {
+            Seat::Client { key, run, shell } => {
+                ("", *run, *shell, Some((TERMINAL_KEY, key.as_str())))
+            }
+            Seat::Job { run, shell } => ("/job", Some(*run), *shell, None),
         };
         let run = run.map(|run| format!("&run={run}")).unwrap_or_default();
-        let path = format!("/jobs/{job}/terminal{end}?{query}{run}");
+        let shell = shell.map(|shell| format!("&shell={shell}")).unwrap_or_default();
+        let path = format!("/jobs/{job}/terminal{end}?{query}{run}{shell}");
         let kind = body.is_some().then_some(("content-type", "application/octet-stream"));
         let headers: Vec<(&str, &str)> = key.into_iter().chain(kind).collect();
         self.send(method, &path, body, &headers, None)

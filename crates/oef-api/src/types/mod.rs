@@ -53,7 +53,7 @@ pub use settings::{Info, Settings, SettingsPatch};
 pub use tenant::{
     Group, GroupPut, JobOrder, Limits, PastUsage, Tenant, TenantCreate, TenantPatch, TenantWhy,
 };
-pub use terminal::{Terminal, TerminalWritten};
+pub use terminal::{Shell, ShellCreate, Terminal, TerminalWritten};
 pub use token::{NewToken, Role, Token, TokenCreate};
 pub use usage::{Usage, UsageBy, UsageQuery, UsageRow};
 pub use whatif::{ExpectedStart, TenantEffect, WhatIf, WhatIfAnswer, WhatIfChange};

@@ -21,7 +21,8 @@ Examples:
   oef shell 12 -- nvidia-smi
   oef shell 12 --worker 3
 
-It runs on the machine of the job, as the job's user. It is part of the job and ends with it.";
+It runs on the first node of the job, as the job's user, with its terminal here. It is part of
+the job and ends with it.";
 
 /// `oef run`
 #[derive(Debug, Args)]

@@ -11,7 +11,7 @@ use crate::ending::Ending;
 use crate::error::ExecutorError;
 use crate::event::LeaseEvent;
 use crate::exhaustion::is_exhausted;
-use crate::launch::{Launch, Program};
+use crate::launch::{Launch, Program, Shell};
 use crate::records::{Durability, JobFolder, RunFolder, RunSpec, Status, StopOrder, Wanted};
 use crate::records::{Reader, read_json, write_json, write_json_for};
 use crate::untrusted;
@@ -25,6 +25,9 @@ use tracing::{info, warn};
 
 /// Starts of a job whose output is kept. Each is bounded by the job's log limit.
 const KEPT_STARTS: usize = 10;
+
+/// Shells that an order names: a runner sees them within a second.
+const SHELLS_MAX: usize = 16;
 
 /// What comes before a script that names no interpreter.
 const SHELL: &[u8] = b"#!/bin/sh\n";
@@ -44,6 +47,17 @@ impl Inner {
                 }
             }
             Work::Stop { generation, why } => self.stop(&self.runs.run(job, *generation), why),
+            Work::Shell { generation, shell } => {
+                let run = self.runs.run(job, *generation);
+                match run.launch_file().exists() {
+                    true => self.want(&run, Durability::Process, |wanted| {
+                        let old = (wanted.shells.len() + 1).saturating_sub(SHELLS_MAX);
+                        wanted.shells.drain(..old);
+                        wanted.shells.push(Shell::clone(shell));
+                    }),
+                    false => Ok(()),
+                }
+            }
             Work::Discard { host } => self.discard(job, host),
             Work::Respawn { generation } => self.respawn(&self.runs.run(job, *generation)),
         }

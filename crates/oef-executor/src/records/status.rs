@@ -5,6 +5,7 @@ use super::folders::RunFolder;
 use crate::checkpoints::Transfer;
 use crate::ending::Ending;
 use crate::event::{Progress, WorkerExit};
+use crate::launch::Shell;
 use crate::wire;
 use oef_sched::{Generation, JobId, Time};
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,9 @@ pub(crate) struct Wanted {
     /// The end of the lease as last renewed; for people who look.
     #[serde(default, with = "wire::time")]
     pub(crate) until: Time,
+    /// Shells beside it, the last ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) shells: Vec<Shell>,
 }
 
 /// Somebody wants it to end.
@@ -88,11 +92,6 @@ impl Status {
 
     pub(crate) fn is_ended(&self) -> bool {
         matches!(self.phase, Phase::Ended { .. })
-    }
-
-    /// The process of a worker, if it was started.
-    pub(crate) fn worker(&self, rank: u32) -> Option<i32> {
-        self.pids.get(usize::try_from(rank).ok()?).copied()
     }
 
     pub(crate) fn read(run: &RunFolder) -> io::Result<Option<Status>> {

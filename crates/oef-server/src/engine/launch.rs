@@ -72,12 +72,7 @@ impl Site {
             }),
             terminal: spec.terminal.as_ref().and_then(|terminal| {
                 let access = self.terminal.as_ref()?;
-                Some(oef_executor::Terminal {
-                    pty: terminal.pty,
-                    server: access.server.clone(),
-                    ca: access.ca.clone(),
-                    token: access.secret(id, run.generation),
-                })
+                Some(access.terminal(id, run.generation, None, terminal.pty))
             }),
         })
     }

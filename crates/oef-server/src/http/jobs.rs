@@ -99,7 +99,7 @@ async fn take(
 }
 
 /// Jobs could not reach the daemon.
-fn no_terminals() -> Failure {
+pub(super) fn no_terminals() -> Failure {
     let why = "jobs on the nodes of this cluster cannot reach the daemon: it listens on its own machine only";
     let hint = "set `address` in [jobs] of the daemon's settings to one that nodes reach, such as https://LOGIN-NODE:7733";
     Failure(Kind::Conflict.problem(why).field("terminal").hint(hint))

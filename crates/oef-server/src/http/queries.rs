@@ -41,6 +41,8 @@ pub(super) struct ReadParams {
     pub from: u64,
     /// Of which run; by default the current one.
     pub run: Option<u64>,
+    /// Of which shell beside it; by default that of the job itself.
+    pub shell: Option<u64>,
     /// How long to wait for bytes, in milliseconds; 15000 at most.
     #[param(maximum = 15000)]
     pub wait_ms: Option<u64>,
@@ -55,6 +57,8 @@ pub(super) struct WriteParams {
     pub at: u64,
     /// Of which run; by default the current one.
     pub run: Option<u64>,
+    /// Of which shell beside it; by default that of the job itself.
+    pub shell: Option<u64>,
 }
 
 impl From<NumberedParams> for PageParams {

@@ -44,15 +44,27 @@ impl TerminalAccess {
         Ok(TerminalAccess { server, ca, key: key_in(&state.join(KEY_FILE))? })
     }
 
-    /// The secret of one run of a job.
-    pub fn secret(&self, job: JobId, run: Generation) -> String {
-        let text = format!("terminal {job} {run}");
+    /// The secret of one run of a job, or of a shell beside it.
+    pub fn secret(&self, job: JobId, run: Generation, shell: Option<u64>) -> String {
+        let text = format!("terminal {job} {run} {}", shell.unwrap_or(0));
         format!("{PREFIX}{}", hexadecimal(&hmac(self.key.as_bytes(), &[text.as_bytes()])))
     }
 
-    /// Whether that is the secret of this run.
-    pub fn is_secret(&self, given: &str, job: JobId, run: Generation) -> bool {
-        same(given, &self.secret(job, run))
+    /// The terminal of one run of a job, or of a shell beside it, for the executor.
+    pub(crate) fn terminal(
+        &self,
+        job: JobId,
+        run: Generation,
+        shell: Option<u64>,
+        pty: bool,
+    ) -> oef_executor::Terminal {
+        let (server, ca) = (self.server.clone(), self.ca.clone());
+        oef_executor::Terminal { pty, server, ca, token: self.secret(job, run, shell), shell }
+    }
+
+    /// Whether that is the secret of this run or shell.
+    pub fn is_secret(&self, given: &str, job: JobId, run: Generation, shell: Option<u64>) -> bool {
+        same(given, &self.secret(job, run, shell))
     }
 }
 
@@ -109,14 +121,16 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let open = || TerminalAccess::open(folder.path(), "x".into(), None).expect("opened");
         let (one, again) = (open(), open());
-        let secret = one.secret(JobId(7), Generation(2));
-        assert!(again.is_secret(&secret, JobId(7), Generation(2)));
-        assert!(!again.is_secret(&secret, JobId(7), Generation(3)));
-        assert!(!again.is_secret(&secret, JobId(72), Generation(2)));
-        assert!(!again.is_secret("", JobId(7), Generation(2)));
+        let secret = one.secret(JobId(7), Generation(2), None);
+        let is_of = |access: &TerminalAccess, job, run, shell| {
+            access.is_secret(&secret, JobId(job), Generation(run), shell)
+        };
+        assert!(is_of(&again, 7, 2, None));
+        assert!(!is_of(&again, 7, 3, None) && !is_of(&again, 72, 2, None));
+        assert!(!is_of(&again, 7, 2, Some(5)));
         let other = tempfile::tempdir().expect("a folder");
         let other = TerminalAccess::open(other.path(), "x".into(), None).expect("opened");
-        assert!(!other.is_secret(&secret, JobId(7), Generation(2)));
+        assert!(!is_of(&other, 7, 2, None));
         assert!(!format!("{one:?}").contains(&one.key));
     }
 

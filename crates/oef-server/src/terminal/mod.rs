@@ -5,4 +5,4 @@ mod relay;
 
 pub(crate) use access::address_for_jobs;
 pub use access::{TerminalAccess, new_key};
-pub(crate) use relay::{End, Full, Gap, Put, Relay, Session};
+pub(crate) use relay::{End, Full, Gap, Place, Put, Relay, Session};

@@ -21,12 +21,17 @@ const KEPT: Duration = Duration::from_secs(60);
 /// All terminals.
 #[derive(Default)]
 pub(crate) struct Relay {
-    sessions: Mutex<BTreeMap<JobId, Arc<Session>>>,
+    sessions: Mutex<BTreeMap<Place, Arc<Session>>>,
 }
+
+/// A job, and the number of a shell beside it; none: its own terminal.
+pub(crate) type Place = (JobId, Option<u64>);
 
 /// The terminal of one run.
 pub(crate) struct Session {
     pub(crate) run: Generation,
+    /// The hash of the secret of a shell's client; that of a job is in the job.
+    pub(crate) key_hash: Option<String>,
     tenant: String,
     state: Mutex<State>,
     changed: watch::Sender<()>,
@@ -69,39 +74,40 @@ pub(crate) enum Put {
 }
 
 impl Relay {
-    /// The terminal of a run, for its job: made where there is none. `is_live` tells of which runs there may be some.
+    /// The terminal of a run: made where there is none. One that is forgotten although it is in use comes again, and
+    /// continues.
     pub(crate) fn open(
         &self,
-        job: JobId,
+        place: Place,
         run: Generation,
         tenant: &str,
-        is_live: impl Fn(JobId, Generation) -> bool,
+        key_hash: Option<String>,
     ) -> Result<Arc<Session>, Full> {
         let mut sessions = self.lock();
-        if let Some(known) = sessions.get(&job).filter(|known| known.run == run) {
+        if let Some(known) = sessions.get(&place).filter(|known| known.run == run) {
             return Ok(Arc::clone(known));
         }
         if sessions.len() >= TENANT_MAX {
-            sessions.retain(|job, known| is_live(*job, known.run) || known.is_recent());
+            sessions.retain(|_, known| known.is_recent());
         }
-        let others = sessions.iter().filter(|(other, _)| **other != job);
+        let others = sessions.iter().filter(|(other, _)| **other != place);
         if others.clone().count() >= ALL_MAX {
             return Err(Full::All(ALL_MAX));
         }
         if others.filter(|(_, known)| known.tenant == tenant).count() >= TENANT_MAX {
             return Err(Full::Own(TENANT_MAX));
         }
-        let session = Arc::new(Session::new(run, tenant));
-        sessions.insert(job, Arc::clone(&session));
+        let session = Arc::new(Session { key_hash, ..Session::new(run, tenant) });
+        sessions.insert(place, Arc::clone(&session));
         Ok(session)
     }
 
-    /// The terminal of a job, if its job has come.
-    pub(crate) fn find(&self, job: JobId) -> Option<Arc<Session>> {
-        self.lock().get(&job).cloned()
+    /// The terminal there, if there is one.
+    pub(crate) fn find(&self, place: Place) -> Option<Arc<Session>> {
+        self.lock().get(&place).cloned()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<JobId, Arc<Session>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Place, Arc<Session>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -113,6 +119,7 @@ impl Session {
         let state = State { to_client, to_job, client_seen: now, job_seen: now };
         Session {
             run,
+            key_hash: None,
             tenant: tenant.into(),
             state: Mutex::new(state),
             changed: watch::Sender::new(()),
@@ -276,14 +283,15 @@ mod tests {
     #[test]
     fn one_tenant_never_has_them_all() {
         let relay = Relay::default();
-        let open = |job: usize, tenant: &str, live: bool| {
-            relay.open(JobId(job as u64), Generation(1), tenant, |_, _| live).map(|_| ())
+        let open = |job: usize, shell: Option<u64>, tenant: &str| {
+            relay.open((JobId(job as u64), shell), Generation(1), tenant, None).map(|_| ())
         };
-        for job in 0..TENANT_MAX {
-            assert_eq!(open(job, "a", true), Ok(()));
+        for job in 1..TENANT_MAX {
+            assert_eq!(open(job, None, "a"), Ok(()));
         }
-        assert_eq!(open(TENANT_MAX, "a", true), Err(Full::Own(TENANT_MAX)));
-        assert_eq!(open(0, "a", true), Ok(()), "it is there already");
-        assert_eq!(open(TENANT_MAX, "b", true), Ok(()));
+        assert_eq!(open(1, Some(7), "a"), Ok(()), "a shell is one of them");
+        assert_eq!(open(1, Some(8), "a"), Err(Full::Own(TENANT_MAX)));
+        assert_eq!(open(1, None, "a"), Ok(()), "it is there already");
+        assert_eq!(open(TENANT_MAX, None, "b"), Ok(()));
     }
 }

@@ -49,12 +49,14 @@ pub fn run(args: &[OsString]) -> ExitCode {
 /// Waits for the client's first frame, the size of its terminal.
 fn sit_down() -> io::Result<(Line, (u16, u16))> {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
-    let access: Access = serde_json::from_str(&variable(TERMINAL))
-        .map_err(|_| io::Error::other(format!("{TERMINAL} does not say where the daemon is")))?;
+    let odd = |_| io::Error::other(format!("{TERMINAL} does not say where the daemon is"));
+    let value: serde_json::Value = serde_json::from_str(&variable(TERMINAL)).map_err(odd)?;
+    let shell = value["shell"].as_u64();
+    let access: Access = serde_json::from_value(value).map_err(odd)?;
     let number = |name: &str| variable(name).parse::<u64>().map_err(io::Error::other);
     let (job, run) = (number("OEF_JOB_ID")?, number("OEF_GENERATION")?);
     let client = Client::new(access).map_err(io::Error::other)?;
-    let seat = Seat::Job { run };
+    let seat = Seat::Job { run, shell };
     reach(&client, job, &seat)?;
     // Whatever happens to the daemon, the job goes on.
     let mut line = Line::new(client, job, seat, None).not_alone_for(GONE_AFTER);

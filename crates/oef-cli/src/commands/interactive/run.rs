@@ -23,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How often the daemon is asked what the job waits for.
 const ASK_EVERY: Duration = Duration::from_secs(1);
 /// A daemon that stays away for longer is not waited for.
-const PATIENCE: Duration = Duration::from_secs(600);
+pub(super) const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Runs the command; ends the process with the command's own exit code.
 pub fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
@@ -39,7 +39,7 @@ pub fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
         let Some(run) = wait(&client, job, &key, &mut said, printer)? else {
             return Ok(without_a_word(&client.job(job)?, printer));
         };
-        let seat = Seat::Client { key: key.clone(), run: Some(run) };
+        let seat = Seat::Client { key: key.clone(), run: Some(run), shell: None };
         let line = Line::new(client.clone(), job, seat, Some(PATIENCE));
         if let Some(code) = talk(line, &keys, in_terminal)? {
             std::process::exit(i32::from(code));
@@ -61,7 +61,7 @@ fn wait(
     said: &mut String,
     printer: &Printer,
 ) -> Result<Option<u64>, Failure> {
-    let seat = Seat::Client { key: key.into(), run: None };
+    let seat = Seat::Client { key: key.into(), run: None, shell: None };
     loop {
         if let Some(run) = insist(|| client.terminal_read(id, &seat, 0, ASK_EVERY))?.run {
             return Ok(Some(run));
@@ -162,7 +162,7 @@ fn without_a_word(job: &Job, printer: &Printer) -> Exit {
 }
 
 /// Passes everything on until the command ends; none: the job was stopped before that.
-fn talk(mut line: Line, keys: &Keys, in_terminal: bool) -> Result<Option<u8>, Failure> {
+pub(super) fn talk(mut line: Line, keys: &Keys, in_terminal: bool) -> Result<Option<u8>, Failure> {
     let raw = in_terminal.then(Raw::begin).transpose()?;
     let out = line.out();
     let size = if in_terminal { terminal::size().unwrap_or((80, 24)) } else { (0, 0) };
@@ -200,7 +200,7 @@ fn talk(mut line: Line, keys: &Keys, in_terminal: bool) -> Result<Option<u8>, Fa
 
 /// What is typed here, or comes from a pipe: read once, for whichever run is there.
 #[derive(Clone, Default)]
-struct Keys(Arc<(Mutex<Receiver>, Condvar)>);
+pub(super) struct Keys(Arc<(Mutex<Receiver>, Condvar)>);
 
 #[derive(Default)]
 struct Receiver {
