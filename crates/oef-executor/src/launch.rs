@@ -106,7 +106,7 @@ pub struct Terminal {
 /// A shell beside a run of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shell {
-    /// Its number; those of later ones are greater.
+    /// Its number. A shell that is opened afterwards has a greater one.
     pub id: u64,
     /// The worker whose environment it gets.
     pub rank: u32,
