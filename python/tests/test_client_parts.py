@@ -36,6 +36,11 @@ SCHEMAS = OPENAPI["components"]["schemas"]
 LEFT_OUT = {
     ("POST", "/login-codes"): "logs a browser in: `oef open`",
     ("GET", "/openapi.json"): "the document itself",
+    ("GET", "/jobs/{id}/terminal"): "a terminal: `oef run`",
+    ("POST", "/jobs/{id}/terminal"): "a terminal: `oef run`",
+    ("POST", "/jobs/{id}/shells"): "a shell: `oef shell`",
+    ("GET", "/jobs/{id}/terminal/job"): "the job's side of it",
+    ("POST", "/jobs/{id}/terminal/job"): "the job's side of it",
 }
 
 

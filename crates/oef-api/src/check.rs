@@ -111,7 +111,23 @@ impl JobSubmit {
         self.check_words()?;
         self.check_numbers()?;
         self.check_probe()?;
+        self.check_terminal()?;
         self.check_folders()
+    }
+
+    fn check_terminal(&self) -> Result<(), BadValue> {
+        let Some(terminal) = &self.terminal else { return Ok(()) };
+        let bad = |field: &str, why: &str| Err(BadValue::new(field, why));
+        if self.workers != 1 {
+            return bad("workers", "a job in a terminal has one worker");
+        }
+        if self.script.is_some() || self.probe.is_some() || !self.warm.is_empty() {
+            return bad("terminal", "a job in a terminal is a command, and no profile run");
+        }
+        match terminal.has_hash() {
+            true => Ok(()),
+            false => bad("terminal.key_hash", "it is not a SHA-256 in 64 hexadecimal digits"),
+        }
     }
 
     fn check_words(&self) -> Result<(), BadValue> {

@@ -14,6 +14,10 @@ pub const WHATIF_CHANGES_MAX: usize = 100;
 pub const LOG_BYTES_MAX: u32 = 1 << 20;
 /// Lines at a log's end.
 pub const LOG_TAIL_MAX: u32 = 100_000;
+/// Bytes that wait for one end of a terminal. Its other end keeps them too, until they are read.
+pub const TERMINAL_WINDOW: usize = 256 << 10;
+/// Bytes of a terminal in one request.
+pub const TERMINAL_CHUNK: usize = 64 << 10;
 /// Characters of an idempotency key.
 pub const KEY_MAX: usize = 200;
 /// The shortest round in seconds: planning itself takes milliseconds, starting a process more.

@@ -2,9 +2,10 @@
 
 use crate::error::ExecutorError;
 use crate::event::{Cursor, Event};
+use crate::launch::Shell;
 use crate::logs::{LogChunk, LogQuery};
 use crate::order::{Known, Order};
-use oef_sched::JobId;
+use oef_sched::{Generation, JobId};
 use std::time::Duration;
 
 /// Carries orders out and tells what its nodes and leases do. It never decides which job runs where.
@@ -41,6 +42,12 @@ pub trait Executor: Send + Sync {
 
     /// Whether it only tells what a cluster does by itself: it starts and stops nothing, so nothing is to be planned.
     fn observes(&self) -> bool {
+        false
+    }
+
+    /// Has a shell started beside a run of a job. False: it starts none. Like an order, it returns at once; it is not
+    /// told what became of it, and it is not taken up after a restart.
+    fn open_shell(&self, _job: JobId, _run: Generation, _shell: Shell) -> bool {
         false
     }
 

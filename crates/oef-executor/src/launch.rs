@@ -53,6 +53,8 @@ pub struct Launch {
     pub warm: Vec<String>,
     /// It is a profile run: it is measured and ended, and keeps no checkpoints.
     pub probe: Option<Probe>,
+    /// It runs in somebody's terminal.
+    pub terminal: Option<Terminal>,
 }
 
 impl Launch {
@@ -79,7 +81,49 @@ impl Launch {
             log_limit_bytes: 1 << 20,
             warm: Vec::new(),
             probe: None,
+            terminal: None,
         }
+    }
+}
+
+/// How a job reaches the terminal of whoever submitted it. In `launch.json`, where nobody but the job's user reads it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terminal {
+    /// The command gets a terminal of its own.
+    pub pty: bool,
+    /// The address of the daemon.
+    pub server: String,
+    /// The authority that signed its certificate, in PEM.
+    #[serde(default)]
+    pub ca: Option<String>,
+    /// The secret by which the daemon knows the job.
+    pub token: String,
+    /// It is the terminal of a shell beside the job, with this number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<u64>,
+}
+
+/// A shell beside a run of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shell {
+    /// Its number. A shell that is opened afterwards has a greater one.
+    pub id: u64,
+    /// The worker whose environment it gets.
+    pub rank: u32,
+    /// What it runs; nothing: the user's shell.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// More variables.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Where its output goes.
+    pub terminal: Terminal,
+}
+
+impl fmt::Debug for Terminal {
+    /// Without the secret: what is shown may be logged.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Terminal").field("server", &self.server).finish_non_exhaustive()
     }
 }
 

@@ -47,11 +47,12 @@ pub use event::{
     Cursor, Event, LeaseEvent, NodeEvent, OtherEnd, OtherJob, OtherState, Progress, WorkerExit,
 };
 pub use executor::Executor;
-pub use launch::{CheckpointLocation, Checkpoints, Launch, Probe, Program, RunAs, StopSignal};
+pub use launch::{
+    CheckpointLocation, Checkpoints, Launch, Probe, Program, RunAs, Shell, StopSignal, Terminal,
+};
 pub use logs::{LogChunk, LogFrom, LogQuery, Stream};
 pub use measured::Measured;
 pub use order::{Held, Known, Order};
 pub use process_setup::{close_to_others, raise_descriptor_limit};
-pub use records::RecordedWorker;
 pub use users::is_privileged;
 pub use warm::warm_problem;

@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 /// A log smaller than a page is of no use to anybody.
 const MIN_LIMIT: u64 = 4096;
 
+/// More entries are in no folder of a start: those of a gang of a thousand, each with two streams of four files.
+const ENTRIES_MAX: usize = 10_000;
+
 /// Files after the first that are kept.
 const KEPT: usize = 2;
 
@@ -151,7 +154,9 @@ fn read_from(pieces: &[Piece], offset: u64, max_bytes: u64, end: u64) -> io::Res
             chunk.offset = piece.start;
             at = piece.start;
         }
-        let wanted = (max_bytes - chunk.bytes.len() as u64).min(piece.end - at);
+        // Two that overlap: somebody else than our writer made them.
+        let Some(left) = piece.end.checked_sub(at) else { continue };
+        let wanted = (max_bytes - chunk.bytes.len() as u64).min(left);
         let before = chunk.bytes.len() as u64;
         match untrusted::open(&piece.path) {
             Ok(mut file) => {
@@ -194,17 +199,17 @@ fn pieces(path: &Path, limit: u64) -> io::Result<Vec<Piece>> {
     let mut pieces = vec![head];
     let folder = path.parent().unwrap_or(Path::new("."));
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    for entry in fs::read_dir(folder)? {
+    // The folder may be that of a runner of another user, with anything in it.
+    for entry in fs::read_dir(folder)?.take(ENTRIES_MAX) {
         let entry = entry?;
         let file_name = entry.file_name();
         let offset = file_name
             .to_str()
             .and_then(|other| other.strip_prefix(&name)?.strip_prefix('.')?.parse::<u64>().ok());
         let (Some(start), Ok(metadata)) = (offset, entry.metadata()) else { continue };
-        if !metadata.is_file() {
-            continue;
-        }
-        pieces.push(Piece { path: entry.path(), start, end: start + metadata.len() });
+        let end = start.checked_add(metadata.len());
+        let Some(end) = end.filter(|_| metadata.is_file()) else { continue };
+        pieces.push(Piece { path: entry.path(), start, end });
     }
     pieces.sort_by_key(|piece| piece.start);
     Ok(pieces)

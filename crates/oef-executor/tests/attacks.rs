@@ -241,6 +241,33 @@ fn jobs_run_as_their_tenants_user_and_reach_nothing_of_the_daemons() {
     assert!(is_told, "{ending}");
 }
 
+/// Until it is the job's user, a worker is a process of the daemon's: no loader may do for it there what the job says.
+#[test]
+fn variables_of_a_job_reach_no_process_of_the_daemons_user() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let mut world = World::new();
+    fs::set_permissions(world.path("."), fs::Permissions::from_mode(0o755)).expect("set");
+    let traces = world.path("traces");
+    fs::create_dir(&traces).expect("made");
+    fs::set_permissions(&traces, fs::Permissions::from_mode(0o777)).expect("set");
+    let mut job = world.script(1, "echo $LD_DEBUG $OWN; sh -c true");
+    job.run_as = RunAs::User("nobody".into());
+    (job.workdir, job.checkpoints.own_dir) = (None, None);
+    let file = traces.join("loader").display().to_string();
+    for (name, value) in [("LD_DEBUG", "libs"), ("LD_DEBUG_OUTPUT", &file), ("OWN", "its")] {
+        job.env.insert(name.into(), value.into());
+    }
+    assert_eq!(world.run(&job), Ending::Finished);
+    assert_eq!(world.output(&job, 0, Stream::Out), "libs its\n");
+    let written: Vec<_> = fs::read_dir(&traces).expect("there").flatten().collect();
+    assert!(!written.is_empty(), "the job's own programs write theirs");
+    for entry in written {
+        assert_ne!(entry.metadata().expect("there").uid(), 0, "{}", entry.path().display());
+    }
+}
+
 /// The executor may have the right to give away any folder: it gives those that it keeps for a job itself, and none that
 /// a job names.
 #[test]

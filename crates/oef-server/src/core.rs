@@ -98,6 +98,7 @@ impl Core {
             metrics: Arc::new(NoMetrics),
             environment: Default::default(),
             log_limit_bytes: 1 << 20,
+            terminal: None,
             budgets: options.budgets,
             beginning: Beginning {
                 first: options.first,

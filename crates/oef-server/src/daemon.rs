@@ -19,9 +19,11 @@ use crate::engine::{self, Budgets, Message, Shared};
 use crate::notify::NotifySettings;
 use crate::secret;
 use crate::store::{Archive, Keep, StoreError};
+use crate::terminal::TerminalAccess;
 use crate::world::World;
 use oef_api::types::SettingsPatch;
-use oef_executor::{Executor, ExecutorError};
+use oef_executor::{Executor, ExecutorError, Shell};
+use oef_sched::{Generation, JobId};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -57,6 +59,8 @@ pub struct Options {
     pub budgets: Budgets,
     /// What notifications may do.
     pub notify: Arc<NotifySettings>,
+    /// How jobs in a terminal reach the daemon; none: they cannot.
+    pub terminal: Option<Arc<TerminalAccess>>,
 }
 
 impl Options {
@@ -75,6 +79,7 @@ impl Options {
             solve_limit: SOLVE_LIMIT,
             budgets: Budgets::default(),
             notify: Arc::default(),
+            terminal: None,
         }
     }
 }
@@ -163,6 +168,7 @@ struct Inner {
     inbox: Sender<Message>,
     owner: Option<String>,
     notify: Arc<NotifySettings>,
+    terminal: Option<Arc<TerminalAccess>>,
     since: Instant,
 }
 
@@ -199,6 +205,7 @@ impl Daemon {
                 inbox: running.inbox,
                 owner: options.owner_secret.as_deref().map(secret::hash),
                 notify: options.notify,
+                terminal: options.terminal,
                 since: Instant::now(),
             }),
         })
@@ -208,6 +215,16 @@ impl Daemon {
     /// until then; with [`StopJobs::Checkpoint`] until the jobs have stopped, or their grace time is over.
     pub fn stop(&self, jobs: StopJobs) {
         self.inner.stop(jobs);
+    }
+
+    /// How jobs in a terminal reach the daemon.
+    pub(crate) fn terminal(&self) -> Option<&TerminalAccess> {
+        self.inner.terminal.as_deref()
+    }
+
+    /// Has a shell started beside a run of a job; whether there can be some. Nothing of it is journalled.
+    pub(crate) fn order_shell(&self, job: JobId, run: Generation, shell: Shell) -> bool {
+        self.inner.executor.open_shell(job, run, shell)
     }
 
     /// Whether commands are taken.

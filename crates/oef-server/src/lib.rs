@@ -33,6 +33,7 @@ pub mod serve;
 pub mod slurm;
 pub mod socket;
 pub mod store;
+pub mod terminal;
 pub mod up;
 pub mod view;
 pub mod watchful;

@@ -13,6 +13,7 @@ use crate::run_error::RunError;
 use crate::secret;
 use crate::slurm::{self, ExecutorKind};
 use crate::socket::SocketServing;
+use crate::terminal::{self, TerminalAccess};
 use crate::up::{self, Mode};
 use crate::watchful;
 use oef_api::client::SOCKET;
@@ -96,7 +97,8 @@ impl Started {
             Some(secret) => secret,
             None => secret::new().map_err(RunError::Secret)?.text,
         };
-        let daemon = start(config, mode, &state_dir, executor, &exporter, &secret)?;
+        let terminal = terminal(config, &state_dir, address)?;
+        let daemon = start(config, mode, &state_dir, executor, &exporter, &secret, terminal)?;
         Ok(Started {
             daemon,
             exporter,
@@ -119,6 +121,7 @@ fn start(
     executor: Arc<dyn Executor>,
     exporter: &Exporter,
     secret: &str,
+    terminal: Option<Arc<TerminalAccess>>,
 ) -> Result<Daemon, RunError> {
     let passed = config.jobs.pass_env.iter();
     let options = Options {
@@ -136,8 +139,20 @@ fn start(
         solve_limit: config.scheduling.solve_limit.0.0,
         budgets: config.budgets(),
         notify: Arc::new(config.notify.clone()),
+        terminal,
     };
     Ok(Daemon::start(options)?)
+}
+
+/// How jobs reach the daemon that listens there.
+fn terminal(
+    config: &Config,
+    state: &Path,
+    listens: SocketAddr,
+) -> Result<Option<Arc<TerminalAccess>>, RunError> {
+    let Some(server) = terminal::address_for_jobs(config, listens) else { return Ok(None) };
+    let access = TerminalAccess::open(state, server, config.tls.ca.as_deref());
+    access.map(|access| Some(Arc::new(access))).map_err(RunError::Runtime)
 }
 
 /// Binds before anything is changed: a port in use is the commonest reason not to start.

@@ -106,7 +106,8 @@ impl Client {
         if !self.access.token.is_empty() {
             request = request.header("authorization", format!("Bearer {}", self.access.token));
         }
-        if body.is_some() {
+        let has_kind = headers.iter().any(|(name, _)| *name == "content-type");
+        if body.is_some() && !has_kind {
             request = request.header("content-type", "application/json");
         }
         for (name, value) in headers {
@@ -134,7 +135,10 @@ impl Client {
         self.agent.run(request)
     }
 
-    fn answer<T: DeserializeOwned>(&self, answer: Response<Body>) -> Result<T, ClientError> {
+    pub(super) fn answer<T: DeserializeOwned>(
+        &self,
+        answer: Response<Body>,
+    ) -> Result<T, ClientError> {
         let text = self.text(answer)?;
         serde_json::from_str(&text).map_err(|error| {
             self.protocol(format!("{error}; it begins with: {}", beginning(&text)))

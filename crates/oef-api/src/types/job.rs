@@ -2,6 +2,7 @@
 
 use super::cluster::GpuRef;
 use super::job_change::{Blocked, Dependency};
+use super::terminal::Terminal;
 use crate::check::is_unseen;
 use crate::limits::JOB_NAME_MAX;
 use jiff::Timestamp;
@@ -111,6 +112,9 @@ pub struct JobSubmit {
     /// the tenant, the note of the token, or the daemon's owner. Only an admin's token may name somebody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// It runs in the terminal of whoever submits it, which is passed on by the daemon: a command with one worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<Terminal>,
 }
 
 impl JobSubmit {

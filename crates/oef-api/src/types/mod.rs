@@ -16,6 +16,7 @@ mod round_problem;
 mod scenario;
 mod settings;
 mod tenant;
+mod terminal;
 mod token;
 mod usage;
 mod whatif;
@@ -52,6 +53,7 @@ pub use settings::{Info, Settings, SettingsPatch};
 pub use tenant::{
     Group, GroupPut, JobOrder, Limits, PastUsage, Tenant, TenantCreate, TenantPatch, TenantWhy,
 };
+pub use terminal::{Shell, ShellCreate, Terminal, TerminalWritten};
 pub use token::{NewToken, Role, Token, TokenCreate};
 pub use usage::{Usage, UsageBy, UsageQuery, UsageRow};
 pub use whatif::{ExpectedStart, TenantEffect, WhatIf, WhatIfAnswer, WhatIfChange};

@@ -10,9 +10,9 @@ Examples:
   oef run --types a100 -- python -i explore.py
   oef run --max-run 2h -- bash
 
-It waits in the queue like every job of its tenant, then runs in this terminal on the machine
-of the daemon. It ends with the exit code of the command. If it is preempted, it waits again
-and starts from the beginning.";
+It waits in the queue like every job of its tenant, then runs on its GPU, in this terminal. It
+ends with the exit code of the command. If it is preempted, it waits again and starts from the
+beginning.";
 
 /// Examples, for the help.
 pub const SHELL_EXAMPLES: &str = "\
@@ -21,7 +21,8 @@ Examples:
   oef shell 12 -- nvidia-smi
   oef shell 12 --worker 3
 
-It runs on the machine of the job, as the job's user. It is part of the job and ends with it.";
+It runs on the first node of the job, as the job's user, with its terminal here. It is part of
+the job and ends with it.";
 
 /// `oef run`
 #[derive(Debug, Args)]

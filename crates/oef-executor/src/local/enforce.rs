@@ -1,5 +1,6 @@
 //! Stops that are carried out whatever a runner does: it may be suspended, blocked or gone, by the hand of its job.
 
+use super::lanes::Work;
 use super::open::Inner;
 use super::watch::Watched;
 use crate::cgroup::Group;
@@ -9,7 +10,7 @@ use crate::processes;
 use crate::records::{RunFolder, RunSpec, read_json};
 use oef_sched::Span;
 use std::collections::BTreeSet;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use tracing::warn;
 
@@ -64,16 +65,38 @@ impl Deadlines {
         self.told.get_or_insert_with(|| (Instant::now(), why.to_string()));
     }
 
+    fn left(&self, margin: Duration) -> Duration {
+        self.grace.unwrap_or(GRACE_UNKNOWN) + margin
+    }
+
     fn broken(&self, margin: Duration) -> Option<Broken> {
-        let left = self.grace.unwrap_or(GRACE_UNKNOWN) + margin;
         if let Some((since, why)) = &self.told
-            && since.elapsed() > left
+            && since.elapsed() > self.left(margin)
         {
             return Some(Broken::Stop(why.clone()));
         }
+        self.overrun(margin).map(Broken::MaxRun)
+    }
+
+    /// The time that it may run, if it has run for longer.
+    fn overrun(&self, margin: Duration) -> Option<Span> {
         let (max, started) = (self.max_run?, self.started?);
-        let limit = Duration::from_millis(max.0) + left;
-        (started.elapsed() > limit).then_some(Broken::MaxRun(max))
+        let limit = Duration::from_millis(max.0) + self.left(margin);
+        (started.elapsed() > limit).then_some(max)
+    }
+}
+
+impl Broken {
+    fn ending(self) -> Ending {
+        match self {
+            Broken::Stop(why) => Ending::Stopped {
+                detail: format!(
+                    "{why}; its runner did not stop it within its grace time, so that the daemon \
+                     killed all its processes"
+                ),
+            },
+            Broken::MaxRun(limit) => Ending::TimedOut { limit, checkpointed: false },
+        }
     }
 }
 
@@ -159,14 +182,26 @@ impl Watched {
         if inner.kill_whole(&self.run) {
             return Enforced::Killing;
         }
-        Enforced::Over(match broken {
-            Broken::Stop(why) => Ending::Stopped {
-                detail: format!(
-                    "{why}; its runner did not stop it within its grace time, so that the daemon \
-                     killed all its processes"
-                ),
-            },
-            Broken::MaxRun(limit) => Ending::TimedOut { limit, checkpointed: false },
-        })
+        Enforced::Over(broken.ending())
+    }
+
+    /// The same for a runner elsewhere: its cluster is asked to kill it, as it is for one that does not stop.
+    pub(super) fn enforce_at_site(&mut self, inner: &Arc<Inner>) {
+        let margin = inner.config.isolation.stop_margin;
+        if self.deadlines.overrun(margin).is_some()
+            && !std::mem::replace(&mut self.deadlines.is_broken, true)
+        {
+            let (job, generation) = (self.run.job(), self.run.generation());
+            warn!(%job, %generation, "its runner has not ended it at its time limit");
+            let why = "it ran for longer than it may".to_string();
+            inner.enqueue(job, Work::Stop { generation, why });
+        }
+    }
+
+    /// How one ended elsewhere that was killed because it did not end in time.
+    pub(super) fn enforced(&self, inner: &Inner) -> Option<Ending> {
+        let margin = inner.config.isolation.stop_margin;
+        let overrun = self.deadlines.overrun(margin).map(Broken::MaxRun);
+        overrun.or_else(|| self.deadlines.broken(margin)).map(Broken::ending)
     }
 }

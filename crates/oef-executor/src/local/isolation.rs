@@ -5,12 +5,13 @@ use crate::cgroup::{Groups, JobLimits};
 use crate::family;
 use crate::launch::RunAs;
 use crate::processes;
-use crate::records::{RunFolder, RunSpec};
+use crate::records::{Durability, Reader, RunFolder, RunSpec, write_json_for};
+use crate::untrusted;
 use crate::users::{User, job_user};
 use rustix::process::{Gid, Uid};
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, fchown};
 use std::path::Path;
 use std::time::Duration;
 use tracing::{info, warn};
@@ -99,10 +100,10 @@ impl Inner {
     }
 
     /// Makes the part of the folder of a start that is the job's own, and lets its user reach it.
-    pub(super) fn make_jobs_part(&self, run: &RunFolder, spec: &RunSpec) -> io::Result<()> {
+    pub(super) fn make_jobs_part(&self, run: &RunFolder, user: Option<&User>) -> io::Result<()> {
         let part = run.jobs_part();
         DirBuilder::new().recursive(true).mode(0o700).create(&part)?;
-        let Some(user) = &spec.user else { return Ok(()) };
+        let Some(user) = user else { return Ok(()) };
         self.let_pass(&part)?;
         give(&part, user)
     }
@@ -110,6 +111,10 @@ impl Inner {
     /// Gives a folder that the executor keeps for a job to the job's user.
     pub(super) fn hand_over(&self, folder: &Path, user: &User) -> io::Result<()> {
         self.let_pass(folder)?;
+        if !fs::symlink_metadata(folder)?.is_dir() {
+            // Of a time when the folder above was the user's: a link to where it likes, to follow with its own rights.
+            return Ok(());
+        }
         fs::set_permissions(folder, Permissions::from_mode(0o700))?;
         give(folder, user)
     }
@@ -141,6 +146,41 @@ impl Inner {
         // The dead among them are nobody else's to wait for.
         processes::reap_adopted();
     }
+}
+
+/// Makes a folder of the daemon's own, in a folder of its own. What an earlier version gave to a user is taken back.
+pub(super) fn own_folder(path: &Path, user: Option<&User>) -> io::Result<()> {
+    let own = rustix::process::geteuid();
+    match fs::symlink_metadata(path) {
+        Ok(known) if known.is_dir() && known.uid() == own.as_raw() => return Ok(()),
+        Ok(known) if known.is_dir() => {
+            let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
+            let taken = rustix::fs::chownat(rustix::fs::CWD, path, Some(own), None, flags);
+            // Where all run as one user, a file system that names another owner does no harm.
+            return if user.is_some() { Ok(taken?) } else { Ok(()) };
+        }
+        Ok(_) => untrusted::clear(path)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Makes the part of the folder of a start in which a runner writes that runs as another user, with what it is to run,
+/// and gives it the locks. Nothing else in the folder of a job is the user's.
+pub(super) fn make_runners_part(run: &RunFolder, spec: &RunSpec, user: &User) -> io::Result<()> {
+    for lock in [run.job_folder().lock_file(), run.lock_file()] {
+        fchown(&untrusted::open_or_create(&lock)?, Some(user.uid), Some(user.gid))?;
+    }
+    if run.runners_user() == Some((user.uid, user.gid)) {
+        return Ok(());
+    }
+    let part = run.runners_part();
+    untrusted::clear(&part)?;
+    DirBuilder::new().mode(0o700).create(&part)?;
+    let reader = Reader::User(user.uid, user.gid);
+    write_json_for(&part.join("launch.json"), spec, Durability::Disk, reader)?;
+    give(&part, user)
 }
 
 fn give(path: &Path, user: &User) -> io::Result<()> {

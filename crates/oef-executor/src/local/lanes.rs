@@ -6,7 +6,7 @@
 use super::open::Inner;
 use crate::error::{ExecutorError, sentence};
 use crate::event::LeaseEvent;
-use crate::launch::Launch;
+use crate::launch::{Launch, Shell};
 use crate::order::Held;
 use oef_sched::{Generation, JobId, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -36,6 +36,11 @@ pub(super) enum Work {
     Stop {
         generation: Generation,
         why: String,
+    },
+    /// A shell beside it.
+    Shell {
+        generation: Generation,
+        shell: Box<Shell>,
     },
     /// A cluster does not know it any more, although it never began.
     Respawn {

@@ -13,6 +13,7 @@ use crate::event::{Cursor, Event};
 use crate::event_log::EventLog;
 use crate::executor::Executor;
 use crate::gpus;
+use crate::launch::Shell;
 use crate::logs::{LogChunk, LogQuery};
 use crate::order::{Known, Order};
 use crate::records::{Lock, RunFolder, RunsFolder};
@@ -213,6 +214,11 @@ impl Executor for LocalExecutor {
 
     fn logs(&self, job: JobId, query: LogQuery) -> Result<LogChunk, ExecutorError> {
         self.inner.read_logs(job, query)
+    }
+
+    fn open_shell(&self, job: JobId, generation: Generation, shell: Shell) -> bool {
+        self.inner.enqueue(job, Work::Shell { generation, shell: Box::new(shell) });
+        true
     }
 
     fn last_pass(&self) -> Option<Duration> {

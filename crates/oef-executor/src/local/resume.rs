@@ -145,7 +145,7 @@ impl Inner {
         let path = run.status_file();
         if Status::read(run).map_err(ExecutorError::file(&path, "read"))?.is_none() {
             let status = Status::new(run).ended(ending, now_ms());
-            status.write(run).map_err(ExecutorError::file(&path, "written"))?;
+            status.decide(run).map_err(ExecutorError::file(&path, "written"))?;
         }
         self.watch(Watched::new(run.clone()));
         Ok(())
@@ -200,7 +200,7 @@ impl Inner {
             let status = status.unwrap_or_else(|| Status::new(run));
             if !status.is_ended() {
                 let detail = "its lease had ended; it was killed".to_string();
-                let _ = status.ended(Ending::Stopped { detail }, now_ms()).write(run);
+                let _ = status.ended(Ending::Stopped { detail }, now_ms()).decide(run);
             }
         }
     }

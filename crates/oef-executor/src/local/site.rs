@@ -4,6 +4,7 @@ use crate::device::{Device, DeviceId};
 use crate::error::ExecutorError;
 use crate::launch::Launch;
 use crate::records::{RunFolder, RunSpec};
+use crate::users::User;
 use oef_sched::{Generation, JobId};
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -13,8 +14,8 @@ use std::time::Instant;
 /// A cluster that starts runners and knows what becomes of them. Orders, files and words are the same as on this
 /// machine; the state folder lies where all its nodes see it.
 pub(crate) trait Site: Send + Sync + Debug {
-    /// Why a launch can never be carried out there.
-    fn refusal(&self, launch: &Launch) -> Option<String>;
+    /// The user that a launch runs as there, if it is another than the daemon's. An error: why that can never be.
+    fn user(&self, launch: &Launch) -> Result<Option<User>, String>;
 
     /// The GPUs of a launch; a sentence: why they are no longer available. An error: it is not known yet.
     fn devices(&self, wanted: &[DeviceId]) -> Result<Result<Vec<Device>, String>, ExecutorError>;

@@ -1,6 +1,7 @@
 //! Orders, written down for the runners.
 
 use super::check::check;
+use super::isolation::{make_runners_part, own_folder};
 use super::lanes::Work;
 use super::open::Inner;
 use super::watch::Watched;
@@ -10,18 +11,23 @@ use crate::ending::Ending;
 use crate::error::ExecutorError;
 use crate::event::LeaseEvent;
 use crate::exhaustion::is_exhausted;
-use crate::launch::{Launch, Program};
+use crate::launch::{Launch, Program, Shell};
 use crate::records::{Durability, JobFolder, RunFolder, RunSpec, Status, StopOrder, Wanted};
-use crate::records::{read_json, write_json};
+use crate::records::{Reader, read_json, write_json, write_json_for};
+use crate::untrusted;
+use crate::users::User;
 use oef_sched::JobId;
 use std::fs::{self, Permissions};
-use std::io;
-use std::os::unix::fs::PermissionsExt as _;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{PermissionsExt as _, fchown};
 use std::path::Path;
 use tracing::{info, warn};
 
 /// Starts of a job whose output is kept. Each is bounded by the job's log limit.
 const KEPT_STARTS: usize = 10;
+
+/// Shells that an order names: a runner sees them within a second.
+const SHELLS_MAX: usize = 16;
 
 /// What comes before a script that names no interpreter.
 const SHELL: &[u8] = b"#!/bin/sh\n";
@@ -41,6 +47,17 @@ impl Inner {
                 }
             }
             Work::Stop { generation, why } => self.stop(&self.runs.run(job, *generation), why),
+            Work::Shell { generation, shell } => {
+                let run = self.runs.run(job, *generation);
+                match run.launch_file().exists() {
+                    true => self.want(&run, Durability::Process, |wanted| {
+                        let old = (wanted.shells.len() + 1).saturating_sub(SHELLS_MAX);
+                        wanted.shells.drain(..old);
+                        wanted.shells.push(Shell::clone(shell));
+                    }),
+                    false => Ok(()),
+                }
+            }
             Work::Discard { host } => self.discard(job, host),
             Work::Respawn { generation } => self.respawn(&self.runs.run(job, *generation)),
         }
@@ -63,7 +80,7 @@ impl Inner {
     /// Writes a start down and spawns its runner; or tells that it can never be.
     pub(super) fn begin(&self, launch: &Launch, run: &RunFolder) -> Result<(), ExecutorError> {
         let user = || match &self.site {
-            Some(site) => site.refusal(launch).map_or(Ok(None), Err),
+            Some(site) => site.user(launch),
             None => self.user_of(&launch.run_as),
         };
         let user = match check(launch).map_or_else(user, Err) {
@@ -86,22 +103,31 @@ impl Inner {
                 return Ok(());
             }
         };
-        let mut spec = RunSpec { user, ..self.spec(launch, devices) };
+        // Elsewhere the runner itself is the job's user, and what it needs of the user it has.
+        let of_workers = user.clone().filter(|_| self.site.is_none());
+        let mut spec = RunSpec { user: of_workers, ..self.spec(launch, devices) };
+        let user = user.as_ref();
         if let Some(site) = &self.site {
             site.complete(&mut spec, launch);
         }
         let job_folder = run.job_folder();
         self.tidy(&job_folder);
+        let taken = own_folder(job_folder.path(), user);
+        taken.map_err(ExecutorError::file(job_folder.path(), "made"))?;
         let path = job_folder.generation_file();
         job_folder.raise_newest(run.generation()).map_err(ExecutorError::file(&path, "written"))?;
         let dir = self.places.job_dir(launch.job);
-        make_folders(&dir, launch, &self.places.kept(&spec))
+        make_folders(&dir, launch, &self.places.kept(&spec), user)
             .map_err(ExecutorError::file(&dir, "made"))?;
-        self.hand_over_folders(&dir, &spec).map_err(ExecutorError::file(&dir, "handed over"))?;
+        self.hand_over_folders(&spec, user).map_err(ExecutorError::file(&dir, "handed over"))?;
         let spec = self.with_group(spec)?;
-        make_durably(run).map_err(ExecutorError::file(run.path(), "made"))?;
-        let part = self.make_jobs_part(run, &spec);
+        make_durably(run, user).map_err(ExecutorError::file(run.path(), "made"))?;
+        let part = self.make_jobs_part(run, user);
         part.map_err(ExecutorError::file(&run.jobs_part(), "made"))?;
+        if let Some(user) = user.filter(|_| self.site.is_some()) {
+            let part = make_runners_part(run, &spec, user);
+            part.map_err(ExecutorError::file(&run.runners_part(), "made"))?;
+        }
 
         let path = run.launch_file();
         let written = write_json(&path, &spec, Durability::Disk);
@@ -128,18 +154,16 @@ impl Inner {
     }
 
     /// The folders that the executor keeps for a job belong to whom it runs as.
-    fn hand_over_folders(&self, dir: &Path, spec: &RunSpec) -> io::Result<()> {
-        let Some(user) = &spec.user else { return Ok(()) };
+    fn hand_over_folders(&self, spec: &RunSpec, user: Option<&User>) -> io::Result<()> {
+        let Some(user) = user else { return Ok(()) };
         for folder in self.places.kept(spec) {
-            fs::create_dir_all(folder)?;
+            if fs::symlink_metadata(folder).is_err() {
+                fs::create_dir_all(folder)?;
+            }
             self.hand_over(folder, user)?;
         }
-        let script = dir.join("script");
-        if script.exists() {
-            self.let_pass(&script)?;
-            fs::set_permissions(&script, Permissions::from_mode(0o755))?;
-        }
-        Ok(())
+        let script = self.places.job_dir(spec.job).join("script");
+        if script.exists() { self.let_pass(&script) } else { Ok(()) }
     }
 
     /// With a control group, where there are some.
@@ -243,7 +267,9 @@ impl Inner {
         if known.as_ref() == Some(&wanted) {
             return Ok(());
         }
-        write_json(&path, &wanted, durability).map_err(ExecutorError::file(&path, "written"))
+        let reader = run.runners_user().map_or(Reader::Nobody, |(uid, gid)| Reader::User(uid, gid));
+        let written = write_json_for(&path, &wanted, durability, reader);
+        written.map_err(ExecutorError::file(&path, "written"))
     }
 
     fn devices_of(&self, launch: &Launch) -> Option<Vec<Device>> {
@@ -294,6 +320,7 @@ impl Inner {
             slurm: None,
             user: None,
             cgroup: None,
+            terminal: launch.terminal.clone(),
         }
     }
 
@@ -311,21 +338,33 @@ impl Inner {
 }
 
 /// Makes a job's own folders, and writes its script.
-pub(super) fn make_folders(dir: &Path, launch: &Launch, kept: &[&Path]) -> io::Result<()> {
-    for folder in kept.iter().filter(|folder| folder.starts_with(dir)) {
+pub(super) fn make_folders(
+    dir: &Path,
+    launch: &Launch,
+    kept: &[&Path],
+    user: Option<&User>,
+) -> io::Result<()> {
+    let mut kept = kept.iter().filter(|folder| folder.starts_with(dir)).peekable();
+    if kept.peek().is_some() || matches!(launch.program, Program::Script(_)) {
+        own_folder(dir, user)?;
+    }
+    for folder in kept.filter(|folder| fs::symlink_metadata(folder).is_err()) {
         fs::create_dir_all(folder)?;
     }
     let Program::Script(text) = &launch.program else { return Ok(()) };
-    fs::create_dir_all(dir)?;
     let first = if text.starts_with(b"#!") { &[] } else { SHELL };
     let draft = dir.join("script.new");
-    fs::write(&draft, [first, text.as_slice()].concat())?;
-    fs::set_permissions(&draft, Permissions::from_mode(0o700))?;
+    let mut file = untrusted::create(&draft)?;
+    file.write_all(&[first, text.as_slice()].concat())?;
+    file.set_permissions(Permissions::from_mode(0o700))?;
+    // Nobody but its user may read it.
+    user.map_or(Ok(()), |user| fchown(&file, Some(user.uid), Some(user.gid)))?;
+    drop(file);
     fs::rename(&draft, dir.join("script"))
 }
 
-fn make_durably(run: &RunFolder) -> io::Result<()> {
-    fs::create_dir_all(run.path())?;
+fn make_durably(run: &RunFolder, user: Option<&User>) -> io::Result<()> {
+    own_folder(run.path(), user)?;
     fs::File::open(run.job_folder().path())?.sync_all()
 }
 

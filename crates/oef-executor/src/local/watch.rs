@@ -131,7 +131,9 @@ impl Watched {
             }
         }
         self.tell(inner);
-        self.status.as_ref().filter(|_| self.is_ended_told).and_then(|status| status.runner)
+        // A runner elsewhere is no child of ours, whatever number it names.
+        let is_over = self.is_ended_told && inner.site.is_none();
+        self.status.as_ref().filter(|_| is_over).and_then(|status| status.runner)
     }
 
     /// Reads the status if it is another than before.
@@ -189,6 +191,7 @@ impl Watched {
         if self.status.as_ref().is_some_and(Status::is_ended) {
             return;
         }
+        self.enforce_at_site(inner);
         let why = match site.fate(&run, self.since, has_begun) {
             Fate::Alive => {
                 self.over_since = None;
@@ -225,17 +228,20 @@ impl Watched {
         if self.read() {
             return;
         }
-        self.end_at_site(&why);
+        self.end_at_site(inner, &why);
     }
 
-    fn end_at_site(&mut self, why: &str) {
+    fn end_at_site(&mut self, inner: &Inner, why: &str) {
         let stop = read_json::<Wanted>(&self.run.order_file()).ok().flatten().and_then(|w| w.stop);
         let ending = match (&self.status, stop) {
             (None, Some(stop)) => {
                 Ending::Stopped { detail: format!("{}; it had not begun", stop.why) }
             }
             (None, None) => Ending::Refused { why: format!("{why}{}", self.words()) },
-            (Some(_), _) => Ending::Vanished { detail: why.to_string() },
+            (Some(_), _) => {
+                let vanished = || Ending::Vanished { detail: why.to_string() };
+                self.enforced(inner).unwrap_or_else(vanished)
+            }
         };
         self.end(ending);
     }
@@ -275,7 +281,7 @@ impl Watched {
     fn end(&mut self, ending: Ending) {
         let status = self.status.clone().unwrap_or_else(|| Status::new(&self.run));
         let status = status.ended(ending, now_ms());
-        match status.write(&self.run) {
+        match status.decide(&self.run) {
             Err(error) if is_exhausted(&error) => {
                 warn!(file = %self.run.status_file().display(), %error, "not written");
             }

@@ -3,8 +3,9 @@
 use crate::untrusted;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::{PermissionsExt as _, fchown};
 use std::path::Path;
 
 /// Whether a file must survive the machine, or only the process.
@@ -16,11 +17,35 @@ pub(crate) enum Durability {
     Process,
 }
 
+/// Who else may read a file than the user that writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    Nobody,
+    /// It says nothing that others must not know.
+    Everybody,
+    /// A user and its group: the runner of a start that runs as somebody else.
+    User(u32, u32),
+}
+
+impl Reader {
+    fn admit(self, file: &File) -> io::Result<()> {
+        match self {
+            Reader::Nobody => Ok(()),
+            Reader::Everybody => file.set_permissions(Permissions::from_mode(0o644)),
+            Reader::User(uid, gid) => {
+                file.set_permissions(Permissions::from_mode(0o400))?;
+                fchown(file, Some(uid), Some(gid))
+            }
+        }
+    }
+}
+
 /// Writes a file beside its place and moves it there.
 pub(crate) fn write_atomically(
     path: &Path,
     bytes: &[u8],
     durability: Durability,
+    reader: Reader,
 ) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -29,6 +54,7 @@ pub(crate) fn write_atomically(
     let written = (|| {
         let mut file = untrusted::create(&beside)?;
         file.write_all(bytes)?;
+        reader.admit(&file)?;
         if durability == Durability::Disk {
             file.sync_all()?;
         }
@@ -51,9 +77,19 @@ pub(crate) fn write_json<T: Serialize>(
     value: &T,
     durability: Durability,
 ) -> io::Result<()> {
+    write_json_for(path, value, durability, Reader::Nobody)
+}
+
+/// The same for somebody else to read.
+pub(crate) fn write_json_for<T: Serialize>(
+    path: &Path,
+    value: &T,
+    durability: Durability,
+    reader: Reader,
+) -> io::Result<()> {
     let mut bytes = serde_json::to_vec(value).map_err(io::Error::from)?;
     bytes.push(b'\n');
-    write_atomically(path, &bytes, durability)
+    write_atomically(path, &bytes, durability, reader)
 }
 
 /// Reads a value from JSON; `None` if there is no such file.

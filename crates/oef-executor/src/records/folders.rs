@@ -1,11 +1,12 @@
 //! Where everything is.
 
-use super::files::{Durability, write_atomically};
+use super::files::{Durability, Reader, write_atomically};
 use crate::logs::Stream;
 use crate::untrusted;
 use oef_sched::{Generation, JobId};
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// A number has twenty digits at most.
@@ -13,6 +14,9 @@ const GENERATION_BYTES_MAX: u64 = 64;
 
 /// What the job's own part of the folder of a start is called.
 const JOBS_PART: &str = "job";
+
+/// What the part is called that belongs to a runner of another user than the daemon's.
+const RUNNERS_PART: &str = "runner";
 
 /// The folder of all jobs.
 #[derive(Clone, Debug)]
@@ -91,6 +95,8 @@ impl JobFolder {
             &self.generation_file(),
             format!("{generation}\n").as_bytes(),
             Durability::Disk,
+            // A runner of another user has to see that its lease is void.
+            Reader::Everybody,
         )
     }
 
@@ -133,27 +139,66 @@ impl RunFolder {
         self.path.join("lock")
     }
 
+    /// The part of the folder that belongs to its runner, if that runs as another user. The daemon writes nothing into
+    /// it, and believes nothing in it.
+    pub(crate) fn runners_part(&self) -> PathBuf {
+        self.path.join(RUNNERS_PART)
+    }
+
+    /// The user and the group of its runner, if that is another user.
+    pub(crate) fn runners_user(&self) -> Option<(u32, u32)> {
+        let part = fs::symlink_metadata(self.runners_part()).ok()?;
+        part.is_dir().then(|| (part.uid(), part.gid()))
+    }
+
+    /// Where its runner writes.
+    fn written(&self) -> PathBuf {
+        match self.runners_user() {
+            Some(_) => self.runners_part(),
+            None => self.path.clone(),
+        }
+    }
+
     pub(crate) fn launch_file(&self) -> PathBuf {
         self.path.join("launch.json")
+    }
+
+    /// The same as its runner may read it.
+    pub(crate) fn launch_file_of_runner(&self) -> PathBuf {
+        self.written().join("launch.json")
     }
 
     pub(crate) fn order_file(&self) -> PathBuf {
         self.path.join("order.json")
     }
 
+    /// How it goes: by the daemon, if that has decided how it ended, otherwise by its runner.
     pub(crate) fn status_file(&self) -> PathBuf {
+        let decided = self.decision_file();
+        if fs::symlink_metadata(&decided).is_ok() { decided } else { self.report_file() }
+    }
+
+    /// How it ended, where the daemon decides that.
+    pub(crate) fn decision_file(&self) -> PathBuf {
         self.path.join("status.json")
+    }
+
+    /// How it goes, by its runner.
+    pub(crate) fn report_file(&self) -> PathBuf {
+        self.written().join("status.json")
     }
 
     /// Where the runner itself complains.
     pub(crate) fn runner_log(&self) -> PathBuf {
-        self.path.join("runner.log")
+        self.written().join("runner.log")
     }
 
     pub(crate) fn log_file(&self, rank: u32, stream: Stream) -> PathBuf {
         match stream {
-            Stream::All => self.path.join(stream.name()),
-            Stream::Out | Stream::Err => self.path.join(format!("rank-{rank}.{}", stream.name())),
+            Stream::All => self.written().join(stream.name()),
+            Stream::Out | Stream::Err => {
+                self.written().join(format!("rank-{rank}.{}", stream.name()))
+            }
         }
     }
 
@@ -174,7 +219,12 @@ impl RunFolder {
 
     /// Why a worker's program could not be run, in the words of whoever tried.
     pub(crate) fn start_error_file(&self, rank: u32) -> PathBuf {
-        self.path.join(format!("rank-{rank}.error"))
+        self.written().join(format!("rank-{rank}.error"))
+    }
+
+    /// By this it is known that a worker on another node has begun.
+    pub(crate) fn begun_file(&self, rank: u32) -> PathBuf {
+        self.written().join(format!("rank-{rank}.begun"))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::checkpoints::Fetch;
 use crate::device::Device;
-use crate::launch::{Probe, StopSignal};
+use crate::launch::{Probe, StopSignal, Terminal};
 use crate::slurm::SlurmSpec;
 use crate::users::User;
 use crate::wire;
@@ -67,4 +67,7 @@ pub(crate) struct RunSpec {
     /// The control group of its workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cgroup: Option<PathBuf>,
+    /// The terminal that its command runs in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) terminal: Option<Terminal>,
 }

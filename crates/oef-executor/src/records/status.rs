@@ -5,6 +5,7 @@ use super::folders::RunFolder;
 use crate::checkpoints::Transfer;
 use crate::ending::Ending;
 use crate::event::{Progress, WorkerExit};
+use crate::launch::Shell;
 use crate::wire;
 use oef_sched::{Generation, JobId, Time};
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,9 @@ pub(crate) struct Wanted {
     /// The end of the lease as last renewed; for people who look.
     #[serde(default, with = "wire::time")]
     pub(crate) until: Time,
+    /// Shells beside it, the last ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) shells: Vec<Shell>,
 }
 
 /// Somebody wants it to end.
@@ -90,22 +94,22 @@ impl Status {
         matches!(self.phase, Phase::Ended { .. })
     }
 
-    /// The process of a worker, if it was started.
-    pub(crate) fn worker(&self, rank: u32) -> Option<i32> {
-        self.pids.get(usize::try_from(rank).ok()?).copied()
-    }
-
     pub(crate) fn read(run: &RunFolder) -> io::Result<Option<Status>> {
         read_json(&run.status_file())
     }
 
-    /// Endings and beginnings survive the machine; what is between is soon written again.
+    /// The daemon's word: no runner can take it back.
+    pub(crate) fn decide(&self, run: &RunFolder) -> io::Result<()> {
+        write_json(&run.decision_file(), self, Durability::Disk)
+    }
+
+    /// The runner's word. Endings and beginnings survive the machine; what is between is soon written again.
     pub(crate) fn write(&self, run: &RunFolder) -> io::Result<()> {
         let durability = match self.phase {
             Phase::Preparing if self.detail.is_some() => Durability::Process,
             Phase::Preparing | Phase::Ended { .. } => Durability::Disk,
             Phase::Running | Phase::Stopping => Durability::Process,
         };
-        write_json(&run.status_file(), self, durability)
+        write_json(&run.report_file(), self, durability)
     }
 }

@@ -39,8 +39,10 @@ pub(super) fn apply(
             }
         }
     }
-    let given = launch.env.iter().filter(|(name, _)| !name.starts_with(OURS) || *name == VISIBLE);
-    command.envs(given).envs(protocol(launch, run, rank, port));
+    if launch.user.is_none() {
+        command.envs(given(launch));
+    }
+    command.envs(protocol(launch, run, rank, port));
     if let Some(user) = &launch.user {
         let own: [(&str, &OsStr); 4] = [
             ("HOME", user.home.as_os_str()),
@@ -50,6 +52,18 @@ pub(super) fn apply(
         ];
         command.envs(own.into_iter().filter(|(name, _)| !launch.env.contains_key(*name)));
     }
+}
+
+/// What the job itself sets. A worker of another user gets it with its program and not before: until then it is a process
+/// of the daemon's user, and what a loader does with `LD_PRELOAD` would be done with that user's rights.
+pub(super) fn given(launch: &RunSpec) -> impl Iterator<Item = (&String, &String)> {
+    launch.env.iter().filter(|(name, _)| !name.starts_with(OURS) || *name == VISIBLE)
+}
+
+/// The part of it that comes with the program.
+pub(super) fn late(launch: &RunSpec) -> BTreeMap<String, String> {
+    let is_late = |name: &String| launch.user.is_some() && std::env::var_os(name).is_none();
+    given(launch).filter(|(name, _)| is_late(name)).map(|(n, v)| (n.clone(), v.clone())).collect()
 }
 
 /// The same on another node than the runner's, where what the runner has set is there already: only what belongs to
@@ -225,6 +239,7 @@ mod tests {
             slurm: None,
             user: None,
             cgroup: None,
+            terminal: None,
         }
     }
 

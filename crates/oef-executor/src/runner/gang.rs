@@ -2,11 +2,11 @@
 
 use super::output::Outputs;
 use super::prepare::free_port;
-use super::stage::worker_command;
+use super::stage::{shell_command, worker_command};
 use super::verdict::Exit;
 use super::{environment, remote, stage};
 use crate::cgroup::Group;
-use crate::launch::StopSignal;
+use crate::launch::{Shell, StopSignal};
 use crate::processes::{self, JobProcess, Role};
 use crate::records::{RunFolder, RunSpec};
 use rustix::process::{
@@ -29,6 +29,8 @@ pub(super) struct Gang {
     workers: Vec<Worker>,
     outputs: Outputs,
     folder: RunFolder,
+    /// Where the workers meet.
+    port: u16,
     /// All their processes are in it, where the system has such groups.
     group: Option<Group>,
 }
@@ -50,10 +52,10 @@ impl Gang {
     pub(super) fn start(launch: &RunSpec, run: &RunFolder) -> Result<Gang, String> {
         let group = launch.cgroup.clone().map(Group::at);
         let (outputs, folder) = (Outputs::new(), run.clone());
-        let mut gang = Gang { workers: Vec::new(), outputs, folder, group };
         let port = free_port().map_err(|error| format!("no port for its workers: {error}"))?;
+        let mut gang = Gang { workers: Vec::new(), outputs, folder, port, group };
         for rank in (0..).take(launch.devices.len()) {
-            if let Err(error) = gang.start_worker(launch, rank, port) {
+            if let Err(error) = gang.start_worker(launch, rank) {
                 gang.kill();
                 gang.clear();
                 return Err(format!("worker {rank} could not be started: {error}"));
@@ -62,12 +64,21 @@ impl Gang {
         Ok(gang)
     }
 
-    fn start_worker(&mut self, launch: &RunSpec, rank: u32, port: u16) -> io::Result<()> {
+    /// Starts a shell beside the workers. It is one of their orphans: nobody waits for it, and it ends with them.
+    pub(super) fn open_shell(&self, launch: &RunSpec, shell: &Shell) -> io::Result<()> {
+        let mut command = shell_command(self.folder.path(), shell.id, 2);
+        environment::apply(&mut command, launch, &self.folder, shell.rank, self.port);
+        command.process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().map(drop)
+    }
+
+    fn start_worker(&mut self, launch: &RunSpec, rank: u32) -> io::Result<()> {
         let elsewhere = remote::command(launch, &self.folder, rank);
         let is_remote = elsewhere.is_some();
         // The session was called with the mode and the folder.
         let mut command = elsewhere.unwrap_or_else(|| worker_command(self.folder.path(), rank, 2));
-        environment::apply(&mut command, launch, &self.folder, rank, port);
+        environment::apply(&mut command, launch, &self.folder, rank, self.port);
         if is_remote {
             remote::clean(&mut command);
         }

@@ -91,7 +91,7 @@ pub(super) fn run(run: &RunFolder, rank: &OsStr) -> io::Result<()> {
         signal_hook::flag::register(signal, Arc::clone(&told))?;
     }
     let launch = await_launch(run)?;
-    fs::write(begun_file(run, rank), "")?;
+    fs::write(run.begun_file(rank), "")?;
     // What its workers have in their environment may lie in the folder of the start.
     let of_before = |path: &std::path::Path| !path.starts_with(run.path());
     processes::kill_all(run.job_folder().path(), of_before);
@@ -122,7 +122,7 @@ pub(super) fn run(run: &RunFolder, rank: &OsStr) -> io::Result<()> {
 fn await_launch(run: &RunFolder) -> io::Result<RunSpec> {
     let began = Instant::now();
     loop {
-        match read_json(&run.launch_file()) {
+        match read_json(&run.launch_file_of_runner()) {
             Ok(Some(launch)) => return Ok(launch),
             Ok(None) if began.elapsed() > SEEN_WITHIN => {
                 return Err(io::Error::other("no launch.json"));
@@ -139,7 +139,7 @@ fn code(status: ExitStatus) -> i32 {
 
 /// How a worker on another node ended, from how its `srun` did.
 pub(super) fn exit_of(run: &RunFolder, rank: u32, exit: Exit) -> Exit {
-    if exit != Exit::Code(0) && !begun_file(run, rank).exists() {
+    if exit != Exit::Code(0) && !run.begun_file(rank).exists() {
         let detail =
             format!("worker {rank} could not be started on its node by srun; see its error stream");
         // Without it the job fails with srun's own code, which says less.
@@ -155,10 +155,6 @@ pub(super) fn exit_of(run: &RunFolder, rank: u32, exit: Exit) -> Exit {
         }
         exit => exit,
     }
-}
-
-fn begun_file(run: &RunFolder, rank: u32) -> std::path::PathBuf {
-    run.path().join(format!("rank-{rank}.begun"))
 }
 
 /// Variables that programs read to find out about a Slurm job, in the words of this gang.

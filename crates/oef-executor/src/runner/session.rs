@@ -10,6 +10,7 @@ use super::verdict::{Exit, Gone, SAVED, Told, WorkerEnd, judge};
 use crate::clock::now_ms;
 use crate::ending::{Ending, FailReason};
 use crate::event::{Progress, WorkerExit};
+use crate::launch::Shell;
 use crate::log_file;
 use crate::logs::{LogFrom, Stream};
 use crate::records::{Lock, Phase, RunFolder, RunSpec, Status, Wanted, read_json};
@@ -99,7 +100,7 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn attempt(&mut self) -> Ending {
-        let launch: RunSpec = match read_json(&self.run.launch_file()) {
+        let launch: RunSpec = match read_json(&self.run.launch_file_of_runner()) {
             Ok(Some(launch)) => launch,
             Ok(None) => return Ending::Refused { why: "it has no launch.json".to_string() },
             Err(error) => return Ending::Refused { why: format!("launch.json: {error}") },
@@ -229,6 +230,11 @@ impl Session<'_> {
             if looked.elapsed() >= STATUS_EVERY {
                 looked = Instant::now();
                 gang.reap_orphans();
+                for shell in self.orders.new_shells() {
+                    if let Err(error) = gang.open_shell(launch, &shell) {
+                        note(&format!("a shell could not be started: {error}"));
+                    }
+                }
                 self.progress(progress.look());
             }
             sleep(poll);
@@ -391,6 +397,8 @@ struct Orders<'a> {
     /// How long its folder may be away: a shared file system may come back.
     patience: Cell<Duration>,
     gone_since: Cell<Option<Instant>>,
+    /// The last shell that was seen.
+    shell: Cell<u64>,
 }
 
 impl Orders<'_> {
@@ -401,7 +409,8 @@ impl Orders<'_> {
             // Caught, not ignored: workers would inherit an ignored signal.
             signal_hook::flag::register(ignored, Arc::new(AtomicBool::new(false)))?;
         }
-        Ok(Orders { run, terminated, patience: Cell::default(), gone_since: Cell::default() })
+        let (patience, gone_since, shell) = Default::default();
+        Ok(Orders { run, terminated, patience, gone_since, shell })
     }
 
     /// Its folder was removed: nobody can find it any more, and nobody would read how it ended.
@@ -413,6 +422,15 @@ impl Orders<'_> {
         let since = self.gone_since.get().unwrap_or_else(Instant::now);
         self.gone_since.set(Some(since));
         since.elapsed() >= self.patience.get()
+    }
+
+    /// Shells that were asked for since the last look.
+    fn new_shells(&self) -> Vec<Shell> {
+        let wanted: Wanted = read_json(&self.run.order_file()).ok().flatten().unwrap_or_default();
+        let mut new = wanted.shells;
+        new.retain(|shell| shell.id > self.shell.get());
+        self.shell.set(new.iter().map(|shell| shell.id).fold(self.shell.get(), u64::max));
+        new
     }
 
     fn look(&self) -> Option<Told> {

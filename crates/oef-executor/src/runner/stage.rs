@@ -15,11 +15,14 @@ const SESSION: &str = "--session";
 /// The one that becomes a worker.
 const WORKER: &str = "--worker";
 
+/// The one that becomes a shell beside the workers.
+const SHELL: &str = "--shell";
+
 /// The one that stands beside a worker on another node.
 pub(super) const REMOTE: &str = "--remote";
 
 /// This program, even if a newer one lies in its place by now.
-const THIS_PROGRAM: &str = "/proc/self/exe";
+pub(super) const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// The runner: with the folder of a start (`DIR/runs/JOB/GENERATION`) as the one argument, runs it and
 /// leaves how it ended in its `status.json`. `args` are the arguments after the name of the command;
@@ -29,6 +32,9 @@ pub fn run(args: &[OsString]) -> ExitCode {
         [mode, dir] if mode == SESSION => with_folder(dir, session::run),
         [mode, dir, rank, runner] if mode == WORKER => {
             with_folder(dir, |run| worker::become_worker(run, rank, runner))
+        }
+        [mode, dir, shell, runner] if mode == SHELL => {
+            with_folder(dir, |run| worker::become_shell(run, shell, runner))
         }
         [mode, dir, rank] if mode == REMOTE => with_folder(dir, |run| remote::run(run, rank)),
         [dir] => with_folder(dir, |run| detach(run.path(), args.len())),
@@ -69,6 +75,13 @@ fn detach(dir: &Path, given: usize) -> io::Result<()> {
 pub(super) fn worker_command(dir: &Path, rank: u32, given: usize) -> Command {
     let mut command = again(given);
     command.arg(WORKER).arg(dir).arg(rank.to_string()).arg(std::process::id().to_string());
+    command
+}
+
+/// A command that becomes a shell beside the workers of the start in `dir`.
+pub(super) fn shell_command(dir: &Path, shell: u64, given: usize) -> Command {
+    let mut command = again(given);
+    command.arg(SHELL).arg(dir).arg(shell.to_string()).arg(std::process::id().to_string());
     command
 }
 

@@ -6,11 +6,12 @@ use super::site::SlurmSite;
 use crate::error::ExecutorError;
 use crate::event::{Cursor, Event};
 use crate::executor::Executor;
+use crate::launch::Shell;
 use crate::local::site::Site;
 use crate::local::{Isolation, LocalConfig, LocalExecutor};
 use crate::logs::{LogChunk, LogQuery};
 use crate::order::{Known, Order};
-use oef_sched::JobId;
+use oef_sched::{Generation, JobId};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -70,6 +71,10 @@ impl Executor for SlurmExecutor {
 
     fn logs(&self, job: JobId, query: LogQuery) -> Result<LogChunk, ExecutorError> {
         self.local.logs(job, query)
+    }
+
+    fn open_shell(&self, job: JobId, generation: Generation, shell: Shell) -> bool {
+        self.local.open_shell(job, generation, shell)
     }
 
     fn close(&self) {

@@ -6,9 +6,9 @@
 use super::cluster::{self, NodeState, Told};
 use super::command::SlurmError;
 use super::parse::JobState;
-use super::site::{Key, SlurmSite};
+use super::site::{Key, SlurmSite, Stop};
 use crate::event::Event;
-use crate::local::Inner;
+use crate::local::{Inner, Isolation};
 use crate::records::{Phase, Status};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
@@ -126,29 +126,41 @@ impl Asker<'_> {
     fn pass_on_stops(&self) {
         let now = Instant::now();
         let (mut waiting, mut deaf, mut told) = (Vec::new(), Vec::new(), Vec::new());
+        let mut overdue = Vec::new();
+        let margin = Isolation::default().stop_margin;
         let state = self.site.state();
-        let stops: Vec<_> = state.stops.iter().map(|(key, times)| (*key, *times)).collect();
+        let stops: Vec<_> = state.stops.iter().map(|(key, stop)| (*key, *stop)).collect();
         let ids: BTreeMap<Key, _> = stops
             .iter()
             .filter_map(|(key, _)| Some((*key, SlurmSite::live_id(&state, *key)?)))
             .collect();
         drop(state);
-        for (key, (since, last)) in stops {
+        for (key, Stop { since, grace, told: last }) in stops {
             let Some((id, job_state)) = ids.get(&key) else { continue };
             let is_due = last.is_none_or(|last| now.duration_since(last) >= SIGNAL_AGAIN);
+            let passed = now.duration_since(since);
             if *job_state == JobState::Pending {
                 waiting.push(*id);
-            } else if is_due && now.duration_since(since) >= HEARD_WITHIN && !self.has_heard(key) {
+            } else if is_due && passed > grace + margin {
+                overdue.push(*id);
+                told.push(key);
+            } else if is_due && passed >= HEARD_WITHIN && !self.has_heard(key) {
                 deaf.push(*id);
                 told.push(key);
             }
         }
         self.site.cancel(&["--state=PENDING"], &waiting);
         self.site.cancel(&["--signal=TERM", "--batch"], &deaf);
+        if !overdue.is_empty() {
+            // The runner is the job's user's: it may have been suspended, or replaced.
+            warn!(?overdue, "these Slurm jobs have not ended within their grace time: killed");
+            self.site.cancel(&["--signal=KILL", "--full"], &overdue);
+            self.site.cancel(&[], &overdue);
+        }
         let mut state = self.site.state();
         for key in told {
-            if let Some(times) = state.stops.get_mut(&key) {
-                times.1 = Some(now);
+            if let Some(stop) = state.stops.get_mut(&key) {
+                stop.told = Some(now);
             }
         }
     }

@@ -7,19 +7,20 @@ use super::parse::{self, JobRow, JobState, lease_of};
 use super::settings::SlurmConfig;
 use super::spec::SlurmSpec;
 use super::submit;
-use super::users::{UserId, uid_of};
-use crate::checkpoints::{Places, with_leftovers};
+use super::users::uid_of;
+use crate::checkpoints::with_leftovers;
 use crate::device::{Device, DeviceId};
 use crate::error::ExecutorError;
 use crate::launch::{Launch, RunAs};
 use crate::local::site::{Fate, Site};
 use crate::records::{Durability, RunFolder, RunSpec, read_json, write_json};
+use crate::users::{User, job_user};
 use oef_sched::{Generation, JobId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::{PermissionsExt as _, lchown};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
@@ -31,6 +32,9 @@ const SUBMITS_MAX: usize = 8;
 
 /// How long a start of the daemon waits until what nobody holds is gone. Later it is ended on the way.
 const KILL_LIMIT: Duration = Duration::from_secs(15);
+
+/// A grace time that nobody can read any more counts as this.
+const GRACE_UNKNOWN: Duration = Duration::from_secs(30);
 
 /// A lease.
 pub(super) type Key = (JobId, Generation);
@@ -62,14 +66,24 @@ pub(super) struct State {
     pub(super) taken: BTreeMap<Key, Instant>,
     /// The GPUs of starts that are not acknowledged as ended.
     pub(super) held: BTreeMap<Key, Vec<DeviceId>>,
-    /// Starts that are to stop, since when, and when they were last told so by Slurm.
-    pub(super) stops: BTreeMap<Key, (Instant, Option<Instant>)>,
+    /// Starts that are to stop.
+    pub(super) stops: BTreeMap<Key, Stop>,
     /// The users of starts that do not run as the daemon.
     pub(super) uids: BTreeMap<Key, u32>,
     /// Why Slurm does not answer, if it does not.
     pub(super) outage: Option<String>,
     pub(super) is_resumed: bool,
     pub(super) is_closed: bool,
+}
+
+/// A start that is to stop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stop {
+    pub(super) since: Instant,
+    /// The time that it has to save its work.
+    pub(super) grace: Duration,
+    /// When Slurm was last asked to pass it on.
+    pub(super) told: Option<Instant>,
 }
 
 /// What is noted of a submission, so that it is looked for before it is made again.
@@ -221,6 +235,14 @@ impl SlurmSite {
         self.changed.notify_all();
     }
 
+    /// The user whose name is given to Slurm.
+    fn user_for(&self, launch: &Launch) -> Option<String> {
+        match &launch.run_as {
+            RunAs::User(name) => Some(name.clone()),
+            RunAs::Daemon => self.config.rules.user_for(&launch.tenant),
+        }
+    }
+
     fn error(run: &RunFolder, error: &SlurmError) -> ExecutorError {
         ExecutorError::Slurm { job: run.job(), detail: error.to_string() }
     }
@@ -237,18 +259,15 @@ impl Drop for Turn<'_> {
 }
 
 impl Site for SlurmSite {
-    fn refusal(&self, launch: &Launch) -> Option<String> {
-        let user = match &launch.run_as {
-            RunAs::User(name) => Some(name.clone()),
-            RunAs::Daemon => self.config.rules.user_for(&launch.tenant),
-        }?;
+    fn user(&self, launch: &Launch) -> Result<Option<User>, String> {
+        let Some(user) = self.user_for(launch) else { return Ok(None) };
         match uid_of(&user) {
-            None => Some(format!("it is to run as `{user}`, and there is no such user here")),
-            Some(found) if found.uid != self.uid && self.uid != 0 => Some(format!(
+            None => Err(format!("it is to run as `{user}`, and there is no such user here")),
+            Some(found) if found.uid != self.uid && self.uid != 0 => Err(format!(
                 "it is to run as `{user}`, and only a daemon that runs as root may submit for others; \
                  remove [slurm] user_of to run all jobs as the daemon's user"
             )),
-            Some(_) => None,
+            Some(_) => job_user(&user),
         }
     }
 
@@ -304,10 +323,7 @@ impl Site for SlurmSite {
         spec.command = submit.wrap(std::mem::take(&mut spec.command));
         // Programs are not kept warm on a node that may be another one the next time.
         spec.warm = Vec::new();
-        let user = match &launch.run_as {
-            RunAs::User(name) => Some(name.clone()),
-            RunAs::Daemon => rules.user_for(&launch.tenant),
-        };
+        let user = self.user_for(launch);
         if user.is_some() {
             drop_own_variables(&mut spec.env);
         }
@@ -340,9 +356,9 @@ impl Site for SlurmSite {
                 return Ok(());
             }
         }
-        let user = slurm.user.as_deref().and_then(uid_of).filter(|user| user.uid != self.uid);
-        let written = write_start(run, &spec, slurm, &self.config, user.as_ref());
-        written.map_err(ExecutorError::file(run.path(), "written"))?;
+        let script = submit::script_file(run);
+        let text = submit::script(&spec, slurm, run, &self.config.runner);
+        fs::write(&script, text).map_err(ExecutorError::file(&script, "written"))?;
         attempt.tries += 1;
         let noted = write_json(&file, &attempt, Durability::Disk);
         noted.map_err(ExecutorError::file(&file, "written"))?;
@@ -356,7 +372,10 @@ impl Site for SlurmSite {
     }
 
     fn stop(&self, run: &RunFolder) {
-        self.state().stops.entry((run.job(), run.generation())).or_insert((Instant::now(), None));
+        let spec = read_json::<RunSpec>(&run.launch_file()).ok().flatten();
+        let grace = spec.map_or(GRACE_UNKNOWN, |spec| Duration::from_millis(spec.grace.0));
+        let stop = Stop { since: Instant::now(), grace, told: None };
+        self.state().stops.entry((run.job(), run.generation())).or_insert(stop);
         self.changed.notify_all();
     }
 
@@ -516,40 +535,4 @@ fn tag_in(path: &Path) -> io::Result<String> {
     fs::write(path, format!("{tag}\n"))?;
     fs::File::open(path)?.sync_all()?;
     Ok(tag)
-}
-
-/// Writes the script of a start, and gives its folders to the user that it runs as.
-fn write_start(
-    run: &RunFolder,
-    spec: &RunSpec,
-    slurm: &SlurmSpec,
-    config: &SlurmConfig,
-    user: Option<&UserId>,
-) -> io::Result<()> {
-    let path = submit::script_file(run);
-    fs::write(&path, submit::script(spec, slurm, run, &config.runner))?;
-    fs::set_permissions(&path, Permissions::from_mode(0o755))?;
-    let job = config.dir.join("jobs").join(spec.job.to_string());
-    let runs = run.job_folder();
-    // Whoever else may pass through the folders above sees nothing in these.
-    for folder in [runs.path(), &job] {
-        if folder.is_dir() {
-            fs::set_permissions(folder, Permissions::from_mode(0o700))?;
-        }
-    }
-    let Some(user) = user else { return Ok(()) };
-    let own = |path: &Path| lchown(path, Some(user.uid), Some(user.gid));
-    for folder in [runs.path(), run.path(), &job] {
-        if folder.is_dir() {
-            own(folder)?;
-            for entry in fs::read_dir(folder)?.flatten() {
-                own(&entry.path())?;
-            }
-        }
-    }
-    let places = Places::new(&config.dir, &config.checkpoints);
-    for folder in places.kept(spec).into_iter().filter(|folder| folder.is_dir()) {
-        own(folder)?;
-    }
-    Ok(())
 }

@@ -10,4 +10,5 @@ mod clocks;
 mod faults;
 mod leftovers;
 mod settings;
+mod users;
 mod world;

@@ -314,6 +314,7 @@ mod tests {
             log_limit_bytes: 1,
             warm: Vec::new(),
             probe: None,
+            terminal: None,
         }
     }
 

@@ -278,6 +278,11 @@ impl Checks<'_> {
             self.must(fits, format!("jobs.{key}"), format!("{shown} is not more than 0"));
         }
         self.must(j.processes != Some(0), "jobs.processes", "must be at least 1");
+        let known = ["http://", "https://", "unix:///"];
+        let address = self.config.jobs.address.clone().unwrap_or_else(|| known[0].into());
+        let fits = known.iter().any(|scheme| address.starts_with(scheme));
+        let why = format!("`{address}` is not an address such as https://login-node:7733");
+        self.must(fits, "jobs.address", why);
     }
 
     fn limits(&mut self) {

@@ -190,6 +190,8 @@ impl Default for Gpus {
 pub struct Jobs {
     /// Variables of the daemon's own environment that jobs get too.
     pub pass_env: Vec<String>,
+    /// Where jobs reach the daemon, for `oef run`; by default where it listens.
+    pub address: Option<String>,
     /// What happens to them when the daemon stops.
     pub on_stop: StopPolicy,
     /// Memory of each job in GiB, where the system can limit it.

@@ -123,6 +123,8 @@ pub(super) fn again(world: &World, caller: &Caller, id: JobId) -> Result<JobBatc
         not_before: None,
         after: Vec::new(),
         user: None,
+        // Nobody sits there.
+        terminal: None,
         ..job.spec.clone()
     };
     Ok(JobBatch::of(vec![spec]))

@@ -3,12 +3,14 @@
 use super::environment;
 use super::nodes::Nodes;
 use super::others::Others;
+use crate::terminal::TerminalAccess;
 use crate::world::{JobEntry, RunEnding, World};
 use oef_api::types::StopSignal;
 use oef_executor::{CheckpointLocation, Checkpoints, Held, Known, Launch, Program, RunAs};
 use oef_sched::{JobId, Span};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What all jobs of this daemon have in common.
 #[derive(Clone, Debug)]
@@ -21,6 +23,8 @@ pub(super) struct Site {
     pub others: Others,
     /// Output that is kept of each worker's stream.
     pub log_limit_bytes: u64,
+    /// How jobs in a terminal reach the daemon.
+    pub terminal: Option<Arc<TerminalAccess>>,
 }
 
 impl Site {
@@ -65,6 +69,10 @@ impl Site {
                 warmup: probe.warmup,
                 least: Span::from_seconds(probe.least_s),
                 limit: Span::from_seconds(probe.limit_s),
+            }),
+            terminal: spec.terminal.as_ref().and_then(|terminal| {
+                let access = self.terminal.as_ref()?;
+                Some(access.terminal(id, run.generation, None, terminal.pty))
             }),
         })
     }

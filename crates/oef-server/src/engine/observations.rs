@@ -329,6 +329,7 @@ mod tests {
             nodes: Default::default(),
             others: Default::default(),
             log_limit_bytes: 1,
+            terminal: None,
         }
     }
 

@@ -19,6 +19,7 @@ use super::threads::{Threads, Work, archiver};
 use crate::daemon::{Memory, Metrics, Options, StartError};
 use crate::replay::Replay;
 use crate::store::{Archive, Ledger, OpenMode, Store, StoreError, StoredRecord};
+use crate::terminal::TerminalAccess;
 use crate::world::{Change, MEANING, SettingsEntry, World};
 use oef_api::types::SettingsPatch;
 use oef_executor::{Cursor, Event, Executor};
@@ -53,6 +54,8 @@ pub(crate) struct Parts {
     /// Variables for every job.
     pub environment: BTreeMap<String, String>,
     pub log_limit_bytes: u64,
+    /// How jobs in a terminal reach the daemon.
+    pub terminal: Option<Arc<TerminalAccess>>,
     pub budgets: Budgets,
     pub beginning: Beginning,
     pub messages: Receiver<Message>,
@@ -78,7 +81,7 @@ pub(crate) fn assemble(parts: Parts) -> Result<(Engine, Vec<(Cursor, Event)>), S
     let (env, log_limit_bytes) = (parts.environment, parts.log_limit_bytes);
     let mut others = Others::default();
     heard.iter().for_each(|(_, event)| others.take(event));
-    let site = Site { env, nodes, others, log_limit_bytes };
+    let site = Site { env, nodes, others, log_limit_bytes, terminal: parts.terminal };
     let unused = executor.resume(site.known(&world)).map_err(StartError::Recover)?;
     let now = clock.now();
     let next_job = world.next_job.max(unused.0);
@@ -129,6 +132,7 @@ pub(crate) fn start(options: &Options) -> Result<Running, StartError> {
         metrics: Arc::clone(&options.metrics),
         environment: environment::for_jobs(std::env::vars(), &options.environment),
         log_limit_bytes: options.log_limit_bytes,
+        terminal: options.terminal.clone(),
         budgets: options.budgets,
         beginning: Beginning {
             first: options.first.clone(),

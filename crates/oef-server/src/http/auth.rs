@@ -152,12 +152,12 @@ async fn peer_caller(peer: Peer, app: &App) -> Caller {
 }
 
 /// The bucket of whoever is at the other end of a connection and has no token.
-fn origin(parts: &Parts) -> u64 {
+pub(super) fn origin(parts: &Parts) -> u64 {
     let info = parts.extensions.get::<ConnectInfo<SocketAddr>>();
     of_address(info.map(|ConnectInfo(address)| address.ip()))
 }
 
-fn within_rate(app: &App, bucket: u64) -> Result<(), Refusal> {
+pub(super) fn within_rate(app: &App, bucket: u64) -> Result<(), Refusal> {
     let taken = app.inner.requests.take(bucket, 1, Instant::now());
     taken.map_err(|wait| too_often(app, "requests", wait))
 }
@@ -195,7 +195,7 @@ pub(super) fn caller(method: &Method, headers: &HeaderMap, app: &App) -> Result<
 }
 
 /// What stands after `Bearer`.
-fn secret(headers: &HeaderMap) -> Result<String, Failure> {
+pub(super) fn secret(headers: &HeaderMap) -> Result<String, Failure> {
     let Some(value) = headers.get(header::AUTHORIZATION) else {
         let problem = Kind::Unauthorized.problem("the request has no token");
         return Err(Failure(problem.hint("send the header `Authorization: Bearer TOKEN`")));

@@ -46,7 +46,7 @@ async fn json<T: DeserializeOwned + Serialize>(
         let problem = Kind::UnsupportedMediaType.problem("the body does not say that it is JSON");
         return Err(Failure(problem.hint("send the header `Content-Type: application/json`")));
     }
-    let bytes = read(request, limit).await?;
+    let bytes = raw(request, limit).await?;
     parse(&bytes).or_else(|problem| with_whole_numbers(&bytes).ok_or(problem)).map_err(Failure)
 }
 
@@ -83,7 +83,8 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
 }
 
-async fn read(request: Request, limit: usize) -> Result<Bytes, Failure> {
+/// A body as it is, whatever it is.
+pub(super) async fn raw(request: Request, limit: usize) -> Result<Bytes, Failure> {
     let too_large = || {
         let problem =
             Kind::PayloadTooLarge.problem(format!("the body is larger than {limit} bytes"));

@@ -78,8 +78,18 @@ async fn take(
     let count = u32::try_from(batch.jobs.len()).unwrap_or(u32::MAX);
     let key = idempotency_key(headers)?;
     may_submit(app, caller, count)?;
+    if batch.jobs.iter().any(|job| job.terminal.is_some()) && app.daemon().terminal().is_none() {
+        return Err(no_terminals().into());
+    }
     let submitted = app.daemon().submit_as(caller, batch, key, how.create_tenant).await;
     Ok(created(submitted.map_err(refused)?))
+}
+
+/// Jobs could not reach the daemon.
+pub(super) fn no_terminals() -> Failure {
+    let why = "jobs on the nodes of this cluster cannot reach the daemon: it listens on its own machine only";
+    let hint = "set `address` in [jobs] of the daemon's settings to one that nodes reach, such as https://LOGIN-NODE:7733";
+    Failure(Kind::Conflict.problem(why).field("terminal").hint(hint))
 }
 
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Failure> {

@@ -30,6 +30,7 @@ mod server;
 mod settings;
 mod streams;
 mod tenants;
+mod terminal;
 mod tokens;
 mod usage;
 mod workloads;
@@ -41,6 +42,7 @@ use crate::config::{Config, LimitSettings, is_loopback};
 use crate::daemon::Daemon;
 use crate::metrics::Exporter;
 use crate::socket::People;
+use crate::terminal::Relay;
 use axum::Router;
 use failure::Failure;
 use rate::Buckets;
@@ -71,6 +73,8 @@ struct Inner {
     submissions: Buckets,
     streams: Streams,
     whatifs: Semaphore,
+    /// Terminals of jobs.
+    terminals: Relay,
     /// Browsers that are logged in, and codes to get in with.
     login: login::Login,
     /// Answers that many pages ask for at the same time.
@@ -96,6 +100,7 @@ impl App {
             submissions: Buckets::new(limits.submissions_per_second, limits.submissions_burst),
             streams: Streams::new(limits.event_streams, limits.streams_per_token),
             whatifs: Semaphore::new(WHATIFS_AT_ONCE),
+            terminals: Relay::default(),
             login: login::Login::new(config.listen.port(), config.has_tls()),
             answers: live::Cache::default(),
             samples: live::Samples::default(),

@@ -3,7 +3,7 @@
 use super::failure::PROBLEM_JSON;
 use super::{
     App, cluster, events, fairness, groups, info, jobs, live, login, notifications, rounds,
-    settings, tenants, tokens, usage, workloads,
+    settings, tenants, terminal, tokens, usage, workloads,
 };
 use axum::Json;
 use oef_api::types::{Event, Notice, Problem};
@@ -44,6 +44,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(Base::openapi())
         .merge(info::routes())
         .merge(jobs::routes())
+        .merge(terminal::routes())
         .merge(tenants::routes())
         .merge(groups::routes())
         .merge(workloads::routes())

@@ -32,6 +32,35 @@ pub(super) struct NumberedParams {
     pub after: Option<String>,
 }
 
+/// What is read of a terminal.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ReadParams {
+    /// The offset of the first byte; everything before it has arrived.
+    pub from: u64,
+    /// Of which run; by default the current one.
+    pub run: Option<u64>,
+    /// Of which shell beside it; by default that of the job itself.
+    pub shell: Option<u64>,
+    /// How long to wait for bytes, in milliseconds; 15000 at most.
+    #[param(maximum = 15000)]
+    pub wait_ms: Option<u64>,
+}
+
+/// What is written to a terminal.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct WriteParams {
+    /// The offset of the first byte of the body.
+    pub at: u64,
+    /// Of which run; by default the current one.
+    pub run: Option<u64>,
+    /// Of which shell beside it; by default that of the job itself.
+    pub shell: Option<u64>,
+}
+
 impl From<NumberedParams> for PageParams {
     fn from(query: NumberedParams) -> Self {
         PageParams { limit: query.limit, after: query.after }

@@ -13,3 +13,4 @@ mod webhook;
 pub(crate) use deliver::Notifier;
 pub use settings::NotifySettings;
 pub(crate) use settings::{host_of, refused};
+pub(crate) use sign::hmac;

@@ -13,7 +13,8 @@ pub(super) fn signature(secret: &str, at_s: u64, body: &str) -> String {
     format!("t={at_s},v1={}", hexadecimal(&mac))
 }
 
-fn hmac(key: &[u8], text: &[&[u8]]) -> [u8; 32] {
+/// HMAC-SHA256 of texts, one after the other.
+pub(crate) fn hmac(key: &[u8], text: &[&[u8]]) -> [u8; 32] {
     let mut block = [0u8; BLOCK];
     if key.len() > BLOCK {
         block[..32].copy_from_slice(&Sha256::digest(key));

@@ -32,6 +32,20 @@ const ROWS: &[Row] = &[
     ("POST", "/jobs/J/resubmit", None, [403, 201, 404, 201]),
     ("GET", "/jobs/J/why", None, [200, 200, 404, 200]),
     ("GET", "/jobs/J/logs", None, [403, 0, 404, 0]),
+    // Without an offset; `oef-cli/tests/terminals.rs` has who may sit there.
+    ("GET", "/jobs/J/terminal", None, [400, 400, 400, 400]),
+    ("POST", "/jobs/J/terminal", None, [400, 400, 400, 400]),
+    ("GET", "/jobs/J/terminal/job", None, [400, 400, 400, 400]),
+    ("POST", "/jobs/J/terminal/job", None, [400, 400, 400, 400]),
+    // This daemon has no address for jobs.
+    (
+        "POST",
+        "/jobs/J/shells",
+        Some(
+            r#"{"terminal":{"key_hash":"0000000000000000000000000000000000000000000000000000000000000000"}}"#,
+        ),
+        [403, 409, 404, 409],
+    ),
     ("POST", "/jobs/J/cancel", None, [403, 200, 404, 200]),
     ("GET", "/tenants", None, [200, 200, 200, 200]),
     ("POST", "/tenants", Some(r#"{"name":"new"}"#), [403, 403, 403, 201]),

@@ -171,6 +171,8 @@ class JobSpec:
     probe: Optional[Mapping[str, Any]] = None
     #: The person who submits it; only with an admin's token. By default the daemon fills it in.
     user: Optional[str] = None
+    #: It runs in a terminal that the daemon passes on, as `oef run` has it: `{"pty": True, "key_hash": ...}`.
+    terminal: Optional[Mapping[str, Any]] = None
 
     def with_fields(self, **fields: Any) -> "JobSpec":
         """The same job with other fields."""

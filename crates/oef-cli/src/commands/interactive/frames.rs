@@ -1,6 +1,6 @@
 //! What goes between `oef run` and its job: a letter, a length, and bytes.
 
-use std::io::{self, Read, Write};
+use std::io;
 
 /// Larger ones come from somebody else.
 const BYTES_MAX: u32 = 1 << 20;
@@ -21,8 +21,8 @@ pub enum Frame {
 }
 
 impl Frame {
-    /// Writes it.
-    pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
+    /// It as bytes.
+    pub fn bytes(&self) -> Vec<u8> {
         let (kind, bytes) = match self {
             Frame::Data(bytes) => (b'd', bytes.clone()),
             Frame::Errors(bytes) => (b'e', bytes.clone()),
@@ -32,39 +32,32 @@ impl Frame {
             }
             Frame::Ended(code) => (b'x', vec![*code]),
         };
-        let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
-        let mut whole = vec![kind];
-        whole.extend(length.to_be_bytes());
-        whole.extend(bytes);
-        to.write_all(&whole)?;
-        to.flush()
+        // Nobody sends more than a buffer at once.
+        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        [&[kind][..], &length.to_be_bytes(), &bytes].concat()
     }
 
-    /// Reads one; none at the end.
-    pub fn read(from: &mut impl Read) -> io::Result<Option<Frame>> {
-        let mut head = [0; 5];
-        match from.read_exact(&mut head) {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-            other => other?,
-        }
-        let [kind, length @ ..] = head;
-        let length = u32::from_be_bytes(length);
+    /// Takes the first one from bytes; none where it is not whole yet.
+    pub fn parse(from: &mut Vec<u8>) -> io::Result<Option<Frame>> {
+        let Some((&[kind, a, b, c, d], rest)) = from.split_first_chunk() else { return Ok(None) };
+        let length = u32::from_be_bytes([a, b, c, d]);
         let odd = || io::Error::new(io::ErrorKind::InvalidData, "this is not a job of `oef run`");
         if length > BYTES_MAX {
             return Err(odd());
         }
-        let mut bytes = vec![0; length as usize];
-        from.read_exact(&mut bytes)?;
-        Ok(Some(match (kind, bytes.as_slice()) {
-            (b'd', _) => Frame::Data(bytes),
-            (b'e', _) => Frame::Errors(bytes),
+        let Some(bytes) = rest.get(..length as usize) else { return Ok(None) };
+        let frame = match (kind, bytes) {
+            (b'd', _) => Frame::Data(bytes.to_vec()),
+            (b'e', _) => Frame::Errors(bytes.to_vec()),
             (b'i', []) => Frame::InputEnd,
             (b's', &[a, b, c, d]) => {
                 Frame::Size(u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
             }
             (b'x', &[code]) => Frame::Ended(code),
             _ => return Err(odd()),
-        }))
+        };
+        from.drain(..5 + length as usize);
+        Ok(Some(frame))
     }
 }
 
@@ -81,15 +74,16 @@ mod tests {
             Frame::Size(80, 24),
             Frame::Ended(3),
         ];
-        let mut bytes = Vec::new();
-        all.iter().for_each(|frame| frame.write(&mut bytes).unwrap());
-        let mut from = bytes.as_slice();
-        for frame in all {
-            assert_eq!(Frame::read(&mut from).unwrap(), Some(frame));
+        let (mut from, mut arrived) = (Vec::new(), Vec::new());
+        // Byte by byte, as a network may have it.
+        for byte in all.iter().flat_map(Frame::bytes) {
+            from.push(byte);
+            arrived.extend(Frame::parse(&mut from).unwrap());
         }
-        assert_eq!(Frame::read(&mut from).unwrap(), None);
+        assert_eq!(arrived, all);
+        assert!(from.is_empty());
         for odd in [&b"GET / HTTP/1.1\r\n"[..], b"d\xff\xff\xff\xff", b"s\0\0\0\x01a"] {
-            assert!(Frame::read(&mut &odd[..]).is_err());
+            assert!(Frame::parse(&mut odd.to_vec()).is_err());
         }
     }
 }

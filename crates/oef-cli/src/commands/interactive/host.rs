@@ -1,30 +1,44 @@
-//! The job's side of `oef run`: starts the command and passes its terminal on to whoever waits at the other end.
+//! The job's side of `oef run`: starts the command and passes its terminal on to whoever sits at the other end.
 
 use super::frames::Frame;
+use super::line::{Line, Out, Over};
+use oef_api::client::{Client, Seat};
+use oef_api::types::Access;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStringExt as _;
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
-/// Nobody waits at the other end, or the command cannot be started.
+/// Nobody is at the other end, or the command cannot be started.
 const FAILED: u8 = 127;
+/// How the job reaches the daemon: written by the runner, and not for the command.
+const TERMINAL: &str = "OEF_TERMINAL";
+/// A client that was not seen for so long has gone.
+const GONE_AFTER: Duration = Duration::from_secs(60);
+/// A daemon that was never reached within this cannot be reached from here.
+const REACHED_WITHIN: Duration = Duration::from_secs(30);
+/// How often it is tried until then.
+const TRY_AGAIN: Duration = Duration::from_millis(500);
 
-/// Runs `oef run-host SOCKET pty|pipes COMMAND...`.
+/// Runs `oef run-host pty|pipes COMMAND...`.
 pub fn run(args: &[OsString]) -> ExitCode {
     match args {
-        [socket, how, command @ ..] if !command.is_empty() => {
-            let code = UnixStream::connect(socket).and_then(|stream| {
-                if how == "pty" { in_terminal(stream, command) } else { in_pipes(stream, command) }
+        [how, command @ ..] if !command.is_empty() => {
+            let code = sit_down().and_then(|(line, size)| {
+                if how == "pty" {
+                    in_terminal(line, size, command)
+                } else {
+                    in_pipes(line, command)
+                }
             });
             ExitCode::from(code.unwrap_or_else(|error| {
-                let _ = writeln!(io::stderr(), "oef run: {error}; the client has gone");
+                let _ = writeln!(io::stderr(), "oef run: {error}");
                 FAILED
             }))
         }
@@ -32,34 +46,66 @@ pub fn run(args: &[OsString]) -> ExitCode {
     }
 }
 
-/// The other end of what is sent, for several threads.
-type Out = Arc<Mutex<UnixStream>>;
-
-fn send(out: &Out, frame: &Frame) -> io::Result<()> {
-    let mut stream = out.lock().map_err(|_| io::Error::other("a thread ended"))?;
-    frame.write(&mut *stream)
+/// Waits for the client's first frame, the size of its terminal.
+fn sit_down() -> io::Result<(Line, (u16, u16))> {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let odd = |_| io::Error::other(format!("{TERMINAL} does not say where the daemon is"));
+    let value: serde_json::Value = serde_json::from_str(&variable(TERMINAL)).map_err(odd)?;
+    let shell = value["shell"].as_u64();
+    let access: Access = serde_json::from_value(value).map_err(odd)?;
+    let number = |name: &str| variable(name).parse::<u64>().map_err(io::Error::other);
+    let (job, run) = (number("OEF_JOB_ID")?, number("OEF_GENERATION")?);
+    let client = Client::new(access).map_err(io::Error::other)?;
+    let seat = Seat::Job { run, shell };
+    reach(&client, job, &seat)?;
+    // Whatever happens to the daemon, the job goes on.
+    let mut line = Line::new(client, job, seat, None).not_alone_for(GONE_AFTER);
+    loop {
+        match line.next() {
+            Ok(Frame::Size(columns, rows)) => return Ok((line, (columns, rows))),
+            Ok(_) => {}
+            Err(Over::Run) => return Err(io::Error::other("the client has gone")),
+            Err(Over::Failed(why)) => return Err(io::Error::other(why)),
+        }
+    }
 }
 
-fn in_terminal(mut stream: UnixStream, command: &[OsString]) -> io::Result<u8> {
+/// Sees to it that the daemon can be reached at all, or says so.
+fn reach(client: &Client, job: u64, seat: &Seat) -> io::Result<()> {
+    let began = Instant::now();
+    loop {
+        let Err(error) = client.terminal_read(job, seat, 0, Duration::ZERO) else { return Ok(()) };
+        let is_refused =
+            matches!(&error, oef_api::client::ClientError::Refused(p) if p.status < 429);
+        if is_refused || began.elapsed() > REACHED_WITHIN {
+            let node = std::env::var("OEF_HOST").unwrap_or_default();
+            let hint = "`address` in [jobs] of the daemon's settings says where jobs reach it";
+            return Err(io::Error::other(format!(
+                "no way from {node} to the daemon: {error}; {hint}"
+            )));
+        }
+        thread::sleep(TRY_AGAIN);
+    }
+}
+
+fn in_terminal(mut line: Line, size: (u16, u16), command: &[OsString]) -> io::Result<u8> {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
     grantpt(&master)?;
     unlockpt(&master)?;
     let name = OsString::from_vec(ptsname(&master, Vec::new())?.into_bytes());
     let open = || OpenOptions::new().read(true).write(true).open(&name);
-    let out: Out = Arc::new(Mutex::new(stream.try_clone()?));
+    let out = line.out();
     let master = File::from(master);
-    if let Some(Frame::Size(columns, rows)) = Frame::read(&mut stream)? {
-        resize(&master, columns, rows)?;
-    }
+    resize(&master, size.0, size.1)?;
     // A session of its own, with the new terminal as its own: Ctrl-C and job control work.
     let mut child = {
         let mut session = Command::new("setsid");
-        session.args(["--ctty", "--wait"]).args(command);
+        session.args(["--ctty", "--wait"]).args(command).env_remove(TERMINAL);
         session.stdin(open()?).stdout(open()?).stderr(open()?).spawn()?
     };
     let (mut to, group) = (master.try_clone()?, child.id());
     thread::spawn(move || {
-        while let Ok(Some(frame)) = Frame::read(&mut stream) {
+        while let Ok(frame) = line.next() {
             let done = match frame {
                 Frame::Data(bytes) => to.write_all(&bytes),
                 Frame::InputEnd => to.write_all(&[4]),
@@ -67,7 +113,10 @@ fn in_terminal(mut stream: UnixStream, command: &[OsString]) -> io::Result<u8> {
                 Frame::Errors(_) | Frame::Ended(_) => Ok(()),
             };
             if done.is_err() {
-                return;
+                // The line stays, for what is still to be said.
+                loop {
+                    thread::park();
+                }
             }
         }
         // Whoever sat at the terminal has gone.
@@ -75,11 +124,11 @@ fn in_terminal(mut stream: UnixStream, command: &[OsString]) -> io::Result<u8> {
     });
     let (mut from, screen) = (master, out.clone());
     let reader = thread::spawn(move || {
-        pass_on(&mut from, |bytes| send(&screen, &Frame::Data(bytes)));
+        pass_on(&mut from, |bytes| screen.send(&Frame::Data(bytes)));
     });
     let status = child.wait()?;
     let _ = reader.join();
-    ended(&out, status)
+    Ok(ended(&out, status))
 }
 
 fn resize(terminal: &File, ws_col: u16, ws_row: u16) -> io::Result<()> {
@@ -87,18 +136,20 @@ fn resize(terminal: &File, ws_col: u16, ws_row: u16) -> io::Result<()> {
     tcsetwinsize(terminal, size).map_err(Into::into)
 }
 
-fn in_pipes(mut stream: UnixStream, command: &[OsString]) -> io::Result<u8> {
+fn in_pipes(mut line: Line, command: &[OsString]) -> io::Result<u8> {
     let [program, args @ ..] = command else { return Ok(FAILED) };
-    let out: Out = Arc::new(Mutex::new(stream.try_clone()?));
+    let out = line.out();
     let piped = || Stdio::piped();
     let mut child = Command::new(program);
-    child.args(args).stdin(piped()).stdout(piped()).stderr(piped()).process_group(0);
+    child.args(args).env_remove(TERMINAL).process_group(0);
+    child.stdin(piped()).stdout(piped()).stderr(piped());
     let mut child = match child.spawn() {
         Ok(child) => child,
         Err(error) => {
             let text = format!("{}: {error}\n", program.to_string_lossy());
-            send(&out, &Frame::Errors(text.into_bytes()))?;
-            send(&out, &Frame::Ended(FAILED))?;
+            out.send(&Frame::Errors(text.into_bytes()))?;
+            out.send(&Frame::Ended(FAILED))?;
+            out.flush();
             return Ok(FAILED);
         }
     };
@@ -106,7 +157,7 @@ fn in_pipes(mut stream: UnixStream, command: &[OsString]) -> io::Result<u8> {
     let (stdin, group) = (child.stdin.take(), child.id());
     thread::spawn(move || {
         let mut stdin = stdin;
-        while let Ok(Some(frame)) = Frame::read(&mut stream) {
+        while let Ok(frame) = line.next() {
             match frame {
                 Frame::Data(bytes) => {
                     if stdin.as_mut().is_some_and(|to| to.write_all(&bytes).is_err()) {
@@ -123,17 +174,17 @@ fn in_pipes(mut stream: UnixStream, command: &[OsString]) -> io::Result<u8> {
     for reader in readers {
         let _ = reader.join();
     }
-    ended(&out, status)
+    Ok(ended(&out, status))
 }
 
 fn readers(child: &mut Child, out: &Out) -> Vec<thread::JoinHandle<()>> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (first, second) = (out.clone(), out.clone());
     let output = stdout.map(|mut from| {
-        thread::spawn(move || pass_on(&mut from, |bytes| send(&first, &Frame::Data(bytes))))
+        thread::spawn(move || pass_on(&mut from, |bytes| first.send(&Frame::Data(bytes))))
     });
     let errors = stderr.map(|mut from| {
-        thread::spawn(move || pass_on(&mut from, |bytes| send(&second, &Frame::Errors(bytes))))
+        thread::spawn(move || pass_on(&mut from, |bytes| second.send(&Frame::Errors(bytes))))
     });
     output.into_iter().chain(errors).collect()
 }
@@ -156,9 +207,11 @@ fn hang_up(group: u32) {
 }
 
 /// As shells have it: a signal is 128 and its number.
-fn ended(out: &Out, status: ExitStatus) -> io::Result<u8> {
+fn ended(out: &Out, status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     let code = code.and_then(|code| u8::try_from(code).ok()).unwrap_or(FAILED);
-    send(out, &Frame::Ended(code))?;
-    Ok(code)
+    // Where nobody hears it, the job has the code all the same.
+    let _ = out.send(&Frame::Ended(code));
+    out.flush();
+    code
 }

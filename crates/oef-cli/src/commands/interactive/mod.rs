@@ -2,5 +2,6 @@
 
 mod frames;
 pub mod host;
+mod line;
 pub mod run;
 pub mod shell;

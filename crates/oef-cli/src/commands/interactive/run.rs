@@ -1,128 +1,109 @@
 //! `oef run`: a job in this terminal.
 
 use super::frames::Frame;
+use super::line::{Line, Out, Over};
 use crate::args::interactive::RunArgs;
 use crate::commands::client::submit::{fill_tenant, new_key};
 use crossterm::terminal;
-use oef_api::client::Client;
-use oef_api::types::{Job, JobBatch, JobState, JobSubmit, SubmitQuery};
+use oef_api::client::{Client, ClientError, Seat};
+use oef_api::types::{Job, JobBatch, JobState, JobSubmit, SubmitQuery, Terminal};
 use oef_terminal::names::safe;
 use oef_terminal::{Complaint, Exit, Failure, Printer};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Taken from here, so that a command is found as it is found here.
 const FROM_HERE: [&str; 6] = ["PATH", "TERM", "LANG", "LC_ALL", "PYTHONPATH", "VIRTUAL_ENV"];
-/// How often is looked whether the job connects, and whether the terminal has another size.
+/// How often is looked whether the terminal has another size.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How often the daemon is asked what it waits for.
+/// How often the daemon is asked what the job waits for.
 const ASK_EVERY: Duration = Duration::from_secs(1);
+/// A daemon that stays away for longer is not waited for.
+pub(super) const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Runs the command; ends the process with the command's own exit code.
 pub fn run(args: &RunArgs, printer: &Printer) -> Result<Exit, Failure> {
     let client = Client::find()?;
-    let meeting = Meeting::new()?;
     let in_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
-    let job = submit(args, &client, &meeting.socket, in_terminal, printer)?;
+    let made = oef_server::terminal::new_key();
+    let (key, key_hash) = made.map_err(|problem| Complaint::new(problem.detail))?;
+    let terminal = Terminal { pty: in_terminal, key_hash };
+    let job = submit(args, &client, terminal, printer)?;
     cancel_when_interrupted(job)?;
-    let mut said = String::new();
+    let (keys, mut said) = (Keys::default(), String::new());
     loop {
-        let Some(stream) = meeting.wait(&client, job, &mut said, printer)? else {
+        let Some(run) = wait(&client, job, &key, &mut said, printer)? else {
             return Ok(without_a_word(&client.job(job)?, printer));
         };
-        if let Some(code) = talk(stream, in_terminal)? {
-            drop(meeting);
+        let seat = Seat::Client { key: key.clone(), run: Some(run), shell: None };
+        let line = Line::new(client.clone(), job, seat, Some(PATIENCE));
+        if let Some(code) = talk(line, &keys, in_terminal)? {
             std::process::exit(i32::from(code));
+        }
+        let shown = insist(|| client.job(job))?;
+        if shown.state.is_final() {
+            return Ok(without_a_word(&shown, printer));
         }
         printer.note(&format!("job {job} was stopped; it waits to start again"));
         said.clear();
     }
 }
 
-/// Where the job finds this terminal: a socket in a folder that nobody else can enter.
-struct Meeting {
-    dir: PathBuf,
-    socket: PathBuf,
-    listener: UnixListener,
-}
-
-impl Meeting {
-    fn new() -> Result<Meeting, Failure> {
-        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-        let base = runtime.filter(|dir| dir.is_dir()).unwrap_or_else(std::env::temp_dir);
-        let key: String = new_key().chars().skip(4).take(12).collect();
-        let dir = base.join(format!("oef-run-{key}"));
-        std::fs::DirBuilder::new().mode(0o700).create(&dir)?;
-        let socket = dir.join("socket");
-        let listener = UnixListener::bind(&socket)?;
-        listener.set_nonblocking(true)?;
-        Ok(Meeting { dir, socket, listener })
-    }
-
-    /// Waits until the job connects; none where it ended without.
-    fn wait(
-        &self,
-        client: &Client,
-        id: u64,
-        said: &mut String,
-        printer: &Printer,
-    ) -> Result<Option<UnixStream>, Failure> {
-        let mut asked: Option<Instant> = None;
-        loop {
-            match self.listener.accept() {
-                Ok((stream, _)) => {
-                    stream.set_nonblocking(false)?;
-                    return Ok(Some(stream));
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error.into()),
-            }
-            if asked.is_none_or(|asked| asked.elapsed() >= ASK_EVERY) {
-                asked = Some(Instant::now());
-                let job = client.job(id)?;
-                if job.state.is_final() {
-                    return Ok(None);
-                }
-                if job.state == JobState::Queued && job.reason != *said {
-                    said.clone_from(&job.reason);
-                    printer.note(&format!("job {id} waits: {}", safe(&job.reason)));
-                }
-            }
-            thread::sleep(LOOK_EVERY);
+/// Waits until the job has come to its terminal, in which run; none where it ended without.
+fn wait(
+    client: &Client,
+    id: u64,
+    key: &str,
+    said: &mut String,
+    printer: &Printer,
+) -> Result<Option<u64>, Failure> {
+    let seat = Seat::Client { key: key.into(), run: None, shell: None };
+    loop {
+        if let Some(run) = insist(|| client.terminal_read(id, &seat, 0, ASK_EVERY))?.run {
+            return Ok(Some(run));
+        }
+        let job = insist(|| client.job(id))?;
+        if job.state.is_final() {
+            return Ok(None);
+        }
+        if job.state == JobState::Queued && job.reason != *said {
+            said.clone_from(&job.reason);
+            printer.note(&format!("job {id} waits: {}", safe(&job.reason)));
         }
     }
 }
 
-impl Drop for Meeting {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.socket);
-        let _ = std::fs::remove_dir(&self.dir);
+/// Asks again where the daemon does not answer: it may be started again just now.
+fn insist<T>(ask: impl Fn() -> Result<T, ClientError>) -> Result<T, Failure> {
+    let began = Instant::now();
+    loop {
+        let again = |error: &ClientError| match error {
+            ClientError::Unreachable { .. } => true,
+            ClientError::Refused(problem) => matches!(problem.status, 429 | 503),
+            _ => false,
+        };
+        match ask() {
+            Err(error) if again(&error) && began.elapsed() < PATIENCE => thread::sleep(ASK_EVERY),
+            done => return done.map_err(Into::into),
+        }
     }
 }
 
 fn submit(
     args: &RunArgs,
     client: &Client,
-    socket: &Path,
-    in_terminal: bool,
+    terminal: Terminal,
     printer: &Printer,
 ) -> Result<u64, Failure> {
-    let how = if in_terminal { "pty" } else { "pipes" };
     let text = |path: &Path| path.display().to_string();
-    let mut command = vec![text(&std::env::current_exe()?), "run-host".into(), text(socket)];
-    command.push(how.into());
-    command.extend(args.command.iter().cloned());
-    let named = JobSubmit { command: args.command.clone(), ..JobSubmit::default() };
     let job = JobSubmit {
         tenant: args.tenant.clone(),
         workload: Some(args.workload.clone()),
-        name: Some(named.called()),
-        command,
+        command: args.command.clone(),
         workers: 1,
         types: args.types.clone(),
         priority: args.priority.unwrap_or(0),
@@ -131,6 +112,7 @@ fn submit(
         max_run_s: args.max_run,
         workdir: Some(text(&std::env::current_dir()?)),
         env: environment(&args.env)?,
+        terminal: Some(terminal),
         ..JobSubmit::default()
     };
     let mut batch = JobBatch::of(vec![job]);
@@ -180,58 +162,110 @@ fn without_a_word(job: &Job, printer: &Printer) -> Exit {
 }
 
 /// Passes everything on until the command ends; none: the job was stopped before that.
-fn talk(stream: UnixStream, in_terminal: bool) -> Result<Option<u8>, Failure> {
+pub(super) fn talk(mut line: Line, keys: &Keys, in_terminal: bool) -> Result<Option<u8>, Failure> {
     let raw = in_terminal.then(Raw::begin).transpose()?;
+    let out = line.out();
+    let size = if in_terminal { terminal::size().unwrap_or((80, 24)) } else { (0, 0) };
+    // The command begins when it knows the size: somebody is there.
+    let _ = out.send(&Frame::Size(size.0, size.1));
     if in_terminal {
-        // The command begins when it knows the size.
-        let mut sizes = stream.try_clone()?;
-        let (columns, rows) = terminal::size().unwrap_or((80, 24));
-        Frame::Size(columns, rows).write(&mut sizes)?;
-        thread::spawn(move || send_sizes(sizes));
+        let sizes = out.clone();
+        thread::spawn(move || send_sizes(&sizes, size));
     }
-    let keys = stream.try_clone()?;
-    thread::spawn(move || send_input(keys));
-    let (mut from, mut code) = (stream, None);
-    while let Ok(Some(frame)) = Frame::read(&mut from) {
-        match frame {
-            Frame::Data(bytes) => {
-                let mut out = io::stdout().lock();
-                out.write_all(&bytes)?;
-                out.flush()?;
+    keys.go_to(out);
+    let code = loop {
+        match line.next() {
+            Ok(Frame::Data(bytes)) => {
+                let mut screen = io::stdout().lock();
+                screen.write_all(&bytes)?;
+                screen.flush()?;
             }
-            Frame::Errors(bytes) => io::stderr().lock().write_all(&bytes)?,
-            Frame::Ended(ended) => code = Some(ended),
-            Frame::InputEnd | Frame::Size(..) => {}
+            Ok(Frame::Errors(bytes)) => io::stderr().lock().write_all(&bytes)?,
+            Ok(Frame::Ended(code)) => {
+                line.acknowledge();
+                break Some(code);
+            }
+            Ok(Frame::InputEnd | Frame::Size(..)) => {}
+            Err(Over::Run) => break None,
+            Err(Over::Failed(why)) => {
+                drop(raw);
+                let hint = "the job may still run; `oef jobs` shows it";
+                return Err(Complaint::new(why).hint(hint).into());
+            }
         }
-    }
+    };
     drop(raw);
     Ok(code)
 }
 
-fn send_input(mut to: UnixStream) {
-    let mut buffer = vec![0; 16 * 1024];
-    loop {
-        let frame = match io::stdin().lock().read(&mut buffer) {
-            Ok(0) | Err(_) => Frame::InputEnd,
-            Ok(count) => Frame::Data(buffer[..count].to_vec()),
-        };
-        if frame.write(&mut to).is_err() || frame == Frame::InputEnd {
-            return;
+/// What is typed here, or comes from a pipe: read once, for whichever run is there.
+#[derive(Clone, Default)]
+pub(super) struct Keys(Arc<(Mutex<Receiver>, Condvar)>);
+
+#[derive(Default)]
+struct Receiver {
+    out: Option<Out>,
+    is_read: bool,
+    is_ended: bool,
+}
+
+impl Keys {
+    /// From now on it goes there.
+    fn go_to(&self, out: Out) {
+        let mut receiver = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if receiver.is_ended {
+            let _ = out.send(&Frame::InputEnd);
+        }
+        receiver.out = Some(out);
+        self.0.1.notify_all();
+        if !std::mem::replace(&mut receiver.is_read, true) {
+            let keys = self.clone();
+            thread::spawn(move || keys.read());
+        }
+    }
+
+    fn read(&self) {
+        let mut buffer = vec![0; 16 * 1024];
+        loop {
+            let frame = match io::stdin().lock().read(&mut buffer) {
+                Ok(0) | Err(_) => Frame::InputEnd,
+                Ok(count) => Frame::Data(buffer[..count].to_vec()),
+            };
+            self.pass_on(&frame);
+            if frame == Frame::InputEnd {
+                return;
+            }
+        }
+    }
+
+    /// Passes a frame on to the run that is there, or to the next one.
+    fn pass_on(&self, frame: &Frame) {
+        let mut receiver = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        receiver.is_ended |= *frame == Frame::InputEnd;
+        loop {
+            if let Some(out) = receiver.out.clone() {
+                drop(receiver);
+                if out.send(frame).is_ok() {
+                    return;
+                }
+                receiver = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+            }
+            if receiver.out.as_ref().is_none_or(Out::is_over) {
+                receiver = self.0.1.wait(receiver).unwrap_or_else(PoisonError::into_inner);
+            }
         }
     }
 }
 
-fn send_sizes(mut to: UnixStream) {
-    let mut last = None;
-    loop {
-        let size = terminal::size().ok();
-        if let Some((columns, rows)) = size.filter(|_| size != last)
-            && Frame::Size(columns, rows).write(&mut to).is_err()
-        {
-            return;
-        }
-        last = size;
+fn send_sizes(to: &Out, mut last: (u16, u16)) {
+    while !to.is_over() {
         thread::sleep(LOOK_EVERY);
+        if let Ok((columns, rows)) = terminal::size()
+            && (columns, rows) != last
+        {
+            last = (columns, rows);
+            let _ = to.send(&Frame::Size(columns, rows));
+        }
     }
 }
 

@@ -121,10 +121,14 @@ fn parse(source: &Source) -> Result<JobFile, Vec<Complaint>> {
     }
 }
 
-/// The fields of a job in a file. Profile runs are made by `oef profile`, from a job file like any other, and the daemon
-/// knows the user.
+/// Profile runs are made by `oef profile`, from a job file like any other; the daemon knows the user; and `oef run` has
+/// the terminal.
+const NOT_IN_FILES: [&str; 3] = ["probe", "user", "terminal"];
+
+/// The fields of a job in a file.
 fn fields() -> Vec<String> {
-    JobSubmit::fields().into_iter().filter(|field| field != "probe" && field != "user").collect()
+    let is_there = |field: &String| !NOT_IN_FILES.contains(&field.as_str());
+    JobSubmit::fields().into_iter().filter(is_there).collect()
 }
 
 /// What the daemon would refuse, with its line. A folder may still be relative here, and the command come later.
