@@ -108,6 +108,30 @@ workload = [{ throughput = { a = 1, b = 2.5, c = 4.5 } }]
     assert_eq!(witness["shares"].as_array().map(Vec::len), Some(3));
 }
 
+/// A gain that lies between the workloads of one tenant changes nothing of its sum.
+#[test]
+fn pareto_witnesses_have_every_workload() {
+    const PROBLEM: &str = r#"{"gpu": [{"type": "g1", "count": 1}, {"type": "g2", "count": 1}],
+        "tenant": [{"name": "u", "workload": [{"name": "a", "throughput": {"g1": 1, "g2": 1}},
+                                              {"name": "b", "throughput": {"g1": 1, "g2": 3}}]}]}"#;
+    let json = oef_with(&["share", "-", "--mechanism", "max-min", "--json"], PROBLEM).json();
+    let better = &json["audit"]["pareto_efficient"]["witness"]["shares"][0];
+    let share = |w: usize, gpu: &str| better["workloads"][w]["share"][gpu].as_f64().unwrap();
+    assert_eq!(better["workloads"][0]["name"], "a");
+    // Each has half of both: 1 and 2.
+    assert!(share(0, "g1") + share(0, "g2") >= 1.0 - 1e-6, "{better}");
+    assert!(share(1, "g1") + 3.0 * share(1, "g2") > 2.5, "{better}");
+}
+
+#[test]
+fn envy_across_weights_reads_as_a_sentence() {
+    let weighted = TWO.replacen("name = \"u2\"", "name = \"u2\"\nweight = 0.25", 1);
+    assert_ne!(weighted, TWO);
+    let text = oef_with(&["share", "-", "--mechanism", "efficiency"], weighted.as_str()).out;
+    assert!(text.contains(" would rather have the bundle of "), "{text}");
+    assert!(text.contains(" times it): ") && !text.contains(",:"), "{text}");
+}
+
 #[test]
 fn people_get_a_table_and_a_certificate() {
     let ran = oef_with(&["share", "-"], TWO);

@@ -44,7 +44,7 @@ fn number(value: &Value) -> f64 {
 }
 
 #[test]
-fn without_files_the_demonstration_runs_under_five_mechanisms() {
+fn without_files_the_demonstration_runs_under_six_mechanisms() {
     let ran = oef(&["simulate", "--json"]);
     assert!(ran.err.contains("this is the demonstration"), "{}", ran.err);
     let json = ran.json();
@@ -58,7 +58,10 @@ fn without_files_the_demonstration_runs_under_five_mechanisms() {
         .iter()
         .filter_map(|r| r["mechanism"].as_str())
         .collect();
-    assert_eq!(names, ["cooperative", "noncooperative", "gavel", "gandiva-fair", "max-min"]);
+    assert_eq!(
+        names,
+        ["nash", "cooperative", "noncooperative", "gavel", "gandiva-fair", "max-min"]
+    );
     for run in json["runs"].as_array().expect("a list") {
         assert_eq!(
             (&run["jobs"]["finished"], &run["jobs"]["unfinished"]),

@@ -4,7 +4,7 @@
 use crate::caller::Caller;
 use crate::daemon::{NoMetrics, StartError};
 use crate::engine::{
-    Beginning, Command, Document, Done, Engine, Message, Parts, Reply, assemble, replay,
+    Asked, Beginning, Command, Document, Done, Engine, Message, Parts, Reply, assemble, replay,
 };
 use crate::store::{Ledger, Snapshot, StoredRecord};
 use crate::view::RoundDocument;
@@ -14,7 +14,6 @@ use oef_api::types::{
     TenantCreate, TenantPatch, WorkloadPut,
 };
 use oef_executor::{Cursor, Executor};
-use oef_sched::Question;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -72,7 +71,7 @@ pub enum Wish {
 /// A core between two steps.
 pub struct Core {
     engine: Engine,
-    questions: Receiver<Question>,
+    questions: Receiver<Asked>,
     pages: Receiver<Document>,
     heard: Cursor,
 }
@@ -130,7 +129,7 @@ impl Core {
 
     /// Answers questions for shares, as the thread for them would.
     fn solve(&mut self) {
-        while let Ok(question) = self.questions.try_recv() {
+        while let Ok(Asked { question, .. }) = self.questions.try_recv() {
             let answer = Box::new(question.answer(&oef_core::Options::default()));
             self.engine.turn(Some(Message::Solved { answer, took: Duration::ZERO }));
         }

@@ -20,6 +20,9 @@ pub struct Fairness {
     pub sharing_incentive: Option<f64>,
     /// The largest envy; 0: none.
     pub worst_envy: Option<f64>,
+    /// Whether envy and sharing incentive are about what lies beyond guarantees and limits by gpu type: some tenant has one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub beyond_guarantees: bool,
     /// The half-life of past usage, where it counts: all of this is judged with the weights that counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage_half_life_s: Option<f64>,

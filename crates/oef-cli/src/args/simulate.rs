@@ -27,7 +27,8 @@ profiles as CSV or Gavel's JSON; clusters as TOML, JSON or a list of nodes in CS
 pub struct SimulateArgs {
     #[command(flatten)]
     pub input: SimulateInput,
-    /// How to share, one run each [default: cooperative,noncooperative,gavel,gandiva-fair,max-min]
+    /// How to share, one run each [default:
+    /// nash,cooperative,noncooperative,gavel,gandiva-fair,max-min]
     #[arg(long, short, value_delimiter = ',', value_name = "NAME,...", value_parser = mechanism())]
     pub mechanism: Vec<Mechanism>,
     /// The length of a round

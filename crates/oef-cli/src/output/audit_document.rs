@@ -92,6 +92,14 @@ struct ImprovementDocument<'a> {
 struct BetterShareDocument<'a> {
     name: &'a str,
     share: Object<'a, f64>,
+    /// Gains may lie between the workloads of one tenant.
+    workloads: Vec<BetterWorkloadDocument<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct BetterWorkloadDocument<'a> {
+    name: &'a str,
+    share: Object<'a, f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -188,6 +196,12 @@ fn improvement<'a>(problem: &'a Problem, better: &Improvement) -> ImprovementDoc
     let shares = problem.tenant_ids().map(|t| BetterShareDocument {
         name: tenant(problem, t),
         share: per_type(problem, &better.shares.of_tenant(problem, t)),
+        workloads: (problem.workload_ids_of(t))
+            .map(|w| BetterWorkloadDocument {
+                name: &problem.workloads()[w.0].name,
+                share: per_type(problem, better.shares.of_workload(w)),
+            })
+            .collect(),
     });
     ImprovementDocument { gain: Object(gain.collect()), shares: shares.collect() }
 }

@@ -144,7 +144,7 @@ fn envy(problem: &Problem, shares: &Shares, w: &EnvyWitness) -> String {
     let (envious, envied) = (tenant(problem, w.envious), tenant(problem, w.envied));
     let scale = problem.tenants()[w.envious.0].weight / problem.tenants()[w.envied.0].weight;
     let scaled = if (scale - 1.0).abs() > 1e-12 {
-        format!(", scaled by their weights to {} times it,", figure(scale))
+        format!(" (scaled by their weights to {} times it)", figure(scale))
     } else {
         String::new()
     };
@@ -187,7 +187,10 @@ fn pareto(problem: &Problem, shares: &Shares, finding: &ParetoFinding) -> String
 }
 
 fn pareto_open(finding: &ParetoFinding) -> String {
-    format!("not decided: nobody loses and the total gains at most {}", percent(finding.bound))
+    format!(
+        "not decided: the total could grow by at most {} at nobody's cost",
+        percent(finding.bound)
+    )
 }
 
 /// Who could gain how much.

@@ -48,3 +48,4 @@ pub(crate) use readings::{GpuNow, Latest};
 pub(crate) use recovery::{Beginning, Parts, assemble, replay, start};
 pub(crate) use run::Engine;
 pub(crate) use shared::Shared;
+pub(crate) use solver::Asked;

@@ -15,6 +15,7 @@ use super::readings::Readings;
 use super::rounds::Rounds;
 use super::run::Engine;
 use super::shared::Shared;
+use super::solver::Asked;
 use super::threads::{Threads, Work, archiver};
 use crate::daemon::{Memory, Metrics, Options, StartError};
 use crate::replay::Replay;
@@ -24,7 +25,7 @@ use crate::world::{Change, MEANING, SettingsEntry, World};
 use oef_api::types::SettingsPatch;
 use oef_executor::{Cursor, Event, Executor};
 use oef_report::format::counted;
-use oef_sched::{Question, Time};
+use oef_sched::Time;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -59,7 +60,7 @@ pub(crate) struct Parts {
     pub budgets: Budgets,
     pub beginning: Beginning,
     pub messages: Receiver<Message>,
-    pub solver: Sender<Question>,
+    pub solver: Sender<Asked>,
     pub pages: Sender<Document>,
 }
 

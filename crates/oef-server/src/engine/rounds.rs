@@ -2,16 +2,19 @@
 //!
 //! Rounds begin at whole multiples of their length. The shares for a round are asked for when it is due, or
 //! so much earlier as the last computation took; a round waits for them a moment and then begins with the last
-//! ones, cut to what there is and what can be used.
+//! ones, cut to what there is and what can be used. If the mechanism is changed, a computation by the old one is stopped.
 
 use super::archiver::Document;
 use super::batch::Batch;
 use super::run::Engine;
+use super::solver::Asked;
 use crate::daemon::Measure;
 use crate::view::{RoundDraft, RoundFacts};
 use crate::world::Change;
+use oef_core::Mechanism;
 use oef_sched::{Answer, Span, Time};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// A round waits for its shares for this part of its length...
@@ -31,6 +34,8 @@ pub(super) struct Rounds {
     length: Span,
     /// Shares are being computed.
     is_solving: bool,
+    /// By which mechanism, and how it is told that its answer is not wanted any more.
+    computing: Option<(Mechanism, Arc<AtomicBool>)>,
     /// They were asked for for this round.
     is_asked: bool,
     /// How long the last computation took.
@@ -48,6 +53,7 @@ impl Rounds {
             next: at,
             length: Span(0),
             is_solving: false,
+            computing: None,
             is_asked: false,
             last_solve: Span(0),
             answer: None,
@@ -55,8 +61,29 @@ impl Rounds {
         }
     }
 
+    /// Shares are being computed from now on; what is set says that they are not wanted any more.
+    fn asked(&mut self, mechanism: Mechanism) -> Arc<AtomicBool> {
+        let superseded = Arc::new(AtomicBool::new(false));
+        self.computing = Some((mechanism, Arc::clone(&superseded)));
+        self.is_solving = true;
+        superseded
+    }
+
+    /// This mechanism counts now: a computation by another one is stopped.
+    fn counts(&mut self, mechanism: Mechanism) {
+        if let Some((_, superseded)) = self.computing.as_ref().filter(|(of, _)| *of != mechanism) {
+            superseded.store(true, Ordering::Relaxed);
+        }
+    }
+
     pub fn solved(&mut self, answer: Box<Answer>, took: Duration) {
         self.is_solving = false;
+        let computing = self.computing.take();
+        if computing.is_some_and(|(_, superseded)| superseded.load(Ordering::Relaxed)) {
+            // The mechanism was changed meanwhile: asked for again, by the new one.
+            self.is_asked = false;
+            return;
+        }
         self.last_solve = Span(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
         self.answer = Some((answer, took));
     }
@@ -123,6 +150,7 @@ impl Engine {
     pub(super) fn turn_round(&mut self, at: Time) {
         let round = self.round_length();
         self.rounds.follow(at, round);
+        self.rounds.counts(self.world.sched.settings().mechanism);
         if self.stopping.is_some() || at < self.round_wake() {
             return;
         }
@@ -142,7 +170,8 @@ impl Engine {
     fn ask(&mut self) -> bool {
         let question = self.world.sched.question();
         let Some(question) = question else { return false };
-        self.rounds.is_solving = self.solver.send(question).is_ok();
+        let superseded = self.rounds.asked(self.world.sched.settings().mechanism);
+        self.rounds.is_solving = self.solver.send(Asked { question, superseded }).is_ok();
         self.rounds.is_solving
     }
 
@@ -190,5 +219,41 @@ impl Engine {
         let draft = Box::new(RoundDraft::take(&self.world, RoundFacts { plan }));
         let ticket = Arc::clone(&self.rounds.ticket);
         let _ = self.pages.send(Document::Round { draft, ticket });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::testing::Scene;
+
+    fn answer() -> Box<Answer> {
+        let mut scene = Scene::two_tenants(Mechanism::Cooperative);
+        scene.tenant("carol", 1.0);
+        scene.workload("carol", "train", &[("slow", 1.0), ("fast", 3.0)]);
+        scene.submit("carol", "train", 1);
+        let question = scene.world.sched.question().expect("somebody came");
+        Box::new(question.answer(&oef_core::Options::default()))
+    }
+
+    #[test]
+    fn an_answer_by_the_mechanism_that_counts_is_taken() {
+        let mut rounds = Rounds::due(Time(0));
+        let superseded = rounds.asked(Mechanism::Cooperative);
+        rounds.counts(Mechanism::Cooperative);
+        rounds.solved(answer(), Duration::from_secs(1));
+        assert!(!superseded.load(Ordering::Relaxed) && rounds.answer.is_some());
+    }
+
+    #[test]
+    fn a_computation_is_stopped_when_the_mechanism_is_changed_and_asked_for_again() {
+        let mut rounds = Rounds::due(Time(0));
+        let superseded = rounds.asked(Mechanism::Cooperative);
+        rounds.is_asked = true;
+        rounds.counts(Mechanism::Nash);
+        assert!(superseded.load(Ordering::Relaxed), "nobody needs the answer");
+        rounds.solved(answer(), Duration::from_secs(1));
+        assert!(rounds.answer.is_none(), "it is not by the mechanism that counts");
+        assert!(!rounds.is_solving && !rounds.is_asked, "asked for again at once");
     }
 }

@@ -11,6 +11,7 @@ use super::prepare::{Numbers, Prepared, prepare};
 use super::readings::Readings;
 use super::rounds::Rounds;
 use super::shared::Shared;
+use super::solver::Asked;
 use crate::daemon::{Measure, Metrics, StopJobs};
 use crate::problem::Kind;
 use crate::store::Ledger;
@@ -18,7 +19,7 @@ use crate::world::{Change, World};
 use oef_api::types::{JobState, NodeHealth};
 use oef_executor::checkpoints::{Transfer, TransferResult};
 use oef_executor::{Event, Executor, Order, sentence};
-use oef_sched::{Question, Span, Time};
+use oef_sched::{Span, Time};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender};
@@ -46,7 +47,7 @@ pub(crate) struct Engine {
     pub clock: Clock,
     pub inbox: Receiver<Message>,
     pub executor: Arc<dyn Executor>,
-    pub solver: Sender<Question>,
+    pub solver: Sender<Asked>,
     pub pages: Sender<Document>,
     /// Who writes the last snapshot; none: somebody else looks after them.
     pub archiver: Option<Archiver>,

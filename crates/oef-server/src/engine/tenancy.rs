@@ -283,8 +283,8 @@ pub(super) fn workload(
 fn profile(world: &World, throughput: &BTreeMap<String, f64>) -> Result<(), Problem> {
     for (gpu, &on) in throughput {
         known_type(world, gpu, "throughput")?;
-        if let Err(UnusableProfile::Number(_)) = check_profile(&[on]) {
-            let why = format!("throughput on `{gpu}` is a number from 0 on, not {on}");
+        if let Err(reason @ UnusableProfile::Number(_)) = check_profile(&[on]) {
+            let why = format!("throughput on `{gpu}`: {reason}");
             return Err(Kind::BadRequest.problem(why).field("throughput"));
         }
     }

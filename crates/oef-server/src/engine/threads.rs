@@ -3,12 +3,12 @@
 use super::archiver::{Archiver, Document};
 use super::message::Message;
 use super::shared::Shared;
+use super::solver::Asked;
 use super::{environment, solver, watcher};
 use crate::daemon::{Options, StartError};
 use crate::notify::Notifier;
 use crate::store::{Archive, Keep};
 use oef_executor::{Cursor, Executor};
-use oef_sched::Question;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,15 +30,15 @@ pub(super) fn archiver(options: &Options, archive: &Archive, shared: &Arc<Shared
 
 /// What the engine gives them to do, both ends.
 pub(super) struct Work {
-    pub questions: Receiver<Question>,
+    pub questions: Receiver<Asked>,
     pub to_write: Receiver<Document>,
-    pub solver: Sender<Question>,
+    pub solver: Sender<Asked>,
     pub pages: Sender<Document>,
 }
 
 /// The threads beside the engine's.
 pub(super) struct Threads {
-    solver: Sender<Question>,
+    solver: Sender<Asked>,
     pages: Sender<Document>,
     stop: Arc<AtomicBool>,
     executor: Arc<dyn Executor>,

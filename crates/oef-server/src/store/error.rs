@@ -5,6 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
+/// What SQLite says where a page that should be there is beyond the end of the file.
+const SHORT_READ: i32 = rusqlite::ffi::SQLITE_IOERR_SHORT_READ;
+
 /// Why the store could not do what it was asked.
 #[derive(Debug, Error)]
 pub enum StoreError {
@@ -176,6 +179,10 @@ impl StoreError {
     pub(super) fn database(file: &Path, doing: &'static str, source: rusqlite::Error) -> Self {
         let file = file.to_path_buf();
         let what = |source: &rusqlite::Error| source.to_string();
+        if source.sqlite_error().is_some_and(|e| e.extended_code == SHORT_READ) {
+            let what = "the file ends before its last page".into();
+            return StoreError::Damaged { what, file, seq: None };
+        }
         match source.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => StoreError::NotOurs { what: what(&source), file },
             Some(ErrorCode::DatabaseCorrupt) => {

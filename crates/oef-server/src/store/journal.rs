@@ -125,6 +125,7 @@ fn check_structure(db: &Database, report: &mut Report) -> Result<(), StoreError>
     for line in found.map_err(&failed)? {
         let line = line.map_err(&failed)?;
         if line != "ok" {
+            let line = line.replace('\n', "; ");
             report.add(None, format!("the database's structure: {line}"));
         }
     }

@@ -90,7 +90,9 @@ fn pareto(problem: &Problem, finding: &ParetoFinding) -> Property {
         None if finding.holds => None,
         None => {
             let bound = 100.0 * finding.bound;
-            Some(format!("not decided: with nobody losing, the total gains at most {bound:.2} %"))
+            Some(format!(
+                "not decided: the total could grow by at most {bound:.2} % at nobody's cost"
+            ))
         }
     };
     Property { holds: finding.holds, worst: finding.worst, witness: sentence }

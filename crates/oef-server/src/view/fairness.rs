@@ -5,7 +5,7 @@ use super::text::timestamp;
 use crate::caller::Caller;
 use crate::world::{TenantEntry, World};
 use oef_api::types::{EnvyEntry, Fairness, FairnessPoint, Problem as Trouble, TenantFairness};
-use oef_core::{Outcome, Problem, TenantId, envy_matrix, equal_split};
+use oef_core::{Outcome, Problem, Shares, TenantId, beyond, envy_matrix, equal_split};
 use oef_sched::{TenantKey, Time};
 
 /// Up to so many tenants every pair is shown; beyond, of each tenant only the one that it envies most. Nobody
@@ -43,6 +43,7 @@ impl FairnessDraft {
             envy: Vec::new(),
             sharing_incentive: None,
             worst_envy: None,
+            beyond_guarantees: false,
             usage_half_life_s: world.sched.settings().usage_half_life.map(|h| h.seconds()),
         };
         let answer = entitlement.answer().map(|(p, outcome)| (p.clone(), outcome.clone()));
@@ -59,12 +60,16 @@ impl FairnessDraft {
             tenant.promised = outcome.shares.throughput(&problem, place);
             tenant.equal_split = equal_split(&problem, place);
         }
+        // As in the certificate: a guarantee is the operator's decision, and no reason for envy.
+        let left = beyond(&problem, &outcome);
+        fairness.beyond_guarantees = left.is_some();
+        let (problem, shares) = left.as_ref().map_or((&problem, &outcome.shares), |(p, s)| (p, s));
         let ratios = problem.tenant_ids().map(|t| {
-            let (own, equal) = (outcome.shares.throughput(&problem, t), equal_split(&problem, t));
+            let (own, equal) = (shares.throughput(problem, t), equal_split(problem, t));
             if equal > 0.0 { own / equal } else { 1.0 }
         });
         fairness.sharing_incentive = ratios.reduce(f64::min);
-        (fairness.envy, fairness.worst_envy) = envy(&problem, &outcome);
+        (fairness.envy, fairness.worst_envy) = envy(problem, shares);
         fairness
     }
 }
@@ -91,8 +96,8 @@ fn part(world: &World, name: &str, entry: &TenantEntry) -> TenantFairness {
 }
 
 /// Pairs of different tenants, and the largest envy of all; 0: none.
-fn envy(problem: &Problem, outcome: &Outcome) -> (Vec<EnvyEntry>, Option<f64>) {
-    let matrix = envy_matrix(problem, &outcome.shares);
+fn envy(problem: &Problem, shares: &Shares) -> (Vec<EnvyEntry>, Option<f64>) {
+    let matrix = envy_matrix(problem, shares);
     let name = |t: TenantId| problem.tenants()[t.0].name.clone();
     let mut pairs = Vec::new();
     let mut worst = 0.0f64;

@@ -23,7 +23,7 @@ mod restarts;
 mod round;
 mod tenants;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod text;
 mod tokens;
 mod usage;

@@ -81,8 +81,14 @@ fn verdicts(fairness: &Fairness) -> String {
         };
         let _ = writeln!(out, "{} {text}", mark(holds));
     }
+    if fairness.beyond_guarantees {
+        let _ = writeln!(out, "  {BEYOND}");
+    }
     out
 }
+
+/// What the verdicts are about where tenants have guarantees or limits.
+pub(super) const BEYOND: &str = "envy and equal split: of what lies beyond guarantees and limits";
 
 fn mark(holds: bool) -> String {
     if holds { "✓".green().to_string() } else { "✗".red().to_string() }

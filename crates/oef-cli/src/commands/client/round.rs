@@ -1,5 +1,6 @@
 //! `oef round`: shares, grants, who is where, and the certificate.
 
+use super::fairness::BEYOND;
 use super::tenants::amounts;
 use super::watch;
 use crate::args::cluster::RoundArgs;
@@ -97,6 +98,9 @@ fn render(round: &Round) -> String {
     if let Some(audit) = &round.audit {
         let _ = writeln!(out, "\n{}", "Certificate".bold());
         out.push_str(&certificate(audit));
+        if audit.beyond_guarantees {
+            let _ = writeln!(out, "  {BEYOND}");
+        }
         if let Some(half_life) = round.usage_half_life_s {
             let _ = writeln!(
                 out,

@@ -15,8 +15,9 @@ use oef_terminal::names::safe;
 use oef_terminal::numbers::counted;
 use oef_terminal::{Complaint, Exit, Failure, Printer, file};
 
-/// The paper's two, and what they are compared with.
-const COMPARED: [Mechanism; 5] = [
+/// The default of the daemon, the paper's two, and what they are compared with.
+const COMPARED: [Mechanism; 6] = [
+    Mechanism::Nash,
     Mechanism::Cooperative,
     Mechanism::Noncooperative,
     Mechanism::Gavel,

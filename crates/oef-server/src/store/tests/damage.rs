@@ -134,6 +134,8 @@ fn a_torn_file_is_an_error_and_never_a_panic() {
         let copy = Folder::new("torn-copy");
         std::fs::write(copy.database(), torn).expect("room");
         let found = journal::check(copy.path(), &mut |_| Ok(()));
+        let lines = |report: &Report| report.problems.iter().all(|p| !p.what.contains('\n'));
+        assert!(found.as_ref().map_or(true, lines), "a problem is a line: {found:?}");
         assert!(!found.is_ok_and(|report| report.is_sound()), "page {at} was torn unseen");
         if let Ok(mut store) = Store::open(copy.path(), OpenMode::Existing) {
             let _ = store.load().map(|loaded| loaded.records.count());
@@ -147,4 +149,27 @@ fn a_torn_file_is_an_error_and_never_a_panic() {
         let found = journal::check(copy.path(), &mut |_| Ok(()));
         assert!(!found.is_ok_and(|report| report.is_sound()), "cut at {length} unseen");
     }
+}
+
+#[test]
+fn a_file_that_was_cut_is_called_damaged_and_not_a_failure_of_the_disk() {
+    let folder = Folder::new("cut");
+    let mut store = open(&folder);
+    append(&mut store, 3000);
+    drop(store);
+    let length = std::fs::metadata(folder.database()).expect("a file").len();
+    let file = std::fs::OpenOptions::new().write(true).open(folder.database()).expect("a file");
+    file.set_len(length / 3 / 4096 * 4096).expect("cut");
+    match journal::check(folder.path(), &mut |_| Ok(())) {
+        Ok(report) => assert!(!report.is_sound()),
+        Err(error) => assert!(matches!(error, StoreError::Damaged { .. }), "{error}"),
+    }
+    let error = match Store::open(folder.path(), OpenMode::Existing) {
+        Err(error) => error,
+        Ok(store) => match store.load() {
+            Err(error) => error,
+            Ok(mut loaded) => loaded.records.find_map(Result::err).expect("records are missing"),
+        },
+    };
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
 }

@@ -1,7 +1,10 @@
 use super::{Scene, of};
-use crate::view::FairnessDraft;
+use crate::view::{FairnessDraft, RoundDraft, RoundFacts};
+use crate::world::Change;
 use oef_api::types::Fairness;
 use oef_core::Mechanism;
+use oef_sched::Promises;
+use std::time::Duration;
 
 fn fairness(scene: &Scene) -> Fairness {
     FairnessDraft::take(&scene.world, &of("alice")).expect("for all").finish()
@@ -20,6 +23,25 @@ fn fairness_shows_what_the_mechanism_promises_and_what_it_does_not() {
     assert_eq!(envy.other, "alice");
     assert!((even.worst_envy.expect("shares") - (envy.ratio - 1.0)).abs() < 1e-12);
     assert!(envy.ratio > 1.0, "{envy:?}");
+}
+
+/// The certificate and the figures of fairness are about the same: what lies beyond guarantees.
+#[test]
+fn a_guarantee_is_no_reason_for_envy() {
+    let mut scene = Scene::two_tenants(Mechanism::Nash);
+    assert!(!fairness(&scene).beyond_guarantees);
+    let guarantee = [("fast".to_string(), 1)].into();
+    let promises = Promises { guarantee, ..Promises::default() };
+    scene.apply(Change::TenantPromises { name: "alice".into(), promises });
+    scene.round();
+    let fair = fairness(&scene);
+    let facts = RoundFacts { plan: Duration::ZERO };
+    let audit = RoundDraft::take(&scene.world, facts).finish().round.audit.expect("shares");
+    assert!(audit.beyond_guarantees && fair.beyond_guarantees);
+    assert!(audit.envy_free.holds, "{audit:?}");
+    assert!(fair.worst_envy.expect("shares") <= 1e-9, "{fair:?}");
+    let least = fair.sharing_incentive.expect("shares");
+    assert!((least - audit.sharing_incentive.worst).abs() < 1e-12, "{least} {audit:?}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod whatif;
 
 use crate::caller::Caller;
 use oef_api::types::Role;
-use scene::Scene;
+pub(crate) use scene::Scene;
 
 fn admin() -> Caller {
     Caller::admin()
