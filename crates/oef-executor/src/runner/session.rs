@@ -205,7 +205,12 @@ impl Session<'_> {
         let poll = if probe.is_some() { PROBE_POLL } else { POLL };
         loop {
             for (rank, exit) in gang.look() {
-                course.ends.push(WorkerEnd { rank, exit, after_stop: course.kill_at.is_some() });
+                // Who stops a job may tell its workers, too, as Slurm does, and they may end before the order is seen.
+                if exit == Exit::Signal(SIGTERM) && course.told.is_none() {
+                    course.told = self.orders.look();
+                }
+                let after_stop = course.kill_at.is_some() || course.told.is_some();
+                course.ends.push(WorkerEnd { rank, exit, after_stop });
             }
             if gang.is_over() {
                 break;

@@ -104,7 +104,7 @@ fn a_job_that_cannot_be_is_refused_with_the_field_and_the_way_out() {
         ("bad_request", "warm", "that is Python", Box::new(|j| j.warm = vec!["torch".into()])),
         ("bad_request", "workers", "not 0", Box::new(|j| j.workers = 0)),
         ("gang_too_large", "workers", "4 fast, 8 slow", Box::new(|j| j.workers = 13)),
-        ("limit_reached", "workers", "the 6 of its tenant", Box::new(|j| j.workers = 7)),
+        ("limit_reached", "workers", "its tenant may have 6", Box::new(|j| j.workers = 7)),
         (
             "unknown_type",
             "types",
