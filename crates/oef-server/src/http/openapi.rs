@@ -136,7 +136,9 @@ fn complete(operation: &mut Operation, is_open: bool) {
         ));
     } else if matches!(
         operation.operation_id.as_deref(),
-        Some("cancelJob" | "removeGroup" | "testNotification")
+        Some(
+            "cancelJob" | "removeGroup" | "testNotification" | "readTerminal" | "readTerminalOfJob"
+        )
     ) {
         errors.push((409, "Conflict with the current state"));
     }

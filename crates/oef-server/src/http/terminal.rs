@@ -242,7 +242,10 @@ fn full(full: Full) -> Failure {
 fn admit(app: &App, caller: &Caller, place: Place, headers: &HeaderMap) -> Result<(), Failure> {
     let (job, shell) = place;
     let of_shell = shell.map(|_| app.inner.terminals.find(place)?.key_hash.clone());
-    let given = headers.get(TERMINAL_KEY).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let Some(given) = headers.get(TERMINAL_KEY).and_then(|value| value.to_str().ok()) else {
+        let why = format!("the header {TERMINAL_KEY} has the secret of the terminal");
+        return Err(Failure(Kind::BadRequest.problem(why).field(TERMINAL_KEY)));
+    };
     let hash = crate::secret::hash(given);
     let known = app.daemon().with_world(|world| {
         let job = world.jobs.get(&job).filter(|job| caller.may_see(job.tenant()))?;
