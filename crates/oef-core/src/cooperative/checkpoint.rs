@@ -138,7 +138,7 @@ fn renewed(
     }
     for c in (0..n).filter(|&c| changed[c]) {
         for (l, i) in (0..n).filter(|&i| i != c).flat_map(|i| [(c, i), (i, c)]) {
-            let near = slack(l, i) < NEAR_CHANGED * point.u[l];
+            let near = slack(l, i) < NEAR_CHANGED * point.u[l] && data.rows.compares(l, i);
             if near && !std::mem::replace(&mut known[l * n + i], true) {
                 let s = slack(l, i).max(room);
                 list.push((l, i, s, room * room / s));
@@ -202,7 +202,7 @@ impl Point {
         let mut near = vec![false; n * n];
         for (l, row) in asked.rows().into_iter().enumerate() {
             for (i, other) in row.iter().enumerate() {
-                near[l * n + i] = i != l && *other > self.u[l] * (1.0 - NEAR);
+                near[l * n + i] = *other > self.u[l] * (1.0 - NEAR) && data.rows.compares(l, i);
             }
         }
         self.pairs.list().into_iter().for_each(|(l, i)| near[l * n + i] = true);

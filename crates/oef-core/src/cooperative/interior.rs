@@ -42,6 +42,8 @@ const NEAR: f64 = 0.1;
 const FAR: f64 = 0.02;
 /// Slack of a pair that comes into play violated, relative to the root of complementarity.
 pub(super) const ROOM: f64 = 0.1;
+/// The same where there are demands: more pairs come late there.
+const ROOM_LIMITED: f64 = 0.3;
 /// The same on a path that starts half way. Above this complementarity, pairs come into play there only if the
 /// violation is far.
 const ROOM_LATE: f64 = 0.3;
@@ -259,7 +261,7 @@ impl Walk {
         for (l, row) in point.comparisons(data).rows().into_iter().enumerate() {
             for (i, other) in row.iter().enumerate() {
                 let envy = other - point.u[l];
-                if envy > MISSED && i != l {
+                if envy > MISSED && data.rows.compares(l, i) {
                     self.met.push((l, i));
                     most = most.max(envy);
                 }
@@ -350,13 +352,18 @@ fn adapt_pairs(data: &Data<'_>, point: &mut Point, walk: &mut Walk) {
     };
     let near = if mu > EARLY { NEAR * mu.sqrt() } else { 0.0 };
     let mut added: Vec<(usize, usize, f64, f64)> = Vec::new();
-    let room = if late { ROOM_LATE } else { ROOM } * mu.sqrt();
+    let room = match walk.care {
+        Care::Late => ROOM_LATE,
+        _ if data.rows.is_limited() => ROOM_LIMITED,
+        _ => ROOM,
+    };
+    let room = room * mu.sqrt();
     let mut worst: Vec<(f64, usize)> = Vec::new();
     for l in 0..n {
         let limit = point.u[l] * if far_only { 1.0 + FAR } else { 1.0 - near };
         worst.clear();
         for (i, &other) in asked.row(l).iter().enumerate() {
-            if other > limit && i != l && !present[l * n + i] {
+            if other > limit && !present[l * n + i] && data.rows.compares(l, i) {
                 worst.push((point.u[l] - other, i));
             }
         }

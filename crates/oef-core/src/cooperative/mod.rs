@@ -213,7 +213,7 @@ impl Search<'_> {
 
     /// Along an interior path, and from its end to a vertex.
     fn interior_point(&self) -> Answer {
-        let start = Point::start(self.data, &self.rows.neighbours(NEIGHBOURS));
+        let start = Point::start(self.data, &self.rows.first_pairs(NEIGHBOURS));
         let mut run = interior::follow(self.data, start, ACCURACY, self.stop);
         let mut bound = self.bound(&run);
         let mut found = self.end_of_path(&run, bound);

@@ -18,9 +18,10 @@
 //! absence of envy: a row that envies nobody envies no average of the others either. With one it does not quite, so it is
 //! checked, and becomes a constraint where an answer fails it.
 
-use crate::instance::Instance;
+use crate::instance::{Instance, direction};
 use crate::linalg::dot;
 use crate::scaled::Scaled;
+use std::collections::BTreeMap;
 use std::ops::Deref;
 
 /// A type of which the division leaves no greater part is used up; the division itself is better.
@@ -48,6 +49,13 @@ pub(super) struct Rows {
     pub floor: Vec<f64>,
     /// Types that must be used up.
     pub used_up: Vec<bool>,
+    /// The one row with whose bundle a row is compared, where that says what the comparisons with all others do. To a row
+    /// that takes it no bundle `y` is worth more than `a d + c.y`. So of rows whose comparisons have one direction, each may
+    /// be compared with the first alone, and only the first with everybody: whom the first does not envy they do not envy
+    /// either. And where `c` is nothing, all comparisons of a row are one.
+    only: Vec<Option<usize>>,
+    /// The bundles of the plain division, row after row; nothing where there are no demands.
+    pub division: Vec<f64>,
 }
 
 impl Deref for Rows {
@@ -71,12 +79,16 @@ impl Rows {
             size: instance.capacity.iter().map(|m| m / gpus).collect(),
             floor: vec![0.0; n],
             used_up: vec![false; k],
+            only: vec![None; n],
+            division: Vec::new(),
             scaled,
         };
         if rows.is_limited() {
+            rows.division = rows.to_bundles(instance, division);
             for l in 0..n {
                 rows.add_threshold(instance, l, &division[l * k..][..k]);
             }
+            rows.follow();
             for (j, used_up) in rows.used_up.iter_mut().enumerate() {
                 let used: f64 = division.iter().skip(j).step_by(k).sum();
                 *used_up = used >= instance.capacity[j] * (1.0 - USED_UP);
@@ -114,6 +126,7 @@ impl Rows {
         self.scaled.worth.push(0.0);
         self.base.push(0.0);
         self.cap.push(f64::INFINITY);
+        self.only.push(None);
         self.floor.push(0.0);
         self.scaled.n += 1;
     }
@@ -132,6 +145,39 @@ impl Rows {
     /// with one the row must then use its whole demand, with nothing slower than the threshold.
     pub fn compares_with_itself(&self, l: usize) -> bool {
         self.base[l] > 0.0
+    }
+
+    /// Whether the comparison of row `l` with the bundle of row `i` says more than others do.
+    pub fn compares(&self, l: usize, i: usize) -> bool {
+        i != l && self.only[l].is_none_or(|only| only == i)
+    }
+
+    /// Pairs (envious, envied) to begin with: those of the nearest rows, and of rows that follow another with that.
+    pub fn first_pairs(&self, count: usize) -> Vec<(usize, usize)> {
+        let mut pairs = self.neighbours(count);
+        for (l, only) in self.only.iter().enumerate() {
+            if let Some(i) = *only {
+                pairs.extend([(l, i), (i, l)]);
+            }
+        }
+        pairs.retain(|&(l, i)| self.compares(l, i));
+        pairs.sort_unstable();
+        pairs.dedup();
+        pairs
+    }
+
+    /// Finds the rows that need to be compared with one other only.
+    fn follow(&mut self) {
+        let mut first: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
+        for l in (0..self.scaled.n).filter(|&l| self.base[l] > 0.0) {
+            let compare = self.compare(l);
+            self.only[l] = if compare.iter().all(|c| *c == 0.0) {
+                Some(usize::from(l == 0))
+            } else {
+                let key = direction(compare.iter().copied()).collect();
+                Some(*first.entry(key).or_insert(l)).filter(|&first| first != l)
+            };
+        }
     }
 
     /// How far row `l` with its own bundle is from envying another one.

@@ -276,6 +276,43 @@ fn a_tenant_with_hundreds_of_workloads_beside_gangs_is_soon_done() {
     assert!(found.pivots < 120, "{} steps by {}", found.pivots, found.method);
 }
 
+/// As in a running cluster: one tenant with a hundred workloads, and whole jobs as everybody's demand. Most can have all
+/// that they can use of their fastest type, and some a hundred times their equal split.
+#[test]
+fn with_the_jobs_of_a_live_cluster_as_demands_it_is_soon_done() {
+    let mut spec = spec(Family::Plain, 6, 10, 1);
+    spec.tenants.iter_mut().for_each(|tenant| tenant.demand = None);
+    add_gangs(&mut spec, &[0.9, 0.846_205_986_312_341_9, 0.81]);
+    let mut random = Random::new(9);
+    for tenant in &mut spec.tenants {
+        for (g, workload) in tenant.workloads.iter_mut().enumerate() {
+            workload.demand = Some(((1 + random.below(3)) << g) as f64);
+        }
+    }
+    let single = spec.tenants[0].workloads[0].clone();
+    for w in 0..100 {
+        let speed = |(gpu, _): &(String, f64)| (gpu.clone(), random.within(1.0, 6.0));
+        let throughput = single.throughput.iter().map(speed).collect();
+        let demand = Some(1.0 + random.below(4) as f64);
+        let name = format!("many {w}");
+        spec.tenants[0].workloads.push(WorkloadSpec { name, throughput, demand, ..single.clone() });
+    }
+    let instance = instance(&spec);
+    let found = solve(&instance, &divide(&instance), &mut State::default(), &|| false);
+    assert_eq!(faults(&instance, &found), Vec::<String>::new());
+    assert!(found.pivots < 400, "{} steps by {}", found.pivots, found.method);
+}
+
+/// With two types everybody at its demand asks for as much of the fast one as anybody has: hundreds of comparisons that
+/// say the same.
+#[test]
+fn comparisons_that_say_the_same_are_made_once() {
+    let instance = instance(&spec(Family::TooLittle, 300, 2, 1));
+    let found = solve(&instance, &divide(&instance), &mut State::default(), &|| false);
+    assert_eq!(faults(&instance, &found), Vec::<String>::new());
+    assert!(found.pivots < 100, "{} steps by {}", found.pivots, found.method);
+}
+
 #[test]
 fn wherever_it_is_stopped_the_answer_is_feasible_and_its_gap_is_true() {
     for family in [Family::Plain, Family::Ties, Family::Weights] {
