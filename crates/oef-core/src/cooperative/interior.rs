@@ -63,6 +63,8 @@ const NEAR_THE_END: f64 = 1e-6;
 /// equations.
 const HALF_WAY: f64 = 1e-3;
 const CENTRED: (f64, f64) = (1e-2, 1e-1);
+/// Complementarity from which on the nearest point is remembered.
+const NEARING: f64 = 1e-4;
 /// A path that was nearer to its end by this factor is lost to rounding.
 const LOST: f64 = 0.01;
 
@@ -217,8 +219,9 @@ impl Walk {
         let mut stuck = 0;
         let mut iterations = 0;
         let mut middle = None;
-        // The nearest point since the pairs have settled: then rounding may take over before the end.
+        // The nearest point so far: rounding may take over before the end.
         let mut nearest: Option<(f64, Point, DualResiduals)> = None;
+        let mut least_settled = f64::INFINITY;
         let left = loop {
             let mu = point.mu();
             let residuals = Rhs::residuals(data, &point);
@@ -228,10 +231,13 @@ impl Walk {
                 middle = Some(point.clone());
             }
             let arrived = mu < accuracy && left < ARRIVED.max(LEFT * accuracy);
-            if mu < SETTLED && !nearest.as_ref().is_some_and(|nearest| nearest.0 <= left) {
+            if mu < NEARING && !nearest.as_ref().is_some_and(|nearest| nearest.0 <= left) {
                 nearest = Some((left, point.clone(), left_over.clone()));
             }
-            let lost = nearest.as_ref().is_some_and(|nearest| nearest.0 < LOST * left);
+            if mu < SETTLED {
+                least_settled = left.min(least_settled);
+            }
+            let lost = least_settled < LOST * left;
             let exhausted = stuck > STUCK_MAX || iterations == ITERATIONS_MAX;
             if arrived || lost || exhausted || stop() {
                 break left;

@@ -17,8 +17,8 @@ use ndarray::{Array2, ArrayView2};
 const ROUNDS: usize = 40;
 /// How far a round goes towards what the choices ask for: too far, and they swing.
 const STEP: f64 = 0.3;
-/// What is not distinguished from nothing.
-const ROUNDING: f64 = 1e-12;
+/// What may be missing in a constraint, in units of an equal split: rounding.
+const MISSING: f64 = 5e-11;
 
 /// Envy-free bundles within the capacities, made from the bundles `y` of an unfinished path.
 pub(super) fn choose(rows: &Rows, y: &[f64]) -> Vec<f64> {
@@ -48,7 +48,11 @@ pub(super) fn between(rows: &Rows, feasible: &[f64], y: &[f64]) -> Vec<f64> {
     let (n, k) = (rows.n, rows.k);
     let used = used(rows, y);
     let wanted = |e: usize| y[e].max(0.0) / if rows.used_up[e % k] { used[e % k] } else { 1.0 };
-    let wanted: Vec<f64> = (0..n * k).map(wanted).collect();
+    let mut wanted: Vec<f64> = (0..n * k).map(wanted).collect();
+    for (bundle, cap) in wanted.chunks_exact_mut(k).zip(&rows.cap) {
+        let shrink = (cap / dot(&rows.size, bundle)).min(1.0);
+        bundle.iter_mut().for_each(|y| *y *= shrink);
+    }
     let constraints = |y: &[f64]| -> Vec<f64> {
         let bundle = |l: usize| &y[l * k..][..k];
         let idle = (0..k).filter(|&j| !rows.used_up[j]);
@@ -63,7 +67,7 @@ pub(super) fn between(rows: &Rows, feasible: &[f64], y: &[f64]) -> Vec<f64> {
         slack
     };
     let (here, there) = (constraints(feasible), constraints(&wanted));
-    let limits = here.iter().zip(&there).filter(|(_, there)| **there < -ROUNDING);
+    let limits = here.iter().zip(&there).filter(|(_, there)| **there < -MISSING);
     let limits = limits.map(|(here, there)| here.max(0.0) / (here.max(0.0) - there));
     let part = limits.fold(1.0, f64::min);
     feasible.iter().zip(&wanted).map(|(f, w)| f + part * (w - f)).collect()
