@@ -151,6 +151,7 @@ fn a_shell_beside_anothers_job_has_the_rights_of_the_job() {
     std::fs::set_permissions(up.home.path(), open).expect("allowed");
     let made = up.run(&["tenant", "create", "me", "--user", "nobody"], "");
     assert_eq!(made.code, 0, "{}", made.err);
+    assert!(made.out.contains("the Unix user nobody"), "{}", made.out);
     let words = ["submit", "--tenant", "me", "--workdir", "/tmp", "--", "sleep", "300"];
     let ran = up.run(&words, "");
     assert_eq!(ran.code, 0, "{}", ran.err);

@@ -18,6 +18,7 @@ fn the_files_of_a_service_are_written_and_settings_are_never_lost() {
     let config = dir.join("etc/oef/oef.toml");
     let text = fs::read_to_string(&config).expect("settings");
     assert!(text.contains("\nstate_dir = \"/var/lib/oef\"\n"));
+    assert!(text.contains("\npath = \"/run/oef/oef.sock\"\n"), "people there need no token");
     // So that it starts on a machine without GPUs, too.
     let text = text.replace("#emulated = ", "emulated = ");
     fs::write(&config, &text).expect("written");

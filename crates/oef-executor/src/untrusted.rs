@@ -6,7 +6,7 @@
 use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 /// The most that is read of a record: a launch has 256 KiB of text at most, a status much less.
@@ -20,9 +20,14 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     plain(OpenOptions::new().read(true).custom_flags(careful()).open(path))
 }
 
-/// Opens a plain file that is there for writing.
+/// Opens a plain file that is there for writing. One with a second name may be somebody else's file: not every system keeps
+/// users from linking those.
 pub(crate) fn open_for_writing(path: &Path) -> io::Result<File> {
-    plain(OpenOptions::new().write(true).custom_flags(careful()).open(path))
+    let file = plain(OpenOptions::new().write(true).custom_flags(careful()).open(path))?;
+    match file.metadata()?.nlink() {
+        0 | 1 => Ok(file),
+        _ => Err(invalid("it has another name".to_string())),
+    }
 }
 
 /// Opens a plain file for writing, or makes it.
@@ -133,6 +138,9 @@ mod tests {
             assert_eq!(length(&path(name)), None, "{name}");
         }
         assert_eq!(length(&path("plain")), Some(4));
+        open_for_writing(&path("plain")).expect("it has one name");
+        fs::hard_link(path("plain"), path("second")).expect("linked");
+        assert!(open_for_writing(&path("second")).is_err_and(|e| e.to_string().contains("name")));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::fetch::Fetch;
 use super::files::bytes;
 use super::outcome::{BringError, Report, Size};
 use super::place::CheckpointFolders;
+use crate::users::User;
 use oef_sched::Span;
 use std::fmt;
 use std::fs;
@@ -109,15 +110,29 @@ pub fn bring(
     run: Option<&Path>,
     look: &mut dyn FnMut(&Progress) -> Look,
 ) -> Result<Brought, NotBrought> {
+    bring_as(None, fetch, live, run, look)
+}
+
+/// The same with the rights of another user, to whom both folders belong: a daemon that is root neither follows what
+/// the user put there nor makes files of root out of it.
+pub(crate) fn bring_as(
+    user: Option<&User>,
+    fetch: &Fetch,
+    live: &Path,
+    run: Option<&Path>,
+    look: &mut dyn FnMut(&Progress) -> Look,
+) -> Result<Brought, NotBrought> {
     let Some(place) = CheckpointFolders::of(live) else {
         let error = BringError::NotPlaced(format!("`{}` has no name", live.display()));
         return Err(NotBrought::Failed { from: fetch.from.clone(), error, tries: 0 });
     };
     let progress = Progress { from: fetch.from.clone(), ..Progress::default() };
-    Bringing { fetch, place, run, look, began: Instant::now(), progress, silent: 0 }.until_done()
+    let began = Instant::now();
+    Bringing { user, fetch, place, run, look, began, progress, silent: 0 }.until_done()
 }
 
 struct Bringing<'a> {
+    user: Option<&'a User>,
     fetch: &'a Fetch,
     place: CheckpointFolders,
     run: Option<&'a Path>,
@@ -164,7 +179,7 @@ impl Bringing<'_> {
         let not_written = |error: std::io::Error| {
             Carried::Failed(BringError::read(Some(11), &format!("this host: {error}")))
         };
-        if let Err(error) = self.place.make_ready() {
+        if let Err(error) = self.place.make_ready(self.user) {
             return not_written(error);
         }
         let (live, staging) = (self.place.live.as_path(), self.place.incoming.as_path());
@@ -175,7 +190,7 @@ impl Bringing<'_> {
         let args = arguments(self.fetch, &here, silence);
         let (began, limit) = (self.began, self.fetch.limits.time);
         let (progress, look) = (&mut self.progress, &mut self.look);
-        let carried = carry(&args, silence, self.run, &mut |bytes, percent| {
+        let carried = carry(&args, silence, self.run, self.user, &mut |bytes, percent| {
             (progress.bytes, progress.percent) = (bytes, percent);
             if look(progress) == Look::Stop {
                 return Some(Halt::Stop);
@@ -194,7 +209,7 @@ impl Bringing<'_> {
         if report.files == 0 {
             return Carried::Failed(BringError::SourceEmpty);
         }
-        match self.place.settle() {
+        match self.place.settle(self.user) {
             Ok(()) => Carried::All(report),
             Err(error) => Carried::Failed(BringError::NotPlaced(error.to_string())),
         }

@@ -4,6 +4,7 @@ use super::outcome::{BringError, Report, progress};
 use super::pulse::Pulse;
 use crate::ending::length;
 use crate::processes::RUN_DIR;
+use crate::users::User;
 use oef_sched::Span;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
@@ -51,9 +52,10 @@ pub(super) fn carry(
     args: &[OsString],
     silence: Span,
     run: Option<&Path>,
+    user: Option<&User>,
     look: &mut dyn FnMut(u64, Option<u8>) -> Option<Halt>,
 ) -> Carried {
-    let mut child = match command(args, run).spawn() {
+    let mut child = match command(args, run, user).spawn() {
         Ok(child) => child,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Carried::Failed(BringError::NoRsync);
@@ -86,7 +88,7 @@ pub(super) fn carry(
 }
 
 /// What belongs to a start is found by its folder in the environment, and killed with it.
-fn command(args: &[OsString], run: Option<&Path>) -> Command {
+fn command(args: &[OsString], run: Option<&Path>, user: Option<&User>) -> Command {
     let mut command = Command::new("rsync");
     for (name, _) in std::env::vars_os() {
         if name.as_encoded_bytes().starts_with(b"OEF_") {
@@ -95,6 +97,9 @@ fn command(args: &[OsString], run: Option<&Path>) -> Command {
     }
     if let Some(run) = run {
         command.env(RUN_DIR, run);
+    }
+    if let Some(user) = user {
+        command.uid(user.uid).gid(user.gid).env("HOME", &user.home);
     }
     // Its words are read here, in the language in which they were written.
     command.env("LC_ALL", "C").args(args).current_dir("/").process_group(0);

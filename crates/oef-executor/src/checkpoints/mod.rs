@@ -32,5 +32,6 @@ pub use place::remove;
 pub use tools::{ToolsMissing, check_tools};
 pub use transfer::{Transfer, TransferResult};
 
+pub(crate) use bring::bring_as;
 pub(crate) use place::{is_leftover, recover, with_leftovers};
 pub(crate) use places::Places;

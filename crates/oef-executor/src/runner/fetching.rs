@@ -3,9 +3,10 @@
 use super::session::unbegun;
 use super::stage::note;
 use super::verdict::Told;
-use crate::checkpoints::{Brought, Fetch, Look, NotBrought, Transfer, bring};
+use crate::checkpoints::{Brought, Fetch, Look, NotBrought, Transfer, bring_as};
 use crate::ending::{Ending, length};
 use crate::records::RunFolder;
+use crate::users::User;
 use oef_sched::Span;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,6 +18,8 @@ pub(super) struct Fetching<'a> {
     pub(super) run: &'a RunFolder,
     pub(super) fetch: &'a Fetch,
     pub(super) live: &'a Path,
+    /// Whose they are, if not the runner's own.
+    pub(super) user: Option<&'a User>,
 }
 
 impl Fetching<'_> {
@@ -30,7 +33,8 @@ impl Fetching<'_> {
         let began = Instant::now();
         let mut last: Option<Instant> = None;
         let mut stopped = None;
-        let brought = bring(self.fetch, self.live, Some(self.run.path()), &mut |progress| {
+        let run = Some(self.run.path());
+        let brought = bring_as(self.user, self.fetch, self.live, run, &mut |progress| {
             stopped = told();
             if last.is_none_or(|last| last.elapsed() >= TELL_EVERY) {
                 last = Some(Instant::now());

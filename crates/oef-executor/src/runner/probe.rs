@@ -148,7 +148,7 @@ fn near(own: f64, timed: f64, tolerance: f64) -> bool {
 
 fn not_measured(when: &str, lines: u64, skipped: u64) -> Ending {
     let lines = match (lines, skipped) {
-        (0, 0) => "its progress file is empty".to_string(),
+        (0, 0) => "its progress file told of no step".to_string(),
         (0, skipped) => format!("none of the {skipped} lines of its progress file can be read"),
         (lines, 0) => format!("its progress file told of {lines} steps"),
         (lines, skipped) => format!(

@@ -183,7 +183,8 @@ impl Session<'_> {
     fn fetch(&mut self, launch: &RunSpec) -> Option<Ending> {
         let fetch = launch.fetch.as_ref()?;
         let (run, orders, status) = (self.run, &self.orders, &mut self.status);
-        let fetching = Fetching { run, fetch, live: &launch.checkpoint_dir };
+        let (live, user) = (launch.checkpoint_dir.as_path(), launch.user.as_ref());
+        let fetching = Fetching { run, fetch, live, user };
         fetching.run(&|| orders.look(), &mut |detail, transfer| {
             status.detail = detail.or_else(|| status.detail.take());
             status.transfer = transfer;

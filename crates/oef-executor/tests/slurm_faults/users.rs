@@ -3,7 +3,11 @@
 
 use crate::common::PROGRAM;
 use crate::world::{World, next};
-use oef_executor::{Ending, Executor as _, Launch, LeaseEvent, LogQuery, Program, RunAs, Stream};
+use oef_executor::checkpoints::{CheckpointConfig, Keeping};
+use oef_executor::slurm::SlurmConfig;
+use oef_executor::{
+    CheckpointLocation, Ending, Executor as _, Launch, LeaseEvent, LogQuery, Program, RunAs, Stream,
+};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
@@ -40,12 +44,14 @@ while :; do sleep 0.05; done
 
 /// One that every user may enter, with a runner that every user can start.
 fn open_world() -> World {
-    World::with(|config, folder| {
-        fs::set_permissions(folder, Permissions::from_mode(0o755)).expect("opened");
-        let program = folder.join("oef-runner");
-        fs::copy(PROGRAM, &program).expect("copied");
-        config.runner = vec![program.into(), "runner".into()];
-    })
+    World::with(open)
+}
+
+fn open(config: &mut SlurmConfig, folder: &Path) {
+    fs::set_permissions(folder, Permissions::from_mode(0o755)).expect("opened");
+    let program = folder.join("oef-runner");
+    fs::copy(PROGRAM, &program).expect("copied");
+    config.runner = vec![program.into(), "runner".into()];
 }
 
 fn owner(path: &Path) -> u32 {
@@ -124,4 +130,49 @@ fn a_stop_is_carried_out_although_the_user_suspends_its_runner() {
     let ending = world.ending(&job);
     assert!(matches!(&ending, Ending::Stopped { .. }), "{ending:?}");
     assert!(!world.is_running(&job));
+}
+
+/// The folder above its checkpoints is the daemon's, so a user's runner can put nothing beside them.
+#[test]
+fn a_user_gets_its_checkpoint_from_another_node_and_into_the_shared_folder() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let world = |place: Keeping, state: Option<&Path>| {
+        World::with(|config, folder| {
+            open(config, folder);
+            config.checkpoints = CheckpointConfig { place, ..CheckpointConfig::default() };
+            config.dir = state.map_or(folder.join("state"), Path::to_path_buf);
+        })
+    };
+    let text = "cd \"$OEF_CHECKPOINT_DIR\"; ls -A; echo $OEF_GENERATION >> saved; exit 75";
+    let saved = |world: &mut World, job: &Launch| {
+        world.start(job);
+        assert_eq!(world.ending(job), Ending::Checkpointed, "{:#?}", world.heard);
+        world.executor.logs(job.job, LogQuery::start(Stream::Out)).expect("output").text
+    };
+    let from = |node: &str, job: &Launch, devices: Launch| {
+        let mut next = Launch { devices: devices.devices, ..next(job) };
+        next.checkpoints.last = Some(CheckpointLocation::Host(node.into()));
+        next.checkpoints.is_known = true;
+        next
+    };
+
+    let mut nodes = world(Keeping::Node, None);
+    let state = nodes.folder.join("state");
+    let program = Program::Script(text.as_bytes().to_vec());
+    let plain = nodes.job(1, &["n1:0"]);
+    let first = Launch { run_as: RunAs::User(USER.into()), program, ..plain };
+    assert_eq!(saved(&mut nodes, &first), "");
+    let second = from("n1", &first, nodes.job(1, &["n2:0"]));
+    assert_eq!(saved(&mut nodes, &second), "saved\n");
+    drop(nodes);
+
+    let mut shared = world(Keeping::Shared, Some(&state));
+    let third = from("n2", &second, shared.job(1, &["n3:0"]));
+    assert_eq!(saved(&mut shared, &third), "saved\n", "nothing else lies there");
+    let folder = state.join("jobs/1/checkpoint");
+    assert_eq!(fs::read_to_string(folder.join("saved")).expect("there"), "1\n2\n3\n");
+    assert_eq!(owner(&folder), oef_executor::slurm::uid_of(USER).expect("there").uid);
+    assert_eq!(owner(&state.join("jobs/1")), 0);
 }

@@ -7,10 +7,13 @@ use crate::namespaces::{Cable, HOST_A, SmallDisk, inside};
 use oef_executor::checkpoints::{
     CheckpointConfig, FetchLimits, Keeping, Transfer, TransferResult, Transport,
 };
-use oef_executor::{CheckpointLocation, Checkpoints, Device, Ending, Launch, LeaseEvent, Stream};
+use oef_executor::{
+    CheckpointLocation, Checkpoints, Device, Ending, Launch, LeaseEvent, RunAs, Stream,
+};
 use oef_sched::Span;
 use rustix::process::Signal;
 use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -341,4 +344,43 @@ fn matched(world: &World, launch: &Launch) -> u64 {
 fn read_matched(log: &str) -> u64 {
     let number = log.rsplit_once("matched_bytes: ").and_then(|(_, rest)| rest.split(',').next());
     number.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("no figures: {log}"))
+}
+
+/// What a job leaves behind is its user's, and stays so: root makes no files out of it, least of all programs that run as
+/// their owner.
+#[test]
+fn a_checkpoint_of_another_user_is_brought_with_the_rights_of_that_user() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let mut world = World::with(|mut config| {
+        config.devices = ["a", "b"].into_iter().flat_map(|host| gpus(host, 1)).collect();
+        config.checkpoints =
+            CheckpointConfig { place: Keeping::Node, ..CheckpointConfig::default() };
+        config
+    });
+    fs::set_permissions(world.path("."), fs::Permissions::from_mode(0o755)).expect("set");
+    let save = "cd $OEF_CHECKPOINT_DIR; ls; mkdir -p sub; cp -n /bin/true sub/; chmod 4755 sub/true; \
+                ln -sf /etc/shadow link; echo $OEF_GENERATION >> saved; chmod 755 .; exit 75";
+    let mut first = world.script(7, save);
+    first.run_as = RunAs::User("nobody".into());
+    first.devices = gpus("a", 1).iter().map(Device::id).collect();
+    (first.workdir, first.checkpoints) = (None, Checkpoints::default());
+    assert_eq!(world.run(&first), Ending::Checkpointed);
+
+    let mut second = next(&first);
+    second.devices = gpus("b", 1).iter().map(Device::id).collect();
+    second.checkpoints.last = Some(CheckpointLocation::Host("a".into()));
+    second.checkpoints.is_known = true;
+    assert_eq!(world.run(&second), Ending::Checkpointed, "{:?}", details(&world));
+    assert_eq!(world.output(&second, 0, Stream::Out), "link\nsaved\nsub\n");
+    let folder = world.path("state/nodes/b/checkpoints/7");
+    assert_eq!(fs::read_to_string(folder.join("saved")).expect("there"), "1\n2\n");
+    let nobody = oef_executor::slurm::uid_of("nobody").expect("there").uid;
+    for name in [".", "saved", "link", "sub", "sub/true"] {
+        let owner = fs::symlink_metadata(folder.join(name)).expect("there").uid();
+        assert_eq!(owner, nobody, "{name}");
+    }
+    let beside = fs::read_dir(folder.join("..")).expect("there").count();
+    assert_eq!(beside, 1, "nothing is left of the transfer");
 }

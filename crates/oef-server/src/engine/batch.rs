@@ -268,7 +268,5 @@ fn retired(world: &World, change: &Change) -> Option<Order> {
 /// What callers are told when the journal cannot be written.
 fn unavailable(error: &StoreError) -> Problem {
     tracing::error!(error = sentence(error), "the journal cannot be written");
-    Kind::Unavailable
-        .problem(sentence(error))
-        .hint("try again when there is room; `oef journal check` says how the journal is")
+    Kind::Unavailable.problem(sentence(error)).hint("`oef journal check` says how the journal is")
 }

@@ -92,12 +92,13 @@ impl Serving {
             Some(tls) => {
                 let acceptor =
                     axum_server::tls_rustls::RustlsAcceptor::new(RustlsConfig::from_config(tls));
-                let mut server = server.acceptor(Capped::new(acceptor, room));
+                let mut server = server.acceptor(Capped::new(acceptor, room, HEADERS_WITHIN));
                 patient(server.http_builder());
                 tokio::spawn(server.serve(service))
             }
             None => {
-                let mut server = server.acceptor(Capped::new(DefaultAcceptor::new(), room));
+                let mut server =
+                    server.acceptor(Capped::new(DefaultAcceptor::new(), room, HEADERS_WITHIN));
                 patient(server.http_builder());
                 tokio::spawn(server.serve(service))
             }

@@ -38,8 +38,11 @@ pub(crate) struct SocketServing {
 impl SocketServing {
     /// Begins to answer. Everybody on the machine may connect; what they may do follows from who they are.
     pub(crate) fn begin(routes: Router, path: &Path) -> io::Result<SocketServing> {
-        if let Some(folder) = path.parent() {
+        let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+        if let Some(folder) = path.parent().filter(is_missing) {
             fs::create_dir_all(folder)?;
+            // Whatever mask a service has: everybody has to get there.
+            fs::set_permissions(folder, Permissions::from_mode(0o755))?;
         }
         remove_stale(path)?;
         let listener = UnixListener::bind(path)?;

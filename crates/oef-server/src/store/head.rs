@@ -112,11 +112,13 @@ pub(super) fn check_missing(dir: &Path) -> Result<(), StoreError> {
     if let Some(head) = read(dir)?.filter(|head| head.seq > 0) {
         return lost(format!("`{HEAD_FILE}` says that it had records up to number {}", head.seq));
     }
-    let runs = fs::read_dir(dir.join("runs")).into_iter().flatten().flatten().count();
-    match runs {
-        0 => Ok(()),
-        _ => lost(format!("the folder `runs` has {} in it", counted(runs, "job"))),
+    for name in ["runs", "jobs"] {
+        let jobs = fs::read_dir(dir.join(name)).into_iter().flatten().flatten().count();
+        if jobs > 0 {
+            return lost(format!("the folder `{name}` has {} in it", counted(jobs, "job")));
+        }
     }
+    Ok(())
 }
 
 fn compare(dir: &Path, db: &Database, head: Link) -> Result<(), StoreError> {

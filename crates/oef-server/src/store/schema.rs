@@ -107,6 +107,13 @@ pub(super) fn migrate(db: &mut Database, steps: &[&str]) -> Result<(), StoreErro
     }
 }
 
+/// Brings what is in the write-ahead log into the file itself. Before that, the file of a new folder is empty: a copy of it
+/// alone would look like a cluster that has yet to begin.
+pub(super) fn write_through(db: &Database) -> Result<(), StoreError> {
+    let done = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    done.map_err(db.failed("writing the log through"))
+}
+
 /// One more connection for writing to a database that is set up.
 pub(super) fn connect(file: &Path, durability: Durability) -> Result<Database, StoreError> {
     let failed = |source| StoreError::database(file, "opening", source);

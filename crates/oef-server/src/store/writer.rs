@@ -52,6 +52,7 @@ impl Store {
         let db = schema::open_for_writing(dir, mode)?;
         let head = schema::link(&db, "head")?;
         let second = HeadFile::open(dir, &db, head)?;
+        schema::write_through(&db)?;
         let archive = Archive::open(dir)?;
         let (dir, last) = (dir.to_path_buf(), head.seq);
         Ok(Store { dir, db, archive, head: Some(head), last, second, _lock: lock })

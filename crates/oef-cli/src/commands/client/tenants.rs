@@ -207,6 +207,9 @@ fn show(tenant: &Tenant) -> String {
         JobOrder::Fifo => fact("order", "fifo: the oldest job first".into()),
         JobOrder::Shortest => fact("order", "shortest: the fewest steps left first".into()),
     }
+    if let Some(user) = &tenant.user {
+        fact("runs as", format!("the Unix user {}", safe(user)));
+    }
     fact("jobs", format!("{} run, {} wait", tenant.running, tenant.queued));
     fact("holds", holds(&tenant.holds));
     fact("share", amounts(&tenant.share));

@@ -40,7 +40,7 @@ fn install(args: &InstallArgs, printer: &Printer) -> Result<Exit, Failure> {
         return printer.result(&unit);
     }
     let root = args.service.root.as_deref();
-    write_settings(&below(root, &config), &places.state, printer)?;
+    write_settings(&below(root, &config), &places.state, scope, printer)?;
     let path = below(root, &places.unit);
     place(&path, &unit)?;
     printer.note(&format!("{} is written", path.display()));
@@ -68,16 +68,25 @@ fn install(args: &InstallArgs, printer: &Printer) -> Result<Exit, Failure> {
 }
 
 /// Settings that are there stay as they are; they must be right before anything is started with them.
-fn write_settings(path: &Path, state: &Path, printer: &Printer) -> Result<(), Failure> {
+fn write_settings(
+    path: &Path,
+    state: &Path,
+    scope: Scope,
+    printer: &Printer,
+) -> Result<(), Failure> {
     if path.exists() {
         crate::commands::daemon::config::read(path)?;
         printer.note(&format!("{} is there and stays as it is", path.display()));
         return Ok(());
     }
     let line = format!("state_dir = {:?}", state.display().to_string());
-    let text = Config::sample().replacen("#state_dir = \"/var/lib/oef\"", &line, 1);
+    let mut text = Config::sample().replacen("#state_dir = \"/var/lib/oef\"", &line, 1);
+    if scope == Scope::System {
+        // People on the machine need no token then.
+        text = text.replacen("#path = \"/run/oef/oef.sock\"", "path = \"/run/oef/oef.sock\"", 1);
+    }
     place(path, &text)?;
-    printer.note(&format!("{} is written, with every setting at its default", path.display()));
+    printer.note(&format!("{} is written, with every setting explained", path.display()));
     Ok(())
 }
 

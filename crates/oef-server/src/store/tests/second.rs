@@ -93,6 +93,18 @@ fn a_database_that_was_copied_by_itself_is_refused_and_a_backup_is_not() {
     assert!(matches!(refused(&restored), StoreError::Shortened { .. }));
 }
 
+/// All that it wrote may still be in the log then.
+#[test]
+fn a_database_that_was_copied_by_itself_while_it_was_in_use_is_refused() {
+    let folder = Folder::new("in-use");
+    let mut store = open(&folder);
+    append(&mut store, 3);
+    let alone = Folder::new("alone-in-use");
+    copy(folder.path(), alone.path(), &["oef.db"]);
+    let error = refused(&alone).to_string();
+    assert!(error.contains("oef backup"), "{error}");
+}
+
 #[test]
 fn a_backup_that_is_put_in_place_of_a_longer_journal_counts() {
     let folder = Folder::new("back");
@@ -116,10 +128,12 @@ fn a_journal_that_is_gone_does_not_become_an_empty_cluster() {
     fs::remove_file(folder.database()).expect("removed");
     assert!(matches!(refused(&folder), StoreError::Lost { .. }));
     fs::remove_file(folder.path().join(HEAD_FILE)).expect("removed");
-    fs::create_dir_all(folder.path().join("runs/7/1")).expect("made");
-    let error = refused(&folder);
-    assert!(error.to_string().contains("runs"), "{error}");
-    fs::remove_dir_all(folder.path().join("runs")).expect("removed");
+    for left in ["runs/7/1", "jobs/7/checkpoint"] {
+        fs::create_dir_all(folder.path().join(left)).expect("made");
+        let error = refused(&folder);
+        assert!(error.to_string().contains(&left[..4]), "{error}");
+        fs::remove_dir_all(folder.path().join(&left[..4])).expect("removed");
+    }
     assert_eq!(open(&folder).head(), 0);
 }
 
