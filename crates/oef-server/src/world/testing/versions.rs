@@ -160,7 +160,7 @@ fn has_what_came_later(world: &World, expected: &Value) {
         assert!(!expected["notifications"]["all"]["1"][field].is_null(), "it has {field}");
     }
     let jobs = || world.jobs.values();
-    assert!(jobs().any(|job| job.spec.workers > 1 && job.run().is_some()), "a gang runs");
+    assert!(jobs().any(|job| *job.spec.workers > 1 && job.run().is_some()), "a gang runs");
     assert!(jobs().any(|job| job.spec.now && job.run().is_some()), "an urgent job runs");
     assert!(jobs().any(|job| job.spec.held), "jobs are held");
     assert!(jobs().any(|job| !job.spec.after.is_empty()), "jobs wait for others");

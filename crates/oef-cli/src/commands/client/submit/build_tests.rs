@@ -80,7 +80,7 @@ fn the_command_line_says_it_all() {
 #[test]
 fn little_is_needed() {
     let job = one(&["--", "true"]);
-    assert_eq!((job.workers, job.workdir.as_deref()), (1, Some("/home/ada")));
+    assert_eq!((*job.workers, job.workdir.as_deref()), (1, Some("/home/ada")));
     assert_eq!(job.checkpoint_dir, None);
 }
 
