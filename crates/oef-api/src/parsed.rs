@@ -33,12 +33,20 @@ macro_rules! parsed {
         $(#[$about])*
         pub struct $name($inner);
 
+        impl $name {
+            /// What is wrong with it, where it was read as it was recorded.
+            pub fn check(&self) -> Result<(), String> {
+                let rule: fn(&$inner) -> Result<(), String> = $rule;
+                rule(&self.0)
+            }
+        }
+
         impl TryFrom<$inner> for $name {
             type Error = String;
 
             fn try_from(value: $inner) -> Result<Self, String> {
-                let rule: fn(&$inner) -> Result<(), String> = $rule;
-                rule(&value).map(|()| $name(value))
+                let parsed = $name(value);
+                parsed.check().map(|()| parsed)
             }
         }
 

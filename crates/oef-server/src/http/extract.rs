@@ -209,7 +209,7 @@ mod tests {
             ("{} {}", None, "missing field `jobs`"),
             ("{\"jobs\": []} x", None, "trailing characters"),
             ("", None, "not JSON: EOF"),
-            ("[null, []]", None, "a list, expected an object"),
+            ("[null, [], null]", None, "a list, expected an object"),
             ("{\"jobs\": [{}, [\"t\"]]}", Some("jobs.[1]"), "a list, expected an object"),
             ("\u{0}", None, "expected value at line 1"),
         ];

@@ -72,11 +72,11 @@ impl World {
             Change::GroupPromises { name, promises } => self.group_promises(name, promises),
             Change::TenantRemoved { name } => self.tenant_removed(name),
             Change::GroupPut { name, weight, parent } => {
-                self.group_put(name, **weight, parent.as_deref())
+                self.group_put(name, *weight, parent.as_deref())
             }
             Change::GroupRemoved { name } => self.group_removed(name),
             Change::WorkloadPut { tenant, name, weight, profile } => {
-                self.workload_put(tenant, name, weight.map(f64::from), profile.as_deref())
+                self.workload_put(tenant, name, *weight, profile.as_deref())
             }
             Change::Submitted { jobs, key, sweep } => self.submitted(jobs, key.as_ref(), *sweep),
             Change::JobChanged { job, by, patch } => self.job_changed(*job, by, patch),

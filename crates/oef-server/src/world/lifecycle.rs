@@ -64,6 +64,7 @@ impl World {
             }
             next = id.saturating_add(1);
             self.known_tenant(spec.tenant.as_deref().unwrap_or_default())?;
+            spec.workers.check().map_err(Rejection::Bad)?;
             if spec.probe.is_some() && !self.is_pinned(&spec.types) {
                 let why = "a profile run names the one gpu type that it is for";
                 return Err(Rejection::Bad(why.into()));

@@ -27,6 +27,7 @@ impl World {
         if self.tenants.contains_key(name) {
             return Err(Rejection::TenantExists(name.into()));
         }
+        weight.check().map_err(Rejection::Bad)?;
         group.map(|group| self.known_group(group)).transpose()?;
         if self.index.has_jobs_of(name) {
             return Err(Rejection::TenantLeaves(name.into()));
@@ -65,6 +66,7 @@ impl World {
     pub(super) fn tenant_changed(&mut self, change: &TenantChange) -> Result<(), Rejection> {
         let name = change.name.as_str();
         self.known_tenant(name)?;
+        change.weight.map_or(Ok(()), |weight| weight.check()).map_err(Rejection::Bad)?;
         if let Some(GroupChange::Into(group)) = &change.group {
             self.known_group(group)?;
         }
@@ -196,9 +198,11 @@ impl World {
     pub(super) fn group_put(
         &mut self,
         name: &str,
-        weight: f64,
+        weight: Weight,
         parent: Option<&str>,
     ) -> Result<(), Rejection> {
+        weight.check().map_err(Rejection::Bad)?;
+        let weight = f64::from(weight);
         parent.map(|parent| self.known_group(parent)).transpose()?;
         let mut above = parent;
         for _ in 0..GROUP_DEPTH_MAX {
@@ -250,15 +254,16 @@ impl World {
         &mut self,
         tenant: &str,
         name: &str,
-        weight: Option<f64>,
+        weight: Option<Weight>,
         profile: Option<&ProfileEntry>,
     ) -> Result<(), Rejection> {
+        weight.map_or(Ok(()), |weight| weight.check()).map_err(Rejection::Bad)?;
         profile.map_or(Ok(()), check_profile)?;
         let key = self.find_workload(tenant, name)?;
         if let Some(profile) = profile {
             self.told_profile(key, profile)?;
         }
-        if let Some(weight) = weight {
+        if let Some(weight) = weight.map(f64::from) {
             self.step_and_follow(EventKind::WorkloadWeight { workload: key, weight })?;
             if let Some(entry) = self.workloads.get_mut(&key) {
                 entry.weight = weight;
