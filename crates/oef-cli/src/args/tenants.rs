@@ -4,7 +4,7 @@ use super::notify::{self, NotifyArgs};
 use super::values::{Removable, named, removable, seconds};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use oef_api::parsed::Weight;
+use oef_api::parsed::{TenantName, Weight};
 use oef_api::types::{JobOrder, Role};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -292,7 +292,7 @@ pub struct ProfileRunArgs {
     pub file: Option<PathBuf>,
     /// Who owns it; goes before the file
     #[arg(long, short, value_name = "TENANT")]
-    pub tenant: Option<String>,
+    pub tenant: Option<TenantName>,
     /// Create the tenant with weight 1 if it does not exist; with an admin's token
     #[arg(long)]
     pub create_tenant: bool,

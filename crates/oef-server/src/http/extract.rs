@@ -210,7 +210,7 @@ mod tests {
             ("{\"jobs\": []} x", None, "trailing characters"),
             ("", None, "not JSON: EOF"),
             ("[null, [], null]", None, "a list, expected an object"),
-            ("{\"jobs\": [{}, [\"t\"]]}", Some("jobs.[1]"), "a list, expected an object"),
+            ("{\"jobs\": [{}, [\"t\"]]}", Some("jobs[1]"), "expected struct JobSubmit"),
             ("\u{0}", None, "expected value at line 1"),
         ];
         for (body, field, words) in cases {
