@@ -1,11 +1,12 @@
 //! What can be said of a value by itself, without a cluster: the same words at the client and at the daemon.
 
 use crate::limits::{
-    AFTER_MAX, JOB_NAME_MAX, LABEL_MAX, LABELS_MAX, NAME_MAX, RETRIES_MAX, SECONDS_MAX,
-    VARIABLES_MAX, WORKERS_MAX,
+    AFTER_MAX, HALF_LIFE_S, JOB_NAME_MAX, LABEL_MAX, LABELS_MAX, NAME_MAX, RETRIES_MAX, ROUND_S,
+    SECONDS_MAX, SPAN_S, STICKINESS, USAGE_BOUND, VARIABLES_MAX,
 };
-use crate::memory::is_memory;
-use crate::types::{JobSubmit, Probe};
+use crate::memory::{by_type, is_memory};
+use crate::parsed::Workers;
+use crate::types::{JobSubmit, Probe, SettingsPatch};
 use std::path::Path;
 use thiserror::Error;
 
@@ -22,29 +23,29 @@ pub struct BadValue {
 }
 
 impl BadValue {
-    fn new(field: &str, message: impl Into<String>) -> BadValue {
+    /// A value of a field.
+    pub fn new(field: &str, message: impl Into<String>) -> BadValue {
         BadValue { field: field.into(), message: message.into(), hint: None }
     }
 }
 
-/// A name of a tenant, group, workload or node: something that can be shown and stand in a path.
-pub fn name(what: &str, field: &str, name: &str) -> Result<(), BadValue> {
-    let bad = |why: String| Err(BadValue::new(field, why));
+/// A name: something that can be shown and stand in a path.
+pub fn name(what: &str, name: &str) -> Result<(), String> {
     if name.is_empty() {
-        return bad(format!("{what} is empty"));
+        return Err(format!("{what} is empty"));
     }
     if name.chars().count() > NAME_MAX {
-        return bad(format!("{what} has more than {NAME_MAX} characters"));
+        return Err(format!("{what} has more than {NAME_MAX} characters"));
     }
     if name.trim() != name || name == "." || name == ".." {
-        return bad(format!("{what} `{name}` begins or ends with a space, or is a path"));
+        return Err(format!("{what} `{name}` begins or ends with a space, or is a path"));
     }
     // Spaces of other widths look like the one on the keyboard.
     let is_odd = |c: char| is_unseen(c) || c == '/' || (c.is_whitespace() && c != ' ');
-    if let Some(odd) = name.chars().find(|c| is_odd(*c)) {
-        return bad(format!("{what} contains {odd:?}, which is not allowed in a name"));
+    match name.chars().find(|c| is_odd(*c)) {
+        Some(odd) => Err(format!("{what} contains {odd:?}, which is not allowed in a name")),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Whether a character moves the cursor, changes the direction of what stands after it, or is not seen at all: two
@@ -70,14 +71,6 @@ pub fn line(what: &str, field: &str, text: &str, max: usize) -> Result<(), BadVa
             Err(BadValue::new(field, why))
         }
         None => Ok(()),
-    }
-}
-
-/// A weight.
-pub fn weight(field: &str, weight: f64) -> Result<(), BadValue> {
-    match weight.is_finite() && weight > 0.0 {
-        true => Ok(()),
-        false => Err(BadValue::new(field, format!("a weight is a number above 0, not {weight}"))),
     }
 }
 
@@ -118,7 +111,7 @@ impl JobSubmit {
     fn check_terminal(&self) -> Result<(), BadValue> {
         let Some(terminal) = &self.terminal else { return Ok(()) };
         let bad = |field: &str, why: &str| Err(BadValue::new(field, why));
-        if self.workers != 1 {
+        if self.workers != Workers::default() {
             return bad("workers", "a job in a terminal has one worker");
         }
         if self.script.is_some() || self.probe.is_some() || !self.warm.is_empty() {
@@ -131,12 +124,6 @@ impl JobSubmit {
     }
 
     fn check_words(&self) -> Result<(), BadValue> {
-        if let Some(tenant) = &self.tenant {
-            name("the name of a tenant", "tenant", tenant)?;
-        }
-        if let Some(workload) = &self.workload {
-            name("the name of a workload", "workload", workload)?;
-        }
         let own = self.name.as_deref().unwrap_or_default();
         line("the name of a job", "name", own, JOB_NAME_MAX)?;
         if self.env.len() > VARIABLES_MAX {
@@ -159,17 +146,13 @@ impl JobSubmit {
             return Err(BadValue::new("labels", why));
         }
         for (key, value) in &self.labels {
-            name("a label", "labels", key)?;
+            name("a label", key).map_err(|why| BadValue::new("labels", why))?;
             line("the value of a label", "labels", value, LABEL_MAX)?;
         }
         Ok(())
     }
 
     fn check_numbers(&self) -> Result<(), BadValue> {
-        if self.workers == 0 || self.workers > WORKERS_MAX {
-            let why = format!("a job has 1 to {WORKERS_MAX} workers, not {}", self.workers);
-            return Err(BadValue::new("workers", why));
-        }
         if self.retries > RETRIES_MAX {
             let tries = self.retries;
             let why = format!("a job is tried again {RETRIES_MAX} times at most, not {tries}");
@@ -236,19 +219,33 @@ impl JobSubmit {
     }
 }
 
+impl SettingsPatch {
+    /// Every setting that is wrong by itself.
+    pub fn check(&self) -> Vec<BadValue> {
+        let half_life = self.usage_half_life_s.filter(|&seconds| seconds != 0.0);
+        let numbers = [
+            ("round_s", "the length of a round", self.round_s, ROUND_S),
+            ("min_run_s", "the minimum run time", self.min_run_s, SPAN_S),
+            ("grace_s", "the grace time", self.grace_s, SPAN_S),
+            ("stickiness", "stickiness", self.stickiness, STICKINESS),
+            ("usage_half_life_s", "the half-life of usage (0: off)", half_life, HALF_LIFE_S),
+            ("usage_bound", "the bound of usage", self.usage_bound, USAGE_BOUND),
+        ];
+        let out_of_range = numbers.into_iter().filter_map(|(field, what, given, range)| {
+            let given = given.filter(|number| !range.contains(number))?;
+            let unit = if field.ends_with("_s") { " of seconds" } else { "" };
+            let (low, high) = range.into_inner();
+            let why = format!("{what} is a number{unit} from {low} to {high}, not {given}");
+            Some(BadValue::new(field, why))
+        });
+        let memory = self.gpu_memory.as_deref().and_then(|text| by_type(text).err());
+        out_of_range.chain(memory.map(|why| BadValue::new("gpu_memory", why))).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_that_cannot_be_shown_or_stand_in_a_path_are_refused() {
-        for good in ["a", "vision lab", "<script>", "ü", &"x".repeat(100)] {
-            assert!(name("the name", "name", good).is_ok(), "{good}");
-        }
-        for bad in ["", " a", "a\n", "a/b", "..", "\u{0}", &"x".repeat(101)] {
-            assert_eq!(name("the name", "name", bad).expect_err(bad).field, "name");
-        }
-    }
 
     #[test]
     fn odd_numbers_of_seconds_are_refused() {
@@ -257,5 +254,23 @@ mod tests {
         }
         assert!(seconds("it", "f", Some(0.0), true).is_ok());
         assert!(seconds("it", "f", None, false).is_ok());
+    }
+
+    #[test]
+    fn every_setting_out_of_its_range_is_named() {
+        let wrong = SettingsPatch {
+            round_s: Some(0.01),
+            grace_s: Some(f64::NAN),
+            usage_half_life_s: Some(-1.0),
+            gpu_memory: Some("fast".into()),
+            ..SettingsPatch::default()
+        };
+        let found = wrong.check();
+        let fields: Vec<&str> = found.iter().map(|bad| bad.field.as_str()).collect();
+        assert_eq!(fields, ["round_s", "grace_s", "usage_half_life_s", "gpu_memory"]);
+        let said = "the length of a round is a number of seconds from 0.1 to 86400, not 0.01";
+        assert_eq!(found[0].message, said);
+        let off = SettingsPatch { usage_half_life_s: Some(0.0), ..SettingsPatch::default() };
+        assert_eq!(off.check(), []);
     }
 }

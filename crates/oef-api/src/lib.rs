@@ -9,6 +9,7 @@ pub mod check;
 pub mod client;
 pub mod limits;
 pub mod memory;
+pub mod parsed;
 pub mod types;
 
 /// The path under which version 1 lives.

@@ -1,5 +1,7 @@
 //! What is too much, in one place: the daemon refuses it, the client does not send it, and the documents say so.
 
+use std::ops::RangeInclusive;
+
 /// More workers than any gang has.
 pub const WORKERS_MAX: u32 = 100_000;
 /// A job that failed so often will not succeed.
@@ -20,18 +22,17 @@ pub const TERMINAL_WINDOW: usize = 256 << 10;
 pub const TERMINAL_CHUNK: usize = 64 << 10;
 /// Characters of an idempotency key.
 pub const KEY_MAX: usize = 200;
-/// The shortest round in seconds: planning itself takes milliseconds, starting a process more.
-pub const ROUND_MIN_S: f64 = 0.1;
-/// The longest round in seconds: deficits are paid back in rounds, and nobody waits for days.
-pub const ROUND_MAX_S: f64 = 86_400.0;
+/// A round in seconds: planning itself takes milliseconds, starting a process more; deficits are paid back in rounds,
+/// and nobody waits for days.
+pub const ROUND_S: RangeInclusive<f64> = 0.1..=86_400.0;
+/// How long a job needs to write a checkpoint, or should run undisturbed, in seconds: a month is more than any.
+pub const SPAN_S: RangeInclusive<f64> = 0.0..=30.0 * 86_400.0;
 /// Beyond this nobody is ever preempted.
-pub const STICKINESS_MAX: f64 = 100.0;
-/// The shortest half-life of the memory of usage: within less, a job that has just begun would decide.
-pub const HALF_LIFE_MIN_S: f64 = 1.0;
-/// The longest: ten years.
-pub const HALF_LIFE_MAX_S: f64 = 10.0 * 365.0 * 86_400.0;
-/// The largest bound of what past usage does to a weight: beyond, one tenant is next to nothing beside another.
-pub const USAGE_BOUND_MAX: f64 = 16.0;
+pub const STICKINESS: RangeInclusive<f64> = 0.0..=100.0;
+/// The half-life of the memory of usage: within less, a job that has just begun would decide; and ten years.
+pub const HALF_LIFE_S: RangeInclusive<f64> = 1.0..=10.0 * 365.0 * 86_400.0;
+/// The bound of what past usage does to a weight: beyond, one tenant is next to nothing beside another.
+pub const USAGE_BOUND: RangeInclusive<f64> = 1.0..=16.0;
 /// Longer names do not fit into any table.
 pub const NAME_MAX: usize = 100;
 /// The same for the name of a job.

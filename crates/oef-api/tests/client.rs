@@ -15,7 +15,7 @@ fn client(server: &Responder) -> Client {
 }
 
 fn batch(jobs: usize) -> JobBatch {
-    let job = JobSubmit { command: vec!["true".into()], workers: 1, ..JobSubmit::default() };
+    let job = JobSubmit { command: vec!["true".into()], ..JobSubmit::default() };
     JobBatch { name: (jobs > 1).then(|| "many".into()), ..JobBatch::of(vec![job; jobs]) }
 }
 

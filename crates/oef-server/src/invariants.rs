@@ -137,7 +137,7 @@ fn leases<'a>(world: &World, jobs: impl Iterator<Item = (JobId, &'a JobEntry)>) 
                 return broken(Invariant::GrantsWithinCapacity, what);
             }
         }
-        if run.gpus.len() != job.spec.workers as usize {
+        if run.gpus.len() != *job.spec.workers as usize {
             let what =
                 format!("job {id} has {} GPUs for {} workers", run.gpus.len(), job.spec.workers);
             return broken(Invariant::GrantsWithinCapacity, what);
@@ -193,25 +193,18 @@ fn deficits(world: &World, largest: &mut Vec<f64>) -> Checked {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::testing::{created, empty, train};
     use crate::world::{Change, NewJob};
-    use oef_api::types::{JobSubmit, Limits};
     use oef_sched::{NodeSpec, Time};
     use std::sync::Arc;
 
     /// One node of two GPUs, and two jobs that have one each.
     fn world() -> World {
-        let mut world = World::new(Default::default(), Default::default());
-        let spec = JobSubmit {
-            tenant: Some("ada".into()),
-            workload: Some("w".into()),
-            workers: 1,
-            ..JobSubmit::default()
-        };
-        let limits = Limits::default();
-        let jobs = [1, 2].map(|id| NewJob { id, spec: spec.clone() }).to_vec();
+        let mut world = empty();
+        let jobs = [1, 2].map(|id| NewJob { id, spec: train() }).to_vec();
         for change in [
             Change::NodeUp(NodeSpec { name: "n".into(), gpu_type: "g".into(), gpus: 2 }),
-            Change::TenantCreated { name: "ada".into(), weight: 1.0, group: None, limits },
+            created("ada", 1.0),
             Change::Round { kept: false },
             Change::Submitted { jobs, key: None, sweep: None },
         ] {

@@ -3,6 +3,7 @@
 
 use crate::store::{StoredRecord, StoredSnapshot};
 use crate::world::{Change, Due, Record, Rejection, RunEnd, SettingsEntry, World};
+use oef_api::parsed::recorded;
 use oef_sched::Time;
 use std::io::Read;
 
@@ -31,7 +32,7 @@ impl Replay {
 
     /// Goes on by one record. What cannot be replayed as it was is an error with the way out.
     pub fn record(&mut self, stored: &StoredRecord) -> Result<(), String> {
-        let change: Change = serde_json::from_str(&stored.body).map_err(|error| {
+        let change: Change = recorded(|| serde_json::from_str(&stored.body)).map_err(|error| {
             format!("it cannot be read ({error}); a newer version of oef may have written it")
         })?;
         let record = Record { at: Time(stored.at_ms), change };

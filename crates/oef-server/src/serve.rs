@@ -5,6 +5,7 @@ use crate::caller::Caller;
 use crate::config::{Config, StopPolicy};
 use crate::daemon::{Daemon, Options, StopJobs};
 use crate::demo;
+use crate::engine::parse;
 use crate::http::{App, Serving};
 use crate::logging;
 use crate::metrics::Exporter;
@@ -258,7 +259,7 @@ async fn create_first(daemon: &Daemon, config: &Config) -> Result<(), Problem> {
     }
     for tenant in &config.tenants {
         let create = TenantCreate {
-            name: tenant.name.clone(),
+            name: parse("name", &tenant.name)?,
             weight: Some(tenant.weight),
             group: tenant.group.clone(),
             limits: tenant.limits(),

@@ -28,9 +28,9 @@ fn the_limits_in_the_openapi_document_are_those_that_count() {
     assert_eq!(job["workers"]["maximum"], limits::WORKERS_MAX);
     assert_eq!(job["retries"]["maximum"], limits::RETRIES_MAX);
     assert_eq!(schemas["JobBatch"]["properties"]["jobs"]["maxItems"], limits::BATCH_MAX);
-    assert_eq!(settings["round_s"]["minimum"], limits::ROUND_MIN_S);
-    assert_eq!(settings["round_s"]["maximum"], limits::ROUND_MAX_S);
-    assert_eq!(settings["stickiness"]["maximum"], limits::STICKINESS_MAX);
+    assert_eq!(settings["round_s"]["minimum"], *limits::ROUND_S.start());
+    assert_eq!(settings["round_s"]["maximum"], *limits::ROUND_S.end());
+    assert_eq!(settings["stickiness"]["maximum"], *limits::STICKINESS.end());
     let parameters = document["paths"].as_object().expect("paths").values();
     let parameters = parameters.filter_map(|path| path["get"]["parameters"].as_array()).flatten();
     let pages = parameters.filter(|p| p["name"] == "limit");

@@ -3,6 +3,7 @@
 use super::error::{ClientError, Reach};
 use super::unix;
 use crate::PREFIX;
+use crate::parsed::recorded;
 use crate::types::{Access, Problem};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -140,7 +141,7 @@ impl Client {
         answer: Response<Body>,
     ) -> Result<T, ClientError> {
         let text = self.text(answer)?;
-        serde_json::from_str(&text).map_err(|error| {
+        recorded(|| serde_json::from_str(&text)).map_err(|error| {
             self.protocol(format!("{error}; it begins with: {}", beginning(&text)))
         })
     }

@@ -1,8 +1,10 @@
 //! How a client on the same machine finds the daemon.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// The access file: where the daemon listens and the token of its owner. It has mode 0600.
+#[skip_serializing_none]
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
     /// For example `http://127.0.0.1:7733`.
@@ -10,10 +12,8 @@ pub struct Access {
     /// An admin's token.
     pub token: String,
     /// The daemon's certificate authority, where it has one of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca: Option<String>,
     /// Its state folder, for the commands that read it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
 }
 

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 /// One GPU.
@@ -57,6 +58,7 @@ pub enum NodeHealth {
 }
 
 /// A machine.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Node {
     /// Its name.
@@ -67,10 +69,8 @@ pub struct Node {
     /// Whether it may be used.
     pub health: NodeHealth,
     /// Why it may not be used, where somebody said so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// When it comes back by itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// When it is to be taken out, the earliest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -101,6 +101,7 @@ pub struct NodeGpu {
 }
 
 /// A time in which a node is to be out.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NodeWindow {
     /// Its number.
@@ -110,16 +111,15 @@ pub struct NodeWindow {
     /// From when on no job starts there that does not say how long it runs (`max_run_s`). One that does starts if it ends before.
     pub closes: Timestamp,
     /// When the node is back; none: when an operator brings it back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// Why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Who planned it.
     pub by: String,
 }
 
 /// What an operator changes about a node.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(examples(json!({"health": "down", "reason": "new power supply", "let_finish": true})))]
@@ -127,17 +127,14 @@ pub struct NodePatch {
     /// `up`: bring it back; `down` or `draining`: take it out.
     pub health: NodeHealth,
     /// Why, for people; at most 200 characters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 200)]
     pub reason: Option<String>,
     /// Running jobs may end there; otherwise they are stopped and go on elsewhere. `draining` means the same.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub let_finish: bool,
     /// Not now, but from then on; no job starts there shortly before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Timestamp>,
     /// It comes back by itself then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }
 

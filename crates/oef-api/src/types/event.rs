@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 /// What an event is about.
@@ -20,6 +21,7 @@ pub enum EventTopic {
 
 /// Something that happened. Its number is the `id` of the server-sent event: a client that comes back with
 /// it in `Last-Event-ID` misses nothing.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Event {
     /// Its number, growing.
@@ -29,16 +31,12 @@ pub struct Event {
     /// What it is about.
     pub topic: EventTopic,
     /// The job, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<u64>,
     /// Its new state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<super::JobState>,
     /// The tenant, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
     /// The round, where it is about one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round: Option<u64>,
     /// In a sentence.
     pub message: String,

@@ -5,32 +5,33 @@ use super::job_change::{Blocked, Dependency};
 use super::terminal::Terminal;
 use crate::check::is_unseen;
 use crate::limits::JOB_NAME_MAX;
+use crate::parsed::{TenantName, Workers, WorkloadName};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 use std::path::Path;
 use strum::IntoStaticStr;
 use utoipa::ToSchema;
 
 /// A job to be submitted.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(examples(json!({"tenant": "vision", "workload": "resnet50", "name": "baseline", "command": ["python", "train.py", "--lr", "0.1"], "workers": 2, "labels": {"lr": "0.1"}})))]
 pub struct JobSubmit {
     /// Who owns it. A tenant's token may leave it out: it is that tenant's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tenant: Option<String>,
+    #[schema(value_type = Option<String>)]
+    pub tenant: Option<TenantName>,
     /// What kind of job it is; `default` where nothing is said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workload: Option<String>,
+    #[schema(value_type = Option<String>)]
+    pub workload: Option<WorkloadName>,
     /// A name for people; by default the script's or the program's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The program and its arguments. Either this or `script`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     /// A shell script, run by `/bin/sh` or by what its first line names. Either this or `command`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
     /// Python modules that are imported before it starts, in a process of its tenant from which it is forked:
     /// then a restart costs a moment. Only for a command that is Python with a script.
@@ -38,14 +39,13 @@ pub struct JobSubmit {
     #[schema(max_items = 32)]
     pub warm: Vec<String>,
     /// Workers, each on a GPU of its own; all run or none.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
-    #[schema(minimum = 1, maximum = 100_000)]
-    pub workers: u32,
+    #[serde(default, skip_serializing_if = "is_default")]
+    #[schema(value_type = u32, minimum = 1, maximum = 100_000)]
+    pub workers: Workers,
     /// Gpu types that it may use; by default all that its workload can run on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub types: Vec<String>,
     /// Each of its GPUs has so much memory at least, in GiB. It runs only on gpu types that are known to have that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(exclusive_minimum = 0.0, maximum = 1_000_000.0)]
     pub gpu_memory_gib: Option<f64>,
     /// All workers run on GPUs of one type, whichever; otherwise a gang that fits on no single one may be spread over
@@ -64,21 +64,16 @@ pub struct JobSubmit {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// Where it runs; by default a folder of the daemon's for this job.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workdir: Option<String>,
     /// Where its checkpoints live; by default a folder of the daemon's for this job.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint_dir: Option<String>,
     /// It is stopped for good after so many seconds of running.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(exclusive_minimum = 0.0)]
     pub max_run_s: Option<f64>,
     /// Once started, it is not preempted for so many seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0)]
     pub min_run_s: Option<f64>,
     /// The steps that it has in all, as it counts them itself: for tenants whose shortest jobs go first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(exclusive_minimum = 0.0)]
     pub steps: Option<f64>,
     /// How often it is started again after a failure.
@@ -89,20 +84,17 @@ pub struct JobSubmit {
     #[serde(default, skip_serializing_if = "is_default")]
     pub stop_signal: StopSignal,
     /// How long it may take to stop; by default the daemon's setting.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0)]
     pub grace_s: Option<f64>,
     /// For people and filters.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// It is a profile run: it is measured on the one gpu type that it names, for its workload's profile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Probe>,
     /// It is held: it does not start until it is released.
     #[serde(default, skip_serializing_if = "is_default")]
     pub held: bool,
     /// It starts at this time or later.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
     /// Jobs that have to end before it starts. Where one of them ends otherwise, this job is cancelled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -110,10 +102,8 @@ pub struct JobSubmit {
     pub after: Vec<Dependency>,
     /// The person who submitted it, for usage by user. The daemon fills it in: the Unix user of the local socket or of
     /// the tenant, the note of the token, or the daemon's owner. Only an admin's token may name somebody.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// It runs in the terminal of whoever submits it, which is passed on by the daemon: a command with one worker.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminal: Option<Terminal>,
 }
 
@@ -153,14 +143,6 @@ fn default_name(command: &[String]) -> Option<String> {
     let shown = named.or_else(|| file(program))?;
     let shown: String = shown.chars().filter(|c| !is_unseen(*c)).take(JOB_NAME_MAX).collect();
     (!shown.is_empty()).then_some(shown)
-}
-
-fn one() -> u32 {
-    1
-}
-
-fn is_one(workers: &u32) -> bool {
-    *workers == 1
 }
 
 pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -232,18 +214,17 @@ fn probe_limit() -> f64 {
 }
 
 /// Several jobs that are taken together or not at all: a sweep, an array.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(examples(json!({"name": "sweep", "jobs": [{"tenant": "vision", "command": ["python", "train.py", "--lr", "0.1"]}, {"tenant": "vision", "command": ["python", "train.py", "--lr", "0.01"]}]})))]
 pub struct JobBatch {
     /// A name for the whole; the jobs carry it as the label `array`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The jobs.
     #[schema(min_items = 1, max_items = 1000)]
     pub jobs: Vec<JobSubmit>,
     /// How many of them may run or wait for GPUs at once; by default all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub at_once: Option<u32>,
 }
@@ -375,6 +356,7 @@ impl JobState {
 }
 
 /// A job as it stands.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Job {
     /// Its number.
@@ -390,13 +372,10 @@ pub struct Job {
     /// Why, in a sentence.
     pub reason: String,
     /// The same as data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason_data: Option<ReasonData>,
     /// What keeps it from starting, whatever GPUs are free.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<Blocked>,
     /// The sweep that it was submitted with: the number of the sweep's first job.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<u64>,
     /// Workers, each on a GPU of its own.
     pub workers: u32,
@@ -407,8 +386,10 @@ pub struct Job {
     /// When it was submitted.
     pub submitted: Timestamp,
     /// When it was first started.
+    #[serialize_always]
     pub started: Option<Timestamp>,
     /// When it ended.
+    #[serialize_always]
     pub ended: Option<Timestamp>,
     /// How far it is.
     pub progress: Progress,
@@ -421,19 +402,14 @@ pub struct Job {
     /// For people and filters.
     pub labels: BTreeMap<String, String>,
     /// How it is measured, where it is a profile run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Probe>,
     /// What restarts have cost it, and what they may. Left out of lists, and of jobs that have ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_budget: Option<RestartBudget>,
     /// As it was submitted. Left out of lists.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<JobSubmit>,
     /// Every change of its state, the oldest first. Left out of lists.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<Vec<Change>>,
     /// Its runs, the oldest first. Left out of lists.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<Vec<Run>>,
 }
 
@@ -530,15 +506,14 @@ pub struct Run {
 }
 
 /// How a worker ended.
+#[skip_serializing_none]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Exit {
     /// Which worker.
     pub rank: u32,
     /// Its exit code; none where a signal ended it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
     /// The signal that ended it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
 }
 

@@ -4,33 +4,30 @@ use super::job::JobSubmit;
 use jiff::Timestamp;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 use strum::IntoStaticStr;
 use utoipa::ToSchema;
 
 /// What changes about a job that has not ended; what is left out stays.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(examples(json!({"held": true}), json!({"priority": 5, "labels": {"lr": "0.1", "old": null}})))]
 pub struct JobPatch {
     /// Whether it is held. A held job does not start; one that runs saves its work and stops.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<bool>,
     /// Its name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Its priority within the tenant.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<i32>,
     /// Gpu types that it may use, all of them; none: any that its workload can run on. Only while it waits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub types: Option<Vec<String>>,
     /// It uses only GPUs with so many GiB of memory at least; `null`: any. Only while it waits.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schema(value_type = Option<f64>, exclusive_minimum = 0.0)]
     pub gpu_memory_gib: Option<Option<f64>>,
     /// Whether it displaces running jobs of its tenant with a lower priority at once. Only while it waits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<bool>,
     /// Labels to set; `null` removes one, others stay.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -44,7 +41,6 @@ pub struct JobPatch {
     #[schema(value_type = Option<Timestamp>)]
     pub not_before: Option<Option<Timestamp>>,
     /// Jobs that have to end before it starts, all of them. Only while it waits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Vec<Dependency>>,
 }
 

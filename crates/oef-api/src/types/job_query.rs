@@ -2,41 +2,34 @@
 
 use super::job::is_default;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::{IntoParams, ToSchema};
 
 /// Which jobs to list.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct JobsQuery {
     /// Of this tenant.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
     /// In one of these states, separated by commas.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(
         pattern = "^(queued|starting|running|stopping|finished|failed|timed_out|cancelled)(,(queued|starting|running|stopping|finished|failed|timed_out|cancelled))*$"
     )]
     pub state: Option<String>,
     /// With this label: `key` or `key=value`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Of this sweep: the number of its first job.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "super::job_change::maybe_job_number"
-    )]
+    #[serde(default, deserialize_with = "super::job_change::maybe_job_number")]
     pub sweep: Option<u64>,
     /// Ended ones too.
     #[serde(default, skip_serializing_if = "is_default")]
     pub all: bool,
     /// So many at most; 100 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
     /// Jobs after this cursor: the `next` of the page before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(pattern = "^[0-9]{1,18}$")]
     pub after: Option<String>,
 }
@@ -52,12 +45,12 @@ pub struct SubmitQuery {
 }
 
 /// Which part of a log.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct LogQuery {
     /// Of which run, by its generation; by default the last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
     /// Of which worker; 0 by default.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -67,14 +60,11 @@ pub struct LogQuery {
     #[param(inline)]
     pub stream: LogStream,
     /// From this byte on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// Or only so many lines at the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(maximum = 100_000)]
     pub tail: Option<u32>,
     /// So many bytes at most; 64 KiB by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(minimum = 1, maximum = 1_048_576)]
     pub limit: Option<u32>,
 }

@@ -4,6 +4,7 @@
 
 use super::GpuTypeStatus;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::{IntoParams, ToSchema};
 
 /// The cluster at a glance.
@@ -69,24 +70,21 @@ pub struct TenantLine {
 }
 
 /// Which part of the past.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct TimelineQuery {
     /// From when on; by default the last hour.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(maximum = 9_007_199_254_740_991_u64)]
     pub from_ms: Option<u64>,
     /// Until when; by default now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(maximum = 9_007_199_254_740_991_u64)]
     pub to_ms: Option<u64>,
     /// Only runs that began or ended after this: what is new to somebody who has the rest. Then the nodes are left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(maximum = 9_007_199_254_740_991_u64)]
     pub changed_after_ms: Option<u64>,
     /// Of this job only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(maximum = 9_007_199_254_740_991_u64)]
     pub job: Option<u64>,
 }
@@ -123,6 +121,7 @@ pub struct TimelineNode {
 }
 
 /// A run of a job on its GPUs.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Span {
     /// The job; 0: one that the caller may not see.
@@ -130,28 +129,25 @@ pub struct Span {
     /// The lease's generation, which tells the runs of a job apart.
     pub run: u64,
     /// Its tenant, as a position in `tenants`; none: not for the caller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<u32>,
     /// When its GPUs were taken.
     pub from: u64,
     /// When they were free again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<u64>,
     /// Its GPUs: the first of each row of them, and how many follow one another; in pairs.
     pub gpus: Vec<u32>,
 }
 
 /// Which rounds.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct RecentQuery {
     /// Rounds after this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(maximum = 9_007_199_254_740_991_u64)]
     pub after: Option<u64>,
     /// So many at most, the newest; 288 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
 }
@@ -191,23 +187,20 @@ pub struct RoundTick {
 }
 
 /// Which curves.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct SeriesQuery {
     /// Of this tenant; by default of those who are furthest below what they were promised.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
     /// Rounds after this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(maximum = 9_007_199_254_740_991_u64)]
     pub after: Option<u64>,
     /// So many rounds at most, the newest; 120 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(minimum = 1, maximum = 288)]
     pub rounds: Option<u32>,
     /// So many tenants at most; 24 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(minimum = 1, maximum = 100)]
     pub tenants: Option<u32>,
 }

@@ -3,24 +3,22 @@
 use super::JobState;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 /// A notification to be added. Give a `url` or a `command`, not both.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(examples(json!({"url": "https://hooks.example.org/oef", "on": ["finished", "failed"]})))]
 pub struct NotificationCreate {
     /// Whose jobs it is about. A token of the role `tenant` may leave it out; for others no tenant means all jobs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
     /// Where to send a request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// The name of a command from the configuration of the daemon (`[notify.commands]`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// What requests are signed with. By default a new secret is made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 16, max_length = 200)]
     pub secret: Option<String>,
     /// On which states; by default on all in which a job has ended.
@@ -39,17 +37,17 @@ pub struct NewNotification {
 }
 
 /// A notification, without its secret.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Notification {
     /// Its number.
     pub id: u64,
     /// Whose jobs it is about; none: all jobs.
+    #[serialize_always]
     pub tenant: Option<String>,
     /// Where requests go. Operators see only the host, because the path may contain a secret.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// The command that is run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// On which states.
     pub on: Vec<JobState>,
@@ -62,10 +60,8 @@ pub struct Notification {
     /// Notices that were given up: too many waited, or they waited for too long.
     pub dropped: u64,
     /// Since when every try has failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing_since: Option<Timestamp>,
     /// The last try.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<NoticeTry>,
 }
 
@@ -83,6 +79,7 @@ pub struct NoticeTry {
 }
 
 /// What a receiver gets: the body of a request, or the input of a command.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Notice {
     /// The same for every try. A receiver drops what it has already seen.
@@ -95,16 +92,12 @@ pub struct Notice {
     #[serde(default)]
     pub test: bool,
     /// The job.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<u64>,
     /// Its name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Who owns it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
     /// Its new state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<JobState>,
     /// Why, in a sentence.
     pub reason: String,

@@ -1,10 +1,12 @@
 //! What went wrong, as RFC 9457 problem details.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use std::fmt;
 use utoipa::ToSchema;
 
 /// An error, with the way out.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
     /// The kind of problem, a stable word for scripts: `unknown_tenant`, `bad_request`, `conflict`...
@@ -17,10 +19,8 @@ pub struct Problem {
     /// What is wrong with this request.
     pub detail: String,
     /// What to do about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// The field that it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
 }
 

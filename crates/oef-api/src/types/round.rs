@@ -3,6 +3,7 @@
 use super::cluster::GpuRef;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
@@ -140,15 +141,14 @@ pub struct Placement {
 }
 
 /// The certificate of a round's shares.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Audit {
     /// No more handed out than there is.
     pub capacity: Property,
     /// Everybody has what it can use of its guarantees; left out where there are no guarantees and limits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guarantee: Option<Property>,
     /// Nobody is above its limit of a gpu type; left out where there are no guarantees and limits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Property>,
     /// Whether the properties that follow are about what lies beyond guarantees and limits; left out where there are none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -1,6 +1,7 @@
 //! What an operator may change while the daemon runs.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 /// The daemon in a few words.
@@ -54,44 +55,35 @@ fn usual_bound() -> f64 {
 }
 
 /// What changes; what is left out stays.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(examples(json!({"mechanism": "nash", "round_s": 60.0})))]
 pub struct SettingsPatch {
     /// How shares are computed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mechanism: Option<String>,
     /// The length of a round.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.1, maximum = 86400.0)]
     pub round_s: Option<f64>,
     /// The reference type; the empty text: derived from the profiles.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
     /// A job that was started runs at least so long.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0)]
     pub min_run_s: Option<f64>,
     /// How long a job may take to stop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0)]
     pub grace_s: Option<f64>,
     /// How strongly a running job holds its GPUs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0, maximum = 100.0)]
     pub stickiness: Option<f64>,
     /// The memory of GPUs by type, as in `fast=24G,slow=11G`; the empty text: what the names of the types tell.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_memory: Option<String>,
     /// What is done about profiles that are not what jobs show: off, report or replace.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<String>,
     /// Past usage counts, and what lies back by so long counts half; 0: it does not count.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0.0)]
     pub usage_half_life_s: Option<f64>,
     /// What a weight is multiplied or divided by at most because of past usage.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1.0, maximum = 16.0)]
     pub usage_bound: Option<f64>,
 }

@@ -1,9 +1,12 @@
 //! Tenants and groups.
 
 use super::job_change::given;
+use crate::parsed::{TenantName, Weight};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
+use strum::IntoStaticStr;
 use utoipa::openapi::{KnownFormat, ObjectBuilder, RefOr, Schema, SchemaFormat, Type};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -25,18 +28,18 @@ impl PartialSchema for GpuCount {
 impl ToSchema for GpuCount {}
 
 /// A tenant to be created.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(examples(json!({"name": "vision", "weight": 2.0, "limits": {"gpus": 16}})))]
 pub struct TenantCreate {
     /// Its name, unique.
-    pub name: String,
+    #[schema(value_type = String)]
+    pub name: TenantName,
     /// What it is entitled to, relative to the others; 1 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(exclusive_minimum = 0.0)]
-    pub weight: Option<f64>,
+    #[schema(value_type = Option<f64>, exclusive_minimum = 0.0)]
+    pub weight: Option<Weight>,
     /// The group in which it stands.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// What it may use at most.
     #[serde(default)]
@@ -50,39 +53,48 @@ pub struct TenantCreate {
     #[schema(value_type = BTreeMap<String, GpuCount>)]
     pub limit: BTreeMap<String, u32>,
     /// The Unix user that its jobs run as; by default that of the daemon.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
 }
 
+impl TenantCreate {
+    /// A tenant of which only the name is said.
+    pub fn named(name: TenantName) -> TenantCreate {
+        TenantCreate {
+            name,
+            weight: None,
+            group: None,
+            limits: Limits::default(),
+            guarantee: BTreeMap::new(),
+            limit: BTreeMap::new(),
+            user: None,
+        }
+    }
+}
+
 /// What changes about a tenant; what is left out stays.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(examples(json!({"weight": 3.0, "suspended": false})))]
 pub struct TenantPatch {
     /// Its weight.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(exclusive_minimum = 0.0)]
-    pub weight: Option<f64>,
+    #[schema(value_type = Option<f64>, exclusive_minimum = 0.0)]
+    pub weight: Option<Weight>,
     /// Its group; `null` takes it out of its group.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     #[schema(value_type = Option<String>)]
     pub group: Option<Option<String>>,
     /// Its limits, all of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
     /// GPUs by gpu type that it gets before anybody's share, all of them; an empty object takes them away.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<BTreeMap<String, GpuCount>>)]
     pub guarantee: Option<BTreeMap<String, u32>>,
     /// GPUs by gpu type that it may have at most, all of them; an empty object takes the limits away.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<BTreeMap<String, GpuCount>>)]
     pub limit: Option<BTreeMap<String, u32>>,
     /// Whether its jobs may not run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended: Option<bool>,
     /// In which order its waiting jobs start. A tenant may change this itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<JobOrder>,
     /// The Unix user that its jobs run as from their next start on; `null`: that of the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
@@ -91,7 +103,10 @@ pub struct TenantPatch {
 }
 
 /// In which order the waiting jobs of a workload start, among those of equal priority.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema, IntoStaticStr,
+)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum JobOrder {
     /// Who has waited longest since it last ran; a running job that has had its turn gives way.
@@ -113,24 +128,19 @@ impl JobOrder {
 
     /// The word for it.
     pub fn name(self) -> &'static str {
-        match self {
-            JobOrder::Fair => "fair",
-            JobOrder::Fifo => "fifo",
-            JobOrder::Shortest => "shortest",
-        }
+        self.into()
     }
 }
 
 /// What a tenant may use at most.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
     /// GPUs at once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u64>, maximum = 4_294_967_295_u32)]
     pub gpus: Option<u32>,
     /// Jobs that have not ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u64>, maximum = 4_294_967_295_u32)]
     pub jobs: Option<u32>,
 }
@@ -227,23 +237,20 @@ pub struct Group {
 }
 
 /// A group to be created or changed.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(examples(json!({"weight": 2.0})))]
 pub struct GroupPut {
     /// Its weight; 1 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(exclusive_minimum = 0.0)]
-    pub weight: Option<f64>,
+    #[schema(value_type = Option<f64>, exclusive_minimum = 0.0)]
+    pub weight: Option<Weight>,
     /// The group in which it stands.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     /// GPUs by gpu type that the tenants below it together get before anybody's share, all of them; an empty object takes them away.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<BTreeMap<String, GpuCount>>)]
     pub guarantee: Option<BTreeMap<String, u32>>,
     /// GPUs by gpu type that the tenants below it together may have at most, all of them; an empty object takes the limits away.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<BTreeMap<String, GpuCount>>)]
     pub limit: Option<BTreeMap<String, u32>>,
 }

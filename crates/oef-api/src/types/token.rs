@@ -2,10 +2,13 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+use strum::IntoStaticStr;
 use utoipa::ToSchema;
 
 /// What the holder of a token may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Everything.
@@ -19,7 +22,15 @@ pub enum Role {
     Viewer,
 }
 
+impl Role {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
 /// A token to be created.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(examples(json!({"role": "viewer", "note": "the screen in the corridor"})))]
@@ -27,13 +38,10 @@ pub struct TokenCreate {
     /// What its holder may do.
     pub role: Role,
     /// For which tenant; needed for the role `tenant`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
     /// A note for people: whose it is, what it is for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// It is void after so many seconds; by default never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(exclusive_minimum = 0.0)]
     pub expires_in_s: Option<f64>,
 }

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use utoipa::{IntoParams, ToSchema};
 
 /// By what usage is summed up.
@@ -22,18 +23,16 @@ pub enum UsageBy {
 }
 
 /// Which usage is wanted.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct UsageQuery {
     /// From this day on (UTC); beyond two months from this month on. Default: all that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// Until this day, and with it. Default: today.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
     /// By what it is summed up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(inline)]
     pub by: Option<UsageBy>,
 }
@@ -52,6 +51,7 @@ pub struct Usage {
 }
 
 /// Hours of GPUs of one type.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct UsageRow {
     /// The tenant, user or workload (`TENANT/WORKLOAD`); empty where it is by type, or where the user is not known.
@@ -62,13 +62,10 @@ pub struct UsageRow {
     /// GPU-hours that were held.
     pub gpu_hours: f64,
     /// GPU-hours that were its share; shares belong to tenants, so workloads and users have none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub promised: Option<f64>,
     /// Of what was held, beyond its share.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub borrowed: Option<f64>,
     /// Of its share, not used by it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub lent: Option<f64>,
     /// Of what was held, work that was lost because a run ended before it was saved.
     pub wasted: f64,
@@ -77,5 +74,6 @@ pub struct UsageRow {
     pub measured: f64,
     /// The part of these GPU-hours in which they computed, from 0 to 1; null where nothing was measured.
     #[serde(default)]
+    #[serialize_always]
     pub utilisation: Option<f64>,
 }

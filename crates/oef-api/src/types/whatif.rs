@@ -1,6 +1,7 @@
 //! What would happen if.
 
 use super::{Audit, JobSubmit};
+use crate::parsed::Weight;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -24,7 +25,8 @@ pub enum WhatIfChange {
         /// The tenant.
         tenant: String,
         /// Its new weight.
-        weight: f64,
+        #[schema(value_type = f64)]
+        weight: Weight,
     },
     /// More GPUs of a type (known or new).
     AddGpus {

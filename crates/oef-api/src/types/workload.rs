@@ -1,7 +1,9 @@
 //! Workloads and their profiles.
 
+use crate::parsed::Weight;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 use strum::IntoStaticStr;
 use utoipa::ToSchema;
@@ -41,6 +43,7 @@ impl FigureSource {
 }
 
 /// What is known of gangs of one size on one gpu type.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct GangFigure {
     /// The gpu type.
@@ -51,17 +54,14 @@ pub struct GangFigure {
     /// Whether it stood over several hosts, and not on one.
     pub spread: bool,
     /// Throughput per GPU, in the unit of the profile; none: the single worker is not measured yet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<f64>,
     /// The part of a single worker's throughput that each GPU keeps.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<f64>,
     /// Where it comes from.
     pub source: FigureSource,
     /// Since when it counts.
     pub since: Timestamp,
     /// By which job, or from how much, in words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
@@ -127,6 +127,7 @@ pub struct Profile {
 }
 
 /// What is known about a profile's figure on one gpu type.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TypeMark {
     /// Where the figure comes from.
@@ -134,16 +135,12 @@ pub struct TypeMark {
     /// Since when it counts.
     pub since: Timestamp,
     /// How far the middle half of the batches lies apart, relative to their median.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<f64>,
     /// How many batches were measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batches: Option<u32>,
     /// What the measurement took, in GPU-seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_s: Option<f64>,
     /// Why it cannot run there, or from what it was guessed, in words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
@@ -208,21 +205,19 @@ pub struct Mismatch {
 }
 
 /// A workload to be created or changed.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(examples(json!({"weight": 1.0})))]
 pub struct WorkloadPut {
     /// Its part in the tenant's weight; 1 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(exclusive_minimum = 0.0)]
-    pub weight: Option<f64>,
+    #[schema(value_type = Option<f64>, exclusive_minimum = 0.0)]
+    pub weight: Option<Weight>,
     /// Its profile, in any unit; none: an estimate until it is measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<BTreeMap<String, f64>>,
     /// What is known of its gangs; needs `throughput`, whose unit it has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gangs: Vec<GangPut>,
     /// Where the profile comes from; declared by default. Only an admin may say that it was measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Provenance>,
 }

@@ -2,6 +2,7 @@
 
 use super::values::seconds;
 use clap::Args;
+use oef_api::parsed::{TenantName, WorkloadName};
 
 /// Examples, for the help.
 pub const RUN_EXAMPLES: &str = "\
@@ -29,13 +30,13 @@ the job and ends with it.";
 pub struct RunArgs {
     /// Who owns it [default: as with `oef submit`]
     #[arg(long, short, value_name = "TENANT")]
-    pub tenant: Option<String>,
+    pub tenant: Option<TenantName>,
     /// Create the tenant with weight 1 if it does not exist; with an admin's token
     #[arg(long)]
     pub create_tenant: bool,
     /// What kind of job it is
     #[arg(long, value_name = "NAME", default_value = "interactive")]
-    pub workload: String,
+    pub workload: WorkloadName,
     /// The gpu types that it may use [default: all]
     #[arg(long, value_name = "TYPE,...", value_delimiter = ',')]
     pub types: Vec<String>,

@@ -5,6 +5,7 @@ use super::values::{instant, named, positive, seconds};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
+use oef_api::parsed::{TenantName, Workers, WorkloadName};
 use oef_api::types::{JobState, StopSignal};
 use std::path::PathBuf;
 
@@ -108,16 +109,16 @@ With several workers each line begins with its worker, `[3]`, or `[3 err]` for t
 pub struct SubmitArgs {
     /// Who owns it; not needed with a tenant's token [default with an admin's token: $OEF_TENANT, or your user name]
     #[arg(long, short, value_name = "TENANT")]
-    pub tenant: Option<String>,
+    pub tenant: Option<TenantName>,
     /// Create the tenant with weight 1 if it does not exist; with an admin's token
     #[arg(long)]
     pub create_tenant: bool,
     /// What kind of job it is: jobs of one workload share a profile
     #[arg(long, value_name = "NAME")]
-    pub workload: Option<String>,
+    pub workload: Option<WorkloadName>,
     /// How many workers, each on its own GPU; all run, or none [default: 1]
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub workers: Option<u32>,
+    #[arg(long, short, value_name = "N")]
+    pub workers: Option<Workers>,
     /// The gpu types that it may use [default: all that its workload runs on]
     #[arg(long, value_name = "TYPE,...", value_delimiter = ',')]
     pub types: Vec<String>,

@@ -2,6 +2,7 @@
 
 use super::values::{duration, mechanism, positive};
 use clap::{Args, Subcommand, ValueEnum};
+use oef_api::parsed::{TenantName, Workers, WorkloadName};
 use oef_core::Mechanism;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -160,14 +161,14 @@ pub struct WhatifArgs {
     #[arg(long, value_name = "JOB.toml", conflicts_with = "problem")]
     pub submit: Option<PathBuf>,
     /// The same for a job with this many workers, without a file
-    #[arg(long, value_name = "N", conflicts_with = "problem", value_parser = clap::value_parser!(u32).range(1..))]
-    pub submit_workers: Option<u32>,
+    #[arg(long, value_name = "N", conflicts_with = "problem")]
+    pub submit_workers: Option<Workers>,
     /// Whose job it is
     #[arg(long, value_name = "TENANT", conflicts_with = "problem")]
-    pub submit_tenant: Option<String>,
+    pub submit_tenant: Option<TenantName>,
     /// What kind of job it is
     #[arg(long, value_name = "WORKLOAD", conflicts_with = "problem")]
-    pub submit_workload: Option<String>,
+    pub submit_workload: Option<WorkloadName>,
     #[command(flatten)]
     pub solve: SolveArgs,
     /// Show every tenant, however many there are

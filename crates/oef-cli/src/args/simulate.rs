@@ -2,7 +2,7 @@
 
 use super::values::{mechanism, named, positive, seconds};
 use clap::{Args, ValueHint};
-use oef_api::limits::USAGE_BOUND_MAX;
+use oef_api::limits::USAGE_BOUND;
 use oef_core::Mechanism;
 use oef_sched::guard::Policy;
 use oef_sched::{GangRule, Order, PlacementRule, RoundingRule};
@@ -196,7 +196,7 @@ fn above_zero(text: &str) -> Result<f64, String> {
 /// A bound of what past usage does to a weight.
 fn bound(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(x) if (1.0..=USAGE_BOUND_MAX).contains(&x) => Ok(x),
+        Ok(x) if USAGE_BOUND.contains(&x) => Ok(x),
         _ => Err("a number from 1 to 16 is needed".into()),
     }
 }

@@ -1,9 +1,10 @@
 //! The arguments of the commands about tenants, groups, workloads and tokens.
 
 use super::notify::{self, NotifyArgs};
-use super::values::{Removable, named, positive, removable, seconds};
+use super::values::{Removable, named, removable, seconds};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
+use oef_api::parsed::{TenantName, Weight};
 use oef_api::types::{JobOrder, Role};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -129,8 +130,8 @@ pub struct TenantSetArgs {
     /// The tenant's name
     pub name: String,
     /// What it is entitled to, relative to the others
-    #[arg(long, value_name = "W", value_parser = positive)]
-    pub weight: Option<f64>,
+    #[arg(long, value_name = "W")]
+    pub weight: Option<Weight>,
     /// The group that it belongs to; `none` takes it out
     #[arg(long, value_name = "GROUP")]
     pub group: Option<String>,
@@ -213,8 +214,8 @@ pub struct GroupSetArgs {
     /// The group's name
     pub name: String,
     /// Its weight, divided among its active members [default: as it was, or 1]
-    #[arg(long, value_name = "W", value_parser = positive)]
-    pub weight: Option<f64>,
+    #[arg(long, value_name = "W")]
+    pub weight: Option<Weight>,
     /// The group that it belongs to; `none` takes it out [default: unchanged]
     #[arg(long, value_name = "GROUP")]
     pub parent: Option<String>,
@@ -252,7 +253,7 @@ pub enum WorkloadCommand {
 pub struct WorkloadSetArgs {
     /// The workload
     #[arg(value_name = "TENANT/NAME", value_parser = workload)]
-    pub workload: WorkloadName,
+    pub workload: WorkloadPath,
     /// How fast it runs on each gpu type, in any unit; a type that is left out: it cannot run there
     #[arg(long, value_name = "TYPE=X,...", value_delimiter = ',', value_parser = speed)]
     pub throughput: Vec<(String, f64)>,
@@ -261,8 +262,8 @@ pub struct WorkloadSetArgs {
     #[arg(long, value_name = "WORKERS[:spread]:TYPE=X,...", value_parser = gang, requires = "throughput")]
     pub gang: Vec<GangSpeeds>,
     /// Its part in the tenant's weight, relative to the tenant's other workloads
-    #[arg(long, value_name = "W", value_parser = positive)]
-    pub weight: Option<f64>,
+    #[arg(long, value_name = "W")]
+    pub weight: Option<Weight>,
     /// The throughput was measured, not only declared (for admins)
     #[arg(long, requires = "throughput")]
     pub measured: bool,
@@ -291,7 +292,7 @@ pub struct ProfileRunArgs {
     pub file: Option<PathBuf>,
     /// Who owns it; goes before the file
     #[arg(long, short, value_name = "TENANT")]
-    pub tenant: Option<String>,
+    pub tenant: Option<TenantName>,
     /// Create the tenant with weight 1 if it does not exist; with an admin's token
     #[arg(long)]
     pub create_tenant: bool,
@@ -339,7 +340,7 @@ pub enum ProfileCommand {
 pub struct ProfileShowArgs {
     /// The workload
     #[arg(value_name = "TENANT/WORKLOAD", value_parser = workload)]
-    pub workload: WorkloadName,
+    pub workload: WorkloadPath,
     /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
@@ -347,17 +348,17 @@ pub struct ProfileShowArgs {
 
 /// A workload of a tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WorkloadName {
+pub struct WorkloadPath {
     /// The tenant.
     pub tenant: String,
     /// The workload.
     pub name: String,
 }
 
-fn workload(text: &str) -> Result<WorkloadName, String> {
+fn workload(text: &str) -> Result<WorkloadPath, String> {
     match text.split_once('/') {
         Some((tenant, name)) if !tenant.is_empty() && !name.is_empty() => {
-            Ok(WorkloadName { tenant: tenant.into(), name: name.into() })
+            Ok(WorkloadPath { tenant: tenant.into(), name: name.into() })
         }
         _ => Err("write TENANT/WORKLOAD, such as vision-lab/vgg16".into()),
     }

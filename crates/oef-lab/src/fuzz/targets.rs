@@ -107,9 +107,8 @@ fn bodies(bytes: &[u8]) {
     let tenant = || "t0".to_string();
     let edited = read_as::<JobPatch>(&value);
     let held = edited.is_some().then(|| JobSubmit {
-        tenant: Some(tenant()),
+        tenant: tenant().parse().ok(),
         command: vec!["true".into()],
-        workers: 1,
         held: true,
         ..JobSubmit::default()
     });

@@ -6,9 +6,10 @@ use super::invariants::{Watch, replays, round};
 use super::plants::Plant;
 use super::story::Step;
 use super::time::SimTime;
+use oef_api::parsed::{Weight, Workers};
 use oef_api::types::{
-    JobBatch, JobState, JobSubmit, Limits, NodeHealth, NodePatch, SettingsPatch, TenantCreate,
-    TenantPatch, WorkloadPut,
+    JobBatch, JobState, JobSubmit, NodeHealth, NodePatch, SettingsPatch, TenantCreate, TenantPatch,
+    WorkloadPut,
 };
 use oef_sched::JobId;
 use oef_server::core::{Budgets, Core, CoreOptions, Wish};
@@ -96,9 +97,9 @@ impl Stage {
             Step::Wait { ms } => return self.wait(ms),
             Step::Submit { tenant, workers, kind, ms } => {
                 let job = JobSubmit {
-                    tenant: Some(name(tenant)),
+                    tenant: name(tenant).parse().ok(),
                     command: vec!["job".into(), kind.name().into(), ms.to_string()],
-                    workers: u32::from(workers),
+                    workers: Workers::up_to(u32::from(workers)),
                     retries: 1,
                     ..JobSubmit::default()
                 };
@@ -116,8 +117,8 @@ impl Stage {
                 }
             }
             Step::Weigh { tenant, weight } => {
-                let patch =
-                    TenantPatch { weight: Some(f64::from(weight)), ..TenantPatch::default() };
+                let weight = Weight::try_from(f64::from(weight)).ok();
+                let patch = TenantPatch { weight, ..TenantPatch::default() };
                 self.ask(Wish::PatchTenant(name(tenant), patch))?;
             }
             Step::Suspend { tenant, on } => {
@@ -172,9 +173,10 @@ impl Stage {
     }
 
     fn create(&mut self, tenant: u8) -> Played {
-        let (name, limits) = (name(tenant), Limits::default());
-        let create = TenantCreate { name, limits, ..TenantCreate::default() };
-        self.ask(Wish::CreateTenant(create)).map(drop)
+        match name(tenant).parse() {
+            Ok(name) => self.ask(Wish::CreateTenant(TenantCreate::named(name))).map(drop),
+            Err(_) => Ok(()),
+        }
     }
 
     fn nth_live(&self, nth: u8) -> Option<JobId> {
@@ -191,7 +193,7 @@ impl Stage {
         if self.core.as_ref().is_none_or(|core| count(core) >= LIVE_MAX) {
             return Ok(());
         }
-        let tenant = job.tenant.clone().unwrap_or_default();
+        let tenant = job.tenant.clone().map_or_else(String::new, String::from);
         if self
             .core
             .as_ref()
@@ -212,7 +214,7 @@ impl Stage {
         if self.time.now() - since > KEY_KNOWN_MS {
             return Ok(());
         }
-        let tenant = job.tenant.clone().unwrap_or_default();
+        let tenant = job.tenant.clone().map_or_else(String::new, String::from);
         let batch = JobBatch::of(vec![job.clone()]);
         let Ok(Some(submitted)) = core.ask(Wish::Submit(batch, Some(key.clone()))) else {
             return self.turn();

@@ -14,6 +14,7 @@
 mod memory;
 
 use memory::MemoryExecutor;
+use oef_api::parsed::Workers;
 use oef_api::types::{JobBatch, JobSubmit, JobsQuery, SettingsPatch, TenantCreate, WorkloadPut};
 use oef_server::caller::Caller;
 use oef_server::config::Config;
@@ -123,15 +124,8 @@ async fn create(
         if daemon.tenant(&admin, &name).is_ok() {
             continue;
         }
-        let weight = Some([0.5, 1.0, 1.0, 1.0, 2.0, 4.0][dice.roll(6) as usize]);
-        let create = TenantCreate {
-            name: name.clone(),
-            weight,
-            group: None,
-            limits: Default::default(),
-            user: None,
-            ..TenantCreate::default()
-        };
+        let weight = [0.5, 1.0, 1.0, 1.0, 2.0, 4.0][dice.roll(6) as usize].try_into().ok();
+        let create = TenantCreate { weight, ..TenantCreate::named(name.parse().expect("a name")) };
         daemon.create_tenant(&admin, create).await?;
         // How much a workload gains from fast types differs from tenant to tenant.
         let gain = 0.25 + 0.075 * dice.roll(11) as f64;
@@ -169,11 +163,11 @@ async fn top_up(
         live += workers;
         let name = name(dice.roll(u64::from(tenants)) as u32);
         jobs.push(JobSubmit {
-            tenant: Some(name),
-            workload: Some("train".into()),
+            tenant: name.parse().ok(),
+            workload: "train".parse().ok(),
             name: Some(format!("train-{seconds}s")),
             command: vec!["run".into(), seconds.to_string()],
-            workers,
+            workers: Workers::up_to(workers),
             ..JobSubmit::default()
         });
     }

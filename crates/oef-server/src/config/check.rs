@@ -2,15 +2,13 @@
 
 use super::{Config, keys};
 use crate::run_error::RunError;
-use crate::world::SPAN_MAX;
-use oef_api::limits::{
-    HALF_LIFE_MAX_S, HALF_LIFE_MIN_S, ROUND_MAX_S, ROUND_MIN_S, STICKINESS_MAX, USAGE_BOUND_MAX,
-};
+use oef_api::parsed::{GroupName, TenantName};
 use oef_executor::gpus;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 use std::ops::{Range, RangeInclusive};
+use std::str::FromStr;
 use toml::de::{DeTable, DeValue};
 
 /// How often GPUs may be read, in seconds: more often than the driver looks itself, or too seldom to mean anything.
@@ -237,36 +235,11 @@ impl Checks<'_> {
     }
 
     fn scheduling(&mut self) {
-        let s = &self.config.scheduling;
-        if let Some(round) = s.round {
-            self.must(
-                (ROUND_MIN_S..=ROUND_MAX_S).contains(&round.0.as_secs_f64()),
-                "scheduling.round",
-                format!("{round} is not between 100ms and 1 day"),
-            );
+        for bad in self.config.settings().check() {
+            // In the file a time has its own unit.
+            self.wrong(format!("scheduling.{}", bad.field.trim_end_matches("_s")), bad.message);
         }
-        for (key, length) in [("min_run", s.min_run), ("grace", s.grace)] {
-            let fits = length.is_none_or(|length| length.0.as_secs_f64() <= SPAN_MAX.seconds());
-            let shown = length.map(|length| length.to_string()).unwrap_or_default();
-            self.must(fits, format!("scheduling.{key}"), format!("{shown} is more than 30 days"));
-        }
-        if let Some(x) = s.stickiness {
-            let fits = (0.0..=STICKINESS_MAX).contains(&x);
-            self.must(fits, "scheduling.stickiness", format!("{x} is not between 0 and 100"));
-        }
-        if let Some(Err(why)) = s.gpu_memory.as_deref().map(oef_api::memory::by_type) {
-            self.must(false, "scheduling.gpu_memory", why);
-        }
-        if let Some(half_life) = s.usage_half_life.filter(|h| !h.0.is_zero()) {
-            let fits = (HALF_LIFE_MIN_S..=HALF_LIFE_MAX_S).contains(&half_life.0.as_secs_f64());
-            let why = format!("{half_life} is not between 1s and 10 years (0s: off)");
-            self.must(fits, "scheduling.usage_half_life", why);
-        }
-        if let Some(x) = s.usage_bound {
-            let fits = (1.0..=USAGE_BOUND_MAX).contains(&x);
-            self.must(fits, "scheduling.usage_bound", format!("{x} is not between 1 and 16"));
-        }
-        let solve = s.solve_limit.0;
+        let solve = self.config.scheduling.solve_limit.0;
         self.must(!solve.0.is_zero(), "scheduling.solve_limit", "must be more than 0");
     }
 
@@ -340,13 +313,12 @@ impl Checks<'_> {
     fn groups(&mut self) {
         let mut known = BTreeSet::new();
         for (i, group) in self.config.groups.iter().enumerate() {
-            self.weight(&format!("group.{i}.weight"), group.weight);
             if let Some(parent) = group.parent.as_deref().filter(|p| !known.contains(p)) {
                 let what = format!("there is no group `{parent}` before this one");
                 self.wrong(format!("group.{i}.parent"), what);
             }
             let name = group.name.as_str();
-            self.name("the name of a group", &format!("group.{i}.name"), name);
+            self.name::<GroupName>(format!("group.{i}.name"), name);
             self.must(
                 known.insert(name),
                 format!("group.{i}.name"),
@@ -355,34 +327,28 @@ impl Checks<'_> {
         }
     }
 
+    fn name<T: FromStr<Err = String>>(&mut self, key: String, name: &str) {
+        if let Err(why) = name.parse::<T>() {
+            self.wrong(key, why);
+        }
+    }
+
     fn tenants(&mut self) {
         let groups: BTreeSet<&str> = self.config.groups.iter().map(|g| g.name.as_str()).collect();
         let mut known = BTreeSet::new();
         for (i, tenant) in self.config.tenants.iter().enumerate() {
-            self.weight(&format!("tenant.{i}.weight"), tenant.weight);
             if let Some(group) = tenant.group.as_deref().filter(|g| !groups.contains(g)) {
                 let what = format!("there is no group `{group}`; add a [[group]] of that name");
                 self.wrong(format!("tenant.{i}.group"), what);
             }
             let name = tenant.name.as_str();
-            self.name("the name of a tenant", &format!("tenant.{i}.name"), name);
+            self.name::<TenantName>(format!("tenant.{i}.name"), name);
             self.must(
                 known.insert(name),
                 format!("tenant.{i}.name"),
                 format!("`{name}` comes twice"),
             );
         }
-    }
-
-    fn name(&mut self, what: &str, key: &str, name: &str) {
-        if let Err(why) = oef_api::check::name(what, key, name) {
-            self.wrong(key, why.message);
-        }
-    }
-
-    fn weight(&mut self, key: &str, weight: f64) {
-        let fits = weight > 0.0 && weight.is_finite();
-        self.must(fits, key, format!("{weight} is not more than 0"));
     }
 }
 

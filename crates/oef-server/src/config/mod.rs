@@ -19,6 +19,7 @@ use crate::engine::Budgets;
 use crate::notify::NotifySettings;
 use crate::slurm::{ExecutorSettings, SlurmSettings};
 use crate::socket::SocketSettings;
+use oef_api::parsed::Weight;
 use oef_api::types::{Limits, SettingsPatch};
 use oef_core::Mechanism;
 use oef_executor::JobLimits;
@@ -313,8 +314,8 @@ pub struct FirstGroup {
     /// Its name.
     pub name: String,
     /// Its weight.
-    #[serde(default = "one")]
-    pub weight: f64,
+    #[serde(default)]
+    pub weight: Weight,
     /// The group in which it stands; one that comes before it in the file.
     pub parent: Option<String>,
     /// GPUs by gpu type that it gets before anybody's share.
@@ -331,8 +332,8 @@ pub struct FirstTenant {
     /// Its name.
     pub name: String,
     /// Its weight.
-    #[serde(default = "one")]
-    pub weight: f64,
+    #[serde(default)]
+    pub weight: Weight,
     /// The group in which it stands.
     pub group: Option<String>,
     /// GPUs that it may hold at once.
@@ -347,10 +348,6 @@ pub struct FirstTenant {
     pub limit: BTreeMap<String, u32>,
     /// The Unix user that its jobs run as.
     pub user: Option<String>,
-}
-
-fn one() -> f64 {
-    1.0
 }
 
 impl FirstTenant {

@@ -176,8 +176,10 @@ impl Daemon {
 /// Programs that are named by their path must be there. Others are looked for when the job starts. Who may
 /// not submit learns nothing about paths: the engine refuses it.
 fn check_programs(caller: &Caller, batch: &JobBatch) -> Result<(), Problem> {
-    let owner = |job: &JobSubmit| job.tenant.clone().or_else(|| caller.tenant.clone());
-    let may = |job: &&JobSubmit| owner(job).is_some_and(|tenant| caller.may_change(&tenant));
+    let may = |job: &&JobSubmit| {
+        let owner = job.tenant.as_deref().or(caller.tenant.as_deref());
+        owner.is_some_and(|tenant| caller.may_change(tenant))
+    };
     for job in batch.jobs.iter().filter(may) {
         let Some(program) = job.command.first().filter(|program| program.starts_with('/')) else {
             continue;

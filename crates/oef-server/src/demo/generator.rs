@@ -1,5 +1,6 @@
 //! Which job comes next: the same ones every time.
 
+use oef_api::parsed::Workers;
 use oef_api::types::JobSubmit;
 
 /// A tenant of the demonstration.
@@ -55,11 +56,11 @@ impl Generator {
             ["--model", model, "--steps", &steps.to_string(), "--step-ms", &STEP_MS.to_string()];
         let command = [self.program.as_str(), "demo-job"].into_iter().chain(arguments);
         JobSubmit {
-            tenant: Some(tenant.name.into()),
-            workload: Some(model.into()),
+            tenant: tenant.name.parse().ok(),
+            workload: model.parse().ok(),
             name: Some(format!("{model}-{}", self.made)),
             command: command.map(String::from).collect(),
-            workers,
+            workers: Workers::up_to(workers),
             ..JobSubmit::default()
         }
     }
@@ -92,8 +93,8 @@ mod tests {
         assert_eq!(jobs(8), jobs(8));
         let tenants: BTreeSet<_> = jobs(8).into_iter().filter_map(|job| job.tenant).collect();
         assert_eq!(tenants.len(), TENANTS.len(), "everybody has jobs");
-        assert!(jobs(8).iter().any(|job| job.workers == 4));
-        assert!(jobs(3).iter().all(|job| (1..=3).contains(&job.workers)));
+        assert!(jobs(8).iter().any(|job| *job.workers == 4));
+        assert!(jobs(3).iter().all(|job| (1..=3).contains(&*job.workers)));
         assert!(jobs(8).iter().all(|job| job.command.len() == 8 && job.command[1] == "demo-job"));
     }
 }

@@ -4,7 +4,9 @@ mod generator;
 
 use crate::caller::Caller;
 use crate::daemon::Daemon;
+use crate::engine::parse;
 use generator::{Generator, TENANTS};
+use oef_api::parsed::Weight;
 use oef_api::types::{JobBatch, JobsQuery, Problem, TenantCreate, WorkloadPut};
 use oef_executor::demo_job;
 use std::collections::BTreeMap;
@@ -40,14 +42,9 @@ async fn prepare(daemon: &Daemon) -> Result<(), Problem> {
         daemon.cluster(&admin)?.types.into_iter().map(|t| t.gpu_type).collect();
     for tenant in &TENANTS {
         if daemon.tenant(&admin, tenant.name).is_err() {
-            let create = TenantCreate {
-                user: None,
-                name: tenant.name.into(),
-                weight: Some(tenant.weight),
-                group: None,
-                limits: Default::default(),
-                ..TenantCreate::default()
-            };
+            let name = parse("name", tenant.name)?;
+            let weight = Weight::try_from(tenant.weight).ok();
+            let create = TenantCreate { weight, ..TenantCreate::named(name) };
             daemon.create_tenant(&admin, create).await?;
         }
         for model in tenant.models {

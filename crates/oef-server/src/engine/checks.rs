@@ -3,6 +3,7 @@
 use crate::problem::{Kind, More};
 use oef_api::check::{self, BadValue};
 use oef_api::types::Problem;
+use std::str::FromStr;
 
 /// A value that is wrong by itself.
 pub(crate) fn refused(bad: BadValue) -> Problem {
@@ -10,19 +11,28 @@ pub(crate) fn refused(bad: BadValue) -> Problem {
     Kind::BadRequest.problem(message).field(field).maybe_hint(hint)
 }
 
-/// A name of a tenant, group, workload or node.
+/// Refuses everything that is wrong at once, with the place of the first.
+pub(super) fn all_right(found: Vec<BadValue>) -> Result<(), Problem> {
+    let told = found.iter().map(|bad| bad.message.as_str()).collect::<Vec<_>>().join("; ");
+    match found.into_iter().next() {
+        Some(first) => Err(refused(BadValue { message: told, ..first })),
+        None => Ok(()),
+    }
+}
+
+/// A name from a path, or from elsewhere than a body.
+pub(crate) fn parse<T: FromStr<Err = String>>(field: &str, text: &str) -> Result<T, Problem> {
+    text.parse().map_err(|why: String| refused(BadValue::new(field, why)))
+}
+
+/// A name that has no type of its own: of a user, of a command.
 pub(super) fn name(what: &str, field: &str, name: &str) -> Result<(), Problem> {
-    check::name(what, field, name).map_err(refused)
+    check::name(what, name).map_err(|why| refused(BadValue::new(field, why)))
 }
 
 /// A text that is shown in one line.
 pub(super) fn line(what: &str, field: &str, text: &str, max: usize) -> Result<(), Problem> {
     check::line(what, field, text, max).map_err(refused)
-}
-
-/// A weight.
-pub(super) fn weight(field: &str, weight: f64) -> Result<(), Problem> {
-    check::weight(field, weight).map_err(refused)
 }
 
 /// A number of seconds; 0 only where that makes sense.

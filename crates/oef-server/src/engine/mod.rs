@@ -38,7 +38,7 @@ mod watcher;
 
 pub(crate) use archiver::Document;
 pub use budgets::Budgets;
-pub(crate) use checks::refused;
+pub(crate) use checks::{parse, refused};
 pub(crate) use clock::wall;
 pub use clock::{Clock, ClockSource};
 pub(crate) use command::{Command, Done};
@@ -49,3 +49,4 @@ pub(crate) use recovery::{Beginning, Parts, assemble, replay, start};
 pub(crate) use run::Engine;
 pub(crate) use shared::Shared;
 pub(crate) use solver::Asked;
+pub(crate) use tenancy::known_type;

@@ -297,26 +297,23 @@ fn shown(measured: oef_executor::Measured) -> Measured {
 mod tests {
     use super::*;
     use crate::world::NewJob;
-    use oef_api::types::{JobSubmit, Limits};
+    use crate::world::testing::{created, empty, train};
     use oef_sched::NodeSpec;
 
     const JOB: JobId = JobId(1);
 
     /// One GPU, and one job that starts on it.
     fn world() -> World {
-        let mut world = World::new(Default::default(), Default::default());
-        let spec = JobSubmit {
-            tenant: Some("ada".into()),
-            workload: Some("w".into()),
-            workers: 1,
-            ..JobSubmit::default()
-        };
-        let limits = Limits::default();
+        let mut world = empty();
         for change in [
             Change::NodeUp(NodeSpec { name: "n".into(), gpu_type: "g".into(), gpus: 1 }),
-            Change::TenantCreated { name: "ada".into(), weight: 1.0, group: None, limits },
+            created("ada", 1.0),
             Change::Round { kept: false },
-            Change::Submitted { jobs: vec![NewJob { id: 1, spec }], key: None, sweep: None },
+            Change::Submitted {
+                jobs: vec![NewJob { id: 1, spec: train() }],
+                key: None,
+                sweep: None,
+            },
         ] {
             world.happen(Time(1), change).expect("taken");
         }

@@ -1,9 +1,11 @@
 //! Jobs that a cluster looks after by itself, as an executor that observes tells them, and what follows for the world.
 
+use super::checks;
 use super::tenancy::create_checked;
 use crate::world::{Change, JobEntry, NewJob, RunEnding, World};
 use oef_api::check::is_unseen;
 use oef_api::limits::JOB_NAME_MAX;
+use oef_api::parsed::{Weight, Workers};
 use oef_api::types::{JobState, JobSubmit, Limits};
 use oef_executor::{Event, OtherEnd, OtherJob, OtherState};
 use oef_sched::{GpuId, JobId, NodeId};
@@ -85,7 +87,7 @@ impl Others {
                         changes.extend(new_tenant(world, job, &mut self.refused));
                     }
                 }
-                (None, _) => changes.push(noticed(world, job, next_job)),
+                (None, _) => changes.extend(noticed(world, job, next_job)),
                 (Some(id), OtherState::Runs(places)) => {
                     let waits = world.jobs.get(id).is_some_and(|entry| entry.run().is_none());
                     let gpus = if waits { free(world, places, &mut used) } else { None };
@@ -101,8 +103,9 @@ impl Others {
 
 /// The tenant of a job, where that can be one.
 fn new_tenant(world: &World, job: &OtherJob, refused: &mut BTreeSet<String>) -> Option<Change> {
-    let weight = if job.weight > 0.0 { job.weight } else { 1.0 };
-    let created = create_checked(world, job.tenant.clone(), weight, None, Limits::default());
+    let weight = Weight::try_from(job.weight).unwrap_or_default();
+    let created = checks::parse("tenant", &job.tenant)
+        .and_then(|name| create_checked(world, name, weight, None, Limits::default()));
     if let Err(problem) = &created
         && refused.insert(job.tenant.clone())
     {
@@ -113,16 +116,17 @@ fn new_tenant(world: &World, job: &OtherJob, refused: &mut BTreeSet<String>) -> 
 }
 
 /// A job that was not known.
-fn noticed(world: &World, job: &OtherJob, next_job: &mut u64) -> Change {
+fn noticed(world: &World, job: &OtherJob, next_job: &mut u64) -> Option<Change> {
+    let workers = Workers::try_from(job.gpus).ok()?;
     let id = (*next_job).max(world.next_job);
     *next_job = id + 1;
     let cluster = world.sched.cluster();
     let spec = JobSubmit {
-        tenant: Some(job.tenant.clone()),
-        workload: Some(WORKLOAD.into()),
+        tenant: job.tenant.parse().ok(),
+        workload: WORKLOAD.parse().ok(),
         name: Some(job.name.chars().filter(|c| !is_unseen(*c)).take(JOB_NAME_MAX).collect()),
         command: vec!["slurm-job".into(), job.shown.clone()],
-        workers: job.gpus,
+        workers,
         types: job
             .types
             .iter()
@@ -135,7 +139,7 @@ fn noticed(world: &World, job: &OtherJob, next_job: &mut u64) -> Change {
         user: Some(job.user.clone()).filter(|user| !user.is_empty()),
         ..JobSubmit::default()
     };
-    Change::Noticed { job: Box::new(NewJob { id, spec }), origin: job.key.clone() }
+    Some(Change::Noticed { job: Box::new(NewJob { id, spec }), origin: job.key.clone() })
 }
 
 /// What is journalled of a job that is over.

@@ -1,6 +1,7 @@
 //! From a command to the records that it takes, or to what is wrong with it.
 
 use super::budgets::Budgets;
+use super::checks;
 use super::command::{Command, Done};
 use super::submission::{self, Asked};
 use super::{jobs, notifications, outage, tenancy};
@@ -96,6 +97,7 @@ pub(super) fn prepare(
         }
         Command::PatchSettings(patch) => {
             admin(caller, "change settings")?;
+            checks::all_right(patch.check())?;
             world.patched(&patch).map_err(|rejection| problem_of(&rejection))?;
             one(Change::Settings(patch))
         }
@@ -161,12 +163,7 @@ pub(super) fn admin(caller: &Caller, what: &str) -> Result<(), Problem> {
 }
 
 pub(super) fn forbidden(caller: &Caller, what: &str) -> Problem {
-    let role = match caller.role {
-        oef_api::types::Role::Admin => "admin",
-        oef_api::types::Role::Operator => "operator",
-        oef_api::types::Role::Tenant => "tenant",
-        oef_api::types::Role::Viewer => "viewer",
-    };
+    let role = caller.role.name();
     Kind::Forbidden
         .problem(format!("a token of role {role} may not {what}"))
         .hint("ask an operator of the cluster")

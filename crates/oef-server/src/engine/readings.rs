@@ -178,7 +178,7 @@ impl Nodes {
 mod tests {
     use super::*;
     use crate::world::NewJob;
-    use oef_api::types::{JobSubmit, Limits};
+    use crate::world::testing::{created, empty, train};
     use oef_executor::NodeEvent;
 
     const EVERY: Span = Span(10_000);
@@ -193,20 +193,17 @@ mod tests {
             devices: vec![device(0), device(1)],
         }));
         nodes.take(&Event::NodesListed);
-        let mut world = World::new(Default::default(), Default::default());
+        let mut world = empty();
         nodes.name(&world);
-        let spec = JobSubmit {
-            tenant: Some("ada".into()),
-            workload: Some("w".into()),
-            workers: 1,
-            ..JobSubmit::default()
-        };
-        let limits = Limits::default();
         let ups = nodes.changes(&world);
         for change in ups.into_iter().chain([
-            Change::TenantCreated { name: "ada".into(), weight: 1.0, group: None, limits },
+            created("ada", 1.0),
             Change::Round { kept: false },
-            Change::Submitted { jobs: vec![NewJob { id: 1, spec }], key: None, sweep: None },
+            Change::Submitted {
+                jobs: vec![NewJob { id: 1, spec: train() }],
+                key: None,
+                sweep: None,
+            },
         ]) {
             world.happen(Time(1000), change).expect("taken");
         }

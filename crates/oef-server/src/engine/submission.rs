@@ -1,8 +1,8 @@
 //! Jobs that somebody wants to submit: what is wrong with them, and what is filled in.
 
-use super::checks::{did_you_mean, refused};
+use super::checks::{self, did_you_mean, refused};
 use super::command::Done;
-use super::prepare::{Numbers, Prepared, forbidden};
+use super::prepare::{Numbers, Prepared, forbidden, problem_of};
 use super::tenancy::{create_checked, known_type};
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
@@ -11,6 +11,7 @@ use crate::world::changes::{is_met, unmet};
 use crate::world::{Change, NewJob, NewSweep, SubmitKey, World};
 use oef_api::limits::{BATCH_MAX, KEY_MAX, NAME_MAX};
 use oef_api::memory::{mebibytes, shown};
+use oef_api::parsed::{TenantName, Weight};
 use oef_api::types::{JobBatch, JobSubmit, Limits, Problem, Provenance, Role, Submitted};
 use oef_report::format::counted;
 use oef_sched::{JobId, TenantKey, Time};
@@ -22,8 +23,6 @@ const LIVE_MAX: usize = 200_000;
 const TEXT_MAX: usize = 256 * 1024;
 const ARGUMENTS_MAX: usize = 4096;
 const TYPES_MAX: usize = 64;
-/// The workload of a job that names none.
-const DEFAULT_WORKLOAD: &str = "default";
 
 /// What somebody wants to submit.
 pub(super) struct Asked {
@@ -75,7 +74,8 @@ pub(super) fn prepare(
         })?);
     }
     let (mut changes, mut notes) = new_tenants(world, caller, &filled, create_tenants)?;
-    check_limits(world, &filled)?;
+    let room = world.room_for(filled.iter());
+    room.map_err(|full| problem_of(&full).hint("wait until some have ended"))?;
     budgets.check(world, now, &filled)?;
     notes.extend(estimates(world, &filled));
     let first = (*next).max(world.next_job);
@@ -130,7 +130,7 @@ fn person(
             let why = "only an admin's token may say who submits a job";
             return Err(Kind::Forbidden.problem(why).field("user").hint("leave it out"));
         }
-        oef_api::check::name("the name of a user", "user", &user).map_err(refused)?;
+        checks::name("the name of a user", "user", &user)?;
         return Ok(Some(user));
     }
     let of_tenant = || world.tenants.get(caller.tenant.as_deref()?)?.user.clone();
@@ -146,7 +146,7 @@ fn person(
 /// Fills in what is left to defaults.
 fn fill(caller: &Caller, mut job: JobSubmit) -> Result<JobSubmit, Problem> {
     job.tenant = match (job.tenant, &caller.tenant) {
-        (None, Some(own)) => Some(own.clone()),
+        (None, Some(own)) => Some(checks::parse("tenant", own)?),
         (None, None) => {
             let why = "a job belongs to a tenant: name it";
             return Err(Kind::BadRequest.problem(why).field("tenant"));
@@ -157,7 +157,7 @@ fn fill(caller: &Caller, mut job: JobSubmit) -> Result<JobSubmit, Problem> {
         }
         (given, _) => given,
     };
-    job.workload = Some(job.workload.unwrap_or_else(|| DEFAULT_WORKLOAD.into()));
+    job.workload.get_or_insert_default();
     job.types.sort();
     job.types.dedup();
     if let Some(probe) = &job.probe {
@@ -284,11 +284,11 @@ pub(super) fn check_gang(world: &World, job: &JobSubmit) -> Result<(), Problem> 
         };
         return Err(Kind::BadRequest.problem(why).field("types").hint("look at its profile"));
     }
-    if job.workers as usize > most {
+    if *job.workers as usize > most {
         let room: Vec<String> = room.iter().map(|(gpu, n)| format!("{n} {gpu}")).collect();
         let room = if room.is_empty() { "none".into() } else { room.join(", ") };
         let one = if job.one_type { " of one type" } else { "" };
-        let gpus = counted(job.workers as usize, "GPU");
+        let gpus = counted(*job.workers as usize, "GPU");
         let why = format!("it needs {gpus}{one} at once, more than it could ever have: {room}");
         let hint = match job.one_type {
             true => "ask for fewer workers, or do without `one_type`",
@@ -297,8 +297,8 @@ pub(super) fn check_gang(world: &World, job: &JobSubmit) -> Result<(), Problem> 
         return Err(Kind::GangTooLarge.problem(why).field("workers").hint(hint));
     }
     let limit = tenant.and_then(|tenant| tenant.limits.gpus);
-    if let Some(limit) = limit.filter(|&limit| job.workers > limit) {
-        let gpus = counted(job.workers as usize, "GPU");
+    if let Some(limit) = limit.filter(|&limit| *job.workers > limit) {
+        let gpus = counted(*job.workers as usize, "GPU");
         let why = format!("it needs {gpus} at once, and its tenant may have {limit}");
         return Err(Kind::LimitReached.problem(why).field("workers"));
     }
@@ -315,7 +315,7 @@ fn within_type_limits(world: &World, tenant: TenantKey, job: &JobSubmit) -> Resu
         true => room.max().unwrap_or(u32::MAX),
         false => room.fold(0, u32::saturating_add),
     };
-    if limits.is_empty() || job.workers <= most {
+    if limits.is_empty() || *job.workers <= most {
         return Ok(());
     }
     let told = limits.iter().filter_map(|(name, limit)| {
@@ -326,7 +326,7 @@ fn within_type_limits(world: &World, tenant: TenantKey, job: &JobSubmit) -> Resu
         })
     });
     let told = told.collect::<Vec<_>>().join(", ");
-    let gpus = counted(job.workers as usize, "GPU");
+    let gpus = counted(*job.workers as usize, "GPU");
     let why = format!("it needs {gpus} at once, more than its tenant's limits allow: {told}");
     let hint = "ask for fewer workers or other gpu types; operators change the limit with `oef tenant set --limit`";
     Err(Kind::LimitReached.problem(why).field("workers").hint(hint))
@@ -339,13 +339,19 @@ fn new_tenants(
     jobs: &[JobSubmit],
     create: bool,
 ) -> Result<(Vec<Change>, Vec<String>), Problem> {
-    let names: BTreeSet<&str> = jobs.iter().filter_map(|job| job.tenant.as_deref()).collect();
+    let names: BTreeSet<&TenantName> = jobs.iter().filter_map(|job| job.tenant.as_ref()).collect();
     let (mut changes, mut notes) = (Vec::new(), Vec::new());
-    for name in names.into_iter().filter(|name| !world.tenants.contains_key(*name)) {
+    for name in names.into_iter().filter(|name| !world.tenants.contains_key(&***name)) {
         if !caller.is_admin() || !create {
             return Err(no_such_tenant(world, caller, name));
         }
-        changes.push(create_checked(world, name.into(), 1.0, None, Limits::default())?);
+        changes.push(create_checked(
+            world,
+            name.clone(),
+            Weight::default(),
+            None,
+            Limits::default(),
+        )?);
         notes.push(format!("tenant `{name}` is new: it was created with weight 1"));
     }
     Ok((changes, notes))
@@ -360,25 +366,6 @@ fn no_such_tenant(world: &World, caller: &Caller, name: &str) -> Problem {
     let near = did_you_mean(name, world.tenants.keys().map(String::as_str));
     let near = near.map_or_else(String::new, |near| format!("{near} "));
     problem.hint(format!("{near}a new tenant needs --create-tenant (create_tenant=true)"))
-}
-
-fn check_limits(world: &World, jobs: &[JobSubmit]) -> Result<(), Problem> {
-    let mut more: BTreeMap<&str, usize> = BTreeMap::new();
-    for job in jobs {
-        *more.entry(job.tenant.as_deref().unwrap_or_default()).or_default() += 1;
-    }
-    for (name, count) in more {
-        let Some(tenant) = world.tenants.get(name) else { continue };
-        let Some(limit) = tenant.limits.jobs else { continue };
-        if tenant.live as usize + count > limit as usize {
-            let why = format!(
-                "tenant `{name}` has {} that have not ended and may have {limit}",
-                counted(tenant.live as usize, "job")
-            );
-            return Err(Kind::LimitReached.problem(why).hint("wait until some have ended"));
-        }
-    }
-    Ok(())
 }
 
 /// Workloads of which nothing is known yet.

@@ -9,6 +9,7 @@ use crate::caller::Caller;
 use crate::problem::{Kind, More};
 use crate::secret::{self, Secret};
 use crate::world::{Change, GroupChange, ProfileEntry, Rejection, TenantChange, TokenEntry, World};
+use oef_api::parsed::{GroupName, TenantName, Weight, WorkloadName};
 use oef_api::types::{
     GroupPut, Limits, Problem, Provenance, Role, TenantCreate, TenantPatch, TokenCreate,
     WorkloadPut,
@@ -54,39 +55,37 @@ pub(super) fn create(
 ) -> Result<Vec<Change>, Problem> {
     let TenantCreate { name, weight, group, limits, guarantee, limit, user } = tenant;
     check_user(caller, user.as_deref())?;
-    if world.tenants.contains_key(&name) {
-        return Err(problem_of(&Rejection::TenantExists(name)).hint("change it instead"));
+    if world.tenants.contains_key(&*name) {
+        let exists = Rejection::TenantExists(name.into());
+        return Err(problem_of(&exists).hint("change it instead"));
     }
-    let weight = weight.unwrap_or(1.0);
-    checks::weight("weight", weight)?;
     if let Some(group) = &group {
         known_group(world, group)?;
     }
-    let user = user.map(|user| Change::TenantUser { name: name.clone(), user: Some(user) });
+    let user = user.map(|user| Change::TenantUser { name: name.to_string(), user: Some(user) });
     let promises = Promises { guarantee, limit };
     let of = Party::NewTenant { group: group.clone() };
     let promised = match promises.is_empty() {
         true => None,
         false => {
             check_promises(world, &of, &promises)?;
-            Some(Change::TenantPromises { name: name.clone(), promises })
+            Some(Change::TenantPromises { name: name.to_string(), promises })
         }
     };
-    let created = create_checked(world, name, weight, group, limits)?;
+    let created = create_checked(world, name, weight.unwrap_or_default(), group, limits)?;
     Ok([created].into_iter().chain(user).chain(promised).collect())
 }
 
-/// A new tenant with a sensible weight and a group that is known.
+/// A new tenant in a group that is known.
 pub(super) fn create_checked(
     world: &World,
-    name: String,
-    weight: f64,
+    name: TenantName,
+    weight: Weight,
     group: Option<String>,
     limits: Limits,
 ) -> Result<Change, Problem> {
-    checks::name("the name of a tenant", "name", &name)?;
     if world.index.has_jobs_of(&name) {
-        return Err(problem_of(&Rejection::TenantLeaves(name)));
+        return Err(problem_of(&Rejection::TenantLeaves(name.into())));
     }
     if world.tenants.len() >= TENANTS_MAX {
         let why = format!("there are {TENANTS_MAX} tenants, as many as there may be");
@@ -115,7 +114,6 @@ pub(super) fn patch(
     if let Some(user) = &user {
         check_user(caller, Some(user.as_deref().unwrap_or("daemon")))?;
     }
-    weight.map_or(Ok(()), |weight| checks::weight("weight", weight))?;
     let group = match group {
         None => None,
         Some(None) => Some(GroupChange::Out),
@@ -218,9 +216,7 @@ fn check_promises(world: &World, of: &Party, promises: &Promises) -> Result<(), 
 }
 
 pub(super) fn group(world: &World, name: String, group: GroupPut) -> Result<Vec<Change>, Problem> {
-    checks::name("the name of a group", "name", &name)?;
-    let weight = group.weight.unwrap_or(1.0);
-    checks::weight("weight", weight)?;
+    let (group_name, weight) = (checks::parse::<GroupName>("name", &name)?, group.weight);
     if let Some(parent) = &group.parent {
         known_group(world, parent)?;
     }
@@ -232,7 +228,8 @@ pub(super) fn group(world: &World, name: String, group: GroupPut) -> Result<Vec<
         check_promises(world, &Party::Group(key), &promises)?;
         promised = Some(Change::GroupPromises { name: name.clone(), promises });
     }
-    let put = Change::GroupPut { name, weight, parent: group.parent };
+    let weight = weight.unwrap_or_default();
+    let put = Change::GroupPut { name: group_name, weight, parent: group.parent };
     Ok([put].into_iter().chain(promised).collect())
 }
 
@@ -251,10 +248,9 @@ pub(super) fn workload(
         return Err(forbidden(caller, "change a workload"));
     }
     known_tenant(world, &tenant)?;
-    checks::name("the name of a workload", "name", &name)?;
-    put.weight.map_or(Ok(()), |weight| checks::weight("weight", weight))?;
+    let name: WorkloadName = checks::parse("name", &name)?;
     let own = world.tenants.get(&tenant).map(|entry| &entry.workloads);
-    if own.is_some_and(|own| !own.contains_key(&name) && own.len() >= WORKLOADS_MAX) {
+    if own.is_some_and(|own| !own.contains_key(&*name) && own.len() >= WORKLOADS_MAX) {
         let why = format!("tenant `{tenant}` has {WORKLOADS_MAX} workloads, as many as it may");
         return Err(Kind::LimitReached.problem(why));
     }
@@ -301,7 +297,7 @@ fn profile(world: &World, throughput: &BTreeMap<String, f64>) -> Result<(), Prob
 }
 
 /// A gpu type that the cluster has, or had.
-pub(super) fn known_type(world: &World, gpu: &str, field: &str) -> Result<(), Problem> {
+pub(crate) fn known_type(world: &World, gpu: &str, field: &str) -> Result<(), Problem> {
     let types = world.sched.cluster().types();
     if types.iter().any(|known| known == gpu) {
         return Ok(());

@@ -5,6 +5,7 @@ use super::command::{Command, Done};
 use super::prepare::{Numbers, Prepared, prepare};
 use crate::caller::Caller;
 use crate::world::{Change, ProfileEntry, World};
+use oef_api::parsed::{Weight, Workers};
 use oef_api::types::{
     GroupPut, JobBatch, JobSubmit, Limits, NodeHealth, NodePatch, Problem, Provenance, Role,
     SettingsPatch, TenantCreate, TenantPatch, TokenCreate, WorkloadPut,
@@ -24,13 +25,14 @@ fn world() -> World {
     }
     let limits = Limits { gpus: Some(6), jobs: Some(3) };
     for (name, limits) in [("ada", limits), ("bob", Limits::default())] {
-        apply(Change::TenantCreated { name: name.into(), weight: 1.0, group: None, limits });
+        let (name, weight) = (name.parse().expect("a name"), Weight::default());
+        apply(Change::TenantCreated { name, weight, group: None, limits });
     }
     let throughput = BTreeMap::from([("fast".to_string(), 2.0)]);
     let profile = ProfileEntry::plain(throughput, Provenance::Declared, 0, "told".into());
     apply(Change::WorkloadPut {
         tenant: "ada".into(),
-        name: "big".into(),
+        name: "big".parse().expect("a name"),
         weight: None,
         profile: Some(Box::new(profile)),
     });
@@ -53,12 +55,7 @@ fn submit(caller: &Caller, job: JobSubmit) -> Result<Prepared, Problem> {
 }
 
 fn job() -> JobSubmit {
-    JobSubmit {
-        tenant: Some("ada".into()),
-        command: vec!["true".into()],
-        workers: 1,
-        ..JobSubmit::default()
-    }
+    JobSubmit { tenant: "ada".parse().ok(), command: vec!["true".into()], ..JobSubmit::default() }
 }
 
 fn tenant(name: &str) -> Caller {
@@ -102,9 +99,18 @@ fn a_job_that_cannot_be_is_refused_with_the_field_and_the_way_out() {
         ("bad_request", "command", "NUL", Box::new(|j| j.command.push("a\0".into()))),
         ("bad_request", "command", "empty", Box::new(|j| j.command = vec![String::new()])),
         ("bad_request", "warm", "that is Python", Box::new(|j| j.warm = vec!["torch".into()])),
-        ("bad_request", "workers", "not 0", Box::new(|j| j.workers = 0)),
-        ("gang_too_large", "workers", "4 fast, 8 slow", Box::new(|j| j.workers = 13)),
-        ("limit_reached", "workers", "its tenant may have 6", Box::new(|j| j.workers = 7)),
+        (
+            "gang_too_large",
+            "workers",
+            "4 fast, 8 slow",
+            Box::new(|j| j.workers = Workers::up_to(13)),
+        ),
+        (
+            "limit_reached",
+            "workers",
+            "its tenant may have 6",
+            Box::new(|j| j.workers = Workers::up_to(7)),
+        ),
         (
             "unknown_type",
             "types",
@@ -116,7 +122,7 @@ fn a_job_that_cannot_be_is_refused_with_the_field_and_the_way_out() {
             "types",
             "runs on none of slow",
             Box::new(move |j| {
-                j.workload = text("big");
+                j.workload = "big".parse().ok();
                 j.types = vec!["slow".into()];
             }),
         ),
@@ -125,8 +131,8 @@ fn a_job_that_cannot_be_is_refused_with_the_field_and_the_way_out() {
             "workers",
             "4 fast",
             Box::new(move |j| {
-                j.workload = text("big");
-                j.workers = 5;
+                j.workload = "big".parse().ok();
+                j.workers = Workers::up_to(5);
             }),
         ),
         ("bad_request", "retries", "1000", Box::new(|j| j.retries = 1001)),
@@ -151,7 +157,6 @@ fn a_job_that_cannot_be_is_refused_with_the_field_and_the_way_out() {
             Box::new(move |j| j.labels = map("a", &"x".repeat(1001))),
         ),
         ("bad_request", "name", "200", Box::new(move |j| j.name = text(&"n".repeat(201)))),
-        ("bad_request", "workload", "100", Box::new(move |j| j.workload = text(&"n".repeat(101)))),
         ("bad_request", "tenant", "name it", Box::new(|j| j.tenant = None)),
     ];
     for (kind, field, words, change) in cases {
@@ -175,7 +180,7 @@ fn a_job_that_cannot_be_is_refused_with_the_field_and_the_way_out() {
 #[test]
 fn what_is_left_out_is_filled_in_and_said() {
     let mut new = job();
-    new.tenant = Some("new".into());
+    new.tenant = "new".parse().ok();
     new.command = vec!["/usr/bin/env".into()];
     let Ok(Prepared::Changes(changes, Done::Submitted(submitted))) = submit(&Caller::admin(), new)
     else {
@@ -185,7 +190,7 @@ fn what_is_left_out_is_filled_in_and_said() {
     else {
         panic!("{changes:?}");
     };
-    assert_eq!((name.as_str(), *weight), ("new", 1.0));
+    assert_eq!((&**name, **weight), ("new", 1.0));
     let spec = &jobs[0].spec;
     assert_eq!((spec.name.as_deref(), spec.workload.as_deref()), (Some("env"), Some("default")));
     assert_eq!(submitted.ids, [1]);
@@ -196,14 +201,14 @@ fn what_is_left_out_is_filled_in_and_said() {
 #[test]
 fn a_batch_is_taken_whole_or_not_at_all() {
     let mut bad = job();
-    bad.workers = 0;
+    bad.retries = 1001;
     let batch = JobBatch::of(vec![job(), bad]);
     let Err(problem) =
         ask(&world(), &Caller::admin(), Command::Submit { batch, key: None, create_tenants: true })
     else {
         panic!("refused");
     };
-    assert_eq!(problem.field.as_deref(), Some("jobs[1].workers"));
+    assert_eq!(problem.field.as_deref(), Some("jobs[1].retries"));
     assert!(problem.detail.starts_with("job 2 of the batch: "), "{problem}");
     let batch = JobBatch::of(vec![job(); 4]);
     let Err(problem) =
@@ -237,14 +242,7 @@ fn a_tenant_acts_for_itself_alone() {
 
 #[test]
 fn what_belongs_to_all_is_for_admins() {
-    let create = || TenantCreate {
-        name: "x".into(),
-        weight: None,
-        group: None,
-        limits: Limits::default(),
-        user: None,
-        ..TenantCreate::default()
-    };
+    let create = || TenantCreate::named("x".parse().expect("a name"));
     let token = || TokenCreate { role: Role::Viewer, tenant: None, note: None, expires_in_s: None };
     let commands: [fn() -> Command; 7] = [
         || Command::PatchTenant { name: "ada".into(), patch: TenantPatch::default() },

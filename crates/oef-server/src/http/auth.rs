@@ -6,6 +6,7 @@ use super::failure::Failure;
 use super::login;
 use super::rate::of_address;
 use crate::caller::Caller;
+use crate::engine::parse;
 use crate::problem::{Kind, More};
 use crate::socket::Peer;
 use axum::extract::ConnectInfo;
@@ -13,7 +14,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
-use oef_api::types::{Limits, Role, TenantCreate};
+use oef_api::types::{Role, TenantCreate};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -132,20 +133,13 @@ async fn peer_caller(peer: Peer, app: &App) -> Caller {
     };
     let is_new = |tenant: &String| app.daemon().tenant(&Caller::admin(), tenant).is_err();
     if let Some(name) = caller.tenant.clone().filter(|name| creates && is_new(name)) {
-        let create = TenantCreate {
-            name: name.clone(),
-            weight: None,
-            group: None,
-            limits: Limits::default(),
-            user: None,
-            ..TenantCreate::default()
+        let created = match parse("name", &name).map(TenantCreate::named) {
+            Ok(create) => app.daemon().create_tenant(&Caller::admin(), create).await,
+            Err(problem) => Err(problem),
         };
-        if let Err(problem) = app.daemon().create_tenant(&Caller::admin(), create).await {
-            tracing::warn!(
-                tenant = name,
-                why = problem.detail,
-                "the tenant of a user could not be created"
-            );
+        if let Err(problem) = created {
+            let why = problem.detail;
+            tracing::warn!(tenant = name, why, "the tenant of a user could not be created");
         }
     }
     caller

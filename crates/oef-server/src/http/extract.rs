@@ -2,12 +2,13 @@
 //! that names the place.
 
 use super::App;
-use super::failure::Failure;
+use super::failure::{Failure, refused};
 use crate::problem::{Kind, More};
 use axum::body::{Bytes, HttpBody, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
+use oef_api::parsed::recorded;
 use oef_api::types::Problem;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -109,7 +110,12 @@ fn parse<T: DeserializeOwned + Serialize>(bytes: &[u8]) -> Result<T, Problem> {
         let inner = error.into_inner();
         let words = if inner.is_data() { "the body does not fit" } else { "the body is not JSON" };
         let problem = Kind::BadRequest.problem(format!("{words}: {inner}"));
-        if field == "." { problem } else { problem.field(field) }
+        let problem = if field == "." { problem } else { problem.field(field) };
+        // Only a value breaks the rule of its type: the rest was understood.
+        match recorded(|| serde_json::from_slice::<T>(bytes)) {
+            Ok(_) => refused(problem).0,
+            Err(_) => problem,
+        }
     })?;
     let rest = reader.end();
     rest.map_err(|error| Kind::BadRequest.problem(format!("the body is not JSON: {error}")))?;
@@ -203,8 +209,8 @@ mod tests {
             ("{} {}", None, "missing field `jobs`"),
             ("{\"jobs\": []} x", None, "trailing characters"),
             ("", None, "not JSON: EOF"),
-            ("[null, []]", None, "a list, expected an object"),
-            ("{\"jobs\": [{}, [\"t\"]]}", Some("jobs.[1]"), "a list, expected an object"),
+            ("[null, [], null]", None, "a list, expected an object"),
+            ("{\"jobs\": [{}, [\"t\"]]}", Some("jobs[1]"), "expected struct JobSubmit"),
             ("\u{0}", None, "expected value at line 1"),
         ];
         for (body, field, words) in cases {
@@ -216,11 +222,25 @@ mod tests {
     }
 
     #[test]
+    fn a_value_that_breaks_a_rule_was_understood() {
+        let cases = [
+            (r#"{"jobs": [{}, {"workers": 0}]}"#, "jobs[1].workers", "1 to 100000 workers, not 0"),
+            (r#"{"jobs": [{"tenant": "a/b"}]}"#, "jobs[0].tenant", "the name of a tenant contains"),
+            (r#"{"jobs": [{"workload": ""}]}"#, "jobs[0].workload", "a workload is empty"),
+        ];
+        for (body, field, words) in cases {
+            let problem = parse::<JobBatch>(body.as_bytes()).expect_err(body);
+            assert_eq!((problem.status, problem.field.as_deref()), (422, Some(field)), "{body}");
+            assert!(problem.detail.contains(words), "{body}: {problem:?}");
+        }
+    }
+
+    #[test]
     fn whole_numbers_may_have_a_point() {
         let body = br#"{"jobs": [{"workers": 2.0, "grace_s": 1.5, "min_run_s": 3.0}]}"#;
         assert!(parse::<JobBatch>(body).is_err());
         let batch = with_whole_numbers::<JobBatch>(body).expect("it is right");
-        assert_eq!((batch.jobs[0].workers, batch.jobs[0].grace_s), (2, Some(1.5)));
+        assert_eq!((*batch.jobs[0].workers, batch.jobs[0].grace_s), (2, Some(1.5)));
         for wrong in [
             r#"{"jobs": [{"workers": 2.5}]}"#,
             r#"{"jobs": [{"workers": 1e300}]}"#,

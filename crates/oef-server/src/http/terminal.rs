@@ -203,7 +203,7 @@ async fn open_shell(
 fn beside(app: &App, caller: &Caller, job: JobId, worker: u32) -> Result<String, Failure> {
     let found = app.daemon().with_world(|world| {
         let job = world.jobs.get(&job).filter(|job| caller.may_see(job.tenant()))?;
-        Some((job.tenant().to_string(), job.state, job.spec.workers))
+        Some((job.tenant().to_string(), job.state, *job.spec.workers))
     });
     let none = || Failure(Kind::NotFound.problem(format!("there is no job {job}")));
     let (tenant, state, workers) = found.ok_or_else(none)?;

@@ -121,7 +121,7 @@ fn listed(world: &World, id: JobId, entry: &JobEntry, live_reason: bool, inside:
         reason_data: Some(data),
         blocked: world.sched.obstacle_of(id).map(blocked),
         sweep: entry.sweep_id(),
-        workers: entry.spec.workers,
+        workers: *entry.spec.workers,
         gpus: held(world, id),
         priority: entry.spec.priority,
         submitted: timestamp(entry.submitted),

@@ -2,7 +2,7 @@
 
 use super::access;
 use crate::caller::Caller;
-use crate::engine::refused;
+use crate::engine::{known_type, parse, refused};
 use crate::problem::{Kind, More as _};
 use crate::world::{World, for_scheduler};
 use oef_api::limits::WHATIF_CHANGES_MAX as CHANGES_MAX;
@@ -54,11 +54,7 @@ pub(super) fn prepare(
     let one = |change: &WhatIfChange| {
         Ok(match change {
             WhatIfChange::Weight { tenant, weight } => {
-                if !(weight.is_finite() && *weight > 0.0) {
-                    return Err(bad(format!("{weight} is no weight"), "weight")
-                        .hint("a weight is a number above 0"));
-                }
-                Prepared::Weight { tenant: key(world, tenant)?, weight: *weight }
+                Prepared::Weight { tenant: key(world, tenant)?, weight: **weight }
             }
             WhatIfChange::AddGpus { gpu_type, count } => {
                 if !(1..=GPUS_MAX).contains(count) || gpu_type.is_empty() {
@@ -74,7 +70,7 @@ pub(super) fn prepare(
                 Prepared::AddGpus { gpu_type: gpu_type.clone(), count: *count }
             }
             WhatIfChange::RemoveGpus { gpu_type, count } => {
-                known_type(world, gpu_type)?;
+                known_type(world, gpu_type, "type")?;
                 Prepared::RemoveGpus { gpu_type: gpu_type.clone(), count: *count }
             }
             WhatIfChange::RemoveTenant { tenant } => Prepared::RemoveTenant(key(world, tenant)?),
@@ -100,17 +96,6 @@ fn key(world: &World, name: &str) -> Result<TenantKey, Trouble> {
     found.ok_or_else(|| access::unknown_tenant(name))
 }
 
-fn known_type(world: &World, name: &str) -> Result<(), Trouble> {
-    let types = world.sched.cluster().types();
-    match types.iter().any(|t| t == name) {
-        true => Ok(()),
-        false => Err(Kind::UnknownType
-            .problem(format!("there is no gpu type `{name}`"))
-            .hint(format!("there are {}", types.join(", ")))
-            .field("type")),
-    }
-}
-
 fn new_job(world: &World, caller: &Caller, id: JobId, spec: &JobSubmit) -> Result<NewJob, Trouble> {
     let own = caller.tenant.as_deref().filter(|_| caller.role == Role::Tenant);
     let Some(tenant) = spec.tenant.as_deref().or(own) else {
@@ -120,11 +105,11 @@ fn new_job(world: &World, caller: &Caller, id: JobId, spec: &JobSubmit) -> Resul
         return Err(access::unknown_tenant(tenant));
     }
     for gpu_type in &spec.types {
-        known_type(world, gpu_type)?;
+        known_type(world, gpu_type, "type")?;
     }
-    let workload = spec.workload.clone().unwrap_or_else(|| "default".into());
     let mut filled = spec.clone();
-    (filled.tenant, filled.workload) = (Some(tenant.into()), Some(workload.clone()));
+    filled.tenant = Some(parse("tenant", tenant)?);
+    let workload = filled.workload.get_or_insert_default().to_string();
     filled.name.get_or_insert_with(|| "asked".into());
     filled.check().map_err(refused)?;
     let profile = world.for_scheduler(&world.estimate(world.sched.now()));

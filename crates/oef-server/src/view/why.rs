@@ -77,7 +77,7 @@ pub fn why(world: &World, caller: &Caller, id: u64) -> Result<Why, Problem> {
         details.extend(estimate(world, entry));
         details.extend(memory(world, entry));
         if entry.spec.probe.is_none() {
-            details.extend(gangs::sentence(world, entry.workload, entry.spec.workers));
+            details.extend(gangs::sentence(world, entry.workload, *entry.spec.workers));
             details.extend(restarts::sentence(world, JobId(id)));
             details.extend(restarts::never_saved(entry));
         }

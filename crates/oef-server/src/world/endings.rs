@@ -218,7 +218,7 @@ fn wasted(job: &JobEntry, ending: RunEnding, ended: Time) -> Span {
         return Span(0);
     };
     let since = job.checkpoint_at.map_or(started, |checkpoint| checkpoint.max(started));
-    ended.since(since).times(u64::from(job.spec.workers))
+    ended.since(since).times(u64::from(*job.spec.workers))
 }
 
 fn close_run(job: &mut JobEntry, end: &RunEnd, ended: Time) {

@@ -5,7 +5,6 @@ use super::texts::text_bytes;
 use super::{
     Action, JobEntry, NewJob, NewSweep, Reason, Rejection, RunEntry, SweepEntry, Telemetry, World,
 };
-use oef_api::limits::WORKERS_MAX;
 use oef_api::memory::mebibytes;
 use oef_api::types::{GpuRef, JobState, JobSubmit};
 use oef_report::format::counted;
@@ -58,33 +57,39 @@ impl World {
     /// Everything that could be refused, before anything is changed.
     fn check_new(&self, jobs: &[NewJob]) -> Result<(), Rejection> {
         let mut next = self.next_job;
-        let mut more: BTreeMap<&str, usize> = BTreeMap::new();
-        for job in jobs {
-            *more.entry(job.spec.tenant.as_deref().unwrap_or_default()).or_default() += 1;
-        }
+        self.room_for(jobs.iter().map(|job| &job.spec))?;
         for NewJob { id, spec } in jobs {
             if *id < next {
                 return Err(Rejection::UsedNumber(*id));
             }
             next = id.saturating_add(1);
-            let tenant = spec.tenant.as_deref().unwrap_or_default();
-            let owner = self.known_tenant(tenant)?;
-            let limit = owner.limits.jobs.unwrap_or(u32::MAX);
-            if owner.live as usize + more[tenant] > limit as usize {
-                let live = counted(owner.live as usize, "job");
-                return Err(Rejection::LimitReached(format!(
-                    "tenant `{tenant}` has {live} that have not ended and may have {limit}"
-                )));
-            }
-            if spec.workers == 0 || spec.workers > WORKERS_MAX {
-                return Err(Rejection::Bad(format!("a job has 1 to {WORKERS_MAX} workers")));
-            }
+            self.known_tenant(spec.tenant.as_deref().unwrap_or_default())?;
+            spec.workers.check().map_err(Rejection::Bad)?;
             if spec.probe.is_some() && !self.is_pinned(&spec.types) {
                 let why = "a profile run names the one gpu type that it is for";
                 return Err(Rejection::Bad(why.into()));
             }
-            if spec.workload.as_deref().unwrap_or_default().is_empty() {
+            if spec.workload.is_none() {
                 return Err(Rejection::Bad("a job belongs to a workload".into()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether each tenant may have so many more jobs.
+    pub fn room_for<'a>(&self, jobs: impl Iterator<Item = &'a JobSubmit>) -> Result<(), Rejection> {
+        let mut more: BTreeMap<&str, usize> = BTreeMap::new();
+        for job in jobs {
+            *more.entry(job.tenant.as_deref().unwrap_or_default()).or_default() += 1;
+        }
+        for (name, more) in more {
+            let Some(tenant) = self.tenants.get(name) else { continue };
+            let limit = tenant.limits.jobs.unwrap_or(u32::MAX);
+            if tenant.live as usize + more > limit as usize {
+                let live = counted(tenant.live as usize, "job");
+                return Err(Rejection::LimitReached(format!(
+                    "tenant `{name}` has {live} that have not ended and may have {limit}"
+                )));
             }
         }
         Ok(())
@@ -399,7 +404,7 @@ pub(crate) fn for_scheduler(
         min_run: spec.min_run_s.map(Span::from_seconds),
         max_run: spec.max_run_s.map(Span::from_seconds),
         steps: spec.steps,
-        ..JobSpec::new(id, tenant, workload, spec.workers)
+        ..JobSpec::new(id, tenant, workload, *spec.workers)
     }
 }
 

@@ -32,7 +32,7 @@ mod snapshot;
 mod tenancy;
 mod tenant;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod texts;
 mod tokens;
 pub(crate) mod turns;
@@ -53,7 +53,6 @@ pub use reason::Reason;
 pub use record::{Change, GroupChange, NewJob, NewSweep, Record, RunEnd, SubmitKey, TenantChange};
 pub use rejection::Rejection;
 pub use restart_cost::RestartTimes;
-pub(crate) use settings::SPAN_MAX;
 pub use settings::SettingsEntry;
 pub use snapshot::SnapshotError;
 pub use tenant::{

@@ -34,7 +34,7 @@ impl World {
             return Ok(());
         };
         let Some(gpu) = job.spec.types.first().cloned() else { return Ok(()) };
-        let (workload, workers) = (job.workload, job.spec.workers);
+        let (workload, workers) = (job.workload, *job.spec.workers);
         if !self.workloads.contains_key(&workload) {
             // Its tenant was removed meanwhile.
             return Ok(());

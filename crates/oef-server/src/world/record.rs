@@ -7,6 +7,7 @@ use super::settings::SettingsEntry;
 use super::tenant::ProfileEntry;
 use super::tokens::TokenEntry;
 use super::usage::Utilised;
+use oef_api::parsed::{GroupName, TenantName, Weight, WorkloadName};
 use oef_api::types::{Exit, JobOrder, JobPatch, JobSubmit, Limits, SettingsPatch};
 use oef_sched::guard::Judgement;
 use oef_sched::{Answer, Generation, JobId, NodeSpec, Plan, Promises, Time};
@@ -55,9 +56,9 @@ pub enum Change {
     /// A tenant was created.
     TenantCreated {
         /// Its name.
-        name: String,
+        name: TenantName,
         /// Its weight.
-        weight: f64,
+        weight: Weight,
         /// Its group.
         #[serde(default)]
         group: Option<String>,
@@ -96,9 +97,9 @@ pub enum Change {
     /// A group was created or changed.
     GroupPut {
         /// Its name.
-        name: String,
+        name: GroupName,
         /// Its weight.
-        weight: f64,
+        weight: Weight,
         /// The group in which it stands.
         #[serde(default)]
         parent: Option<String>,
@@ -113,10 +114,10 @@ pub enum Change {
         /// Its tenant.
         tenant: String,
         /// Its name.
-        name: String,
+        name: WorkloadName,
         /// Its part in the tenant's weight.
         #[serde(default)]
-        weight: Option<f64>,
+        weight: Option<Weight>,
         /// Its profile.
         #[serde(default)]
         profile: Option<Box<ProfileEntry>>,
@@ -343,7 +344,7 @@ pub struct TenantChange {
     pub name: String,
     /// Its weight.
     #[serde(default)]
-    pub weight: Option<f64>,
+    pub weight: Option<Weight>,
     /// Its group.
     #[serde(default)]
     pub group: Option<GroupChange>,

@@ -1,9 +1,6 @@
 //! What an operator decides, as far as the scheduler's own settings do not say it.
 
 use super::{Rejection, World};
-use oef_api::limits::{
-    HALF_LIFE_MAX_S, HALF_LIFE_MIN_S, ROUND_MAX_S, ROUND_MIN_S, STICKINESS_MAX, USAGE_BOUND_MAX,
-};
 use oef_api::memory;
 use oef_api::types::{EventTopic, SettingsPatch};
 use oef_core::Mechanism;
@@ -11,8 +8,6 @@ use oef_sched::guard::Policy;
 use oef_sched::{Scope, Settings, Span};
 use serde::{Deserialize, Serialize};
 
-/// More than any job needs to write a checkpoint, or should run undisturbed.
-pub(crate) const SPAN_MAX: Span = Span(30 * 24 * 3600 * 1000);
 /// A waiting job of the same workload has its turn after so many rounds.
 const TURN_ROUNDS: u64 = 4;
 /// A better place is expected to last so many rounds.
@@ -61,6 +56,9 @@ fn unguarded() -> Policy {
 impl World {
     /// The settings of the scheduler and of the daemon as they would be after a change.
     pub fn patched(&self, patch: &SettingsPatch) -> Result<(Settings, SettingsEntry), Rejection> {
+        if let Some(bad) = patch.check().into_iter().next() {
+            return Err(Rejection::Bad(bad.message));
+        }
         let (mut sched, mut own) = (self.sched.settings().clone(), self.settings.clone());
         if let Some(name) = &patch.mechanism {
             sched.mechanism = name.parse().map_err(|_| {
@@ -78,42 +76,17 @@ impl World {
             }
             sched.reference = Some(reference.clone()).filter(|r| !r.is_empty());
         }
-        if let Some(seconds) = patch.round_s {
-            let (min, max) = (Span::from_seconds(ROUND_MIN_S), Span::from_seconds(ROUND_MAX_S));
-            sched.round = span("the length of a round", seconds, min, max)?;
-        }
-        if let Some(seconds) = patch.min_run_s {
-            own.min_run_ms = Some(span("the minimum run time", seconds, Span(0), SPAN_MAX)?.0);
-        }
-        if let Some(seconds) = patch.grace_s {
-            own.grace_ms = span("the grace time", seconds, Span(0), SPAN_MAX)?.0;
-        }
-        if let Some(stickiness) = patch.stickiness {
-            if !(0.0..=STICKINESS_MAX).contains(&stickiness) {
-                let why = format!("stickiness is a number from 0 to 100, not {stickiness}");
-                return Err(Rejection::Bad(why));
-            }
-            sched.stickiness = stickiness;
+        let span = |seconds: Option<f64>| seconds.map(Span::from_seconds);
+        sched.round = span(patch.round_s).unwrap_or(sched.round);
+        own.min_run_ms = span(patch.min_run_s).map(|span| span.0).or(own.min_run_ms);
+        own.grace_ms = span(patch.grace_s).map_or(own.grace_ms, |span| span.0);
+        sched.stickiness = patch.stickiness.unwrap_or(sched.stickiness);
+        sched.usage_bound = patch.usage_bound.unwrap_or(sched.usage_bound);
+        if let Some(half_life) = span(patch.usage_half_life_s) {
+            sched.usage_half_life = Some(half_life).filter(|half_life| half_life.0 > 0);
         }
         if let Some(text) = &patch.gpu_memory {
             sched.gpu_memory = memory::by_type(text).map_err(Rejection::Bad)?;
-        }
-        if let Some(seconds) = patch.usage_half_life_s {
-            sched.usage_half_life = match seconds == 0.0 {
-                true => None,
-                false => {
-                    let (min, max) = (HALF_LIFE_MIN_S, HALF_LIFE_MAX_S);
-                    let (min, max) = (Span::from_seconds(min), Span::from_seconds(max));
-                    Some(span("the half-life of usage (0: off)", seconds, min, max)?)
-                }
-            };
-        }
-        if let Some(bound) = patch.usage_bound {
-            if !(1.0..=USAGE_BOUND_MAX).contains(&bound) {
-                let why = format!("the bound of usage is a number from 1 to 16, not {bound}");
-                return Err(Rejection::Bad(why));
-            }
-            sched.usage_bound = bound;
         }
         if let Some(name) = &patch.guard {
             own.guard = name.parse().map_err(|()| {
@@ -162,14 +135,4 @@ pub(super) fn follow_round(settings: &mut Settings, min_run_ms: Option<u64>) {
     settings.turn = round.times(TURN_ROUNDS);
     settings.horizon = round.times(HORIZON_ROUNDS);
     settings.restart_cost = RESTART_COST_MAX.min(Span(round.0 / RESTART_COST_PART));
-}
-
-fn span(what: &str, seconds: f64, min: Span, max: Span) -> Result<Span, Rejection> {
-    let (low, high) = (min.seconds(), max.seconds());
-    match (low..=high).contains(&seconds) {
-        true => Ok(Span::from_seconds(seconds)),
-        false => Err(Rejection::Bad(format!(
-            "{what} is a number of seconds from {low} to {high}, not {seconds}"
-        ))),
-    }
 }

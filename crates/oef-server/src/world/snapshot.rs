@@ -1,6 +1,7 @@
 //! The world as one text, and back.
 
 use super::{Index, MEANING, World};
+use oef_api::parsed::recorded;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Deserializer;
 use std::{fmt, io};
@@ -62,7 +63,7 @@ fn read<'de, R: serde_json::de::Read<'de>>(
     mut text: Deserializer<R>,
 ) -> Result<World, SnapshotError> {
     let mut version = None;
-    let read = Document { version: &mut version }.deserialize(&mut text);
+    let read = recorded(|| Document { version: &mut version }.deserialize(&mut text));
     // A newer version may have anything in it: its number is the reason, whatever could not be read.
     if let Some(other) = version.filter(|version| !is_known(*version)) {
         return Err(SnapshotError::Version(other));

@@ -4,6 +4,7 @@ use super::{
     GroupChange, GroupEntry, ProfileEntry, Rejection, TenantChange, TenantEntry, WorkloadEntry,
     World,
 };
+use oef_api::parsed::Weight;
 use oef_api::types::{EventTopic, JobOrder, JobState, Limits, Provenance};
 use oef_sched::{EventKind, JobId, Order, Promises, TenantKey, WorkloadKey};
 use std::collections::{BTreeMap, VecDeque};
@@ -19,24 +20,23 @@ impl World {
     pub(super) fn tenant_created(
         &mut self,
         name: &str,
-        weight: f64,
+        weight: Weight,
         group: Option<&str>,
         limits: &Limits,
     ) -> Result<(), Rejection> {
         if self.tenants.contains_key(name) {
             return Err(Rejection::TenantExists(name.into()));
         }
-        check_name(name)?;
-        check_weight(weight)?;
+        weight.check().map_err(Rejection::Bad)?;
         group.map(|group| self.known_group(group)).transpose()?;
         if self.index.has_jobs_of(name) {
             return Err(Rejection::TenantLeaves(name.into()));
         }
-        let key = self.sched.tenant(name, weight);
+        let key = self.sched.tenant(name, *weight);
         self.tenant_names.insert(key, name.into());
         let entry = TenantEntry {
             key,
-            weight,
+            weight: *weight,
             group: None,
             limits: limits.clone(),
             suspended: false,
@@ -66,7 +66,7 @@ impl World {
     pub(super) fn tenant_changed(&mut self, change: &TenantChange) -> Result<(), Rejection> {
         let name = change.name.as_str();
         self.known_tenant(name)?;
-        change.weight.map_or(Ok(()), check_weight)?;
+        change.weight.map_or(Ok(()), |weight| weight.check()).map_err(Rejection::Bad)?;
         if let Some(GroupChange::Into(group)) = &change.group {
             self.known_group(group)?;
         }
@@ -121,7 +121,7 @@ impl World {
     /// Brings a change that was checked to the scheduler and into the entry.
     fn set_tenant(&mut self, change: &TenantChange) -> Result<(), Rejection> {
         let tenant = self.known_tenant(&change.name)?.key;
-        if let Some(weight) = change.weight {
+        if let Some(weight) = change.weight.map(f64::from) {
             self.step_and_follow(EventKind::Weight { tenant, weight })?;
         }
         if let Some(suspended) = change.suspended {
@@ -143,7 +143,7 @@ impl World {
             self.step_and_follow(EventKind::TenantGroup { tenant, group })?;
         }
         let Some(entry) = self.tenants.get_mut(&change.name) else { return Ok(()) };
-        entry.weight = change.weight.unwrap_or(entry.weight);
+        entry.weight = change.weight.map_or(entry.weight, f64::from);
         entry.suspended = change.suspended.unwrap_or(entry.suspended);
         if let Some(limits) = &change.limits {
             entry.limits = limits.clone();
@@ -198,11 +198,11 @@ impl World {
     pub(super) fn group_put(
         &mut self,
         name: &str,
-        weight: f64,
+        weight: Weight,
         parent: Option<&str>,
     ) -> Result<(), Rejection> {
-        check_name(name)?;
-        check_weight(weight)?;
+        weight.check().map_err(Rejection::Bad)?;
+        let weight = f64::from(weight);
         parent.map(|parent| self.known_group(parent)).transpose()?;
         let mut above = parent;
         for _ in 0..GROUP_DEPTH_MAX {
@@ -254,17 +254,16 @@ impl World {
         &mut self,
         tenant: &str,
         name: &str,
-        weight: Option<f64>,
+        weight: Option<Weight>,
         profile: Option<&ProfileEntry>,
     ) -> Result<(), Rejection> {
-        check_name(name)?;
-        weight.map_or(Ok(()), check_weight)?;
+        weight.map_or(Ok(()), |weight| weight.check()).map_err(Rejection::Bad)?;
         profile.map_or(Ok(()), check_profile)?;
         let key = self.find_workload(tenant, name)?;
         if let Some(profile) = profile {
             self.told_profile(key, profile)?;
         }
-        if let Some(weight) = weight {
+        if let Some(weight) = weight.map(f64::from) {
             self.step_and_follow(EventKind::WorkloadWeight { workload: key, weight })?;
             if let Some(entry) = self.workloads.get_mut(&key) {
                 entry.weight = weight;
@@ -354,20 +353,6 @@ impl World {
 
     fn known_group(&self, name: &str) -> Result<&GroupEntry, Rejection> {
         self.groups.get(name).ok_or_else(|| Rejection::UnknownGroup(name.into()))
-    }
-}
-
-fn check_name(name: &str) -> Result<(), Rejection> {
-    match name.is_empty() {
-        true => Err(Rejection::Bad("a name has at least one character".into())),
-        false => Ok(()),
-    }
-}
-
-fn check_weight(weight: f64) -> Result<(), Rejection> {
-    match weight.is_finite() && weight > 0.0 {
-        true => Ok(()),
-        false => Err(Rejection::Bad(format!("a weight is a number above 0, not {weight}"))),
     }
 }
 

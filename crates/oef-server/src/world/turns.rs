@@ -52,22 +52,15 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::testing::{created, empty, train};
     use crate::world::{Change, NewJob, TenantChange};
-    use oef_api::types::{JobSubmit, Limits};
     use oef_sched::{NodeSpec, Time};
 
     const JOB: JobId = JobId(1);
 
     /// A job that is started, told to stop by a suspension of its tenant, and ends like this, so many times.
     fn stopped(times: u32, ending: RunEnding) -> World {
-        let mut world = World::new(Default::default(), Default::default());
-        let spec = JobSubmit {
-            tenant: Some("ada".into()),
-            workload: Some("w".into()),
-            workers: 1,
-            ..JobSubmit::default()
-        };
-        let limits = Limits::default();
+        let mut world = empty();
         let mut at = Time(1);
         let mut happen = |world: &mut World, change: Change| {
             at = at + Span(60_000);
@@ -75,9 +68,13 @@ mod tests {
         };
         for change in [
             Change::NodeUp(NodeSpec { name: "n".into(), gpu_type: "g".into(), gpus: 1 }),
-            Change::TenantCreated { name: "ada".into(), weight: 1.0, group: None, limits },
+            created("ada", 1.0),
             Change::Round { kept: false },
-            Change::Submitted { jobs: vec![NewJob { id: 1, spec }], key: None, sweep: None },
+            Change::Submitted {
+                jobs: vec![NewJob { id: 1, spec: train() }],
+                key: None,
+                sweep: None,
+            },
         ] {
             happen(&mut world, change);
         }

@@ -116,7 +116,7 @@ impl Usage {
                 types.entry(gpu.gpu_type.clone()).or_default().merge(&more);
             }
         };
-        count(tenant.workloads.entry(workload).or_default());
+        count(tenant.workloads.entry(workload.into()).or_default());
         if let Some(user) = &job.user {
             count(tenant.users.entry(user.clone()).or_default());
         }
@@ -258,8 +258,8 @@ mod tests {
 
     fn job(tenant: &str, workload: &str, user: Option<&str>) -> JobSubmit {
         JobSubmit {
-            tenant: Some(tenant.into()),
-            workload: Some(workload.into()),
+            tenant: tenant.parse().ok(),
+            workload: workload.parse().ok(),
             user: user.map(String::from),
             ..JobSubmit::default()
         }

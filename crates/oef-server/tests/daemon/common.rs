@@ -139,9 +139,8 @@ impl Cluster {
 /// A job of the shell's.
 pub fn shell(tenant: &str, script: &str) -> JobSubmit {
     JobSubmit {
-        tenant: Some(tenant.into()),
+        tenant: tenant.parse().ok(),
         command: vec!["/bin/sh".into(), "-c".into(), script.into()],
-        workers: 1,
         ..JobSubmit::default()
     }
 }
@@ -160,12 +159,7 @@ pub fn training(tenant: &str, steps: u32, step_ms: u32) -> JobSubmit {
         "--checkpoint-every".into(),
         "5".into(),
     ];
-    JobSubmit {
-        tenant: Some(tenant.into()),
-        command: command.into(),
-        workers: 1,
-        ..JobSubmit::default()
-    }
+    JobSubmit { tenant: tenant.parse().ok(), command: command.into(), ..JobSubmit::default() }
 }
 
 pub fn block_on<F: Future>(future: F) -> F::Output {

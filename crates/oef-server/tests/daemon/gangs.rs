@@ -1,6 +1,7 @@
 //! Gangs on emulated hosts of four GPUs each: room among single jobs, figures, and what restarts cost.
 
 use crate::common::{Cluster, block_on, training};
+use oef_api::parsed::Workers;
 use oef_api::types::{FigureSource, GangPut, JobState, JobSubmit, Problem, Workload, WorkloadPut};
 use oef_sched::JobId;
 use oef_server::caller::Caller;
@@ -38,7 +39,8 @@ fn a_gang_gets_a_host() {
         cluster.wait(id, JobState::Cancelled);
     }
     let before = cluster.daemon.with_world(|world| world.sched.round().0);
-    let gang = cluster.submit(JobSubmit { workers: 4, ..training("alice", 100_000, 20) });
+    let gang =
+        cluster.submit(JobSubmit { workers: Workers::up_to(4), ..training("alice", 100_000, 20) });
     cluster.wait_until("the gang on one host", |world| {
         let run = world.jobs[&JobId(gang)].run();
         let hosts = run.map(|run| run.gpus.iter().map(|gpu| &gpu.node).collect::<BTreeSet<_>>());
@@ -86,7 +88,11 @@ fn gang(gpu_type: &str, workers: u32, spread: bool, throughput: f64) -> GangPut 
 
 fn figures_of_gangs_are_checked_kept_and_shown() {
     let cluster = Cluster::new("g=8,h=8,i=4");
-    let job = JobSubmit { workload: Some("bert".into()), workers: 8, ..training("alice", 1, 1) };
+    let job = JobSubmit {
+        workload: "bert".parse().ok(),
+        workers: Workers::up_to(8),
+        ..training("alice", 1, 1)
+    };
     let id = cluster.submit(JobSubmit { types: vec!["g".into()], ..job });
     for (gangs, expected) in [
         (vec![gang("x", 8, false, 1.0)], "no gpu type"),

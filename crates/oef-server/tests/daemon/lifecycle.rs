@@ -1,6 +1,7 @@
 //! Jobs from their submission to their end.
 
 use crate::common::{Cluster, block_on, shell, training};
+use oef_api::parsed::Workers;
 use oef_api::types::{JobBatch, JobState, JobSubmit, LogQuery};
 use oef_sched::JobId;
 use oef_server::caller::Caller;
@@ -135,13 +136,13 @@ fn a_gang_runs_whole() {
     let cluster = Cluster::new("g=4");
     let ranks = cluster.path("ranks");
     let script = format!("echo $RANK of $WORLD_SIZE >> {}", ranks.display());
-    let id = cluster.submit(JobSubmit { workers: 4, ..shell("alice", &script) });
+    let id = cluster.submit(JobSubmit { workers: Workers::up_to(4), ..shell("alice", &script) });
     cluster.wait(id, JobState::Finished);
     let text = std::fs::read_to_string(ranks).expect("written");
     let mut lines: Vec<&str> = text.lines().collect();
     lines.sort();
     assert_eq!(lines, ["0 of 4", "1 of 4", "2 of 4", "3 of 4"]);
-    let gang = JobSubmit { workers: 5, ..shell("alice", "true") };
+    let gang = JobSubmit { workers: Workers::up_to(5), ..shell("alice", "true") };
     let problem = cluster.try_submit(gang).expect_err("refused");
     assert_eq!(
         (problem.kind.as_str(), problem.field.as_deref()),

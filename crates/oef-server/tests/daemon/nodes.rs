@@ -1,6 +1,7 @@
 //! Nodes that go and come, and executors without room: with a cluster that is simulated.
 
 use crate::common::{Cluster, Guarded, quick, shell};
+use oef_api::parsed::Workers;
 use oef_api::types::{JobState, JobSubmit};
 use oef_executor::DeviceId;
 use oef_executor::sim::{SimCluster, SimExecutor};
@@ -114,7 +115,7 @@ fn of_a_gang_that_is_stopped() {
         told.display(),
         go.display()
     );
-    let id = cluster.submit(JobSubmit { workers: 2, ..shell("alice", &script) });
+    let id = cluster.submit(JobSubmit { workers: Workers::up_to(2), ..shell("alice", &script) });
     let lines = || {
         let text = std::fs::read_to_string(&told).unwrap_or_default();
         let mut lines: Vec<String> = text.lines().map(String::from).collect();

@@ -94,11 +94,11 @@ fn a_stop_at_any_moment_saves_the_jobs() {
 fn what_was_set_stays_set() {
     let cluster = Cluster::new("g=4,h=4");
     let admin = Caller::admin();
-    cluster.submit(JobSubmit { workers: 1, ..shell("alice", "true") });
+    cluster.submit(shell("alice", "true"));
     let daemon = &cluster.daemon;
     let token = block_on(async {
         let suspend =
-            TenantPatch { suspended: Some(true), weight: Some(2.5), ..Default::default() };
+            TenantPatch { suspended: Some(true), weight: "2.5".parse().ok(), ..Default::default() };
         daemon.patch_tenant(&admin, "alice", suspend).await.expect("taken");
         let down = NodePatch::health(NodeHealth::Down);
         daemon.patch_node(&admin, "g-0", down).await.expect("taken");

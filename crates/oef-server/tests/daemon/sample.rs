@@ -2,6 +2,7 @@
 
 use crate::common::{Cluster, block_on, options, quick, shell};
 use jiff::Timestamp;
+use oef_api::parsed::Workers;
 use oef_api::types::{
     Dependency, DependencyCondition, GangPut, GroupPut, JobBatch, JobPatch, JobState, JobSubmit,
     Limits, NodeHealth, NodePatch, Role, SettingsPatch, TenantCreate, TokenCreate, WorkloadPut,
@@ -77,17 +78,16 @@ fn begin(cluster: Cluster) -> Cluster {
     block_on(daemon.put_group(
         &admin,
         "lab",
-        GroupPut { weight: Some(2.0), ..GroupPut::default() },
+        GroupPut { weight: "2".parse().ok(), ..GroupPut::default() },
     ))
     .expect("taken");
     for (name, group) in [("vision", Some("lab".to_string())), ("speech", None)] {
         let limits = Limits { gpus: Some(3), jobs: Some(100) };
         let tenant = TenantCreate {
-            name: name.into(),
-            weight: Some(2.0),
+            weight: "2".parse().ok(),
             group,
             limits,
-            ..TenantCreate::default()
+            ..TenantCreate::named(name.parse().expect("a name"))
         };
         block_on(daemon.create_tenant(&admin, tenant)).expect("taken");
     }
@@ -113,7 +113,7 @@ fn begin(cluster: Cluster) -> Cluster {
 }
 
 fn resnet(script: &str) -> JobSubmit {
-    JobSubmit { workload: Some("resnet".into()), ..shell("vision", script) }
+    JobSubmit { workload: "resnet".parse().ok(), ..shell("vision", script) }
 }
 
 /// Jobs that end in every way.
@@ -123,7 +123,7 @@ fn ends(cluster: &Cluster) {
     let failed = cluster.submit(shell("speech", "exit 3"));
     let too_long = JobSubmit { max_run_s: Some(0.5), ..shell("speech", "sleep 60") };
     let timed_out = cluster.submit(too_long);
-    let gang = cluster.submit(JobSubmit { workers: 2, ..resnet(told) });
+    let gang = cluster.submit(JobSubmit { workers: Workers::up_to(2), ..resnet(told) });
     let cancelled = cluster.submit(JobSubmit { held: true, ..shell("speech", "true") });
     block_on(cluster.daemon.cancel(&Caller::admin(), cancelled)).expect("taken");
     cluster.wait(finished, JobState::Finished);

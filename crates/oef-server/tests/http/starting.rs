@@ -111,9 +111,8 @@ fn access_a_job_a_stop_and_on_again() {
     let command =
         [&program, "demo-job", "--steps", "100000", "--step-ms", "20"].map(|word| word.to_string());
     let job = JobSubmit {
-        tenant: Some("vision".into()),
+        tenant: "vision".parse().ok(),
         command: command.into(),
-        workers: 1,
         ..JobSubmit::default()
     };
     let id = submit(&first, job);

@@ -39,7 +39,7 @@ fn set(args: &GroupSetArgs, client: &Client) -> Result<Group, Failure> {
         Some(parent) => Some(parent.to_string()),
         None => old.as_ref().and_then(|group| group.parent.clone()),
     };
-    let weight = args.weight.or(old.map(|group| group.weight));
+    let weight = args.weight.or(old.and_then(|group| group.weight.try_into().ok()));
     let (guarantee, limit) = (args.guarantee.clone(), args.limit.clone());
     Ok(client.put_group(&args.name, &GroupPut { weight, parent, guarantee, limit })?)
 }

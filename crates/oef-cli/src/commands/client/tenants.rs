@@ -55,7 +55,7 @@ fn create(args: &TenantSetArgs, client: &Client) -> Result<Tenant, Failure> {
     let group = args.group.clone().filter(|group| group != NONE);
     let user = args.user.clone().filter(|user| user != NONE);
     let tenant = TenantCreate {
-        name: args.name.clone(),
+        name: args.name.parse().map_err(|why: String| Complaint::new(why))?,
         weight: args.weight,
         group,
         limits,

@@ -57,19 +57,10 @@ fn create(args: &TokenCreateArgs, client: &Client, printer: &Printer) -> Result<
 fn table(tokens: &[Token]) -> Table {
     Table::each(tokens)
         .column("id>", |token| token.id.to_string())
-        .column("role", |token| role(token.role))
+        .column("role", |token| token.role.name())
         .column("tenant", |token| token.tenant.as_deref().map_or("·".into(), safe))
         .column("created", |token| at(token.created))
         .column("expires", |token| token.expires.map_or("never".into(), at))
         .column("note", |token| token.note.as_deref().map(safe).unwrap_or_default())
         .table()
-}
-
-fn role(role: Role) -> &'static str {
-    match role {
-        Role::Admin => "admin",
-        Role::Operator => "operator",
-        Role::Tenant => "tenant",
-        Role::Viewer => "viewer",
-    }
 }

@@ -104,7 +104,6 @@ fn submit(
         tenant: args.tenant.clone(),
         workload: Some(args.workload.clone()),
         command: args.command.clone(),
-        workers: 1,
         types: args.types.clone(),
         priority: args.priority.unwrap_or(0),
         now: args.now,

@@ -2,6 +2,7 @@
 
 use super::host::trouble;
 use oef_api::client::Client;
+use oef_api::parsed::Workers;
 use oef_api::types::{JobBatch, JobSubmit, JobsQuery, SubmitQuery};
 use oef_terminal::Failure;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -89,10 +90,10 @@ pub const NEW: SubmitQuery = SubmitQuery { create_tenant: true };
 /// So many jobs of one of ten tenants.
 pub fn batch(number: u32, jobs: u32) -> JobBatch {
     let job = JobSubmit {
-        tenant: Some(format!("tenant-{}", number % 10)),
-        workload: Some("bench".into()),
+        tenant: format!("tenant-{}", number % 10).parse().ok(),
+        workload: "bench".parse().ok(),
         command: vec!["sleep".into(), "1000000".into()],
-        workers: 1 + number % 3 / 2,
+        workers: Workers::up_to(1 + number % 3 / 2),
         ..JobSubmit::default()
     };
     JobBatch::of(vec![job; jobs as usize])

@@ -72,9 +72,8 @@ pub(super) fn submit(daemon: &Daemon, plan: Plan, next: &AtomicU64) -> Submitted
         thread::sleep(due.saturating_duration_since(Instant::now()));
         let owner = number % u64::from(plan.tenants);
         let job = JobSubmit {
-            tenant: Some(tenant(owner)),
-            workload: Some(WORKLOAD.into()),
-            workers: 1,
+            tenant: tenant(owner).parse().ok(),
+            workload: WORKLOAD.parse().ok(),
             command: vec![
                 "emulated".into(),
                 plan.job_s.to_string(),

@@ -96,7 +96,7 @@ pub fn soak(load: Load, folder: &Path, tell: &dyn Fn(&Sample)) -> Result<Soak, F
         soak.finished = daemon.with_world(|world| world.totals.finished);
         end.store(daemon.with_world(|world| world.next_event), Ordering::Relaxed);
         // One more event at least: those who wait for the next see that it is over.
-        let _ = wait(daemon.create_tenant(&Caller::admin(), new_tenant("end-of-soak".into())));
+        let _ = new_tenant(&daemon, "end-of-soak");
         let seen: Vec<Seen> =
             readers.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
         (parts, seen)
@@ -124,16 +124,17 @@ fn start(load: Load, folder: &Path, executor: Arc<dyn Executor>) -> Result<Daemo
         let name = tenant(number);
         let profile = BTreeMap::from([(SLOW.into(), 1.0), (FAST.into(), fast_throughput(number))]);
         let workload = WorkloadPut { throughput: Some(profile), ..WorkloadPut::default() };
-        wait(daemon.create_tenant(&admin, new_tenant(name.clone())))
-            .map_err(|problem| trouble(problem.detail))?;
+        new_tenant(&daemon, &name)?;
         wait(daemon.put_workload(&admin, &name, WORKLOAD, workload))
             .map_err(|problem| trouble(problem.detail))?;
     }
     Ok(daemon)
 }
 
-fn new_tenant(name: String) -> TenantCreate {
-    TenantCreate { name, ..TenantCreate::default() }
+fn new_tenant(daemon: &Daemon, name: &str) -> Result<(), Failure> {
+    let create = TenantCreate::named(name.parse().map_err(trouble)?);
+    let created = wait(daemon.create_tenant(&Caller::admin(), create));
+    created.map(drop).map_err(|problem| trouble(problem.detail))
 }
 
 /// Looks now and then how things stand, until it is over.

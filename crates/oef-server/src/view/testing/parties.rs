@@ -2,6 +2,7 @@ use super::{Scene, admin, of, viewer};
 use crate::daemon::Page;
 use crate::view;
 use crate::world::{Change, TokenEntry};
+use oef_api::parsed::Weight;
 use oef_api::types::{Limits, NodeHealth, Role};
 use oef_core::Mechanism;
 
@@ -83,16 +84,16 @@ fn a_workload_shows_its_profile_and_its_live_jobs() {
 fn groups_name_the_tenants_that_the_caller_may_see() {
     let mut scene = Scene::new(Mechanism::Cooperative, &[("n1", "slow", 1)]);
     let group = |name: &str, parent: Option<&str>| Change::GroupPut {
-        name: name.into(),
-        weight: 2.0,
+        name: name.parse().expect("a name"),
+        weight: "2".parse().expect("a weight"),
         parent: parent.map(String::from),
     };
     scene.apply(group("science", None));
     scene.apply(group("physics", Some("science")));
     for name in ["alice", "bob"] {
-        let (name, group) = (name.to_string(), Some("physics".to_string()));
+        let (name, group) = (name.parse().expect("a name"), Some("physics".to_string()));
         let limits = Limits { gpus: Some(4), jobs: None };
-        scene.apply(Change::TenantCreated { name, weight: 1.0, group, limits });
+        scene.apply(Change::TenantCreated { name, weight: Weight::default(), group, limits });
     }
     let all = view::groups(&scene.world, &admin(), &Page::default()).expect("two").groups;
     assert_eq!(all[0].name, "physics");

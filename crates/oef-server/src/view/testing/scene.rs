@@ -3,6 +3,7 @@
 use crate::world::{
     Action, Change, NewJob, ProfileEntry, RunEnd, RunEnding, SettingsEntry, Telemetry, World,
 };
+use oef_api::parsed::Workers;
 use oef_api::types::{JobSubmit, Limits, Provenance};
 use oef_core::{Mechanism, Options};
 use oef_sched::{Generation, JobId, NodeSpec, Settings, Span, Time};
@@ -50,7 +51,8 @@ impl Scene {
     }
 
     pub fn tenant(&mut self, name: &str, weight: f64) {
-        let (name, limits) = (name.into(), Limits::default());
+        let (name, weight) = (name.parse().expect("a name"), weight.try_into().expect("a weight"));
+        let limits = Limits::default();
         self.apply(Change::TenantCreated { name, weight, group: None, limits });
     }
 
@@ -58,7 +60,7 @@ impl Scene {
         let throughput = throughput.iter().map(|&(t, x)| (t.to_string(), x)).collect();
         let told = "a test".to_string();
         let profile = ProfileEntry::plain(throughput, Provenance::Declared, self.now, told);
-        let (tenant, name) = (tenant.into(), name.into());
+        let (tenant, name) = (tenant.into(), name.parse().expect("a name"));
         self.apply(Change::WorkloadPut {
             tenant,
             name,
@@ -126,10 +128,10 @@ impl Scene {
 
 pub fn job(tenant: &str, workload: &str, workers: u32) -> JobSubmit {
     JobSubmit {
-        tenant: Some(tenant.into()),
-        workload: Some(workload.into()),
+        tenant: tenant.parse().ok(),
+        workload: workload.parse().ok(),
         name: Some("a job".into()),
-        workers,
+        workers: Workers::up_to(workers),
         ..JobSubmit::default()
     }
 }

@@ -28,7 +28,8 @@ fn near(found: &[(&str, f64, f64)], expected: &[(&str, f64, f64)]) {
 #[test]
 fn a_weight_moves_throughput_from_one_to_the_other() {
     let scene = Scene::two_tenants(Mechanism::Noncooperative);
-    let change = WhatIfChange::Weight { tenant: "alice".into(), weight: 2.0 };
+    let change =
+        WhatIfChange::Weight { tenant: "alice".into(), weight: "2".parse().expect("a weight") };
     let answer = ask(&scene, vec![change]).expect("a good question");
     // Equal throughput per weight: alice has twice what bob has.
     let (even, fast) = (15.0 / 7.0, &answer.tenants);
@@ -123,7 +124,6 @@ fn what_makes_no_sense_is_refused_with_its_name() {
     let change = |text: &str| serde_json::from_str::<WhatIfChange>(text).expect("JSON");
     for (text, kind, named) in [
         (r#"{"change":"weight","tenant":"carol","weight":1}"#, "unknown_tenant", "carol"),
-        (r#"{"change":"weight","tenant":"alice","weight":-1}"#, "bad_request", "-1"),
         (r#"{"change":"remove_tenant","tenant":"carol"}"#, "unknown_tenant", "carol"),
         (r#"{"change":"add_gpus","type":"slow","count":0}"#, "bad_request", "slow"),
         (r#"{"change":"add_gpus","type":"slow","count":4000000000}"#, "bad_request", "4000000000"),
@@ -132,7 +132,6 @@ fn what_makes_no_sense_is_refused_with_its_name() {
         (r#"{"change":"mechanism","mechanism":"magic"}"#, "bad_request", "magic"),
         (r#"{"change":"submit","job":{"command":["x"]}}"#, "bad_request", "tenant"),
         (r#"{"change":"submit","job":{"tenant":"alice","types":["odd"]}}"#, "unknown_type", "odd"),
-        (r#"{"change":"submit","job":{"tenant":"alice","workers":0}}"#, "bad_request", "worker"),
         (r#"{"change":"submit","job":{"tenant":"alice","grace_s":-1}}"#, "bad_request", "grace"),
         (r#"{"change":"submit","job":{"tenant":"alice","workdir":"here"}}"#, "bad_request", "here"),
         (
@@ -157,8 +156,10 @@ fn what_makes_no_sense_is_refused_with_its_name() {
 fn a_tenant_asks_about_jobs_of_its_own() {
     let scene = Scene::two_tenants(Mechanism::Cooperative);
     let submit = |tenant: Option<&str>| {
-        let spec =
-            oef_api::types::JobSubmit { tenant: tenant.map(String::from), ..job("", "train", 1) };
+        let spec = oef_api::types::JobSubmit {
+            tenant: tenant.and_then(|name| name.parse().ok()),
+            ..job("", "train", 1)
+        };
         WhatIf { changes: vec![WhatIfChange::Submit { job: Box::new(spec) }] }
     };
     assert!(WhatIfDraft::take(&scene.world, &of("alice"), &submit(None)).is_ok());

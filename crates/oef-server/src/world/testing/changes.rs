@@ -1,9 +1,9 @@
 //! Jobs that are held, edited, delayed, and made to wait for others, step by step.
 
 use super::check::check;
-use super::life::{empty, train};
+use super::life::{created, empty, train};
 use crate::world::{Action, Change, NewJob, NewSweep, Reason, RunEnding, World, timestamp};
-use oef_api::types::{Dependency, DependencyCondition, JobPatch, JobState, JobSubmit, Limits};
+use oef_api::types::{Dependency, DependencyCondition, JobPatch, JobState, JobSubmit};
 use oef_sched::{JobId, NodeSpec, Obstacle, Time};
 
 /// A cluster of two GPUs with one tenant.
@@ -16,9 +16,8 @@ struct Story {
 impl Story {
     fn new() -> Story {
         let mut story = Story { world: empty(), at: 1_000, actions: Vec::new() };
-        let (name, limits) = ("ada".to_string(), Limits::default());
         story.then(Change::NodeUp(NodeSpec { name: "n".into(), gpu_type: "g".into(), gpus: 2 }));
-        story.then(Change::TenantCreated { name, weight: 1.0, group: None, limits });
+        story.then(created("ada", 1.0));
         story.then(Change::Round { kept: false });
         story
     }

@@ -1,9 +1,9 @@
 //! Nodes that are taken out: with a reason, for a time, and planned ahead.
 
 use super::check::check;
-use super::life::{empty, train};
+use super::life::{created, empty, train};
 use crate::world::{Change, Drain, NewJob, RunningJobs, Window, World};
-use oef_api::types::{JobState, Limits};
+use oef_api::types::JobState;
 use oef_sched::{Health, JobId, NodeSpec, Span, Time};
 
 const NODE: &str = "n";
@@ -19,12 +19,7 @@ impl Scene {
     fn new() -> Scene {
         let mut scene = Scene { world: empty(), at: 1_000 };
         scene.then(Change::NodeUp(NodeSpec { name: NODE.into(), gpu_type: "g".into(), gpus: 2 }));
-        scene.then(Change::TenantCreated {
-            name: "ada".into(),
-            weight: 1.0,
-            group: None,
-            limits: Limits::default(),
-        });
+        scene.then(created("ada", 1.0));
         scene.then(Change::Round { kept: false });
         scene.then(Change::Submitted {
             jobs: vec![NewJob { id: JOB.0, spec: train() }],

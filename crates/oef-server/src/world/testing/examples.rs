@@ -1,9 +1,9 @@
 //! Lives of single jobs, step by step, with what people are told.
 
 use super::check::check;
-use super::life::{empty, train};
+use super::life::{created, empty, train};
 use crate::world::{Action, Change, JobEntry, NewJob, Record, RunEnd, RunEnding, Telemetry, World};
-use oef_api::types::{JobState, JobSubmit, Limits};
+use oef_api::types::{JobState, JobSubmit};
 use oef_sched::{Generation, JobId, NodeSpec, Time};
 
 /// A cluster of two GPUs with one tenant, and one job.
@@ -18,10 +18,8 @@ const JOB: JobId = JobId(1);
 impl Story {
     fn new(retries: u32) -> Story {
         let mut story = Story { world: empty(), at: 1_000, actions: Vec::new() };
-        let name = "ada".to_string();
-        let limits = Limits::default();
         story.then(Change::NodeUp(NodeSpec { name: "n".into(), gpu_type: "g".into(), gpus: 2 }));
-        story.then(Change::TenantCreated { name, weight: 1.0, group: None, limits });
+        story.then(created("ada", 1.0));
         story.then(Change::Round { kept: false });
         story.then(submit(1, retries));
         story
@@ -240,12 +238,7 @@ fn a_tenant_that_comes_again_sees_nothing_of_the_one_before() {
         "there is no tenant `ada`",
         "nothing is taken for somebody who is not there"
     );
-    let again = || Change::TenantCreated {
-        name: "ada".into(),
-        weight: 2.0,
-        group: None,
-        limits: Limits::default(),
-    };
+    let again = || created("ada", 2.0);
     assert!(story.refused(again()).contains("still being stopped"));
     let generation = story.world.jobs[&JobId(2)].run().expect("a run").generation;
     let ending = RunEnding::Checkpointed;

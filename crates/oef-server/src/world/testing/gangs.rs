@@ -1,11 +1,12 @@
 //! What is seen of gangs and of restarts becomes what counts, and is in the journal.
 
 use super::check::check;
-use super::life::{empty, train};
+use super::life::{created, empty, train};
 use crate::world::{
     Change, NewJob, ProfileEntry, Record, RunEnding, Telemetry, TenantChange, World,
 };
-use oef_api::types::{FigureSource, JobSubmit, Limits, Provenance, SettingsPatch};
+use oef_api::parsed::Workers;
+use oef_api::types::{FigureSource, JobSubmit, Provenance, SettingsPatch};
 use oef_sched::{JobId, NodeSpec, Stands, Time, WorkloadKey};
 use std::collections::BTreeMap;
 
@@ -30,10 +31,12 @@ impl Scene {
         scene.then(Change::Settings(SettingsPatch { guard, ..SettingsPatch::default() }));
         let (name, gpu_type) = ("n".into(), "g".into());
         scene.then(Change::NodeUp(NodeSpec { name, gpu_type, gpus: 6 }));
-        let (name, limits) = ("ada".to_string(), Limits::default());
-        scene.then(Change::TenantCreated { name, weight: 1.0, group: None, limits });
+        scene.then(created("ada", 1.0));
         for (id, workers) in [(1, 1), (2, 1), (GANG, 4)] {
-            let jobs = vec![NewJob { id, spec: JobSubmit { workers, ..train() } }];
+            let jobs = vec![NewJob {
+                id,
+                spec: JobSubmit { workers: Workers::up_to(workers), ..train() },
+            }];
             scene.then(Change::Submitted { jobs, key: None, sweep: None });
         }
         scene.then(Change::Round { kept: false });
@@ -80,7 +83,7 @@ impl Scene {
     fn declare(&mut self, provenance: Provenance) {
         let throughput = BTreeMap::from([("g".to_string(), 5.0)]);
         let profile = ProfileEntry::plain(throughput, provenance, self.at, "told".into());
-        let (tenant, name, weight) = ("ada".into(), "w".into(), None);
+        let (tenant, name, weight) = ("ada".into(), "w".parse().expect("a name"), None);
         self.then(Change::WorkloadPut { tenant, name, weight, profile: Some(Box::new(profile)) });
     }
 

@@ -1,9 +1,9 @@
 //! Profiles that are not what jobs show: what is said, and what counts.
 
 use super::check::check;
-use super::life::{empty, train};
+use super::life::{created, empty, train};
 use crate::world::{Change, NewJob, ProfileEntry, Record, RunEnding, Telemetry, World};
-use oef_api::types::{Limits, Provenance, SettingsPatch};
+use oef_api::types::{Provenance, SettingsPatch};
 use oef_sched::{JobId, NodeSpec, Time};
 use std::collections::BTreeMap;
 
@@ -27,8 +27,7 @@ impl Lab {
             let (name, gpu_type) = (name.into(), gpu_type.into());
             lab.then(Change::NodeUp(NodeSpec { name, gpu_type, gpus: 2 }));
         }
-        let (name, limits) = ("ada".to_string(), Limits::default());
-        lab.then(Change::TenantCreated { name, weight: 1.0, group: None, limits });
+        lab.then(created("ada", 1.0));
         if let Some(said) = said {
             lab.declare(said);
         }
@@ -56,7 +55,7 @@ impl Lab {
             BTreeMap::from([("slow".to_string(), 10.0), ("fast".to_string(), 10.0 * ratio)]);
         let profile =
             ProfileEntry::plain(throughput, Provenance::Declared, self.at, "told by ada".into());
-        let (tenant, name, weight) = ("ada".into(), "w".into(), None);
+        let (tenant, name, weight) = ("ada".into(), "w".parse().expect("a name"), None);
         self.then(Change::WorkloadPut { tenant, name, weight, profile: Some(Box::new(profile)) });
     }
 

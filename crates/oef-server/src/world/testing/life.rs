@@ -7,6 +7,7 @@ use crate::world::{
     timestamp,
 };
 use jiff::Timestamp;
+use oef_api::parsed::{Weight, Workers};
 use oef_api::types::{
     Dependency, DependencyCondition, FigureSource, JobOrder, JobPatch, JobState, JobSubmit, Limits,
     Measured, Probe, Provenance, Role, SettingsPatch,
@@ -174,11 +175,11 @@ impl Life {
         let probe = self.dice.once_in(3).then(Probe::default);
         JobSubmit {
             probe,
-            tenant: Some(self.name(&TENANTS)),
-            workload: Some(self.name(&WORKLOADS)),
+            tenant: self.name(&TENANTS).parse().ok(),
+            workload: self.name(&WORKLOADS).parse().ok(),
             name: Some("j".into()),
             command: vec!["true".into()],
-            workers: self.dice.below(5) as u32,
+            workers: Workers::up_to(self.dice.below(5) as u32),
             types,
             priority: self.dice.below(3) as i32,
             retries: self.dice.below(3) as u32,
@@ -296,7 +297,7 @@ impl Life {
             1 | 2 => created(&name, 1.0 + self.dice.below(3) as f64),
             _ => Change::TenantChanged(TenantChange {
                 name,
-                weight: self.dice.once_in(3).then_some(2.5),
+                weight: self.dice.once_in(3).then_some(weight(2.5)),
                 group: self.dice.once_in(3).then_some(GroupChange::Into("north".into())),
                 limits: self.dice.once_in(3).then_some(Limits { gpus: Some(3), jobs: Some(9) }),
                 suspended: self.dice.once_in(3).then(|| self.dice.once_in(2)),
@@ -311,7 +312,8 @@ impl Life {
             true => Change::GroupRemoved { name },
             false => {
                 let parent = self.dice.once_in(2).then(|| self.name(&GROUPS));
-                Change::GroupPut { name, weight: self.dice.below(4) as f64, parent }
+                let (name, weight) = (name.parse().expect("a name"), self.dice.below(4) as f64);
+                Change::GroupPut { name, weight: self::weight(1.0 + weight), parent }
             }
         }
     }
@@ -337,8 +339,8 @@ impl Life {
         }
         Change::WorkloadPut {
             tenant: self.name(&TENANTS),
-            name: self.name(&WORKLOADS),
-            weight: self.dice.once_in(2).then_some(3.0),
+            name: self.name(&WORKLOADS).parse().expect("a name"),
+            weight: self.dice.once_in(2).then_some(weight(3.0)),
             profile: Some(Box::new(profile)).filter(|_| !self.dice.once_in(3)),
         }
     }
@@ -423,11 +425,10 @@ pub fn empty() -> World {
 /// A job of one worker.
 pub fn train() -> JobSubmit {
     JobSubmit {
-        tenant: Some("ada".into()),
-        workload: Some("w".into()),
+        tenant: "ada".parse().ok(),
+        workload: "w".parse().ok(),
         name: Some("train".into()),
         command: vec!["train".into()],
-        workers: 1,
         ..JobSubmit::default()
     }
 }
@@ -436,6 +437,12 @@ fn node(name: &str, gpu_type: &str, gpus: u32) -> NodeSpec {
     NodeSpec { name: name.into(), gpu_type: gpu_type.into(), gpus }
 }
 
-fn created(name: &str, weight: f64) -> Change {
-    Change::TenantCreated { name: name.into(), weight, group: None, limits: Limits::default() }
+/// A tenant comes.
+pub fn created(name: &str, weight: f64) -> Change {
+    let (name, weight) = (name.parse().expect("a name"), self::weight(weight));
+    Change::TenantCreated { name, weight, group: None, limits: Limits::default() }
+}
+
+fn weight(weight: f64) -> Weight {
+    weight.try_into().expect("a weight")
 }

@@ -12,3 +12,5 @@ mod notifications;
 mod probes;
 mod random_lives;
 mod versions;
+
+pub(crate) use life::{created, empty, train};

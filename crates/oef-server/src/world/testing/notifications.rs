@@ -1,8 +1,8 @@
 //! Notices: which there are, in which order, how many wait and for how long.
 
-use super::life::{empty, train};
+use super::life::{created, empty, train};
 use crate::world::{Change, NewJob, NotificationSpec, Receiver, World};
-use oef_api::types::{JobState, JobSubmit, Limits};
+use oef_api::types::{JobState, JobSubmit};
 use oef_sched::Time;
 
 const MINUTE: u64 = 60_000;
@@ -18,8 +18,7 @@ impl Scene {
     fn new() -> Scene {
         let mut scene = Scene { world: empty(), at: 1_000, jobs: 0 };
         for name in ["ada", "bob"] {
-            let (name, limits) = (name.to_string(), Limits::default());
-            scene.then(Change::TenantCreated { name, weight: 1.0, group: None, limits });
+            scene.then(created(name, 1.0));
         }
         let spec = Box::new(NotificationSpec {
             tenant: Some("ada".into()),
@@ -39,7 +38,7 @@ impl Scene {
 
     fn submit(&mut self, tenant: &str) {
         self.jobs += 1;
-        let spec = JobSubmit { tenant: Some(tenant.into()), ..train() };
+        let spec = JobSubmit { tenant: tenant.parse().ok(), ..train() };
         let jobs = vec![NewJob { id: self.jobs, spec }];
         self.then(Change::Submitted { jobs, key: None, sweep: None });
     }

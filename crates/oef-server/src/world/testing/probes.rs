@@ -1,13 +1,14 @@
 //! Profile runs, from their submission to the profile of their workload.
 
 use super::check::check;
-use super::life::{empty, train};
+use super::life::{created, empty, train};
 use crate::world::{
     Action, Change, NewJob, ProfileEntry, Record, RunEnd, RunEnding, Telemetry, WorkloadEntry,
     World,
 };
+use oef_api::parsed::Workers;
 use oef_api::types::Provenance::{self, Declared, Estimated};
-use oef_api::types::{JobState, JobSubmit, Limits, Measured, Probe};
+use oef_api::types::{JobState, JobSubmit, Measured, Probe};
 use oef_sched::{JobId, NodeSpec, Stands, Time};
 
 /// A cluster with two GPUs of each of three types, and two tenants.
@@ -25,8 +26,7 @@ impl Story {
             story.then(Change::NodeUp(NodeSpec { name, gpu_type: gpu_type.into(), gpus: 2 }));
         }
         for name in ["ada", "bob"] {
-            let (name, limits) = (name.to_string(), Limits::default());
-            story.then(Change::TenantCreated { name, weight: 1.0, group: None, limits });
+            story.then(created(name, 1.0));
         }
         story.then(Change::Round { kept: false });
         story
@@ -42,7 +42,7 @@ impl Story {
     fn declared(&mut self, tenant: &str, name: &str, figures: &[(&str, f64)]) {
         let throughput = figures.iter().map(|(gpu, on)| ((*gpu).into(), *on)).collect();
         let profile = ProfileEntry::plain(throughput, Declared, self.at, "told".into());
-        let (tenant, name) = (tenant.into(), name.into());
+        let (tenant, name) = (tenant.into(), name.parse().expect("a name"));
         self.then(Change::WorkloadPut {
             tenant,
             name,
@@ -62,7 +62,7 @@ impl Story {
             id,
             spec: JobSubmit {
                 types: vec![(*gpu).into()],
-                workers: *workers,
+                workers: Workers::up_to(*workers),
                 retries,
                 probe: Some(Probe::default()),
                 ..train()
@@ -293,7 +293,7 @@ fn a_type_without_a_free_gpu_waits_and_is_estimated_until_then() {
     let long = |id| NewJob {
         id,
         spec: JobSubmit {
-            tenant: Some("bob".into()),
+            tenant: "bob".parse().ok(),
             types: vec!["slow".into()],
             min_run_s: Some(1e6),
             ..train()

@@ -4,6 +4,7 @@ use super::life::{Life, empty};
 use crate::replay::Replay;
 use crate::store::{OpenMode, Store, StoredRecord};
 use crate::world::{Change, Record, World};
+use oef_api::parsed::recorded;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -15,7 +16,7 @@ fn the_journal_of_version_1_gives_the_world_that_it_gave() {
     let journal = std::fs::read_to_string(data("journal-v1.jsonl")).expect("the sample");
     let mut kinds: Vec<&str> = Vec::new();
     for (number, line) in journal.lines().enumerate() {
-        let record: Record = serde_json::from_str(line)
+        let record: Record = recorded(|| serde_json::from_str(line))
             .unwrap_or_else(|error| panic!("line {}: {error}", number + 1));
         kinds.push(record.change.kind());
         let _ = world.apply(&record);
@@ -160,7 +161,7 @@ fn has_what_came_later(world: &World, expected: &Value) {
         assert!(!expected["notifications"]["all"]["1"][field].is_null(), "it has {field}");
     }
     let jobs = || world.jobs.values();
-    assert!(jobs().any(|job| job.spec.workers > 1 && job.run().is_some()), "a gang runs");
+    assert!(jobs().any(|job| *job.spec.workers > 1 && job.run().is_some()), "a gang runs");
     assert!(jobs().any(|job| job.spec.now && job.run().is_some()), "an urgent job runs");
     assert!(jobs().any(|job| job.spec.held), "jobs are held");
     assert!(jobs().any(|job| !job.spec.after.is_empty()), "jobs wait for others");

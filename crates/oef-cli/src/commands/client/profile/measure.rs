@@ -8,6 +8,7 @@ use crate::commands::client::{submit, wait};
 use crate::input::nearest;
 use jiff::Timestamp;
 use oef_api::client::Client;
+use oef_api::parsed::Workers;
 use oef_api::types::{
     Cluster, GpuTypeStatus, Job, JobBatch, JobState, JobSubmit, Probe, SubmitQuery, Workload,
 };
@@ -21,8 +22,6 @@ use std::collections::BTreeMap;
 const FRESH_S: f64 = 30.0 * 86_400.0;
 /// The word for every gpu type of the cluster.
 const ALL: &str = "all";
-/// The workload of a job that names none.
-const DEFAULT_WORKLOAD: &str = "default";
 /// The kinds of problem that say that there is no such workload yet.
 const UNKNOWN: [&str; 2] = ["unknown_workload", "unknown_tenant"];
 
@@ -32,7 +31,7 @@ pub fn run(args: &ProfileRunArgs, client: &Client, printer: &Printer) -> Result<
     let cluster = client.cluster()?;
     // A gang is promised what it can do as a gang: that is measured, too.
     let workers = match args.workers.as_slice() {
-        [] if job.workers > 1 => vec![1, job.workers],
+        [] if *job.workers > 1 => vec![1, *job.workers],
         [] => vec![1],
         given => given.to_vec(),
     };
@@ -81,11 +80,11 @@ fn representative(
 /// Whose workload it is, and its name.
 fn owner(job: &JobSubmit, client: &Client) -> Result<(String, String), Failure> {
     let tenant = match &job.tenant {
-        Some(tenant) => Some(tenant.clone()),
+        Some(tenant) => Some(tenant.to_string()),
         None => client.info()?.tenant,
     };
-    let workload = job.workload.clone().unwrap_or_else(|| DEFAULT_WORKLOAD.into());
-    Ok((tenant.unwrap_or_default(), workload))
+    let workload = job.workload.clone().unwrap_or_default();
+    Ok((tenant.unwrap_or_default(), workload.into()))
 }
 
 fn types<'a>(
@@ -137,7 +136,7 @@ fn measure(
     };
     let run = |point: &Point| JobSubmit {
         types: vec![point.gpu_type.clone()],
-        workers: point.workers,
+        workers: Workers::up_to(point.workers),
         probe: Some(probe.clone()),
         ..job.clone()
     };

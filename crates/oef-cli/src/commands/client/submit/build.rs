@@ -21,7 +21,7 @@ pub struct Here<'a> {
 pub fn jobs(args: &SubmitArgs, here: &Here<'_>) -> Result<JobBatch, Failure> {
     let JobFile { job, mut axes } = match &args.file {
         Some(path) => job_file::read(path)?,
-        None => JobFile { job: JobSubmit { workers: 1, ..JobSubmit::default() }, axes: Vec::new() },
+        None => JobFile { job: JobSubmit::default(), axes: Vec::new() },
     };
     let job = merge(job, args, here)?;
     for text in &args.sweep {

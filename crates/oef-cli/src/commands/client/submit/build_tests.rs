@@ -80,7 +80,7 @@ fn the_command_line_says_it_all() {
 #[test]
 fn little_is_needed() {
     let job = one(&["--", "true"]);
-    assert_eq!((job.workers, job.workdir.as_deref()), (1, Some("/home/ada")));
+    assert_eq!((*job.workers, job.workdir.as_deref()), (1, Some("/home/ada")));
     assert_eq!(job.checkpoint_dir, None);
 }
 
@@ -92,7 +92,7 @@ fn a_file_gives_way_to_the_command_line() {
     std::fs::write(&path, text).expect("a file");
     let path = path.display().to_string();
     let batch = built(&["--file", &path, "--workers", "3", "--env", "B=2"]).expect("jobs");
-    assert_eq!((batch.jobs.len(), batch.jobs[1].workers), (2, 3));
+    assert_eq!((batch.jobs.len(), *batch.jobs[1].workers), (2, 3));
     assert_eq!(batch.jobs[1].command, ["t", "2"]);
     assert_eq!(batch.jobs[1].env.len(), 2);
     let batch = built(&["--file", &path, "--sweep", "lr=7", "--", "other", "{lr}"]).expect("jobs");

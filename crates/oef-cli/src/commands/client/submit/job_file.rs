@@ -219,7 +219,7 @@ mod tests {
             parsed(&swept).expect("the example").axes,
             [Axis { name: "lr".into(), values: vec!["0.1".into(), "0.01".into()] }]
         );
-        assert_eq!((file.job.workers, file.job.retries), (2, 2));
+        assert_eq!((*file.job.workers, file.job.retries), (2, 2));
         assert!(fields().len() > 15, "{:?}", fields());
         for field in fields() {
             assert!(

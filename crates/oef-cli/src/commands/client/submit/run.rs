@@ -4,6 +4,7 @@ use super::{EXAMPLE, Here, build};
 use crate::args::jobs::SubmitArgs;
 use crate::commands::client::{logs, wait};
 use oef_api::client::Client;
+use oef_api::parsed::TenantName;
 use oef_api::types::{Info, Job, JobBatch, JobState, Role, SubmitQuery, Submitted};
 use oef_terminal::numbers::counted;
 use oef_terminal::{Complaint, Exit, Failure, Printer};
@@ -60,7 +61,8 @@ pub fn fill_tenant(
     if batch.jobs.iter().all(|job| job.tenant.is_some()) || client.info()?.role != Role::Admin {
         return Ok(false);
     }
-    let tenant = own_tenant(&client.info()?);
+    let tenant = own_tenant(&client.info()?).parse::<TenantName>();
+    let tenant = tenant.map_err(|why| Complaint::new(why).hint("name another with --tenant"))?;
     printer.note(&format!("for tenant `{tenant}`; name another with --tenant"));
     for job in &mut batch.jobs {
         job.tenant.get_or_insert_with(|| tenant.clone());

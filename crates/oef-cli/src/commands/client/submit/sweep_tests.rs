@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 fn job(command: &[&str]) -> JobSubmit {
     let command = command.iter().map(|word| word.to_string()).collect();
-    JobSubmit { command, workers: 1, ..JobSubmit::default() }
+    JobSubmit { command, ..JobSubmit::default() }
 }
 
 fn axes(texts: &[&str]) -> Vec<Axis> {

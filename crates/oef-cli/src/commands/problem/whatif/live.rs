@@ -66,12 +66,8 @@ fn assignment(text: &str) -> Result<WhatIfChange, Complaint> {
             "on the live cluster a tenant's weight can be set, not `{path}`"
         )));
     }
-    match value.trim().parse::<f64>() {
-        Ok(weight) if weight.is_finite() && weight > 0.0 => {
-            Ok(WhatIfChange::Weight { tenant: tenant.into(), weight })
-        }
-        _ => Err(wrong(format!("`{value}` is not a weight above 0"))),
-    }
+    let weight = value.trim().parse().map_err(wrong)?;
+    Ok(WhatIfChange::Weight { tenant: tenant.into(), weight })
 }
 
 fn whole(count: f64, flag: &str) -> Result<u32, Failure> {
@@ -97,7 +93,7 @@ fn submitted(args: &WhatifArgs) -> Result<Option<JobSubmit>, Failure> {
             file.job
         }
         None if args.submit_workers.is_some() || args.submit_tenant.is_some() => {
-            JobSubmit { command: vec!["true".into()], workers: 1, ..JobSubmit::default() }
+            JobSubmit { command: vec!["true".into()], ..JobSubmit::default() }
         }
         None => return Ok(None),
     };
