@@ -9,6 +9,7 @@ use crate::OPTIMALITY_TOLERANCE;
 use crate::allocation::Allocation;
 use crate::instance::Instance;
 use crate::lp::{Guess, Level, LpError, Program, Simplex, leximin, leximin_watched};
+use outset::outset;
 
 /// In the report.
 const METHOD: &str = "simplex, lexicographic levels";
@@ -17,12 +18,11 @@ const INF: f64 = f64::INFINITY;
 /// The lexicographic max-min of `w_l.x_l / target_l`.
 ///
 /// The price of a type comes from the first round in which it is scarce: one more GPU lifts the rows
-/// that are stopped there, and a unit of level is worth the sum of their targets. The walk starts near the answer without
-/// demands (`free`) and, where that is beyond a demand, near the plain `division`.
+/// that are stopped there, and a unit of level is worth the sum of their targets. The walk starts where prices alone say that
+/// the first level stops.
 pub(crate) fn lexicographic(
     instance: &Instance,
     target: &[f64],
-    (free, division): (&[f64], &[f64]),
     stop: &dyn Fn() -> bool,
 ) -> Result<Allocation, LpError> {
     let polytope = Polytope::new(instance);
@@ -44,9 +44,9 @@ pub(crate) fn lexicographic(
         let (x, pivots) = (polytope.shares(&simplex), simplex.pivots);
         Ok(Allocation { x, price, gap, pivots, method: METHOD, canonical: true })
     };
-    let guess = polytope.guess(free, division);
     // Where rounding kept the walk from there from a proof, one from nothing may find it.
-    match walk(&guess) {
+    let wanted: Vec<(usize, f64)> = rows.iter().map(|&l| (l, target[l] * unit)).collect();
+    match walk(&polytope.guess(&wanted, stop)) {
         Ok(found) if found.gap <= OPTIMALITY_TOLERANCE => Ok(found),
         Err(LpError::Stopped) => Err(LpError::Stopped),
         first => {
@@ -122,27 +122,16 @@ impl<'a> Polytope<'a> {
         Polytope { instance, program, column, scale }
     }
 
-    /// Where the answer may be: rows within their demand as without demands, the others at their demand with two types, the
-    /// fastest one and the slowest of the plain division.
-    fn guess(&self, free: &[f64], division: &[f64]) -> Guess {
-        let (k, mut guess, mut limit) =
-            (self.instance.width(), Guess::default(), self.instance.width());
+    /// Where the first level stops, and who has what there; `wanted` are rows with their targets.
+    fn guess(&self, wanted: &[(usize, f64)], stop: &dyn Fn() -> bool) -> Guess {
+        let (k, mut limit) = (self.instance.width(), self.instance.width());
+        let outset = outset(self.instance, wanted, stop);
+        let mut guess =
+            Guess { support: Vec::new(), slack: outset.idle, level: Some(outset.level) };
         for (l, &demand) in self.instance.demand.iter().enumerate() {
-            let speed = |j: &usize| self.instance.profile(l)[*j];
-            let held = |x: &[f64]| (0..k).filter(|j| x[l * k + j] > 0.0).collect::<Vec<usize>>();
-            let is_within = free[l * k..][..k].iter().sum::<f64>() <= demand;
-            let by_speed = |a: &usize, b: &usize| speed(a).total_cmp(&speed(b));
-            let types = match is_within {
-                true => held(free),
-                false => {
-                    let slowest = held(division).into_iter().min_by(by_speed);
-                    let fastest = (0..k).max_by(by_speed).filter(|j| Some(*j) != slowest);
-                    slowest.into_iter().chain(fastest).collect()
-                }
-            };
-            guess.support.extend(types.into_iter().flat_map(|j| self.column[l * k + j]));
+            guess.support.extend(outset.types[l].iter().flat_map(|&j| self.column[l * k + j]));
             if demand.is_finite() {
-                guess.slack.extend(is_within.then_some(limit));
+                guess.slack.extend(outset.is_within[l].then_some(limit));
                 limit += 1;
             }
         }
@@ -203,3 +192,7 @@ impl<'a> Polytope<'a> {
         x
     }
 }
+
+mod outset;
+#[cfg(test)]
+mod tests;

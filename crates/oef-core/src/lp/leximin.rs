@@ -63,6 +63,8 @@ pub(crate) struct Guess {
     /// Variables that are not zero, and rows with slack.
     pub support: Vec<VarId>,
     pub slack: Vec<RowId>,
+    /// A level that is not below the first one, to rounding.
+    pub level: Option<f64>,
 }
 
 /// The same; after each round `watch` sees the duals of the program's rows (what a unit more adds to
@@ -95,11 +97,11 @@ pub(crate) fn leximin_watched(
         let support: Vec<VarId> = guess.support.iter().copied().chain([t]).collect();
         simplex.set_basis(&support, &guess.slack);
     }
-    let mut gap = 0.0_f64;
+    let (mut gap, mut above) = (0.0_f64, guess.level);
     while !open.is_empty() {
         let before = simplex.mark();
         let most = |row: RowId| limits[row - first];
-        let guess = reach(&mut simplex, t, &open, &most, stop)?;
+        let guess = reach(&mut simplex, t, &open, (&most, above.take()), stop)?;
         let (level, full) = match rise(&mut simplex, t, &open, &most, guess, stop) {
             Ok(found) => found,
             Err(error) if error == LpError::Stopped || open.len() == levels.len() => {
@@ -178,11 +180,11 @@ fn reach(
     simplex: &mut Simplex,
     t: VarId,
     open: &[RowId],
-    most: &dyn Fn(RowId) -> f64,
+    (most, above): (&dyn Fn(RowId) -> f64, Option<f64>),
     stop: &dyn Fn() -> bool,
 ) -> Result<f64, LpError> {
     let finite = open.iter().map(|&row| most(row)).filter(|limit| limit.is_finite());
-    let mut level = finite.fold(0.0, f64::max);
+    let mut level = finite.fold(0.0, f64::max).min(above.unwrap_or(f64::INFINITY));
     if level <= 0.0 {
         return Ok(f64::MIN_POSITIVE);
     }

@@ -134,8 +134,7 @@ fn allocate(
         match instance.is_within_demands(&free.x) {
             true => Ok(free),
             false => {
-                let near = (&*free.x, &*max_min::divide(instance));
-                let mut found = limited::lexicographic(instance, target, near, stop)?;
+                let mut found = limited::lexicographic(instance, target, stop)?;
                 hand_out_idle(instance, &mut found.x);
                 Ok(found)
             }

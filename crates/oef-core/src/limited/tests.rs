@@ -1,0 +1,98 @@
+//! A good start changes nothing.
+
+use super::*;
+use crate::ProblemSpec;
+use crate::instance::{Alike, LastOrder};
+use proptest::prelude::*;
+
+/// Numbers between 0 and 1 from a seed.
+fn numbers(seed: u64) -> impl FnMut() -> f64 {
+    let mut state = seed;
+    move || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state ^ (state >> 29)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// A cluster as it lives: a few programs that run in gangs of several sizes, types of very different number, tenants who want
+/// a little or very much, some of them without end.
+fn cluster(n: usize, k: usize, seed: u64) -> Instance {
+    let mut next = numbers(seed);
+    let counts: Vec<f64> = (0..k).map(|_| (4.0 + 400.0 * next().powi(3)).round()).collect();
+    let models: Vec<Vec<f64>> = (0..1 + n / 8)
+        .map(|_| {
+            let steep = next();
+            let speed = |j: usize, u: f64| (1.0 + steep * j as f64) * (0.7 + 0.6 * u);
+            (0..k).map(|j| if next() < 0.05 { 0.0 } else { speed(j, next()) }).collect()
+        })
+        .collect();
+    let (mut rows, mut wants) = (Vec::new(), Vec::new());
+    for _ in 0..n {
+        let model = &models[(next() * models.len() as f64) as usize];
+        let gang = [1.0, 1.0, 0.9, 0.8][(next() * 4.0) as usize];
+        rows.push(model.iter().map(|w| w.max(1e-3) * gang).collect::<Vec<f64>>());
+        let fair = counts.iter().sum::<f64>() / n as f64;
+        let weight = [1.0, 1.0, 2.5][(next() * 3.0) as usize];
+        let demand = (fair * (3.0 * next()).exp2() * next()).max(0.01);
+        wants.push((weight, (next() > 0.05).then_some(demand)));
+    }
+    let rows: Vec<&[f64]> = rows.iter().map(Vec::as_slice).collect();
+    let mut spec = ProblemSpec::from_matrix(&counts, &rows);
+    for (tenant, (weight, demand)) in spec.tenants.iter_mut().zip(wants) {
+        (tenant.weight, tenant.demand) = (weight, demand);
+    }
+    Instance::new(&spec.validate().unwrap(), None, Alike::Equal, &mut LastOrder::default())
+}
+
+/// Throughput over target.
+fn levels(instance: &Instance, target: &[f64], x: &[f64]) -> Vec<f64> {
+    let k = instance.width();
+    let own = |l: usize| crate::shares::dot(instance.profile(l), &x[l * k..][..k]) / target[l];
+    (0..instance.rows()).map(own).collect()
+}
+
+/// The least level of somebody who could use more, and the most that anybody can have.
+fn first(instance: &Instance, target: &[f64], levels: &[f64]) -> (f64, f64) {
+    let most = |l: usize| {
+        let fastest = instance.profile(l).iter().copied().fold(0.0, f64::max);
+        instance.demand[l] * fastest / target[l]
+    };
+    let rows = 0..instance.rows();
+    let wants_more = rows.clone().filter(|&l| levels[l] < most(l) * (1.0 - 1e-9));
+    (wants_more.map(|l| levels[l]).fold(INF, f64::min), rows.map(most).fold(0.0, f64::max))
+}
+
+fn from_nothing(instance: &Instance, target: &[f64]) -> Vec<f64> {
+    let polytope = Polytope::new(instance);
+    let wanted: Vec<Level> = (0..instance.rows()).map(|l| polytope.level(l, target[l])).collect();
+    let (simplex, gap) =
+        leximin(Simplex::scaling(polytope.program.clone()), &wanted, &|| false).unwrap();
+    assert!(gap <= OPTIMALITY_TOLERANCE, "gap {gap}");
+    polytope.shares(&simplex)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn the_start_changes_nothing(seed: u64, n in 2..60_usize, k in 1..7_usize, split: bool) {
+        let instance = cluster(n, k, seed);
+        let target = if split { instance.equal_splits() } else { instance.weight.clone() };
+        let found = lexicographic(&instance, &target, &|| false).unwrap();
+        prop_assert!(found.gap <= OPTIMALITY_TOLERANCE, "gap {}", found.gap);
+        let (own, plain) = (
+            levels(&instance, &target, &found.x),
+            levels(&instance, &target, &from_nothing(&instance, &target)),
+        );
+        for (a, b) in own.iter().zip(&plain) {
+            prop_assert!((a - b).abs() <= 1e-9 * b, "{a}, not {b}");
+        }
+        let (first, most) = first(&instance, &target, &own);
+        let wanted: Vec<(usize, f64)> = target.iter().copied().enumerate().collect();
+        let level = outset(&instance, &wanted, &|| false).level;
+        let first = first.min(most);
+        prop_assert!(level >= first * (1.0 - 1e-9), "{level} is no bound of {first}");
+        prop_assert!(level <= first * 1.1, "{level} is far above {first}");
+    }
+}
