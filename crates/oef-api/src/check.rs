@@ -233,9 +233,9 @@ impl SettingsPatch {
         ];
         let out_of_range = numbers.into_iter().filter_map(|(field, what, given, range)| {
             let given = given.filter(|number| !range.contains(number))?;
-            let unit = if field.ends_with("_s") { " of seconds" } else { "" };
+            let unit = if field.ends_with("_s") { " s" } else { "" };
             let (low, high) = range.into_inner();
-            let why = format!("{what} is a number{unit} from {low} to {high}, not {given}");
+            let why = format!("{what} is between {low}{unit} and {high}{unit}, not {given}{unit}");
             Some(BadValue::new(field, why))
         });
         let memory = self.gpu_memory.as_deref().and_then(|text| by_type(text).err());
@@ -268,7 +268,7 @@ mod tests {
         let found = wrong.check();
         let fields: Vec<&str> = found.iter().map(|bad| bad.field.as_str()).collect();
         assert_eq!(fields, ["round_s", "grace_s", "usage_half_life_s", "gpu_memory"]);
-        let said = "the length of a round is a number of seconds from 0.1 to 86400, not 0.01";
+        let said = "the length of a round is between 0.1 s and 86400 s, not 0.01 s";
         assert_eq!(found[0].message, said);
         let off = SettingsPatch { usage_half_life_s: Some(0.0), ..SettingsPatch::default() };
         assert_eq!(off.check(), []);

@@ -76,7 +76,7 @@ fn a_real_slurm_says_the_same_in_both_forms() {
     assert_eq!(nodes(json).len(), 6);
     let job = world.job(1, &["n1:0", "n2:0"]);
     world.start(&job);
-    world.runs(&job, 1);
+    world.all_run(&job);
     let id = world.slurm_id(&job);
     world.lab.call("scancel", &[&id]);
     assert_eq!(world.ending(&job), Ending::Checkpointed);

@@ -61,7 +61,7 @@ impl World {
     pub fn job(&self, id: u64, devices: &[&str]) -> Launch {
         let runs = self.folder.join("runs");
         let script = format!(
-            "trap 'exit 75' TERM; [ $RANK = 0 ] && echo $OEF_GENERATION >> {}-$OEF_JOB_ID; \
+            "trap 'exit 75' TERM; [ $RANK = 0 ] || mark=.others; echo $OEF_GENERATION >> {}-$OEF_JOB_ID$mark; \
              while [ ! -e {}/finish-$OEF_JOB_ID ]; do sleep 0.05; done",
             runs.display(),
             self.folder.display()
@@ -109,10 +109,21 @@ impl World {
         self.until("run", |world| (world.starts(launch.job) >= count).then_some(()));
     }
 
+    /// Waits until every worker of a gang runs that was started once.
+    pub fn all_run(&mut self, launch: &Launch) {
+        self.runs(launch, 1);
+        let others = format!("runs-{}.others", launch.job);
+        let count = launch.devices.len() - 1;
+        self.until("run of all", |world| (world.lines(&others) == count).then_some(()));
+    }
+
     /// How often its first worker was started.
     pub fn starts(&self, job: JobId) -> usize {
-        let lines = fs::read_to_string(self.folder.join(format!("runs-{job}"))).unwrap_or_default();
-        lines.lines().count()
+        self.lines(&format!("runs-{job}"))
+    }
+
+    fn lines(&self, file: &str) -> usize {
+        fs::read_to_string(self.folder.join(file)).unwrap_or_default().lines().count()
     }
 
     pub fn ending(&mut self, launch: &Launch) -> Ending {

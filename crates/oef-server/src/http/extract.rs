@@ -48,16 +48,23 @@ async fn json<T: DeserializeOwned + Serialize>(
         return Err(Failure(problem.hint("send the header `Content-Type: application/json`")));
     }
     let bytes = raw(request, limit).await?;
-    parse(&bytes).or_else(|problem| with_whole_numbers(&bytes).ok_or(problem)).map_err(Failure)
+    parse(&bytes).or_else(|problem| with_whole_numbers(&bytes, problem)).map_err(Failure)
 }
 
-/// To JSON `2.0` is as whole as `2`, and some clients write it so. The reader wants the latter.
-fn with_whole_numbers<T: DeserializeOwned + Serialize>(bytes: &[u8]) -> Option<T> {
-    let mut value: Value = serde_json::from_slice(bytes).ok()?;
+/// To JSON `2.0` is as whole as `2`, and some clients write it so. The reader wants the latter. Where that helps, another
+/// value may still break its rule; else it is the first problem that counts.
+fn with_whole_numbers<T: DeserializeOwned + Serialize>(
+    bytes: &[u8],
+    first: Problem,
+) -> Result<T, Problem> {
+    let mut value: Value = serde_json::from_slice(bytes).unwrap_or_default();
     if !make_whole(&mut value) {
-        return None;
+        return Err(first);
     }
-    parse(&serde_json::to_vec(&value).ok()?).ok()
+    parse(value.to_string().as_bytes()).map_err(|problem| match problem.status {
+        400 => first,
+        _ => problem,
+    })
 }
 
 /// Writes whole numbers as such; whether there were any.
@@ -221,6 +228,22 @@ mod tests {
         }
     }
 
+    fn read(body: &str) -> Result<JobBatch, Problem> {
+        let bytes = body.as_bytes();
+        parse(bytes).or_else(|first| with_whole_numbers(bytes, first))
+    }
+
+    /// A whole number written as `2.0` hid the rule that another value breaks.
+    #[test]
+    fn a_value_that_breaks_a_rule_is_named_beside_a_whole_number_with_a_point() {
+        let problem =
+            read(r#"{"at_once": 2.0, "jobs": [{"workers": 0}]}"#).expect_err("no workers");
+        assert_eq!((problem.status, problem.field.as_deref()), (422, Some("jobs[0].workers")));
+        let problem = read(r#"{"at_once": 2.0, "jobs": [{"workers": "x"}]}"#).expect_err("a text");
+        assert_eq!((problem.status, problem.field.as_deref()), (400, Some("at_once")));
+        assert!(read(r#"{"at_once": 2.0, "jobs": [{}]}"#).is_ok());
+    }
+
     #[test]
     fn a_value_that_breaks_a_rule_was_understood() {
         let cases = [
@@ -237,9 +260,9 @@ mod tests {
 
     #[test]
     fn whole_numbers_may_have_a_point() {
-        let body = br#"{"jobs": [{"workers": 2.0, "grace_s": 1.5, "min_run_s": 3.0}]}"#;
-        assert!(parse::<JobBatch>(body).is_err());
-        let batch = with_whole_numbers::<JobBatch>(body).expect("it is right");
+        let body = r#"{"jobs": [{"workers": 2.0, "grace_s": 1.5, "min_run_s": 3.0}]}"#;
+        assert!(parse::<JobBatch>(body.as_bytes()).is_err());
+        let batch = read(body).expect("it is right");
         assert_eq!((*batch.jobs[0].workers, batch.jobs[0].grace_s), (2, Some(1.5)));
         for wrong in [
             r#"{"jobs": [{"workers": 2.5}]}"#,
@@ -247,7 +270,7 @@ mod tests {
             "{\"jobs\": 1.0}",
             "{",
         ] {
-            assert!(with_whole_numbers::<JobBatch>(wrong.as_bytes()).is_none(), "{wrong}");
+            assert_eq!(read(wrong).expect_err(wrong).status, 400, "{wrong}");
         }
     }
 
