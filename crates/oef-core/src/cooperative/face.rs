@@ -20,8 +20,9 @@ use crate::lp::{Level, Lu, Program, Simplex, leximin};
 const SAME: f64 = 1e-6;
 /// Entries times free ones: the program for these has a dense row for each entry.
 const PROGRAM_MAX: usize = 50_000;
-/// A pair is tight, or an entry nothing, only if it is so by this factor.
-pub(super) const CLEAR: [f64; 2] = [10.0, 1_000.0];
+/// A pair is tight, or an entry nothing, only if it is so by this factor. The last is for ends at which an optimum and
+/// points beside it differ by 1e-11 of the total: what is taken for tight there by mistake moves tenants by a thousandth.
+pub(super) const CLEAR: [f64; 3] = [10.0, 1_000.0, 100_000.0];
 /// The same shortly before the end of a path.
 pub(super) const CLEAR_AHEAD: f64 = 100.0;
 /// What remains of an equation is something above the first, and nothing below the second; in between

@@ -268,13 +268,14 @@ impl Search<'_> {
         if (self.stop)() {
             return None;
         }
-        let [clear, clearer] = face::CLEAR;
-        let ways: [&dyn Fn() -> Option<Answer>; 5] = [
+        let [clear, clearer, clearest] = face::CLEAR;
+        let ways: [&dyn Fn() -> Option<Answer>; 6] = [
             &|| self.on_face(run, bound, clear, FREE_FEW),
             &|| self.on_face(run, bound, clearer, FREE_FEW),
             &|| self.near_vertex(run, SAME[0], bound, PATIENCE),
             &|| self.on_face(run, bound, clear, FREE_MAX),
             &|| self.on_face(run, bound, clearer, FREE_MAX),
+            &|| self.on_face(run, bound, clearest, FREE_MAX),
         ];
         let mut best: Option<Answer> = None;
         for way in ways {
