@@ -127,7 +127,7 @@ fn person(
 ) -> Result<Option<String>, Problem> {
     if let Some(user) = given {
         if !caller.is_admin() {
-            let why = "only an admin's token may say who submits a job";
+            let why = "only an admin may say who submits a job";
             return Err(Kind::Forbidden.problem(why).field("user").hint("leave it out"));
         }
         checks::name("the name of a user", "user", &user)?;
@@ -152,8 +152,8 @@ fn fill(caller: &Caller, mut job: JobSubmit) -> Result<JobSubmit, Problem> {
             return Err(Kind::BadRequest.problem(why).field("tenant"));
         }
         (Some(tenant), _) if !caller.may_change(&tenant) => {
-            let why = format!("this token may not submit jobs for tenant `{tenant}`");
-            return Err(Kind::Forbidden.problem(why).field("tenant"));
+            let what = format!("submit jobs for tenant `{tenant}`");
+            return Err(forbidden(caller, &what).field("tenant"));
         }
         (given, _) => given,
     };
