@@ -1,6 +1,6 @@
 //! Jobs that somebody wants to submit: what is wrong with them, and what is filled in.
 
-use super::checks::{self, did_you_mean, refused};
+use super::checks::{self, did_you_mean};
 use super::command::Done;
 use super::prepare::{Numbers, Prepared, forbidden, problem_of};
 use super::tenancy::{create_checked, known_type};
@@ -174,7 +174,7 @@ fn fill(caller: &Caller, mut job: JobSubmit) -> Result<JobSubmit, Problem> {
 /// Everything about one job that can be told without starting it.
 fn check(world: &World, caller: &Caller, job: &JobSubmit) -> Result<(), Problem> {
     check_command(job)?;
-    job.check().map_err(refused)?;
+    checks::all_right(job.check())?;
     check_after(world, caller, job, None)?;
     check_gang(world, job)
 }

@@ -136,31 +136,33 @@ pub(super) async fn raw(request: Request, limit: usize) -> Result<Bytes, Failure
 
 /// Reads JSON; what is wrong is named with its line, its column and its field.
 fn parse<T: DeserializeOwned + Serialize>(bytes: &[u8]) -> Result<T, Problem> {
-    let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let field = error.path().to_string();
-        let inner = error.into_inner();
-        let words = if inner.is_data() { "the body does not fit" } else { "the body is not JSON" };
-        let problem = Kind::BadRequest.problem(format!("{words}: {inner}"));
-        let problem = if field == "." { problem } else { problem.field(field) };
+    let value = read_as(bytes).map_err(|problem| match recorded(|| read_as::<T>(bytes)) {
         // Only a value breaks the rule of its type: the rest was understood.
-        match recorded(|| serde_json::from_slice::<T>(bytes)) {
-            Ok(_) => refused(problem).0,
-            Err(_) => problem,
-        }
+        Ok(_) => refused(problem).0,
+        Err(_) => problem,
     })?;
-    let rest = reader.end();
-    rest.map_err(|error| Kind::BadRequest.problem(format!("the body is not JSON: {error}")))?;
-    check_objects(bytes, &value)?;
+    check_objects(bytes, serde_json::to_value(&value))?;
     Ok(value)
+}
+
+fn read_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let read = serde_path_to_error::deserialize(&mut reader);
+    let value = read.map_err(|error| unreadable(error.path().to_string(), error.inner()))?;
+    reader.end().map_err(|error| unreadable(".".into(), &error))?;
+    Ok(value)
+}
+
+fn unreadable(field: String, error: &serde_json::Error) -> Problem {
+    let words = if error.is_data() { "the body does not fit" } else { "the body is not JSON" };
+    let problem = Kind::BadRequest.problem(format!("{words}: {error}"));
+    if field == "." { problem } else { problem.field(field) }
 }
 
 /// The reader takes a list where an object should be, field by field in their order. Nobody writes that but
 /// by mistake, and it would tie us to the order of fields: wherever the value has an object, the text must.
-fn check_objects<T: Serialize>(bytes: &[u8], value: &T) -> Result<(), Problem> {
-    let (Ok(text), Ok(value)) = (serde_json::from_slice(bytes), serde_json::to_value(value)) else {
-        return Ok(());
-    };
+fn check_objects(bytes: &[u8], value: serde_json::Result<Value>) -> Result<(), Problem> {
+    let (Ok(text), Ok(value)) = (serde_json::from_slice(bytes), value) else { return Ok(()) };
     match list_for_object(&text, &value) {
         None => Ok(()),
         Some(path) => {
