@@ -45,7 +45,7 @@ fn a_socket_needs_no_token_however_its_address_is_written() {
     for server in ["unix:///run/oef/oef.sock", "unix:/run/oef/oef.sock"] {
         let access = ask(None, &[("OEF_SERVER", server)]).expect("it needs none");
         assert_eq!(access.token, "");
-        assert_eq!(super::unix::path_of(&access.server), Some("/run/oef/oef.sock".into()));
+        assert_eq!(unix::path_of(&access.server), Some("/run/oef/oef.sock".into()));
     }
 }
 
