@@ -89,18 +89,18 @@ impl Run {
     pub fn has_arrived(&self) -> bool {
         self.left < SETTLED
     }
+
+    /// Whether the vertex at its end is mostly clear.
+    pub fn is_near_the_end(&self) -> bool {
+        self.left < NEAR_THE_END
+    }
 }
 
-/// Follows the path from the given point until complementarity is below `accuracy`; starts again if it
-/// gets stuck on the way.
+/// Follows the path from the given point until complementarity is below `accuracy`, or it gets stuck on the way.
 pub(super) fn follow(data: &Data<'_>, start: Point, accuracy: f64, stop: &dyn Fn() -> bool) -> Run {
     let mut walk = Walk { met: start.pairs.list(), care: Care::Quick };
-    let mut run = walk.follow(data, start, accuracy, stop);
-    run.met = walk.met;
-    if run.left < NEAR_THE_END || stop() {
-        return run;
-    }
-    start_again(data, &run, accuracy, stop).unwrap_or(run)
+    let run = walk.follow(data, start, accuracy, stop);
+    Run { met: walk.met, ..run }
 }
 
 /// Follows the path from where another one was half way.

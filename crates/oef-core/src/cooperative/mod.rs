@@ -64,6 +64,8 @@ const ACCURACY: f64 = 1e-13;
 const NEARLY_THERE: f64 = 1e-10;
 /// Bundles that agree to this are taken for one bundle; the bound tells whether that was right.
 const SAME: [f64; 3] = [1e-6, 1e-8, 1e-11];
+/// Bundles on an unfinished path that agree to this may be one.
+const NEARLY_SAME: [f64; 2] = [1e-3, 1e-2];
 /// A gap that is nothing but the rounding of the bound.
 const EXACT: f64 = 2e-11;
 /// The same for the bound of an interior path.
@@ -216,18 +218,26 @@ impl Search<'_> {
         let start = Point::start(self.data, &self.rows.first_pairs(NEIGHBOURS));
         let mut run = interior::follow(self.data, start, ACCURACY, self.stop);
         let mut bound = self.bound(&run);
-        let mut found = self.end_of_path(&run, bound);
+        let is_near = run.is_near_the_end();
+        let mut found = if is_near { self.end_of_path(&run, bound) } else { None };
+        let few = found.is_none() && self.rows.is_limited();
+        let shared = if few { self.with_few_bundles(&run) } else { None };
         if found.is_none()
             && let Some(nearer) = interior::start_again(self.data, &run, ACCURACY, self.stop)
         {
             run = nearer;
             bound = bound.min(self.bound(&run));
             found = self.end_of_path(&run, bound);
+        } else if found.is_none() && !is_near {
+            found = self.end_of_path(&run, bound);
         }
         let found = found.or_else(|| self.best_vertex(&run, bound));
         let mut answer = match found {
             Some(answer) if answer.is_optimal() => answer,
-            other => self.unfinished(Some((&run, bound))).or_better(other),
+            other => {
+                let shared = shared.map(|y| self.with_gap(y, prices(&run), bound));
+                self.unfinished(Some((&run, bound))).or_better(other).or_better(shared)
+            }
         };
         if !answer.is_optimal() {
             answer = answer.or_better(self.with_own_bundles(&run));
@@ -278,13 +288,19 @@ impl Search<'_> {
         best.filter(|best| best.gap <= NEARLY_EXACT).or_else(by_groups)
     }
 
+    /// The best bundles in which rows whose bundles nearly agree on the path share one. Where there are few types it is
+    /// mostly the optimum, long before the path shows that.
+    fn with_few_bundles(&self, run: &Run) -> Option<Vec<f64>> {
+        let shared = |same: f64| warm_start::shared(self.rows, &run.point, same, self.stop);
+        NEARLY_SAME.into_iter().find_map(shared)
+    }
+
     /// The canonical point of the face at the end of the path.
     fn on_face(&self, run: &Run, bound: f64, clear: f64, free_max: usize) -> Option<Answer> {
         let found = face::canonical(self.rows, &run.point, clear, free_max, self.stop)?;
         let multipliers = Multipliers::tight(&run.point);
         let kept = Kept::new(self.instance, found.vertex, found.bundles, multipliers);
-        let price = run.point.p.iter().map(|p| p.max(0.0)).collect();
-        let gap = self.sharp_gap(run, &found.y, bound);
+        let (price, gap) = (prices(run), self.sharp_gap(run, &found.y, bound));
         let (y, pivots, kept) = (found.y, found.pivots, Some(kept));
         Some(Answer { y, price, gap, pivots, method: FROM_PATH, canonical: true, kept })
     }
@@ -367,16 +383,18 @@ impl Search<'_> {
         let (n, rows) = (self.rows.n, self.rows);
         let none = Multipliers::of_envy(Vec::new(), n).bound(self.data);
         let bound = path.map_or(none, |(_, bound)| bound.min(none));
-        let price = match path {
-            Some((run, _)) => run.point.p.iter().map(|p| p.max(0.0)).collect(),
-            None => vec![0.0; rows.k],
-        };
+        let price = path.map_or_else(|| vec![0.0; rows.k], |(run, _)| prices(run));
         let y = if rows.is_limited() {
             let division = rows.to_bundles(self.instance, self.division);
             path.map_or(division.clone(), |(run, _)| menu::between(rows, &division, &run.point.y))
         } else {
             menu::choose(rows, path.map_or(&vec![1.0; n * rows.k], |(run, _)| &run.point.y))
         };
+        self.with_gap(y, price, bound)
+    }
+
+    /// An answer that is not known to be the optimum.
+    fn with_gap(&self, y: Vec<f64>, price: Vec<f64>, bound: f64) -> Answer {
         let gap = self.gap(&y, bound);
         Answer { y, price, gap, pivots: 0, method: UNFINISHED, canonical: false, kept: None }
     }
@@ -396,4 +414,9 @@ impl Search<'_> {
         let exact = polish::polished(self.data, &run.point, y);
         gap.min(self.gap(y, exact.bound(self.data)))
     }
+}
+
+/// The prices at the end of a path.
+fn prices(run: &Run) -> Vec<f64> {
+    run.point.p.iter().map(|p| p.max(0.0)).collect()
 }

@@ -12,7 +12,7 @@
 use super::checkpoint::Checkpoint;
 use super::data::Data;
 use super::envy_program::EnvyProgram;
-use super::multipliers::Multipliers;
+use super::multipliers::{Envy, Multipliers};
 use super::point::Point;
 use super::rows::Rows;
 use super::shared_bundles::{Drafts, SharedBundles, SharingProofs};
@@ -84,6 +84,12 @@ impl LastMultipliers {
             last.cap[now(l)] = *cap;
         }
         last
+    }
+
+    /// Takes others instead of those towards the same rows.
+    fn replace(&mut self, proven: &[Envy]) {
+        proven.iter().for_each(|e| self.envy[e.envied].clear());
+        proven.iter().for_each(|e| self.envy[e.envied].push((e.envious, e.z)));
     }
 }
 
@@ -219,6 +225,42 @@ pub(super) fn from_path(
     settle(instance, rows, start, 2 * (PIVOTS_LEAST + PIVOTS_PER_ROW * rows.n), stop)
 }
 
+/// The best bundles with rows sharing them where the bundles of a path agree within `same`, and with groups split as long
+/// as that gains something. All of them are feasible.
+pub(super) fn shared(
+    rows: &Rows,
+    point: &Point,
+    same: f64,
+    stop: &dyn Fn() -> bool,
+) -> Option<Vec<f64>> {
+    let data = Data::new(rows);
+    let mut last = LastMultipliers::new(&Multipliers::tight(point), |l| l, rows.n);
+    let mut vertex = Vertex::near(rows, point, same, 1.0);
+    let mut drafts = Drafts::default();
+    let mut best: Option<(f64, Vec<f64>)> = None;
+    for _ in 0..ROUNDS_MAX {
+        let pivots_max = PIVOTS_LEAST + PIVOTS_PER_ROW * rows.n;
+        let mut program = EnvyProgram::resume(rows, &vertex, rows.n);
+        if program.approach(pivots_max, stop).is_err() || program.arrive(pivots_max, stop).is_err()
+        {
+            break;
+        }
+        let Seen { y, proofs, .. } = Seen::at(&mut program, &data, &mut last, &mut drafts);
+        let total = rows.total(&y);
+        let gains = best.as_ref().is_none_or(|best| total > best.0 * (1.0 + EXACT));
+        if best.as_ref().is_none_or(|best| total > best.0) && rows.is_feasible(&y) {
+            best = Some((total, y));
+        }
+        let SharingProofs::Split(label, proven) = proofs else { break };
+        if !gains {
+            break;
+        }
+        vertex = program.vertex().regrouped(&label);
+        last.replace(&proven);
+    }
+    best.map(|best| best.1)
+}
+
 /// Moves to the optimum with the bundles shared as they are, proves it or splits bundles, and so on.
 fn settle(
     instance: &Instance,
@@ -252,8 +294,7 @@ fn settle(
                 extended = rows.clone();
                 last.envy.truncate(rows.n);
                 last.envy.iter_mut().for_each(|list| list.retain(|e| e.0 < rows.n));
-                proven.iter().for_each(|e| last.envy[e.envied].clear());
-                proven.iter().for_each(|e| last.envy[e.envied].push((e.envious, e.z)));
+                last.replace(&proven);
             }
             SharingProofs::Proven(multipliers) => {
                 let bound = multipliers.bound(&data);

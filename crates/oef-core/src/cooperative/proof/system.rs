@@ -428,6 +428,8 @@ impl<'a> System<'a> {
                 found = true;
             }
         }
+        // No step has seen the new ones.
+        self.lambda.resize(self.equations.len(), 0.0);
         found
     }
 
