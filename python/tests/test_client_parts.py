@@ -145,6 +145,7 @@ class Finding(Case):
             ({"OEF_TOKEN": "mine"}, "http://127.0.0.1:7733", "mine"),
             ({"OEF_SERVER": "127.0.0.1:7733"}, "http://127.0.0.1:7733", "of the file"),
             ({"OEF_SERVER": "unix:///tmp/s"}, "unix:///tmp/s", ""),
+            ({"OEF_SERVER": "unix:/tmp/s"}, "unix:///tmp/s", ""),
             ({"OEF_SERVER": "", "OEF_TOKEN": ""}, "http://127.0.0.1:7733", "of the file"),
         ]
         for env, server, token in cases:

@@ -7,6 +7,7 @@ use crate::limits::{
 use crate::memory::{by_type, is_memory};
 use crate::parsed::Workers;
 use crate::types::{JobSubmit, Probe, SettingsPatch};
+use std::fmt;
 use std::path::Path;
 use thiserror::Error;
 
@@ -74,6 +75,11 @@ pub fn line(what: &str, field: &str, text: &str, max: usize) -> Result<(), BadVa
     }
 }
 
+/// As much of a text as can be shown in one line.
+pub fn cleaned(text: &str, max: usize) -> String {
+    text.chars().filter(|c| !is_unseen(*c)).take(max).collect()
+}
+
 /// A number of seconds; 0 only where that makes sense.
 pub fn seconds(what: &str, field: &str, seconds: Option<f64>, zero: bool) -> Result<(), BadValue> {
     let Some(seconds) = seconds else { return Ok(()) };
@@ -98,124 +104,115 @@ fn is_reserved(name: &str) -> bool {
     name.starts_with("OEF_") && name != VISIBLE_GPUS
 }
 
+/// Everything that is wrong.
+#[derive(Default)]
+struct Found(Vec<BadValue>);
+
+impl Found {
+    /// Notes a value that is not right.
+    fn must(&mut self, is_right: bool, field: &str, why: impl fmt::Display) {
+        self.also(is_right.then_some(()).ok_or_else(|| BadValue::new(field, why.to_string())));
+    }
+
+    fn also(&mut self, checked: Result<(), BadValue>) {
+        self.0.extend(checked.err());
+    }
+}
+
 impl JobSubmit {
-    /// What must be right about a job wherever it would run, also about one that is only asked about.
-    pub fn check(&self) -> Result<(), BadValue> {
-        self.check_words()?;
-        self.check_numbers()?;
-        self.check_probe()?;
-        self.check_terminal()?;
-        self.check_folders()
+    /// Everything that is wrong with a job wherever it would run, also with one that is only asked about.
+    pub fn check(&self) -> Vec<BadValue> {
+        let mut found = Found::default();
+        self.check_words(&mut found);
+        self.check_numbers(&mut found);
+        self.check_probe(&mut found);
+        self.check_terminal(&mut found);
+        self.check_folders(&mut found);
+        found.0
     }
 
-    fn check_terminal(&self) -> Result<(), BadValue> {
-        let Some(terminal) = &self.terminal else { return Ok(()) };
-        let bad = |field: &str, why: &str| Err(BadValue::new(field, why));
-        if self.workers != Workers::default() {
-            return bad("workers", "a job in a terminal has one worker");
-        }
-        if self.script.is_some() || self.probe.is_some() || !self.warm.is_empty() {
-            return bad("terminal", "a job in a terminal is a command, and no profile run");
-        }
-        match terminal.has_hash() {
-            true => Ok(()),
-            false => bad("terminal.key_hash", "it is not a SHA-256 in 64 hexadecimal digits"),
-        }
-    }
-
-    fn check_words(&self) -> Result<(), BadValue> {
+    fn check_words(&self, found: &mut Found) {
         let own = self.name.as_deref().unwrap_or_default();
-        line("the name of a job", "name", own, JOB_NAME_MAX)?;
-        if self.env.len() > VARIABLES_MAX {
-            let why = format!("there are more than {VARIABLES_MAX} variables");
-            return Err(BadValue::new("env", why));
+        found.also(line("the name of a job", "name", own, JOB_NAME_MAX));
+        let (env, labels) = (&self.env, &self.labels);
+        let why = format_args!("there are more than {VARIABLES_MAX} variables");
+        found.must(env.len() <= VARIABLES_MAX, "env", why);
+        if let Some(ours) = env.keys().find(|name| is_reserved(name)) {
+            let why = format_args!("the variable `{ours}` is set by OEF and cannot be given");
+            found.must(false, "env", why);
         }
-        if let Some(ours) = self.env.keys().find(|name| is_reserved(name)) {
-            let why = format!("the variable `{ours}` is set by OEF and cannot be given");
-            return Err(BadValue::new("env", why));
+        let cannot_be = |(name, value): &(&String, &String)| {
+            name.is_empty() || name.contains(['=', '\0']) || value.contains('\0')
+        };
+        if let Some((name, _)) = env.iter().find(cannot_be) {
+            let shown = name.escape_debug();
+            let why = format_args!("`{shown}` cannot be set as a variable: no `=` and no NUL");
+            found.must(false, "env", why);
         }
-        for (name, value) in &self.env {
-            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-                let shown = name.escape_debug();
-                let why = format!("`{shown}` cannot be set as a variable: no `=` and no NUL");
-                return Err(BadValue::new("env", why));
-            }
+        let why = format_args!("there are more than {LABELS_MAX} labels");
+        found.must(labels.len() <= LABELS_MAX, "labels", why);
+        for (key, value) in labels.iter().take(LABELS_MAX) {
+            found.also(name("a label", key).map_err(|why| BadValue::new("labels", why)));
+            found.also(line("the value of a label", "labels", value, LABEL_MAX));
         }
-        if self.labels.len() > LABELS_MAX {
-            let why = format!("there are more than {LABELS_MAX} labels");
-            return Err(BadValue::new("labels", why));
-        }
-        for (key, value) in &self.labels {
-            name("a label", key).map_err(|why| BadValue::new("labels", why))?;
-            line("the value of a label", "labels", value, LABEL_MAX)?;
-        }
-        Ok(())
     }
 
-    fn check_numbers(&self) -> Result<(), BadValue> {
-        if self.retries > RETRIES_MAX {
-            let tries = self.retries;
-            let why = format!("a job is tried again {RETRIES_MAX} times at most, not {tries}");
-            return Err(BadValue::new("retries", why));
+    fn check_numbers(&self, found: &mut Found) {
+        let (tries, after) = (self.retries, self.after.len());
+        let why = format_args!("a job is tried again {RETRIES_MAX} times at most, not {tries}");
+        found.must(tries <= RETRIES_MAX, "retries", why);
+        if let Some(steps) = self.steps {
+            let why = format_args!("a job has a number of steps above 0, not {steps}");
+            found.must(steps.is_finite() && steps > 0.0, "steps", why);
         }
-        if let Some(steps) = self.steps.filter(|steps| !(steps.is_finite() && *steps > 0.0)) {
-            let why = format!("a job has a number of steps above 0, not {steps}");
-            return Err(BadValue::new("steps", why));
+        if let Some(memory) = self.gpu_memory_gib {
+            let why = "a GPU has a memory of more than 0 GiB and at most a million, not";
+            found.must(is_memory(memory), "gpu_memory_gib", format_args!("{why} {memory}"));
         }
-        if let Some(memory) = self.gpu_memory_gib.filter(|&memory| !is_memory(memory)) {
-            let why = format!(
-                "a GPU has a memory of more than 0 GiB and at most a million, not {memory}"
-            );
-            return Err(BadValue::new("gpu_memory_gib", why));
-        }
-        if self.after.len() > AFTER_MAX {
-            let why = format!("a job waits for {AFTER_MAX} jobs at most, not {}", self.after.len());
-            return Err(BadValue::new("after", why));
-        }
-        seconds("the maximum run time", "max_run_s", self.max_run_s, false)?;
-        seconds("the minimum run time", "min_run_s", self.min_run_s, true)?;
-        seconds("the grace time", "grace_s", self.grace_s, true)
+        let why = format_args!("a job waits for {AFTER_MAX} jobs at most, not {after}");
+        found.must(after <= AFTER_MAX, "after", why);
+        found.also(seconds("the maximum run time", "max_run_s", self.max_run_s, false));
+        found.also(seconds("the minimum run time", "min_run_s", self.min_run_s, true));
+        found.also(seconds("the grace time", "grace_s", self.grace_s, true));
     }
 
-    fn check_probe(&self) -> Result<(), BadValue> {
-        let Some(probe) = &self.probe else { return Ok(()) };
+    fn check_probe(&self, found: &mut Found) {
+        let Some(probe) = &self.probe else { return };
         let (least, most, max) = (Probe::BATCHES_MIN, Probe::BATCHES_MAX, Probe::LIMIT_MAX_S);
-        let bad = |field: &str, why: String| Err(BadValue::new(field, why));
-        if self.types.len() != 1 {
-            let named = self.types.len();
-            let why = format!("a profile run is for one gpu type, and this names {named}");
-            return bad("types", why);
-        }
-        if probe.batches < least || probe.batches > most {
-            let why = format!("a profile run has {least} to {most} batches, not {}", probe.batches);
-            return bad("probe.batches", why);
-        }
-        if probe.warmup > most {
-            let why = format!("a profile run has {most} batches of warm-up at most");
-            return bad("probe.warmup", why);
-        }
-        if !(0.0..=max).contains(&probe.least_s) {
-            let why = format!("the least time of a profile run is 0 to {max} seconds");
-            return bad("probe.least_s", why);
-        }
-        if !(probe.limit_s > 0.0 && probe.limit_s <= max) {
-            let why = format!("the limit of a profile run is above 0 and at most {max} seconds");
-            return bad("probe.limit_s", why);
-        }
-        Ok(())
+        let (named, batches) = (self.types.len(), probe.batches);
+        let why = format_args!("a profile run is for one gpu type, and this names {named}");
+        found.must(named == 1, "types", why);
+        let why = format_args!("a profile run has {least} to {most} batches, not {batches}");
+        found.must((least..=most).contains(&batches), "probe.batches", why);
+        let why = format_args!("a profile run has {most} batches of warm-up at most");
+        found.must(probe.warmup <= most, "probe.warmup", why);
+        let why = format_args!("the least time of a profile run is 0 to {max} seconds");
+        found.must((0.0..=max).contains(&probe.least_s), "probe.least_s", why);
+        let why = format_args!("the limit of a profile run is above 0 and at most {max} seconds");
+        found.must(probe.limit_s > 0.0 && probe.limit_s <= max, "probe.limit_s", why);
     }
 
-    fn check_folders(&self) -> Result<(), BadValue> {
+    fn check_terminal(&self, found: &mut Found) {
+        let Some(terminal) = &self.terminal else { return };
+        let is_one = self.workers == Workers::default();
+        found.must(is_one, "workers", "a job in a terminal has one worker");
+        let is_command = self.script.is_none() && self.probe.is_none() && self.warm.is_empty();
+        found.must(is_command, "terminal", "a job in a terminal is a command, and no profile run");
+        let why = "it is not a SHA-256 in 64 hexadecimal digits";
+        found.must(terminal.has_hash(), "terminal.key_hash", why);
+    }
+
+    fn check_folders(&self, found: &mut Found) {
         let folders = [("workdir", &self.workdir), ("checkpoint_dir", &self.checkpoint_dir)];
-        for (field, folder) in folders {
-            let Some(folder) = folder else { continue };
+        let given = folders.iter().filter_map(|(field, folder)| Some((field, folder.as_ref()?)));
+        for (field, folder) in given {
             if !Path::new(folder).is_absolute() || folder.contains('\0') {
                 let why = format!("`{}` is not an absolute path", folder.escape_debug());
                 let hint = "the daemon may have been started elsewhere: give the whole path";
-                return Err(BadValue { hint: Some(hint.into()), ..BadValue::new(field, why) });
+                let bad = BadValue { hint: Some(hint.into()), ..BadValue::new(field, why) };
+                found.also(Err(bad));
             }
         }
-        Ok(())
     }
 }
 
@@ -254,6 +251,37 @@ mod tests {
         }
         assert!(seconds("it", "f", Some(0.0), true).is_ok());
         assert!(seconds("it", "f", None, false).is_ok());
+    }
+
+    #[test]
+    fn every_wrong_field_of_a_job_is_named() {
+        let wrong = JobSubmit {
+            name: Some("x".repeat(JOB_NAME_MAX + 1)),
+            env: [("OEF_JOB", "1"), ("", "")].map(|(a, b)| (a.into(), b.into())).into(),
+            labels: [("a/b".into(), "\n".into())].into(),
+            retries: RETRIES_MAX + 1,
+            steps: Some(f64::NAN),
+            grace_s: Some(-1.0),
+            workdir: Some("here".into()),
+            probe: Some(Probe { batches: 1, ..Probe::default() }),
+            ..JobSubmit::default()
+        };
+        let fields: Vec<String> = wrong.check().into_iter().map(|bad| bad.field).collect();
+        let expected = [
+            "name",
+            "env",
+            "env",
+            "labels",
+            "labels",
+            "retries",
+            "steps",
+            "grace_s",
+            "types",
+            "probe.batches",
+            "workdir",
+        ];
+        assert_eq!(fields, expected);
+        assert_eq!(JobSubmit::default().check(), []);
     }
 
     #[test]

@@ -59,6 +59,22 @@ fn a_command_runs_here_with_its_streams_and_its_exit_code() {
     assert_eq!(ran.code, 2, "a type that is not there is refused: {}", ran.err);
 }
 
+/// What a command leaves running in the background holds its output open; the job ends all the same, with all that the
+/// command wrote.
+#[test]
+fn a_background_process_does_not_keep_the_job_running() {
+    let up = Up::start();
+    let script = "sleep 100000 & head -c 300000 /dev/zero | tr '\\0' x; exit 3";
+    let (send, ran) = std::sync::mpsc::channel();
+    let env = up.env();
+    std::thread::spawn(move || {
+        let args = ["run", "--create-tenant", "--tenant", "me", "--", "sh", "-c", script];
+        let _ = send.send(daemon::run(&args, "", &[("XDG_STATE_HOME", &env)]));
+    });
+    let ran = ran.recv_timeout(up::PATIENCE).expect("it ends with its command");
+    assert_eq!((ran.code, ran.out.len()), (3, 300_000), "{}", ran.err);
+}
+
 /// `script` gives it a terminal: the job has one, too, of the same size, and Ctrl-C reaches the command.
 #[test]
 fn a_command_has_a_terminal_where_this_is_one() {

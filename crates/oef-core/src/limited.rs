@@ -8,18 +8,22 @@
 use crate::OPTIMALITY_TOLERANCE;
 use crate::allocation::Allocation;
 use crate::instance::Instance;
-use crate::lp::{Guess, Level, LpError, Program, Simplex, leximin, leximin_watched};
-use outset::outset;
+use crate::lp::{Guess, Guide, Level, LpError, Program, Simplex, leximin, leximin_guided};
+use outset::{Bundle, Outset, outset};
 
 /// In the report.
 const METHOD: &str = "simplex, lexicographic levels";
 const INF: f64 = f64::INFINITY;
+/// Each round gives a price to another type, or else stops few rows at limits of their own, where a start does not pay.
+const STARTS_PER_TYPE: usize = 2;
+/// Part of a type that is nothing: rounding.
+const NOTHING: f64 = 1e-9;
 
 /// The lexicographic max-min of `w_l.x_l / target_l`.
 ///
 /// The price of a type comes from the first round in which it is scarce: one more GPU lifts the rows
-/// that are stopped there, and a unit of level is worth the sum of their targets. The walk starts where prices alone say that
-/// the first level stops.
+/// that are stopped there, and a unit of level is worth the sum of their targets. Each round starts where prices alone say
+/// that its level stops.
 pub(crate) fn lexicographic(
     instance: &Instance,
     target: &[f64],
@@ -30,30 +34,104 @@ pub(crate) fn lexicographic(
     // The level of an equal split, so that levels are numbers of order one.
     let unit = rows.iter().map(|&l| instance.equal_split(l) / target[l]).fold(INF, f64::min);
     let levels: Vec<Level> = rows.iter().map(|&l| polytope.level(l, target[l] * unit)).collect();
-    let walk = |guess: &Guess| {
-        let mut price = vec![0.0; instance.width()];
-        let mut watch = |duals: &[f64], stopped: &[usize]| {
-            let worth: f64 = stopped.iter().map(|&i| target[rows[i]] * unit).sum();
-            for (j, price) in price.iter_mut().enumerate().filter(|(_, price)| **price == 0.0) {
-                *price = duals[j].max(0.0) * polytope.scale / instance.capacity[j] * worth;
-            }
-            price.contains(&0.0)
-        };
-        let simplex = Simplex::scaling(polytope.program.clone());
-        let (simplex, gap) = leximin_watched(simplex, &levels, guess, stop, &mut watch)?;
-        let (x, pivots) = (polytope.shares(&simplex), simplex.pivots);
-        Ok(Allocation { x, price, gap, pivots, method: METHOD, canonical: true })
-    };
-    // Where rounding kept the walk from there from a proof, one from nothing may find it.
     let wanted: Vec<(usize, f64)> = rows.iter().map(|&l| (l, target[l] * unit)).collect();
-    match walk(&polytope.guess(&wanted, stop)) {
+    let walk = |starts: usize| {
+        let price = vec![0.0; instance.width()];
+        let mut prices = Prices { polytope: &polytope, wanted: &wanted, price, starts, stop };
+        let simplex = Simplex::scaling(polytope.program.clone());
+        let (simplex, gap) = leximin_guided(simplex, &levels, &mut prices, stop)?;
+        let (x, pivots) = (polytope.shares(&simplex), simplex.pivots);
+        Ok(Allocation { x, price: prices.price, gap, pivots, method: METHOD, canonical: true })
+    };
+    // Where rounding kept the walk from a proof, one from nothing may find it.
+    match walk(STARTS_PER_TYPE * instance.width()) {
         Ok(found) if found.gap <= OPTIMALITY_TOLERANCE => Ok(found),
         Err(LpError::Stopped) => Err(LpError::Stopped),
         first => {
-            let second = walk(&Guess::default());
+            let second = walk(0);
             let gap = |found: &Result<Allocation, LpError>| found.as_ref().map_or(INF, |f| f.gap);
             if gap(&second) < gap(&first) { second } else { first.or(second) }
         }
+    }
+}
+
+/// The prices so far, and from them where the simplex starts the next rounds.
+struct Prices<'a> {
+    polytope: &'a Polytope<'a>,
+    /// Rows with their targets.
+    wanted: &'a [(usize, f64)],
+    price: Vec<f64>,
+    /// Rounds that may have a start.
+    starts: usize,
+    stop: &'a dyn Fn() -> bool,
+}
+
+impl Prices<'_> {
+    /// What the open rows share. They have nothing of a type with a price, and what the others have of the types without
+    /// one stays theirs.
+    fn left(&self, simplex: &Simplex, open: &[usize]) -> Vec<f64> {
+        let instance = self.polytope.instance;
+        let mut left = instance.capacity.clone();
+        if open.len() == self.wanted.len() {
+            return left;
+        }
+        let mut is_open = vec![false; instance.rows()];
+        open.iter().for_each(|&at| is_open[self.wanted[at].0] = true);
+        for l in (0..instance.rows()).filter(|&l| !is_open[l]) {
+            left.iter_mut().enumerate().for_each(|(j, m)| *m -= self.polytope.gpus(simplex, l, j));
+        }
+        for (j, m) in left.iter_mut().enumerate() {
+            if self.price[j] > 0.0 || *m <= NOTHING * instance.capacity[j] {
+                *m = 0.0;
+            }
+        }
+        left
+    }
+}
+
+impl Guide for Prices<'_> {
+    fn guess(&mut self, simplex: &Simplex, open: &[usize]) -> Option<Guess> {
+        self.starts = self.starts.checked_sub(1)?;
+        let capacity = self.left(simplex, open);
+        if capacity.iter().all(|m| *m == 0.0) {
+            return None;
+        }
+        let Polytope { instance, program, column, limit, .. } = self.polytope;
+        let k = instance.width();
+        let rows: Vec<(usize, f64)> = open.iter().map(|&at| self.wanted[at]).collect();
+        let Outset { level, is_sharp, idle, bundles } =
+            outset(instance, &capacity, &rows, self.stop);
+        let mut guess = Guess { support: Vec::new(), slack: idle, level, is_sharp };
+        // What is basic stays so, except what belongs to the open rows and the types that they share.
+        let vars = simplex.program.vars();
+        let mut goes = vec![false; vars + simplex.program.rows()];
+        goes[program.vars()] = true;
+        (0..k).filter(|&j| capacity[j] > 0.0).for_each(|j| goes[vars + j] = true);
+        open.iter().for_each(|at| goes[vars + program.rows() + at] = true);
+        for Bundle { row: l, types, is_within } in bundles {
+            column[l * k..][..k].iter().flatten().for_each(|&v| goes[v] = true);
+            guess.support.extend(types.iter().flat_map(|&j| column[l * k + j]));
+            if let Some(row) = limit[l] {
+                goes[vars + row] = true;
+                guess.slack.extend(is_within.then_some(row));
+            }
+        }
+        if open.len() < self.wanted.len() {
+            let (support, slack): (Vec<usize>, Vec<usize>) =
+                simplex.basic().filter(|&v| !goes[v]).partition(|&v| v < vars);
+            guess.support.extend(support);
+            guess.slack.extend(slack.iter().map(|v| v - vars));
+        }
+        Some(guess)
+    }
+
+    fn watch(&mut self, duals: &[f64], blocked: &[usize]) -> bool {
+        let worth: f64 = blocked.iter().map(|&at| self.wanted[at].1).sum();
+        let Polytope { instance, scale, .. } = self.polytope;
+        for (j, price) in self.price.iter_mut().enumerate().filter(|(_, price)| **price == 0.0) {
+            *price = duals[j].max(0.0) * scale / instance.capacity[j] * worth;
+        }
+        self.price.contains(&0.0)
     }
 }
 
@@ -98,6 +176,8 @@ struct Polytope<'a> {
     instance: &'a Instance,
     program: Program,
     column: Vec<Option<usize>>,
+    /// The row of each demand.
+    limit: Vec<Option<usize>>,
     /// Number of rows: entries `x_lj n / m_j` are of order one.
     scale: f64,
 }
@@ -110,7 +190,7 @@ impl<'a> Polytope<'a> {
         for _ in 0..k {
             program.row(-INF, scale);
         }
-        let mut column = vec![None; n * k];
+        let (mut column, mut limits) = (vec![None; n * k], Vec::with_capacity(n));
         for (l, &demand) in instance.demand.iter().enumerate() {
             let limit = demand.is_finite().then(|| program.row(-INF, 1.0));
             for j in (0..k).filter(|&j| instance.profile(l)[j] > 0.0) {
@@ -118,24 +198,9 @@ impl<'a> Polytope<'a> {
                 entries.extend(limit.map(|row| (row, instance.capacity[j] / scale / demand)));
                 column[l * k + j] = Some(program.var(0.0, 0.0, INF, entries));
             }
+            limits.push(limit);
         }
-        Polytope { instance, program, column, scale }
-    }
-
-    /// Where the first level stops, and who has what there; `wanted` are rows with their targets.
-    fn guess(&self, wanted: &[(usize, f64)], stop: &dyn Fn() -> bool) -> Guess {
-        let (k, mut limit) = (self.instance.width(), self.instance.width());
-        let outset = outset(self.instance, wanted, stop);
-        let mut guess =
-            Guess { support: Vec::new(), slack: outset.idle, level: Some(outset.level) };
-        for (l, &demand) in self.instance.demand.iter().enumerate() {
-            guess.support.extend(outset.types[l].iter().flat_map(|&j| self.column[l * k + j]));
-            if demand.is_finite() {
-                guess.slack.extend(outset.is_within[l].then_some(limit));
-                limit += 1;
-            }
-        }
-        guess
+        Polytope { instance, program, column, limit: limits, scale }
     }
 
     /// The columns of a row with what a unit of each adds to its throughput.
@@ -181,13 +246,16 @@ impl<'a> Polytope<'a> {
         }
     }
 
+    /// What a row has of a type.
+    fn gpus(&self, simplex: &Simplex, l: usize, j: usize) -> f64 {
+        let column = self.column[l * self.instance.width() + j];
+        column.map_or(0.0, |var| simplex.value(var)) * self.instance.capacity[j] / self.scale
+    }
+
     fn shares(&self, simplex: &Simplex) -> Vec<f64> {
         let k = self.instance.width();
-        let gpus = |(e, column): (usize, &Option<usize>)| {
-            let parts = column.map_or(0.0, |var| simplex.value(var));
-            parts * self.instance.capacity[e % k] / self.scale
-        };
-        let mut x: Vec<f64> = self.column.iter().enumerate().map(gpus).collect();
+        let entries = 0..self.column.len();
+        let mut x: Vec<f64> = entries.map(|e| self.gpus(simplex, e / k, e % k)).collect();
         self.instance.fit(&mut x);
         x
     }

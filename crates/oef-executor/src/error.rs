@@ -45,6 +45,14 @@ pub enum ExecutorError {
         #[source]
         source: io::Error,
     },
+    /// A record or an output is not what was written there.
+    #[error("`{}` is not what OEF wrote: {source}", path.display())]
+    Replaced {
+        /// The file.
+        path: PathBuf,
+        /// What is there instead.
+        source: io::Error,
+    },
     /// The runner could not be started.
     #[error("the runner of job {job} could not be started: {detail}")]
     Runner {
@@ -90,5 +98,15 @@ impl ExecutorError {
     /// For `map_err` on an operation on a file.
     pub(crate) fn file(path: &Path, done: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| ExecutorError::File { path: path.to_path_buf(), done, source }
+    }
+
+    /// For `map_err` on reading a file of a start, which a job may have replaced.
+    pub(crate) fn of_start(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| match source.kind() {
+            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
+                ExecutorError::Replaced { path: path.to_path_buf(), source }
+            }
+            _ => ExecutorError::file(path, "read")(source),
+        }
     }
 }

@@ -29,6 +29,7 @@ mod processes;
 #[doc(hidden)]
 pub mod reading;
 mod records;
+mod remove_tree;
 pub mod runner;
 pub mod sim;
 pub mod slurm;

@@ -3,6 +3,7 @@
 //! Everything of a start is opened here and nowhere else. Opening never waits and never follows a link, what is
 //! opened must be a plain file, and what is read has a limit.
 
+use crate::remove_tree::remove_tree;
 use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
@@ -68,12 +69,7 @@ pub(crate) fn length(path: &Path) -> Option<u64> {
 
 /// Removes whatever has this name: a file, a link (not what it names), a folder with all that is in it.
 pub(crate) fn clear(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-    }
+    remove_tree(path)
 }
 
 /// Moves a file to a name; a folder that somebody made there is removed.
@@ -81,7 +77,7 @@ pub(crate) fn put(from: &Path, to: &Path) -> io::Result<()> {
     let is_folder = || fs::symlink_metadata(to).is_ok_and(|metadata| metadata.is_dir());
     match fs::rename(from, to) {
         Err(_) if is_folder() => {
-            fs::remove_dir_all(to)?;
+            remove_tree(to)?;
             fs::rename(from, to)
         }
         moved => moved,

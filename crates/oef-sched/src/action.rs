@@ -53,6 +53,9 @@ pub enum Action {
     },
 }
 
+/// What applying an event brings about, or why it changes nothing.
+pub type Applied = Result<Vec<Action>, Refusal>;
+
 /// Why an event was not taken.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

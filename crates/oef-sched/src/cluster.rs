@@ -235,14 +235,16 @@ impl Cluster {
 
     /// The fewest hosts of a type on which a gang can stand, if all their GPUs were free; all of them where it cannot.
     pub fn hosts_needed(&self, gpu: usize, workers: u32) -> u32 {
-        hosts_needed(&self.host_sizes(gpu), workers)
+        hosts_needed(&self.host_sizes()[gpu], workers)
     }
 
-    /// How many GPUs the hosts of a type have that are up, the largest first.
-    pub(crate) fn host_sizes(&self, gpu: usize) -> Vec<u32> {
-        let up = self.nodes.iter().filter(|n| n.gpu.0 == gpu && n.health == Health::Up);
-        let mut sizes: Vec<u32> = up.map(|node| node.holders.len() as u32).collect();
-        sizes.sort_unstable_by(|a, b| b.cmp(a));
+    /// How many GPUs the hosts have that are up, by type, the largest first.
+    pub(crate) fn host_sizes(&self) -> Vec<Vec<u32>> {
+        let mut sizes = vec![Vec::new(); self.types.len()];
+        for node in self.nodes.iter().filter(|node| node.health == Health::Up) {
+            sizes[node.gpu.0].push(node.holders.len() as u32);
+        }
+        sizes.iter_mut().for_each(|sizes| sizes.sort_unstable_by(|a, b| b.cmp(a)));
         sizes
     }
 

@@ -51,7 +51,7 @@ mod why;
 mod why_tenant;
 mod window;
 
-pub use action::{Action, Refusal};
+pub use action::{Action, Applied, Refusal};
 pub use answer::Answer;
 pub use cluster::{Cluster, Health, Node, NodeSpec};
 pub use entitlement::Entitlement;

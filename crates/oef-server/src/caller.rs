@@ -1,10 +1,11 @@
 //! Who asks, and what they may do. Every method of the daemon takes a caller: there is no way around it.
 
+use crate::socket::People;
 use oef_api::types::Role;
 use oef_executor::slurm::user_name;
 use std::sync::OnceLock;
 
-/// The holder of a token.
+/// The holder of a token, or a user of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// What they may do.
@@ -28,6 +29,34 @@ impl Caller {
         static NAME: OnceLock<Option<String>> = OnceLock::new();
         let name = || user_name(rustix::process::getuid().as_raw());
         Caller { user: NAME.get_or_init(name).clone(), ..Caller::admin() }
+    }
+
+    /// Whether they came by the local socket: what they may do follows from who they are, and not from a token.
+    fn is_user(&self) -> bool {
+        People::user_of(self.token).is_some()
+    }
+
+    /// Who they are, for the sentence that says what they may not do.
+    pub(crate) fn named(&self) -> String {
+        let role = self.role.name();
+        match (&self.user, self.is_user()) {
+            (Some(user), true) => format!("user `{user}` (role {role})"),
+            (None, true) => format!("a user without a name (role {role})"),
+            (_, false) => format!("a token of role {role}"),
+        }
+    }
+
+    /// How they come to a role that may do more.
+    pub(crate) fn way_out(&self) -> String {
+        match (&self.user, self.role) {
+            (Some(user), Role::Viewer) if self.is_user() => {
+                format!(
+                    "ask an operator of the cluster; `oef tenant create NAME --user {user}` gives you a tenant"
+                )
+            }
+            _ if self.is_user() => "ask an operator of the cluster".into(),
+            _ => "use another token, or ask an operator of the cluster".into(),
+        }
     }
 
     /// Whether they may see what belongs to a tenant.
@@ -62,6 +91,20 @@ impl Caller {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_user_of_the_socket_is_told_of_users_and_not_of_tokens() {
+        let token = Caller { role: Role::Viewer, tenant: None, token: 2, user: None };
+        assert_eq!(token.named(), "a token of role viewer");
+        assert!(token.way_out().starts_with("use another token"));
+        let bob = Caller { token: People::token_of(1003), user: Some("bob".into()), ..token };
+        assert_eq!(bob.named(), "user `bob` (role viewer)");
+        assert!(bob.way_out().contains("`oef tenant create NAME --user bob`"));
+        let tenant = Caller { role: Role::Tenant, tenant: Some("t".into()), ..bob.clone() };
+        assert_eq!(tenant.way_out(), "ask an operator of the cluster");
+        let nameless = Caller { user: None, ..bob };
+        assert!(![nameless.named(), nameless.way_out()].join(" ").contains("token"));
+    }
 
     #[test]
     fn a_tenant_sees_and_touches_only_its_own() {

@@ -14,6 +14,7 @@ use oef_api::types::{
     TenantCreate, TenantPatch, WorkloadPut,
 };
 use oef_executor::{Cursor, Executor};
+use std::io::Read;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -84,10 +85,9 @@ impl Core {
         // Messages come by `turn` and `ask` alone.
         let (_, messages) = channel();
         let records = options.records.into_iter().map(Ok);
-        let (world, covered) = match &options.snapshot {
-            Some(kept) => replay(Some((kept.seq, kept.body.as_bytes())), records)?,
-            None => replay(None::<(u64, std::io::Empty)>, records)?,
-        };
+        let mut text = options.snapshot.as_ref().map(|kept| (kept.seq, kept.body.as_bytes()));
+        let snapshot = text.as_mut().map(|(seq, text)| (*seq, text as &mut dyn Read));
+        let (world, covered) = replay(snapshot, records)?;
         let parts = Parts {
             ledger: options.ledger,
             world,

@@ -240,6 +240,11 @@ impl Daemon {
         self.inner.shared.health.problems(self.inner.executor.last_pass())
     }
 
+    /// Why the journal could not be written the last time it was tried; none: it was.
+    pub fn journal_error(&self) -> Option<String> {
+        self.inner.shared.health.journal_error()
+    }
+
     /// Whose secret that is; none: nobody's, or it is void.
     pub fn authenticate(&self, given: &str) -> Option<Caller> {
         let hash = secret::hash(given);

@@ -193,21 +193,16 @@ fn deficits(world: &World, largest: &mut Vec<f64>) -> Checked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::testing::{created, empty, train};
-    use crate::world::{Change, NewJob};
+    use crate::world::Change;
+    use crate::world::testing::{empty, with_jobs};
     use oef_sched::{NodeSpec, Time};
     use std::sync::Arc;
 
     /// One node of two GPUs, and two jobs that have one each.
     fn world() -> World {
         let mut world = empty();
-        let jobs = [1, 2].map(|id| NewJob { id, spec: train() }).to_vec();
-        for change in [
-            Change::NodeUp(NodeSpec { name: "n".into(), gpu_type: "g".into(), gpus: 2 }),
-            created("ada", 1.0),
-            Change::Round { kept: false },
-            Change::Submitted { jobs, key: None, sweep: None },
-        ] {
+        let up = Change::NodeUp(NodeSpec { name: "n".into(), gpu_type: "g".into(), gpus: 2 });
+        for change in [up].into_iter().chain(with_jobs(2)) {
             world.happen(Time(1), change).expect("taken");
         }
         world

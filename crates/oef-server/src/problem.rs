@@ -62,7 +62,7 @@ impl Kind {
         match self {
             Kind::BadRequest => ("bad_request", 400, "bad request"),
             Kind::Unauthorized => ("unauthorized", 401, "a valid token is needed"),
-            Kind::Forbidden => ("forbidden", 403, "this token may not do that"),
+            Kind::Forbidden => ("forbidden", 403, "not allowed"),
             Kind::NotFound => ("not_found", 404, "there is no such thing"),
             Kind::UnknownTenant => ("unknown_tenant", 404, "there is no such tenant"),
             Kind::UnknownWorkload => ("unknown_workload", 404, "there is no such workload"),

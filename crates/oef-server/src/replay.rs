@@ -21,11 +21,11 @@ impl Default for Replay {
 impl Replay {
     /// Goes on from a snapshot in a store, whose text is read piece by piece.
     pub fn snapshot(&mut self, snapshot: &StoredSnapshot<'_>) -> Result<(), String> {
-        self.text(snapshot.text())
+        self.text(&mut snapshot.text())
     }
 
     /// Goes on from the text of a snapshot.
-    pub fn text(&mut self, text: impl Read) -> Result<(), String> {
+    pub fn text(&mut self, text: &mut dyn Read) -> Result<(), String> {
         self.world = World::read_snapshot(text).map_err(|error| error.to_string())?;
         Ok(())
     }

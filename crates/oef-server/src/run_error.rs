@@ -1,4 +1,4 @@
-//! Why a daemon does not start, with the way out.
+//! Why a daemon does not start or did not end well, with the way out.
 
 use crate::daemon::StartError;
 use crate::http::TlsError;
@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Why a daemon does not start.
+/// Why a daemon does not start, or did not end well.
 #[derive(Debug, Error)]
 pub enum RunError {
     /// Settings with which a daemon does not start, all of them.
@@ -99,6 +99,11 @@ pub enum RunError {
     /// The system gave no random numbers.
     #[error("there is no token for the owner: {0}")]
     Secret(Problem),
+    /// It has stopped, and could not write down what happened last.
+    #[error(
+        "stopped, but the journal could not be written: {0}; nothing was acknowledged since then"
+    )]
+    Unwritten(String),
     /// The system refused a thread, a signal or a path.
     #[error("the system refused: {0}")]
     Runtime(io::Error),

@@ -213,6 +213,9 @@ async fn serve(
     let _ = tokio::task::spawn_blocking(move || drop(following)).await;
     stop(daemon.clone(), serving, config.jobs.on_stop).await;
     drop(files);
+    if let Some(why) = daemon.journal_error() {
+        return Err(RunError::Unwritten(why));
+    }
     talk(&up::farewell(daemon, state_dir, config.jobs.on_stop, mode));
     Ok(())
 }

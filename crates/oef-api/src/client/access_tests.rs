@@ -41,6 +41,15 @@ fn the_environment_goes_before_the_file() {
 }
 
 #[test]
+fn a_socket_needs_no_token_however_its_address_is_written() {
+    for server in ["unix:///run/oef/oef.sock", "unix:/run/oef/oef.sock"] {
+        let access = ask(None, &[("OEF_SERVER", server)]).expect("it needs none");
+        assert_eq!(access.token, "");
+        assert_eq!(unix::path_of(&access.server), Some("/run/oef/oef.sock".into()));
+    }
+}
+
+#[test]
 fn the_token_of_one_server_is_not_shown_to_another() {
     let dir = folder(FILE, 0o600);
     let other = ask(Some(&dir), &[("OEF_SERVER", "https://elsewhere")]);

@@ -19,9 +19,10 @@ const SCHEME: &str = "unix://";
 /// Where a daemon listens for the users of its machine.
 pub const SOCKET: &str = "/run/oef/oef.sock";
 
-/// The path in an address such as `unix:///run/oef/oef.sock`.
+/// The path in an address such as `unix:///run/oef/oef.sock`; `unix:/run/oef/oef.sock` is the same.
 pub(super) fn path_of(server: &str) -> Option<PathBuf> {
-    server.strip_prefix(SCHEME).map(PathBuf::from)
+    let path = server.strip_prefix(SCHEME).or_else(|| server.strip_prefix("unix:"))?;
+    Some(PathBuf::from(path))
 }
 
 /// The address of a path.

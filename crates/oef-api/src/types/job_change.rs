@@ -1,6 +1,6 @@
 //! What can be changed about a job after it was submitted, and what keeps it from starting.
 
-use super::job::JobSubmit;
+use super::job_submit::JobSubmit;
 use jiff::Timestamp;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};

@@ -1,6 +1,6 @@
 //! What is asked about jobs: lists, and parts of their output.
 
-use super::job::is_default;
+use super::job_submit::is_default;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use utoipa::{IntoParams, ToSchema};

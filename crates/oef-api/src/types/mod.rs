@@ -7,6 +7,7 @@ mod fairness;
 mod job;
 mod job_change;
 mod job_query;
+mod job_submit;
 mod live;
 mod notification;
 mod page;
@@ -29,11 +30,11 @@ pub use cluster::{
 pub use event::{Event, EventTopic};
 pub use fairness::{DayFairness, EnvyEntry, Fairness, FairnessPoint, TenantFairness};
 pub use job::{
-    Change, Ending, Exit, Job, JobBatch, JobState, JobSubmit, Measured, Probe, Progress,
-    ReasonData, RestartBudget, Run, StopSignal, Submitted, Why,
+    Change, Ending, Exit, Job, JobState, Measured, Progress, ReasonData, RestartBudget, Run, Why,
 };
 pub use job_change::{Blocked, Dependency, DependencyCondition, JobPatch};
 pub use job_query::{JobsQuery, LogChunk, LogQuery, LogStream, SubmitQuery};
+pub use job_submit::{JobBatch, JobSubmit, Probe, StopSignal, Submitted};
 pub use live::{
     Curve, EnvyMatrix, EnvyQuery, JobCurve, LoginCode, Overview, RecentQuery, RecentRounds,
     RoundTick, Series, SeriesQuery, Span, TenantCurve, TenantLine, Timeline, TimelineNode,

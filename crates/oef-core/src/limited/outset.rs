@@ -17,16 +17,23 @@ const STEPS_MAX: usize = 60;
 /// Part of the capacity by which the use at a level may be missed.
 const NEAR: f64 = 1e-9;
 
-/// What prices tell of the first level and the bundles there.
+/// What prices tell of the next level and the bundles there.
 #[derive(Debug, Default)]
 pub(super) struct Outset {
-    /// No level above it can be reached, to rounding.
+    /// No level above it can be reached, to rounding; and whether it is the level itself.
     pub level: f64,
+    pub is_sharp: bool,
     /// The types without a price: some of them stays idle.
     pub idle: Vec<usize>,
-    /// Per row: types that it may use; and whether it may have less than its demand.
-    pub types: Vec<Vec<usize>>,
-    pub is_within: Vec<bool>,
+    pub bundles: Vec<Bundle>,
+}
+
+/// The types that a row uses, and whether it has less than its demand.
+#[derive(Debug)]
+pub(super) struct Bundle {
+    pub row: usize,
+    pub types: Vec<usize>,
+    pub is_within: bool,
 }
 
 /// A row: at level `g` it has throughput `g target`, up to its limit.
@@ -48,57 +55,62 @@ struct Side {
     to: (f64, f64, usize),
 }
 
-/// The least level that prices prove for the rows with a target.
+/// The least level that prices prove for rows with their targets, who share what there is of each type: nothing of some.
+/// Rows that can use none of it are left out.
 pub(super) fn outset(
     instance: &Instance,
+    capacity: &[f64],
     wanted: &[(usize, f64)],
     stop: &dyn Fn() -> bool,
 ) -> Outset {
-    let market = Market::new(instance, wanted);
+    let market = Market::new(instance, capacity, wanted);
     let k = instance.width();
-    let mut outset = Outset {
-        level: market.top(),
-        idle: Vec::new(),
-        types: vec![Vec::new(); instance.rows()],
-        is_within: vec![false; instance.rows()],
-    };
+    let mut outset = Outset { level: market.top(), ..Outset::default() };
     // Maximise z over parts q of the money with `z <= q.(use / capacity - 1)` for every cut.
     let mut program = Program::default();
     let all = program.row(1.0, 1.0);
-    (0..k).for_each(|_| _ = program.var(0.0, 0.0, f64::INFINITY, vec![(all, 1.0)]));
+    for m in capacity {
+        let most = if *m > 0.0 { f64::INFINITY } else { 0.0 };
+        program.var(0.0, 0.0, most, vec![(all, 1.0)]);
+    }
     let z = program.var(1.0, -1.0, f64::INFINITY, Vec::new());
     let mut simplex = Simplex::new(program);
     let mut tried: Vec<Vec<f64>> = Vec::new();
-    let mut price: Vec<f64> = instance.capacity.iter().map(|m| 1.0 / (m * k as f64)).collect();
+    let count = capacity.iter().filter(|m| **m > 0.0).count() as f64;
+    let part = |(m, part): (&f64, f64)| if *m > 0.0 { part / m } else { 0.0 };
+    let mut price: Vec<f64> = capacity.iter().map(|m| part((m, 1.0 / count))).collect();
     for _ in 0..CUTS_MAX {
         let hulls = market.hulls(&price);
         outset.level = market.proven(&hulls, outset.level);
         let used = market.used(&hulls, outset.level);
         let cut = simplex.program.row(0.0, f64::INFINITY);
         for j in 0..k {
-            let over = used[j] / instance.capacity[j] - 1.0;
+            let over = part((&capacity[j], used[j])) - 1.0;
             simplex.program.columns[j].push((cut, over));
         }
         simplex.program.columns[z].push((cut, -1.0));
         tried.push(price.clone());
-        if simplex.maximise(stop).is_err() || simplex.value(z) <= NEAR {
+        let is_solved = simplex.maximise(stop).is_ok();
+        outset.is_sharp = is_solved && simplex.value(z) <= NEAR;
+        if !is_solved || outset.is_sharp {
             break;
         }
-        price = (0..k).map(|j| simplex.value(j) / instance.capacity[j]).collect();
+        price = (0..k).map(|j| part((&capacity[j], simplex.value(j)))).collect();
     }
-    outset.idle = (0..k).filter(|&j| simplex.value(j) <= NEAR).collect();
+    outset.idle = (0..k).filter(|&j| capacity[j] > 0.0 && simplex.value(j) <= NEAR).collect();
     let duals = simplex.duals();
-    // Where several cuts bind, the heaviest comes nearest: two bundles for each row would be no basis.
-    let heaviest =
-        tried.iter().zip(&duals[all + 1..]).max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
-    if let Some((price, _)) = heaviest {
-        market.add_bundles(&market.hulls(price), &mut outset);
-    }
+    let mut cuts: Vec<(f64, &Vec<f64>)> =
+        duals[all + 1..].iter().map(|dual| dual.abs()).zip(&tried).collect();
+    cuts.retain(|(weight, _)| *weight > NEAR);
+    // The heaviest comes nearest.
+    cuts.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let hulls: Vec<Hulls> = cuts.iter().map(|(_, price)| market.hulls(price)).collect();
+    outset.bundles = market.bundles(&hulls, &outset, stop);
     outset
 }
 
 struct Market<'a> {
-    instance: &'a Instance,
+    capacity: &'a [f64],
     rows: Vec<Row<'a>>,
 }
 
@@ -115,15 +127,16 @@ impl Hulls {
 }
 
 impl<'a> Market<'a> {
-    fn new(instance: &'a Instance, wanted: &[(usize, f64)]) -> Self {
+    fn new(instance: &'a Instance, capacity: &'a [f64], wanted: &[(usize, f64)]) -> Self {
         let row = |&(row, target): &(usize, f64)| {
             let speed = instance.profile(row);
-            let mut types: Vec<usize> = (0..speed.len()).filter(|&j| speed[j] > 0.0).collect();
+            let can_use = |j: &usize| speed[*j] > 0.0 && capacity[*j] > 0.0;
+            let mut types: Vec<usize> = (0..speed.len()).filter(can_use).collect();
             types.sort_by(|&a, &b| speed[a].total_cmp(&speed[b]));
-            let (demand, fastest) = (instance.demand[row], types.last().map_or(0.0, |&j| speed[j]));
-            Row { row, speed, demand, target, limit: demand * fastest / target, types }
+            let (demand, fastest) = (instance.demand[row], speed[*types.last()?]);
+            Some(Row { row, speed, demand, target, limit: demand * fastest / target, types })
         };
-        Market { instance, rows: wanted.iter().map(row).collect() }
+        Market { capacity, rows: wanted.iter().filter_map(row).collect() }
     }
 
     /// A level that is not below the answer: what somebody without a demand has with everything, or else where everybody has
@@ -134,7 +147,7 @@ impl<'a> Market<'a> {
             if row.limit.is_finite() {
                 most = most.max(row.limit);
             } else {
-                let whole = row.speed.iter().zip(&self.instance.capacity).map(|(w, m)| w * m);
+                let whole = row.speed.iter().zip(self.capacity).map(|(w, m)| w * m);
                 least = least.min(whole.sum::<f64>() / row.target);
             }
         }
@@ -192,7 +205,7 @@ impl<'a> Market<'a> {
 
     /// GPUs used of each type.
     fn used(&self, hulls: &Hulls, level: f64) -> Vec<f64> {
-        let mut used = vec![0.0; self.instance.width()];
+        let mut used = vec![0.0; self.capacity.len()];
         for (i, row) in self.rows.iter().enumerate() {
             let side = row.side(hulls.of(i), level);
             let (slower, faster) = row.bundle(&side, level);
@@ -202,17 +215,79 @@ impl<'a> Market<'a> {
         used
     }
 
-    fn add_bundles(&self, hulls: &Hulls, outset: &mut Outset) {
+    /// Who has which types at the level. Everybody is as well off with the bundle of any cut, and all of them together would
+    /// be too many for a basis. So most get those of the first cut, and as many others as the capacities ask for get those
+    /// of another: a program with a row per type.
+    fn bundles(&self, cuts: &[Hulls], outset: &Outset, stop: &dyn Fn() -> bool) -> Vec<Bundle> {
+        let k = self.capacity.len();
+        let Some(heaviest) = cuts.first() else { return Vec::new() };
+        let mut program = Program::default();
+        let mut left: Vec<f64> = self.capacity.to_vec();
+        let part =
+            |j: usize, x: f64| if self.capacity[j] > 0.0 { x / self.capacity[j] } else { 0.0 };
+        (0..k).for_each(|_| _ = program.row(-f64::INFINITY, 0.0));
+        let (mut rising, mut others) = (vec![0.0; k], Vec::new());
+        let mut bundles = Vec::with_capacity(self.rows.len());
         for (i, row) in self.rows.iter().enumerate() {
-            let side = row.side(hulls.of(i), outset.level);
-            let types = &mut outset.types[row.row];
-            for j in side.from.2.into_iter().chain([side.to.2]) {
-                if !types.contains(&j) {
-                    types.push(j);
-                }
+            let own = row.side(heaviest.of(i), outset.level);
+            let amounts = |side: &Side| {
+                let (slower, faster) = row.bundle(side, outset.level);
+                side.from.2.map(|j| (j, slower)).into_iter().chain([(side.to.2, faster)])
+            };
+            amounts(&own).for_each(|(j, x)| left[j] -= x);
+            if outset.level < row.limit {
+                let more = row.target / (own.to.0 - own.from.0);
+                rising[own.to.2] += more;
+                own.from.2.iter().for_each(|&j| rising[j] -= more);
             }
-            outset.is_within[row.row] |= side.from.2.is_none();
+            bundles.push(Bundle { row: row.row, types: own.types(), is_within: own.is_within() });
+            let mut seen = vec![own];
+            for cut in &cuts[1..] {
+                let side = row.side(cut.of(i), outset.level);
+                if seen.iter().any(|s| s.types() == side.types()) {
+                    continue;
+                }
+                let taken = amounts(&side).map(|(j, x)| (j, part(j, x)));
+                let given = amounts(&own).map(|(j, x)| (j, part(j, -x)));
+                program.var(0.0, 0.0, 1.0, taken.chain(given).collect());
+                others.push((i, side));
+                seen.push(side);
+            }
         }
+        let rising = rising.iter().enumerate().map(|(j, x)| (j, part(j, *x))).collect();
+        program.var(1.0, -1.0, 1.0, rising);
+        for j in 0..k {
+            program.row_upper[j] = part(j, left[j]);
+            if !outset.idle.contains(&j) {
+                program.row_lower[j] = program.row_upper[j];
+            }
+        }
+        let mut simplex = Simplex::new(program);
+        if simplex.maximise(stop).is_err() {
+            return bundles;
+        }
+        for (var, (i, side)) in others.iter().enumerate() {
+            let (value, bundle) = (simplex.value(var), &mut bundles[*i]);
+            if value >= 1.0 - NEAR {
+                (bundle.types, bundle.is_within) = (side.types(), side.is_within());
+            } else if value > NEAR {
+                let more = side.types().into_iter().filter(|j| !bundle.types.contains(j));
+                let more: Vec<usize> = more.collect();
+                bundle.types.extend(more);
+                bundle.is_within |= side.is_within();
+            }
+        }
+        bundles
+    }
+}
+
+impl Side {
+    fn types(&self) -> Vec<usize> {
+        self.from.2.into_iter().chain([self.to.2]).collect()
+    }
+
+    fn is_within(&self) -> bool {
+        self.from.2.is_none()
     }
 }
 

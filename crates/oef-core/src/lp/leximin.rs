@@ -54,28 +54,43 @@ pub(crate) fn leximin(
     levels: &[Level],
     stop: &dyn Fn() -> bool,
 ) -> Result<(Simplex, f64), LpError> {
-    leximin_watched(simplex, levels, &Guess::default(), stop, &mut |_, _| false)
+    struct Alone;
+    impl Guide for Alone {}
+    leximin_guided(simplex, levels, &mut Alone, stop)
 }
 
-/// What is known of the answer beforehand; where it is wrong that costs time and nothing else.
-#[derive(Clone, Debug, Default)]
+/// What is known of a round beforehand; where it is wrong that costs time and nothing else.
+#[derive(Clone, Debug)]
 pub(crate) struct Guess {
     /// Variables that are not zero, and rows with slack.
     pub support: Vec<VarId>,
     pub slack: Vec<RowId>,
-    /// A level that is not below the first one, to rounding.
-    pub level: Option<f64>,
+    /// A level that is not below that of the round, to rounding; and whether it is that of the round.
+    pub level: f64,
+    pub is_sharp: bool,
 }
 
-/// The same; after each round `watch` sees the duals of the program's rows (what a unit more adds to
-/// the level of the round) and the positions of the levels that were blocked. It returns whether it wants to see all
-/// rounds, also those after the one that leaves a single point.
-pub(crate) fn leximin_watched(
+/// Who knows the program behind the levels.
+pub(crate) trait Guide {
+    /// What is known of the next round, in which the levels at these positions rise from where they are.
+    fn guess(&mut self, _: &Simplex, _open: &[usize]) -> Option<Guess> {
+        None
+    }
+
+    /// Sees after each round the duals of the program's rows (what a unit more adds to the level of the round) and the
+    /// positions of the levels that were blocked. Returns whether it wants to see all rounds, also those after the one that
+    /// leaves a single point.
+    fn watch(&mut self, _duals: &[f64], _blocked: &[usize]) -> bool {
+        false
+    }
+}
+
+/// The same with a guide.
+pub(crate) fn leximin_guided(
     mut simplex: Simplex,
     levels: &[Level],
-    guess: &Guess,
+    guide: &mut dyn Guide,
     stop: &dyn Fn() -> bool,
-    watch: &mut dyn FnMut(&[f64], &[usize]) -> bool,
 ) -> Result<(Simplex, f64), LpError> {
     let program = &mut simplex.program;
     program.cost.fill(0.0);
@@ -92,16 +107,24 @@ pub(crate) fn leximin_watched(
     let targets = |rows: &[RowId]| rows.iter().map(|&row| levels[row - first].target).sum::<f64>();
     let all = targets(&rows);
     let mut open: Vec<RowId> = rows;
-    if !guess.support.is_empty() {
-        set_rising(&mut simplex.program, t, &open);
-        let support: Vec<VarId> = guess.support.iter().copied().chain([t]).collect();
-        simplex.set_basis(&support, &guess.slack);
-    }
-    let (mut gap, mut above) = (0.0_f64, guess.level);
+    let mut gap = 0.0_f64;
     while !open.is_empty() {
         let before = simplex.mark();
+        let positions: Vec<usize> = open.iter().map(|&row| row - first).collect();
+        let guess = guide.guess(&simplex, &positions);
+        if let Some(guess) = &guess {
+            set_rising(&mut simplex.program, t, &open);
+            let support: Vec<VarId> = guess.support.iter().copied().chain([t]).collect();
+            simplex.set_basis(&support, &guess.slack);
+        }
         let most = |row: RowId| limits[row - first];
-        let guess = reach(&mut simplex, t, &open, (&most, above.take()), stop)?;
+        let guess = match guess {
+            Some(guess) if guess.is_sharp => guess.level * (1.0 + NEAR),
+            guess => {
+                let above = guess.map_or(f64::INFINITY, |guess| guess.level);
+                reach(&mut simplex, t, &open, (&most, above), stop)?
+            }
+        };
         let (level, full) = match rise(&mut simplex, t, &open, &most, guess, stop) {
             Ok(found) => found,
             Err(error) if error == LpError::Stopped || open.len() == levels.len() => {
@@ -128,7 +151,7 @@ pub(crate) fn leximin_watched(
             let stops = |row: &RowId| duals[*row].abs() >= CLEARLY * greatest;
             let mut stopped: Vec<RowId> = rising.iter().copied().filter(stops).collect();
             let positions: Vec<usize> = stopped.iter().map(|&row| row - first).collect();
-            if !watch(&duals, &positions) && simplex.is_only_optimum() {
+            if !guide.watch(&duals, &positions) && simplex.is_only_optimum() {
                 // Where all of them are kept there is this point and no other.
                 stopped = rising;
             }
@@ -180,11 +203,11 @@ fn reach(
     simplex: &mut Simplex,
     t: VarId,
     open: &[RowId],
-    (most, above): (&dyn Fn(RowId) -> f64, Option<f64>),
+    (most, above): (&dyn Fn(RowId) -> f64, f64),
     stop: &dyn Fn() -> bool,
 ) -> Result<f64, LpError> {
     let finite = open.iter().map(|&row| most(row)).filter(|limit| limit.is_finite());
-    let mut level = finite.fold(0.0, f64::max).min(above.unwrap_or(f64::INFINITY));
+    let mut level = finite.fold(0.0, f64::max).min(above);
     if level <= 0.0 {
         return Ok(f64::MIN_POSITIVE);
     }
@@ -250,10 +273,14 @@ fn rise(
         set_rising(&mut simplex.program, t, &rising);
         full.iter().for_each(|&row| keep(&mut simplex.program, row, most(row)));
         let before = simplex.mark();
+        // Without a rising level there are no duals to be right.
+        let precise = simplex.precise;
+        simplex.precise &= !rising.is_empty();
         let found = simplex
             .maximise(stop)
             .or_else(|error| again(simplex, &before, error, stop))
             .map(|()| if rising.is_empty() { f64::INFINITY } else { simplex.value(t) });
+        simplex.precise = precise;
         // Those at their limit must be so below the level that the others have reached.
         let highest = full.iter().map(|&row| most(row)).fold(f64::NEG_INFINITY, f64::max);
         match found {

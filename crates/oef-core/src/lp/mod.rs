@@ -12,7 +12,7 @@ mod program;
 mod scaling;
 mod simplex;
 
-pub(crate) use leximin::{Guess, Level, leximin, leximin_watched};
+pub(crate) use leximin::{Guess, Guide, Level, leximin, leximin_guided};
 pub(crate) use lu::Lu;
 pub(crate) use program::Program;
 pub(crate) use simplex::{LpError, Simplex};

@@ -141,7 +141,10 @@ impl Checker<'_> {
             let message = "every gpu type has count 0: there is nothing to share".to_string();
             self.wrong(Field::GpuCount(0), message, "give at least one gpu type a count above 0");
         }
-        spec.gpus.iter().map(|g| GpuType { name: g.name.clone(), capacity: g.count }).collect()
+        spec.gpus
+            .iter()
+            .map(|g| GpuType { name: g.name.clone(), capacity: unsigned(g.count) })
+            .collect()
     }
 
     fn reference(&mut self, by_name: &BTreeMap<&str, usize>) -> Option<TypeId> {
@@ -179,12 +182,12 @@ impl Checker<'_> {
             }
             let first = workloads.len();
             self.workloads(t, by_name, &mut workloads);
-            demand::divide(tenant.demand, &mut workloads[first..]);
+            demand::divide(tenant.demand.map(unsigned), &mut workloads[first..]);
             let (guarantee, limit) = self.promises(t, &who, by_name);
             tenants.push(Tenant {
                 name: tenant.name.clone(),
                 weight: tenant.weight,
-                demand: tenant.demand,
+                demand: tenant.demand.map(unsigned),
                 workloads: first..workloads.len(),
                 guarantee,
                 limit,
@@ -241,7 +244,7 @@ impl Checker<'_> {
                     let message = format!("{who} has two {what}s for `{name}`");
                     self.wrong(field.clone(), message, "keep one of them");
                 }
-                Some(&j) => figures[j] = Some(*value),
+                Some(&j) => figures[j] = Some(unsigned(*value)),
                 None => {
                     let message =
                         format!("{who} has a {what} for `{name}`, which is not a gpu type here");
@@ -288,8 +291,8 @@ impl Checker<'_> {
                     true => workload.weight,
                     false => tenant.weight * (workload.weight / total),
                 },
-                declared_demand: workload.demand,
-                demand: workload.demand,
+                declared_demand: workload.demand.map(unsigned),
+                demand: workload.demand.map(unsigned),
                 throughput,
                 single,
                 speedup: Vec::new(),
@@ -320,7 +323,7 @@ impl Checker<'_> {
                 self.wrong(field.clone(), message, hint);
             }
             match by_name.get(name.as_str()) {
-                Some(&j) => throughput[j] = *value,
+                Some(&j) => throughput[j] = unsigned(*value),
                 None => {
                     let message = format!(
                         "{who} has a throughput for `{name}`, which is not a gpu type here"
@@ -377,7 +380,7 @@ impl Checker<'_> {
                 self.wrong(field, message, "a throughput is a finite number from 0 on");
                 return Vec::new();
             }
-            single[j] = *value;
+            single[j] = unsigned(*value);
         }
         let both: Vec<f64> = single.iter().chain(throughput).copied().collect();
         if single.iter().all(|&thr| thr == 0.0) {
@@ -430,6 +433,11 @@ const SAME_COUNT: f64 = 1e-12;
 /// The least weight that still leaves its reciprocal finite in every product.
 const MIN_WEIGHT: f64 = 1e-100;
 
+/// The same number, with 0 for `-0.0`, which has other bits and is written otherwise.
+fn unsigned(x: f64) -> f64 {
+    x + 0.0
+}
+
 fn known_types(name: &str, by_name: &BTreeMap<&str, usize>) -> String {
     let nearest = by_name.keys().min_by_key(|known| edit_distance(name, known));
     match nearest {
@@ -455,6 +463,21 @@ pub(crate) fn edit_distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use crate::ProblemSpec;
+
+    #[test]
+    fn minus_zero_is_zero() {
+        let with = |zero: f64| {
+            let mut spec = ProblemSpec::from_matrix(&[1.0, zero], &[&[1.0, zero], &[2.0, 3.0]]);
+            let types: Vec<String> = spec.gpus.iter().map(|gpu| gpu.name.clone()).collect();
+            let tenant = &mut spec.tenants[1];
+            (tenant.demand, tenant.workloads[0].demand) = (Some(zero), Some(zero));
+            tenant.guarantee = vec![(types[1].clone(), zero)];
+            tenant.limit = vec![(types[0].clone(), zero)];
+            tenant.workloads[0].single = vec![(types[0].clone(), 1.0), (types[1].clone(), zero)];
+            format!("{:?}", spec.validate().expect("zeros are allowed there"))
+        };
+        assert_eq!(with(-0.0), with(0.0));
+    }
 
     #[test]
     fn a_gpu_type_that_occurs_twice_is_reported() {

@@ -1,9 +1,10 @@
 //! What is done with all files of a folder.
 
 use super::command::PARTIAL;
+use crate::remove_tree::remove_tree;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// How rsync calls a file that is on its way: `.NAME.` and so many letters and digits.
@@ -12,44 +13,6 @@ const RANDOM_LETTERS: usize = 6;
 /// Each of so many files is written to disk by itself; of more, one call for the whole disk takes less time, also
 /// if others write to it.
 const SYNC_EACH_MAX: usize = 256;
-
-/// What is needed to empty a folder.
-const OWN: u32 = 0o700;
-
-/// Removes a folder with all that is in it; that it is not there is well. A job may have left folders in it that
-/// even their owner may not change.
-pub fn remove_folder(folder: &Path) -> io::Result<()> {
-    let remove = || match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        done => done,
-    };
-    match remove() {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            open_up(folder)?;
-            remove()
-        }
-        done => done,
-    }
-}
-
-/// Lets the owner into every folder, and no link is followed.
-fn open_up(folder: &Path) -> io::Result<()> {
-    let metadata = fs::symlink_metadata(folder)?;
-    if !metadata.is_dir() {
-        return Ok(());
-    }
-    let mode = metadata.permissions().mode();
-    if mode & OWN != OWN {
-        fs::set_permissions(folder, fs::Permissions::from_mode(mode | OWN))?;
-    }
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            open_up(&entry.path())?;
-        }
-    }
-    Ok(())
-}
 
 /// Every file and folder is on disk when this returns.
 pub(super) fn sync_all(folder: &Path) -> io::Result<()> {
@@ -102,7 +65,7 @@ pub(super) fn clear_partial(folder: &Path) -> io::Result<()> {
             continue;
         }
         match entry.file_name() == PARTIAL {
-            true => remove_folder(&entry.path())?,
+            true => remove_tree(&entry.path())?,
             false => clear_partial(&entry.path())?,
         }
     }
@@ -193,25 +156,6 @@ mod tests {
         clear_partial(home.path()).expect("cleared");
         expect(home.path(), &[(".hidden", "stays")]);
         assert!(at("sub").is_dir() && !at("sub/.oef-partial").exists());
-    }
-
-    #[test]
-    fn a_folder_that_its_owner_may_not_change_is_removed_all_the_same() {
-        let home = tempfile::tempdir().expect("a folder");
-        let (folder, other) = (home.path().join("7"), home.path().join("other"));
-        write(&folder.join("cache/module/file"), "x");
-        write(&other.join("file"), "x");
-        std::os::unix::fs::symlink(&other, folder.join("cache/link")).expect("a link");
-        for (path, mode) in [("7/cache/module", 0o555), ("7/cache", 0o000), ("other", 0o555)] {
-            let mode = fs::Permissions::from_mode(mode);
-            fs::set_permissions(home.path().join(path), mode).expect("set");
-        }
-        open_up(&folder).expect("opened");
-        remove_folder(&folder).expect("removed");
-        assert!(!folder.exists());
-        let mode = fs::metadata(&other).expect("there").permissions().mode();
-        assert_eq!(mode & 0o777, 0o555, "a link was followed");
-        remove_folder(&folder).expect("nothing to do");
     }
 
     #[test]

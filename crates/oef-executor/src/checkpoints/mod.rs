@@ -26,7 +26,6 @@ mod transfer;
 pub use bring::{Brought, Look, NotBrought, Progress, bring};
 pub use config::{CheckpointConfig, HOST, Keeping, Transport};
 pub use fetch::{Fetch, FetchLimits, Source};
-pub(crate) use files::remove_folder;
 pub use outcome::{BringError, Report};
 pub use place::remove;
 pub use tools::{ToolsMissing, check_tools};

@@ -1,6 +1,7 @@
 //! Where checkpoints arrive, and how they take their place.
 
-use super::files::{clear_partial, remove_folder, salvage, sync_all};
+use super::files::{clear_partial, salvage, sync_all};
+use crate::remove_tree::remove_tree;
 use crate::users::User;
 use rustix::fs::{Access, AtFlags, CWD, RenameFlags, accessat, renameat_with};
 use std::ffi::OsString;
@@ -32,7 +33,7 @@ pub fn recover(live: &Path, will_fetch: bool) -> io::Result<()> {
     unpack(live)?;
     place.put_back()?;
     if !will_fetch {
-        remove_folder(&place.incoming)?;
+        remove_tree(&place.incoming)?;
     }
     Ok(())
 }
@@ -40,10 +41,10 @@ pub fn recover(live: &Path, will_fetch: bool) -> io::Result<()> {
 /// Removes a job's checkpoints on a host, with what was left beside them.
 pub fn remove(live: &Path) -> io::Result<()> {
     if let Some(place) = CheckpointFolders::of(live) {
-        remove_folder(&place.incoming)?;
-        remove_folder(&place.previous)?;
+        remove_tree(&place.incoming)?;
+        remove_tree(&place.previous)?;
     }
-    remove_folder(live)
+    remove_tree(live)
 }
 
 /// The name of the folder to which something that was left behind belongs; `None`: it is no such thing.
@@ -93,7 +94,7 @@ impl CheckpointFolders {
             return Ok(());
         }
         if self.live.try_exists()? {
-            return remove_folder(&self.previous);
+            return remove_tree(&self.previous);
         }
         fs::rename(&self.previous, &self.live)?;
         self.sync_parent()
@@ -115,7 +116,7 @@ impl CheckpointFolders {
 
     /// Nothing of what has arrived stays.
     pub(super) fn clear(&self) -> io::Result<()> {
-        remove_folder(&self.incoming)
+        remove_tree(&self.incoming)
     }
 
     /// What has arrived becomes what the job uses, in one step, and on disk. Of what another user has, only the folder
@@ -142,13 +143,13 @@ impl CheckpointFolders {
             Err(_) => self.settle_in_two_steps()?,
         }
         // The new one is in its place: what is left of the old one is only room on the disk.
-        let _ = remove_folder(&self.incoming);
-        let _ = remove_folder(&self.previous);
+        let _ = remove_tree(&self.incoming);
+        let _ = remove_tree(&self.previous);
         Ok(())
     }
 
     fn settle_in_two_steps(&self) -> io::Result<()> {
-        remove_folder(&self.previous)?;
+        remove_tree(&self.previous)?;
         fs::rename(&self.live, &self.previous)?;
         if let Err(error) = fs::rename(&self.incoming, &self.live) {
             fs::rename(&self.previous, &self.live)?;
@@ -173,7 +174,7 @@ fn unpack(live: &Path) -> io::Result<()> {
             let entry = entry?;
             match entry.file_type()?.is_dir() {
                 true if entry.file_name() == ARRIVED => {}
-                true => remove_folder(&entry.path())?,
+                true => remove_tree(&entry.path())?,
                 false => fs::remove_file(entry.path())?,
             }
         }

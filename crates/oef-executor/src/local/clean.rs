@@ -6,10 +6,11 @@
 
 use super::lanes::Work;
 use super::open::Inner;
-use crate::checkpoints::{is_leftover, remove, remove_folder};
+use crate::checkpoints::{is_leftover, remove};
 use crate::error::ExecutorError;
 use crate::launch::CheckpointLocation;
 use crate::records::{RunSpec, Status, read_json};
+use crate::remove_tree::remove_tree;
 use oef_sched::JobId;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -187,9 +188,9 @@ struct Folders {
 
 impl Folders {
     fn remove(&self) -> io::Result<()> {
-        remove_folder(&self.own)?;
+        remove_tree(&self.own)?;
         self.copies.iter().try_for_each(|copy| remove(copy))?;
-        remove_folder(&self.runs)
+        remove_tree(&self.runs)
     }
 }
 
@@ -383,7 +384,7 @@ impl Copy {
 }
 
 fn remove_trash(path: &Path) {
-    if let Err(error) = remove_folder(path) {
+    if let Err(error) = remove_tree(path) {
         warn!(path = %path.display(), %error, "an old copy of a checkpoint could not be removed");
     }
 }

@@ -25,7 +25,7 @@ impl Inner {
         };
         let limit = u64::from(query.limit_bytes.clamp(1, LogQuery::MAX_BYTES));
         let read = log_file::read(&path, launch.log_limit_bytes, query.from, limit);
-        let mut chunk = read.map_err(ExecutorError::file(&path, "read"))?;
+        let mut chunk = read.map_err(ExecutorError::of_start(&path))?;
         let after = chunk.offset + chunk.bytes.len() as u64;
         if after < chunk.end || !is_ended {
             let whole = whole_characters(&chunk.bytes);
@@ -54,7 +54,7 @@ impl Inner {
         };
         for run in runs.into_iter().rev() {
             let path = run.launch_file();
-            let launch = read_json(&path).map_err(ExecutorError::file(&path, "read"))?;
+            let launch = read_json(&path).map_err(ExecutorError::of_start(&path))?;
             if let Some(launch) = launch {
                 return Ok((run, launch));
             }

@@ -14,6 +14,7 @@ use crate::exhaustion::is_exhausted;
 use crate::launch::{Launch, Program, Shell};
 use crate::records::{Durability, JobFolder, RunFolder, RunSpec, Status, StopOrder, Wanted};
 use crate::records::{Reader, read_json, write_json, write_json_for};
+use crate::remove_tree::remove_tree;
 use crate::untrusted;
 use crate::users::User;
 use oef_sched::JobId;
@@ -330,7 +331,7 @@ impl Inner {
         let many = (runs.len() + 1).saturating_sub(KEPT_STARTS);
         for run in runs.iter().take(many) {
             let is_ended = matches!(Status::read(run), Ok(Some(status)) if status.is_ended());
-            if is_ended && let Err(error) = fs::remove_dir_all(run.path()) {
+            if is_ended && let Err(error) = remove_tree(run.path()) {
                 warn!(folder = %run.path().display(), %error, "not removed");
             }
         }

@@ -10,6 +10,7 @@ use crate::event::LeaseEvent;
 use crate::family::Process;
 use crate::processes::{self, WARM_DIR};
 use crate::records::{Durability, Lock, RunFolder, RunSpec, write_json};
+use crate::remove_tree::remove_tree;
 use crate::untrusted;
 use crate::warm::{Warm, interpreter_words};
 use std::collections::BTreeMap;
@@ -228,7 +229,7 @@ impl Inner {
         for folder in folders(&self.warm_dir()).into_iter().filter(|folder| folder != own) {
             match Lock::try_take(&folder.join("lock")) {
                 Ok(Some(_lock)) if age(&folder).is_some_and(|age| age > KEPT_FOR) => {
-                    let _ = fs::remove_dir_all(&folder);
+                    let _ = remove_tree(&folder);
                 }
                 // Without its socket it is about to end.
                 Ok(None) if folder.join("socket").exists() => living.push(folder),

@@ -14,6 +14,7 @@ use crate::launch::Shell;
 use crate::log_file;
 use crate::logs::{LogFrom, Stream};
 use crate::records::{Lock, Phase, RunFolder, RunSpec, Status, Wanted, read_json};
+use crate::remove_tree::remove_tree;
 use oef_sched::Span;
 use rustix::process::{getpid, set_child_subreaper, setsid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -286,7 +287,7 @@ impl Session<'_> {
             progress.measured = measured;
             self.is_changed = true;
         }
-        if let Err(error) = std::fs::remove_dir_all(&launch.checkpoint_dir) {
+        if let Err(error) = remove_tree(&launch.checkpoint_dir) {
             note(&format!("the checkpoints of the profile run could not be removed: {error}"));
         }
         ending

@@ -150,7 +150,7 @@ fn records(bytes: &[u8]) {
 fn journal(bytes: &[u8]) {
     let text = text(bytes);
     let mut replay = Replay::default();
-    if replay.text(text.as_bytes()).is_ok() {
+    if replay.text(&mut text.as_bytes()).is_ok() {
         let _ = replay.finish().to_snapshot();
         return;
     }

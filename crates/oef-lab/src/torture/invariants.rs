@@ -92,7 +92,7 @@ pub(super) fn replays(
     let mut replay = Replay::default();
     let failed = |what: String| broken(Invariant::ReplayIsIdentical, what);
     if let Some(snapshot) = snapshot
-        && let Err(why) = replay.text(snapshot.body.as_bytes())
+        && let Err(why) = replay.text(&mut snapshot.body.as_bytes())
     {
         return failed(format!("the snapshot cannot be read: {why}"));
     }

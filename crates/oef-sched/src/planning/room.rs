@@ -110,7 +110,7 @@ impl<'s, 'f, 'c> Room<'s, 'f, 'c> {
                 nodes[node.gpu_type().0].push(NodeId(id));
             }
         }
-        let sizes = (0..nodes.len()).map(|gpu| cluster.host_sizes(gpu)).collect();
+        let sizes = cluster.host_sizes();
         let none = || vec![None; picks.len()];
         let placed = Placed { gpus: none(), serves: vec![None; picks.len()], waits: Vec::new() };
         let queue = BinaryHeap::new();

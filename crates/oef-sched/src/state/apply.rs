@@ -5,7 +5,7 @@ use super::leases::{carry_out, start_if_free, stop, unplace};
 use super::ledger::advance;
 use super::lifecycle::{admit, find, forget, go_back, start_assigned, vacate};
 use super::{State, commands, entitle, ledger, parties};
-use crate::action::{Action, Refusal, bad, wrong};
+use crate::action::{Action, Applied, Refusal, bad, wrong};
 use crate::cluster::{GPUS_PER_NODE_MAX, Health, NodeSpec};
 use crate::event::{Event, EventKind};
 use crate::ids::{Generation, JobId, RoundId, Slot};
@@ -23,7 +23,7 @@ const WORKERS_MAX: u32 = 100_000;
 ///
 /// What was decided before has its consequences: a job whose promised GPUs were freed starts, a cancelled one stops.
 /// Idle GPUs stay idle until a plan hands them out.
-pub fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
+pub fn apply(state: &mut State, event: Event) -> Applied {
     let at = event.at;
     if at < state.now {
         return Err(Refusal::TimeWentBack(state.now.0 - at.0));
@@ -87,21 +87,17 @@ pub fn apply(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
 
 /// For a driver that journals nothing: [`apply`], and where the event calls for a decision, [`plan`](crate::plan())
 /// and that applied as well.
-pub fn step(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
+pub fn step(state: &mut State, event: Event) -> Applied {
     step_with(state, event, plan)
 }
 
 /// The same for events that were written down without what was decided after them, when no job took the GPUs of others of
 /// its tenant.
-pub fn step_without_displacing(state: &mut State, event: Event) -> Result<Vec<Action>, Refusal> {
+pub fn step_without_displacing(state: &mut State, event: Event) -> Applied {
     step_with(state, event, plan_without_displacing)
 }
 
-fn step_with(
-    state: &mut State,
-    event: Event,
-    plan: fn(&State, Scope) -> Plan,
-) -> Result<Vec<Action>, Refusal> {
+fn step_with(state: &mut State, event: Event, plan: fn(&State, Scope) -> Plan) -> Applied {
     let (at, scope) = (event.at, event.kind.calls_for());
     let mut actions = apply(state, event)?;
     let Some(scope) = scope else { return Ok(actions) };
@@ -170,13 +166,13 @@ fn tick(state: &mut State, at: Time) -> Vec<Action> {
     Vec::new()
 }
 
-fn planned(state: &mut State, at: Time, plan: Plan) -> Result<Vec<Action>, Refusal> {
+fn planned(state: &mut State, at: Time, plan: Plan) -> Applied {
     super::leases::check(state, &plan)?;
     advance(state, at);
     carry_out(state, plan)
 }
 
-fn submitted(state: &mut State, at: Time, spec: JobSpec) -> Result<Vec<Action>, Refusal> {
+fn submitted(state: &mut State, at: Time, spec: JobSpec) -> Applied {
     if state.last_job.is_some_and(|last| spec.id <= last) {
         return Err(Refusal::UsedJob(spec.id));
     }
@@ -198,7 +194,7 @@ fn submitted(state: &mut State, at: Time, spec: JobSpec) -> Result<Vec<Action>, 
     Ok(Vec::new())
 }
 
-fn cancelled(state: &mut State, at: Time, id: JobId) -> Result<Vec<Action>, Refusal> {
+fn cancelled(state: &mut State, at: Time, id: JobId) -> Applied {
     let slot = find(state, id)?;
     if let Phase::Stopping { next: Next::Forget, .. } = state.at(slot).phase {
         return Err(wrong(id, "being cancelled already"));
@@ -216,13 +212,7 @@ fn cancelled(state: &mut State, at: Time, id: JobId) -> Result<Vec<Action>, Refu
     Ok(action.into_iter().collect())
 }
 
-fn progress(
-    state: &mut State,
-    at: Time,
-    id: JobId,
-    generation: Generation,
-    steps: f64,
-) -> Result<Vec<Action>, Refusal> {
+fn progress(state: &mut State, at: Time, id: JobId, generation: Generation, steps: f64) -> Applied {
     let slot = leased(state, id, generation)?;
     if !steps.is_finite() || steps < 0.0 {
         return Err(bad("steps are a number from 0 on"));
@@ -234,13 +224,7 @@ fn progress(
 }
 
 /// A job is done, well or badly: its GPUs are free at once. One that is to be tried again stays, held.
-fn ended(
-    state: &mut State,
-    at: Time,
-    id: JobId,
-    generation: Generation,
-    retry: bool,
-) -> Result<Vec<Action>, Refusal> {
+fn ended(state: &mut State, at: Time, id: JobId, generation: Generation, retry: bool) -> Applied {
     let slot = leased(state, id, generation)?;
     let cancelled = matches!(state.at(slot).phase, Phase::Stopping { next: Next::Forget, .. });
     let tenant = state.at(slot).spec.tenant;
@@ -257,13 +241,7 @@ fn ended(
 }
 
 /// A job runs no more, because it was told to stop or because its processes are gone.
-fn stopped(
-    state: &mut State,
-    at: Time,
-    id: JobId,
-    generation: Generation,
-    told: bool,
-) -> Result<Vec<Action>, Refusal> {
+fn stopped(state: &mut State, at: Time, id: JobId, generation: Generation, told: bool) -> Applied {
     let slot = leased(state, id, generation)?;
     let running = matches!(state.at(slot).phase, Phase::Running { .. });
     if running && told {
@@ -290,7 +268,7 @@ fn stopped(
     Ok(actions)
 }
 
-fn node_up(state: &mut State, at: Time, spec: &NodeSpec) -> Result<Vec<Action>, Refusal> {
+fn node_up(state: &mut State, at: Time, spec: &NodeSpec) -> Applied {
     match state.cluster.node_named(&spec.name) {
         None if spec.gpus > GPUS_PER_NODE_MAX => {
             return Err(bad("a node has at most 1024 GPUs"));
@@ -330,13 +308,13 @@ pub(super) fn types_appeared(state: &mut State) {
     }
 }
 
-fn node_down(state: &mut State, at: Time, name: &str) -> Result<Vec<Action>, Refusal> {
+fn node_down(state: &mut State, at: Time, name: &str) -> Applied {
     let owners = take_out(state, at, name, Health::Down)?;
     Ok(owners.into_iter().filter_map(|slot| stop(state, slot, StopReason::NodeDown)).collect())
 }
 
 /// Running jobs stay; one that was only promised GPUs there waits again.
-fn node_closing(state: &mut State, at: Time, name: &str) -> Result<Vec<Action>, Refusal> {
+fn node_closing(state: &mut State, at: Time, name: &str) -> Applied {
     let mut owners = take_out(state, at, name, Health::Closing)?;
     owners.retain(|&slot| !matches!(state.at(slot).phase, Phase::Running { .. }));
     Ok(owners.into_iter().filter_map(|slot| stop(state, slot, StopReason::NodeDown)).collect())

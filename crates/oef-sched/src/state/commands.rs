@@ -4,7 +4,7 @@ use super::State;
 use super::ledger::advance;
 use super::lifecycle::{find, reclassify, settle, start_within_limit};
 use super::parties::known;
-use crate::action::{Action, Refusal, wrong};
+use crate::action::{Applied, wrong};
 use crate::ids::{JobId, Slot, TenantKey};
 use crate::job::{JobChange, Next, Phase};
 use crate::order::Order;
@@ -12,12 +12,7 @@ use crate::reason::StopReason;
 use crate::time::Time;
 
 /// What is new about a job counts at once: one that may not run any more is stopped, one that may waits.
-pub(super) fn changed(
-    state: &mut State,
-    at: Time,
-    id: JobId,
-    change: JobChange,
-) -> Result<Vec<Action>, Refusal> {
+pub(super) fn changed(state: &mut State, at: Time, id: JobId, change: JobChange) -> Applied {
     let slot = find(state, id)?;
     let job = state.at(slot);
     if let Phase::Stopping { next: Next::Forget, .. } = job.phase {
@@ -55,7 +50,7 @@ pub(super) fn changed(
 }
 
 /// A job that failed is tried again.
-pub(super) fn release(state: &mut State, at: Time, id: JobId) -> Result<Vec<Action>, Refusal> {
+pub(super) fn release(state: &mut State, at: Time, id: JobId) -> Applied {
     let slot = find(state, id)?;
     if !state.at(slot).backing_off {
         return Err(wrong(id, "not waiting for another try"));
@@ -65,12 +60,7 @@ pub(super) fn release(state: &mut State, at: Time, id: JobId) -> Result<Vec<Acti
     Ok(settle(state, slot, StopReason::Held).into_iter().collect())
 }
 
-pub(super) fn suspend(
-    state: &mut State,
-    at: Time,
-    tenant: TenantKey,
-    suspended: bool,
-) -> Result<Vec<Action>, Refusal> {
+pub(super) fn suspend(state: &mut State, at: Time, tenant: TenantKey, suspended: bool) -> Applied {
     known(state, tenant)?;
     advance(state, at);
     state.tenants[tenant.0].suspended = suspended;
@@ -86,12 +76,7 @@ pub(super) fn suspend(
 }
 
 /// Waiting jobs find their new places; what runs is looked at when the next round begins.
-pub(super) fn order(
-    state: &mut State,
-    at: Time,
-    tenant: TenantKey,
-    order: Order,
-) -> Result<Vec<Action>, Refusal> {
+pub(super) fn order(state: &mut State, at: Time, tenant: TenantKey, order: Order) -> Applied {
     known(state, tenant)?;
     advance(state, at);
     state.tenants[tenant.0].order = order;
@@ -109,12 +94,7 @@ pub(super) fn order(
 }
 
 /// A lower limit stops what is beyond it when the next round begins.
-pub(super) fn limit(
-    state: &mut State,
-    at: Time,
-    tenant: TenantKey,
-    gpus: Option<u32>,
-) -> Result<Vec<Action>, Refusal> {
+pub(super) fn limit(state: &mut State, at: Time, tenant: TenantKey, gpus: Option<u32>) -> Applied {
     known(state, tenant)?;
     advance(state, at);
     // Who waited for the old limit is started before anybody else is chosen.

@@ -3,7 +3,7 @@
 use super::State;
 use super::ledger::{self, advance};
 use super::remember;
-use crate::action::{Action, Refusal};
+use crate::action::{Applied, Refusal};
 use crate::answer::{Answer, Asked};
 use crate::time::Time;
 use oef_core::{Options, WorkloadId};
@@ -19,11 +19,7 @@ pub fn refresh_shares(state: &mut State, at: Time) {
 }
 
 /// New shares count from now on. What they change is done when the next round begins.
-pub(super) fn take_shares(
-    state: &mut State,
-    at: Time,
-    answer: Answer,
-) -> Result<Vec<Action>, Refusal> {
+pub(super) fn take_shares(state: &mut State, at: Time, answer: Answer) -> Applied {
     check(state, &answer)?;
     advance(state, at);
     take(state, answer);

@@ -1,7 +1,7 @@
 //! Rows of gangs: they come with the first job of their size, and follow their workload's profile and the hosts.
 
 use super::State;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, hosts_needed};
 use crate::ids::WorkloadKey;
 use crate::job::JobSpec;
 use crate::settings::GangRule;
@@ -50,5 +50,5 @@ pub(super) fn refresh(state: &mut State, of: Option<WorkloadKey>) {
 
 /// On how many hosts a gang stands at the least, by type; where there are too few GPUs, on all of them.
 fn hosts_for(cluster: &Cluster, workers: u32) -> Vec<u32> {
-    (0..cluster.types().len()).map(|gpu| cluster.hosts_needed(gpu, workers)).collect()
+    cluster.host_sizes().iter().map(|sizes| hosts_needed(sizes, workers)).collect()
 }

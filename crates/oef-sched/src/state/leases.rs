@@ -3,7 +3,7 @@
 use super::State;
 use super::ledger;
 use super::lifecycle::find;
-use crate::action::{Action, Refusal};
+use crate::action::{Action, Applied, Refusal};
 use crate::cluster::Health;
 use crate::ids::{Generation, GpuId, JobId, Slot};
 use crate::job::{Lease, Next, Phase};
@@ -22,7 +22,7 @@ impl State {
 }
 
 /// Carries a plan that was checked out: stops first, so that GPUs come free; then what can start at once.
-pub(super) fn carry_out(state: &mut State, plan: Plan) -> Result<Vec<Action>, Refusal> {
+pub(super) fn carry_out(state: &mut State, plan: Plan) -> Applied {
     let mut actions = Vec::new();
     for stopped in &plan.stops {
         let slot = find(state, stopped.job)?;

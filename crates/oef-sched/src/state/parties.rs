@@ -6,7 +6,7 @@ use super::gangs;
 use super::ledger::{self, advance};
 use super::lifecycle::start_placed;
 use super::remember;
-use crate::action::{Action, Refusal, bad};
+use crate::action::{Action, Applied, Refusal, bad};
 use crate::ids::{GroupKey, RoundId, TenantKey, WorkloadKey};
 use crate::order::Order;
 use crate::past::Past;
@@ -35,12 +35,7 @@ pub(super) fn settings(state: &mut State, at: Time, settings: Settings) -> Vec<A
     Vec::new()
 }
 
-pub(super) fn add_tenant(
-    state: &mut State,
-    at: Time,
-    name: String,
-    weight: f64,
-) -> Result<Vec<Action>, Refusal> {
+pub(super) fn add_tenant(state: &mut State, at: Time, name: String, weight: f64) -> Applied {
     if state.tenant_named(&name).is_some() {
         return Err(Refusal::KnownName(name));
     }
@@ -70,7 +65,7 @@ pub(super) fn add_group(
     name: String,
     weight: f64,
     parent: Option<GroupKey>,
-) -> Result<Vec<Action>, Refusal> {
+) -> Applied {
     if state.group_named(&name).is_some() {
         return Err(Refusal::KnownName(name));
     }
@@ -88,7 +83,7 @@ pub(super) fn add_workload(
     name: String,
     weight: f64,
     profile: Profile,
-) -> Result<Vec<Action>, Refusal> {
+) -> Applied {
     known(state, tenant)?;
     if state.workload_named(tenant, &name).is_some() {
         return Err(Refusal::KnownName(name));
@@ -103,32 +98,35 @@ pub(super) fn add_workload(
     Ok(Vec::new())
 }
 
-pub(super) fn weight(
-    state: &mut State,
-    at: Time,
-    tenant: TenantKey,
-    weight: f64,
-) -> Result<Vec<Action>, Refusal> {
+pub(super) fn weight(state: &mut State, at: Time, tenant: TenantKey, weight: f64) -> Applied {
     known(state, tenant)?;
-    sensible(weight)?;
-    advance(state, at);
-    state.tenants[tenant.0].weight = weight;
-    state.entitlement.invalidate();
-    Ok(Vec::new())
+    reweigh(state, at, weight, |state| &mut state.tenants[tenant.0].weight)
 }
 
 pub(super) fn workload_weight(
     state: &mut State,
     at: Time,
-    workload: WorkloadKey,
+    of: WorkloadKey,
     weight: f64,
-) -> Result<Vec<Action>, Refusal> {
-    if workload.0 >= state.workloads.len() {
-        return Err(Refusal::UnknownWorkload);
-    }
+) -> Applied {
+    known_workload(state, of)?;
+    reweigh(state, at, weight, |state| &mut state.workloads[of.0].weight)
+}
+
+pub(super) fn group_weight(state: &mut State, at: Time, group: GroupKey, weight: f64) -> Applied {
+    known_group(state, Some(group))?;
+    reweigh(state, at, weight, |state| &mut state.groups[group.0].weight)
+}
+
+fn reweigh(
+    state: &mut State,
+    at: Time,
+    weight: f64,
+    of: impl FnOnce(&mut State) -> &mut f64,
+) -> Applied {
     sensible(weight)?;
     advance(state, at);
-    state.workloads[workload.0].weight = weight;
+    *of(state) = weight;
     state.entitlement.invalidate();
     Ok(Vec::new())
 }
@@ -138,9 +136,9 @@ pub(super) fn restart_cost(
     at: Time,
     workload: WorkloadKey,
     cost: Option<Span>,
-) -> Result<Vec<Action>, Refusal> {
-    let Some(of) = state.workloads.get(workload.0) else { return Err(Refusal::UnknownWorkload) };
-    let rows = of.gangs.clone();
+) -> Applied {
+    known_workload(state, workload)?;
+    let rows = state.workloads[workload.0].gangs.clone();
     advance(state, at);
     for row in rows.into_iter().chain([workload]) {
         state.workloads[row.0].restart_cost = cost;
@@ -153,10 +151,8 @@ pub(super) fn profiled(
     at: Time,
     workload: WorkloadKey,
     profile: Profile,
-) -> Result<Vec<Action>, Refusal> {
-    if workload.0 >= state.workloads.len() {
-        return Err(Refusal::UnknownWorkload);
-    }
+) -> Applied {
+    known_workload(state, workload)?;
     let figures = profile.gangs.iter().flat_map(|gang| &gang.throughput);
     if profile.throughput.iter().chain(figures).any(|t| !t.is_finite() || *t < 0.0) {
         return Err(bad("throughputs are finite numbers from 0 on"));
@@ -168,26 +164,12 @@ pub(super) fn profiled(
     Ok(Vec::new())
 }
 
-pub(super) fn group_weight(
-    state: &mut State,
-    at: Time,
-    group: GroupKey,
-    weight: f64,
-) -> Result<Vec<Action>, Refusal> {
-    known_group(state, Some(group))?;
-    sensible(weight)?;
-    advance(state, at);
-    state.groups[group.0].weight = weight;
-    state.entitlement.invalidate();
-    Ok(Vec::new())
-}
-
 pub(super) fn group_parent(
     state: &mut State,
     at: Time,
     group: GroupKey,
     parent: Option<GroupKey>,
-) -> Result<Vec<Action>, Refusal> {
+) -> Applied {
     known_group(state, Some(group))?;
     known_group(state, parent)?;
     if let Some(parent) = parent.filter(|&parent| state.stands_in(parent, group)) {
@@ -205,7 +187,7 @@ pub(super) fn tenant_group(
     at: Time,
     tenant: TenantKey,
     group: Option<GroupKey>,
-) -> Result<Vec<Action>, Refusal> {
+) -> Applied {
     known(state, tenant)?;
     known_group(state, group)?;
     advance(state, at);
@@ -220,7 +202,7 @@ pub(super) fn tenant_promises(
     at: Time,
     tenant: TenantKey,
     promises: Promises,
-) -> Result<Vec<Action>, Refusal> {
+) -> Applied {
     known(state, tenant)?;
     advance(state, at);
     state.tenants[tenant.0].promises = promises;
@@ -233,7 +215,7 @@ pub(super) fn group_promises(
     at: Time,
     group: GroupKey,
     promises: Promises,
-) -> Result<Vec<Action>, Refusal> {
+) -> Applied {
     known_group(state, Some(group))?;
     advance(state, at);
     state.groups[group.0].promises = promises;
@@ -250,6 +232,11 @@ fn start_all_within_limit(state: &mut State) -> Vec<Action> {
 fn known_group(state: &State, group: Option<GroupKey>) -> Result<(), Refusal> {
     let known = group.is_none_or(|group| group.0 < state.groups.len());
     known.then_some(()).ok_or(Refusal::UnknownGroup)
+}
+
+fn known_workload(state: &State, workload: WorkloadKey) -> Result<(), Refusal> {
+    let known = workload.0 < state.workloads.len();
+    known.then_some(()).ok_or(Refusal::UnknownWorkload)
 }
 
 pub(super) fn known(state: &State, tenant: TenantKey) -> Result<(), Refusal> {

@@ -206,7 +206,7 @@ impl Checks<'_> {
             self.wrong("tls", "needs both `certificate` and `key`, or neither");
         }
         self.must(!is_open(c), "listen", RunError::Open(c.listen).to_string());
-        let level = c.log.level.parse::<tracing_subscriber::EnvFilter>();
+        let level = c.log.level.parse::<tracing_subscriber::filter::Targets>();
         if let Err(why) = level {
             let text = &c.log.level;
             self.wrong(

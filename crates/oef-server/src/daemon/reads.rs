@@ -67,8 +67,10 @@ impl Daemon {
             let job = world.jobs.get(&JobId(id)).filter(|job| caller.may_see(job.tenant()));
             match job.map(|job| caller.may_see_inside(job.tenant())) {
                 None => Err(Kind::NotFound.problem(format!("there is no job {id}"))),
-                Some(false) => Err(Kind::Forbidden
-                    .problem("a token of role viewer may not read the output of jobs")),
+                Some(false) => {
+                    let why = format!("{} may not read the output of jobs", caller.named());
+                    Err(Kind::Forbidden.problem(why))
+                }
                 Some(true) => Ok(job.map(|job| run_numbers(job)).unwrap_or_default()),
             }
         })?;
@@ -331,6 +333,12 @@ fn log_problem(id: u64, error: &ExecutorError) -> Problem {
             .problem(format!("job {id} has no output"))
             .hint(format!("it has not started, or its output was removed: see `oef why {id}`")),
         ExecutorError::NoSuchWorker { .. } => Kind::NotFound.problem(error.to_string()),
+        ExecutorError::Replaced { .. } => {
+            let hint = "jobs that run as the daemon's own user can change its records; a tenant's own user cannot \
+                        (`oef tenant create T --user NAME`)";
+            let why = format!("the output of job {id} cannot be read: {error}");
+            Kind::Conflict.problem(why).hint(hint)
+        }
         other => Kind::Internal.problem(other.to_string()),
     }
 }

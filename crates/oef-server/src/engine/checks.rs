@@ -6,13 +6,13 @@ use oef_api::types::Problem;
 use std::str::FromStr;
 
 /// A value that is wrong by itself.
-pub(crate) fn refused(bad: BadValue) -> Problem {
+pub(super) fn refused(bad: BadValue) -> Problem {
     let BadValue { field, message, hint } = bad;
     Kind::BadRequest.problem(message).field(field).maybe_hint(hint)
 }
 
 /// Refuses everything that is wrong at once, with the place of the first.
-pub(super) fn all_right(found: Vec<BadValue>) -> Result<(), Problem> {
+pub(crate) fn all_right(found: Vec<BadValue>) -> Result<(), Problem> {
     let told = found.iter().map(|bad| bad.message.as_str()).collect::<Vec<_>>().join("; ");
     match found.into_iter().next() {
         Some(first) => Err(refused(BadValue { message: told, ..first })),

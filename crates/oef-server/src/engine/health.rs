@@ -59,6 +59,11 @@ impl Health {
         *self.journal.lock().unwrap_or_else(PoisonError::into_inner) = error;
     }
 
+    /// Why the journal could not be written the last time it was tried.
+    pub fn journal_error(&self) -> Option<String> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// What is wrong, a sentence each; `executor`: how long ago its own last pass was, where it tells.
     pub fn problems(&self, executor: Option<Duration>) -> Vec<String> {
         self.problems_at(self.now_ms(), executor)
@@ -66,7 +71,7 @@ impl Health {
 
     fn problems_at(&self, now_ms: u64, executor: Option<Duration>) -> Vec<String> {
         let mut wrong = Vec::new();
-        if let Some(error) = &*self.journal.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(error) = self.journal_error() {
             wrong.push(format!("the journal cannot be written: {error}"));
         }
         let age = |at: &AtomicU64| {

@@ -1,6 +1,6 @@
 //! Jobs that somebody wants to cancel, change or submit once more: who may, and what is wrong with it.
 
-use super::checks::refused;
+use super::checks::all_right;
 use super::command::Done;
 use super::prepare::{Prepared, forbidden, problem_of};
 use super::submission;
@@ -100,7 +100,7 @@ pub(super) fn patch(
         let hint = format!("hold it first: oef hold {id}");
         return Err(Kind::Conflict.problem(why).field(field).hint(hint));
     }
-    new.check().map_err(refused)?;
+    all_right(new.check())?;
     if is_elsewhere {
         submission::check_gang(world, &new)?;
     }

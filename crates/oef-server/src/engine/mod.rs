@@ -38,7 +38,7 @@ mod watcher;
 
 pub(crate) use archiver::Document;
 pub use budgets::Budgets;
-pub(crate) use checks::{parse, refused};
+pub(crate) use checks::{all_right, parse};
 pub(crate) use clock::wall;
 pub use clock::{Clock, ClockSource};
 pub(crate) use command::{Command, Done};

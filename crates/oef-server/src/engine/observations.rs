@@ -296,8 +296,7 @@ fn shown(measured: oef_executor::Measured) -> Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::NewJob;
-    use crate::world::testing::{created, empty, train};
+    use crate::world::testing::{empty, with_jobs};
     use oef_sched::NodeSpec;
 
     const JOB: JobId = JobId(1);
@@ -305,16 +304,8 @@ mod tests {
     /// One GPU, and one job that starts on it.
     fn world() -> World {
         let mut world = empty();
-        for change in [
-            Change::NodeUp(NodeSpec { name: "n".into(), gpu_type: "g".into(), gpus: 1 }),
-            created("ada", 1.0),
-            Change::Round { kept: false },
-            Change::Submitted {
-                jobs: vec![NewJob { id: 1, spec: train() }],
-                key: None,
-                sweep: None,
-            },
-        ] {
+        let up = Change::NodeUp(NodeSpec { name: "n".into(), gpu_type: "g".into(), gpus: 1 });
+        for change in [up].into_iter().chain(with_jobs(1)) {
             world.happen(Time(1), change).expect("taken");
         }
         world

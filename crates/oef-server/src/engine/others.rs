@@ -3,7 +3,7 @@
 use super::checks;
 use super::tenancy::create_checked;
 use crate::world::{Change, JobEntry, NewJob, RunEnding, World};
-use oef_api::check::is_unseen;
+use oef_api::check::cleaned;
 use oef_api::limits::JOB_NAME_MAX;
 use oef_api::parsed::{Weight, Workers};
 use oef_api::types::{JobState, JobSubmit, Limits};
@@ -124,7 +124,7 @@ fn noticed(world: &World, job: &OtherJob, next_job: &mut u64) -> Option<Change> 
     let spec = JobSubmit {
         tenant: job.tenant.parse().ok(),
         workload: WORKLOAD.parse().ok(),
-        name: Some(job.name.chars().filter(|c| !is_unseen(*c)).take(JOB_NAME_MAX).collect()),
+        name: Some(cleaned(&job.name, JOB_NAME_MAX)),
         command: vec!["slurm-job".into(), job.shown.clone()],
         workers,
         types: job

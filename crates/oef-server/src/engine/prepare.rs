@@ -163,10 +163,8 @@ pub(super) fn admin(caller: &Caller, what: &str) -> Result<(), Problem> {
 }
 
 pub(super) fn forbidden(caller: &Caller, what: &str) -> Problem {
-    let role = caller.role.name();
-    Kind::Forbidden
-        .problem(format!("a token of role {role} may not {what}"))
-        .hint("ask an operator of the cluster")
+    let problem = Kind::Forbidden.problem(format!("{} may not {what}", caller.named()));
+    problem.hint(caller.way_out())
 }
 
 /// A rejection in the words of the interface.

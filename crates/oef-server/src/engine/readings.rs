@@ -177,8 +177,7 @@ impl Nodes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::NewJob;
-    use crate::world::testing::{created, empty, train};
+    use crate::world::testing::{empty, with_jobs};
     use oef_executor::NodeEvent;
 
     const EVERY: Span = Span(10_000);
@@ -196,15 +195,7 @@ mod tests {
         let mut world = empty();
         nodes.name(&world);
         let ups = nodes.changes(&world);
-        for change in ups.into_iter().chain([
-            created("ada", 1.0),
-            Change::Round { kept: false },
-            Change::Submitted {
-                jobs: vec![NewJob { id: 1, spec: train() }],
-                key: None,
-                sweep: None,
-            },
-        ]) {
+        for change in ups.into_iter().chain(with_jobs(1)) {
             world.happen(Time(1000), change).expect("taken");
         }
         (world, nodes)

@@ -27,7 +27,7 @@ use oef_executor::{Cursor, Event, Executor};
 use oef_report::format::counted;
 use oef_sched::Time;
 use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -182,16 +182,15 @@ fn load(store: &Store) -> Result<(World, u64), StartError> {
     for skipped in &loaded.skipped {
         tracing::warn!(skipped, "a damaged snapshot was passed over");
     }
-    match &loaded.snapshot {
-        Some(snapshot) => replay(Some((snapshot.seq, snapshot.text())), loaded.records),
-        None => replay(None::<(u64, io::Empty)>, loaded.records),
-    }
+    let mut text = loaded.snapshot.map(|snapshot| (snapshot.seq, snapshot.text()));
+    let snapshot = text.as_mut().map(|(seq, text)| (*seq, text as &mut dyn Read));
+    replay(snapshot, loaded.records)
 }
 
 /// A world from a snapshot (its last record and its text) and the records after it, and up to which record the snapshot
 /// covers it.
 pub(crate) fn replay(
-    snapshot: Option<(u64, impl Read)>,
+    snapshot: Option<(u64, &mut dyn Read)>,
     records: impl Iterator<Item = Result<StoredRecord, StoreError>>,
 ) -> Result<(World, u64), StartError> {
     let mut replay = Replay::default();

@@ -1,6 +1,6 @@
 //! Jobs that somebody wants to submit: what is wrong with them, and what is filled in.
 
-use super::checks::{self, did_you_mean, refused};
+use super::checks::{self, did_you_mean};
 use super::command::Done;
 use super::prepare::{Numbers, Prepared, forbidden, problem_of};
 use super::tenancy::{create_checked, known_type};
@@ -127,7 +127,7 @@ fn person(
 ) -> Result<Option<String>, Problem> {
     if let Some(user) = given {
         if !caller.is_admin() {
-            let why = "only an admin's token may say who submits a job";
+            let why = "only an admin may say who submits a job";
             return Err(Kind::Forbidden.problem(why).field("user").hint("leave it out"));
         }
         checks::name("the name of a user", "user", &user)?;
@@ -152,8 +152,8 @@ fn fill(caller: &Caller, mut job: JobSubmit) -> Result<JobSubmit, Problem> {
             return Err(Kind::BadRequest.problem(why).field("tenant"));
         }
         (Some(tenant), _) if !caller.may_change(&tenant) => {
-            let why = format!("this token may not submit jobs for tenant `{tenant}`");
-            return Err(Kind::Forbidden.problem(why).field("tenant"));
+            let what = format!("submit jobs for tenant `{tenant}`");
+            return Err(forbidden(caller, &what).field("tenant"));
         }
         (given, _) => given,
     };
@@ -174,7 +174,7 @@ fn fill(caller: &Caller, mut job: JobSubmit) -> Result<JobSubmit, Problem> {
 /// Everything about one job that can be told without starting it.
 fn check(world: &World, caller: &Caller, job: &JobSubmit) -> Result<(), Problem> {
     check_command(job)?;
-    job.check().map_err(refused)?;
+    checks::all_right(job.check())?;
     check_after(world, caller, job, None)?;
     check_gang(world, job)
 }

@@ -4,6 +4,7 @@ use super::App;
 use super::extract::query;
 use super::failure::Failure;
 use super::login;
+use super::places::Guest;
 use super::rate::of_address;
 use crate::caller::Caller;
 use crate::engine::parse;
@@ -93,6 +94,9 @@ async fn asking(parts: &Parts, app: &App) -> Result<Caller, Refusal> {
     };
     // Who guesses tokens is limited by where they are, and keeps nobody else from anything.
     let bucket = caller.as_ref().map_or_else(|_| origin(parts), |caller| caller.token);
+    if let (Ok(caller), Some(guest)) = (&caller, parts.extensions.get::<Guest>()) {
+        guest.is_known(caller.token);
+    }
     within_rate(app, bucket)?;
     Ok(caller?)
 }

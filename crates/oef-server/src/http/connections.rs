@@ -1,18 +1,20 @@
-//! Connections that are open: so many and no more, so that jobs always find descriptors. Those that have not asked anything
-//! yet give way to those that come.
+//! Connections that are open: so many and no more, so that jobs always find descriptors. Those that say nothing are
+//! closed, and those of strangers give way to those that come.
 
+use super::places::{Guest, Place, Places};
+use super::rate::of_address;
 use axum_server::accept::Accept;
-use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 use tokio::sync::futures::OwnedNotified;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Sleep, sleep, timeout};
+use tokio::time::{Sleep, sleep};
+use tower_http::add_extension::AddExtension;
 
 /// Descriptors that are left to everything but connections: the journal, runners, logs.
 const RESERVED: u64 = 512;
@@ -35,77 +37,41 @@ pub(super) fn room(wanted: usize) -> usize {
     wanted.min(spare)
 }
 
-/// One that is told to give way is gone after a moment; where all are busy, nobody waits for longer.
-const WAY_WITHIN: Duration = Duration::from_secs(1);
-
-/// Lets only so many in at once. One beyond takes the place of the oldest that has not asked anything yet, or is closed
-/// before anything is read.
+/// Lets only so many in at once.
 #[derive(Clone)]
 pub(super) struct Capped<A> {
     inner: A,
-    room: Arc<Semaphore>,
+    places: Arc<Places>,
     ask_within: Duration,
-    /// Those that have not asked anything yet, the oldest first.
-    silent: Arc<Mutex<VecDeque<Weak<Notify>>>>,
 }
 
 impl<A> Capped<A> {
     /// Those whose first request has no end of its headers within a time are closed.
     pub fn new(inner: A, room: usize, ask_within: Duration) -> Capped<A> {
-        let room = Arc::new(Semaphore::new(room.min(Semaphore::MAX_PERMITS)));
-        Capped { inner, room, ask_within, silent: Arc::default() }
-    }
-
-    /// A place, if there is one or somebody gives way.
-    async fn place(self) -> Option<Place> {
-        let taken = match Arc::clone(&self.room).try_acquire_owned() {
-            Ok(permit) => permit,
-            Err(_) => {
-                self.oldest_silent()?.notify_one();
-                timeout(WAY_WITHIN, self.room.acquire_owned()).await.ok()?.ok()?
-            }
-        };
-        let leave = Arc::new(Notify::new());
-        let mut silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
-        // Those that have asked leave the list when it would grow: it is never much longer than there is room.
-        if silent.len() == silent.capacity() {
-            silent.retain(|one| one.strong_count() > 0);
-        }
-        silent.push_back(Arc::downgrade(&leave));
-        let (told, until) = (leave.notified_owned(), sleep(self.ask_within));
-        let silence = Silence { told: Box::pin(told), until: Box::pin(until), end: [0; 4] };
-        Some(Place { silence: Some(silence), _permit: taken })
-    }
-
-    fn oldest_silent(&self) -> Option<Arc<Notify>> {
-        let mut silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
-        std::iter::from_fn(|| silent.pop_front()).find_map(|one| one.upgrade())
+        Capped { inner, places: Places::new(room), ask_within }
     }
 }
 
-/// A place among the connections.
-struct Place {
-    /// Until the first request is there.
-    silence: Option<Silence>,
-    _permit: OwnedSemaphorePermit,
+/// Where a connection comes from.
+pub(super) trait Origin {
+    /// The bucket of its address.
+    fn origin(&self) -> u64;
+}
+
+impl Origin for TcpStream {
+    fn origin(&self) -> u64 {
+        of_address(self.peer_addr().ok().map(|address| address.ip()))
+    }
 }
 
 /// A connection that has not asked anything yet.
 struct Silence {
-    /// It is to give way.
-    told: Pin<Box<OwnedNotified>>,
     until: Pin<Box<Sleep>>,
     /// The last bytes that came.
     end: [u8; 4],
 }
 
 impl Silence {
-    /// Whether it has lasted too long.
-    fn is_over(&mut self, context: &mut Context<'_>) -> bool {
-        let told = self.told.as_mut().poll(context).is_ready();
-        told || self.until.as_mut().poll(context).is_ready()
-    }
-
     /// Whether the headers of a request end in what came.
     fn is_broken(&mut self, bytes: &[u8]) -> bool {
         bytes.iter().any(|byte| {
@@ -122,22 +88,29 @@ where
     A::Stream: Send,
     A::Service: Send,
     A::Future: Send,
-    I: Send + 'static,
+    I: Origin + Send + 'static,
     S: Send + 'static,
 {
     type Stream = Counted<A::Stream>;
-    type Service = A::Service;
+    type Service = AddExtension<A::Service, Guest>;
     type Future = Pin<Box<dyn Future<Output = io::Result<(Self::Stream, Self::Service)>> + Send>>;
 
     fn accept(&self, stream: I, service: S) -> Self::Future {
         let this = self.clone();
         Box::pin(async move {
-            let inner = this.inner.clone();
-            let Some(place) = this.place().await else {
+            let Some(place) = this.places.take(stream.origin()).await else {
                 return Err(io::Error::other("too many connections"));
             };
-            let (stream, service) = inner.accept(stream, service).await?;
-            Ok((Counted { stream, place }, service))
+            let mut told = Box::pin(place.leave().notified_owned());
+            // A handshake that takes its time gives way, too.
+            let (stream, service) = tokio::select! {
+                accepted = this.inner.accept(stream, service) => accepted?,
+                () = &mut told => return Err(io::ErrorKind::TimedOut.into()),
+            };
+            let service = AddExtension::new(service, place.guest());
+            let until = Box::pin(sleep(this.ask_within));
+            let silence = Some(Silence { until, end: [0; 4] });
+            Ok((Counted { stream, told, silence, _place: place }, service))
         })
     }
 }
@@ -145,7 +118,26 @@ where
 /// A connection that counts until it is closed.
 pub(super) struct Counted<S> {
     stream: S,
-    place: Place,
+    /// It is to give way.
+    told: Pin<Box<OwnedNotified>>,
+    /// Until the first request is there.
+    silence: Option<Silence>,
+    _place: Place,
+}
+
+impl<S> Counted<S> {
+    /// What a read or a write came to, unless it waits and the connection has to go.
+    fn unless_over<T>(
+        &mut self,
+        done: Poll<io::Result<T>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
+        let late = |silence: &mut Silence| silence.until.as_mut().poll(context).is_ready();
+        let is_over = done.is_pending()
+            && (self.silence.as_mut().is_some_and(late)
+                || self.told.as_mut().poll(context).is_ready());
+        if is_over { Poll::Ready(Err(io::ErrorKind::TimedOut.into())) } else { done }
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
@@ -156,14 +148,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
-        let Some(silence) = &mut self.place.silence else { return read };
-        if read.is_pending() && silence.is_over(context) {
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        let came = &buffer.filled()[before..];
+        if self.silence.as_mut().is_some_and(|silence| silence.is_broken(came)) {
+            self.silence = None;
         }
-        if silence.is_broken(&buffer.filled()[before..]) {
-            self.place.silence = None;
-        }
-        read
+        self.unless_over(read, context)
     }
 }
 
@@ -173,11 +162,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.unless_over(written, context)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.unless_over(flushed, context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -189,7 +180,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
         context: &mut Context<'_>,
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, buffers)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, buffers);
+        self.unless_over(written, context)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -202,43 +194,87 @@ mod tests {
     use super::*;
     use axum_server::accept::DefaultAcceptor;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+    use tokio::time::timeout;
 
     const FOREVER: Duration = Duration::from_secs(3600);
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
+
+    impl Origin for DuplexStream {
+        fn origin(&self) -> u64 {
+            0
+        }
+    }
 
     async fn connect(
         to: &Capped<DefaultAcceptor>,
-    ) -> io::Result<(DuplexStream, Counted<DuplexStream>)> {
+    ) -> io::Result<(DuplexStream, Counted<DuplexStream>, Guest)> {
         let (client, server) = duplex(1024);
-        Ok((client, to.accept(server, ()).await?.0))
+        let (counted, service) = to.accept(server, ()).await?;
+        drop(service);
+        let guest = counted._place.guest();
+        Ok((client, counted, guest))
     }
 
     #[tokio::test]
     async fn one_that_asks_nothing_is_closed() {
         let capped = Capped::new(DefaultAcceptor::new(), 8, Duration::from_millis(20));
         for said in ["", "G", "GET / HTTP/1.1\r\nHost: a\r\n"] {
-            let (mut client, mut server) = connect(&capped).await.expect("there is room");
+            let (mut client, mut server, _) = connect(&capped).await.expect("there is room");
             client.write_all(said.as_bytes()).await.expect("written");
             let ended = server.read_to_end(&mut Vec::new()).await;
             assert!(ended.is_err_and(|e| e.kind() == io::ErrorKind::TimedOut), "{said:?}");
         }
-        let (mut client, mut server) = connect(&capped).await.expect("there is room");
-        client.write_all(b"GET / HTTP/1.1\r\n\r\n").await.expect("written");
+        let (mut client, mut server, _) = connect(&capped).await.expect("there is room");
+        client.write_all(REQUEST).await.expect("written");
         let ended = timeout(Duration::from_millis(200), server.read_to_end(&mut Vec::new())).await;
         assert!(ended.is_err(), "it has asked: {ended:?}");
     }
 
+    /// Whether it says nothing, reads nothing, or has asked: without a token it gives way.
     #[tokio::test]
-    async fn the_oldest_that_asked_nothing_gives_way_and_one_that_asked_does_not() {
-        let capped = Capped::new(DefaultAcceptor::new(), 2, FOREVER);
-        let (mut client, mut asking) = connect(&capped).await.expect("there is room");
-        client.write_all(b"GET / HTTP/1.1\r\n\r\n").await.expect("written");
-        asking.read_exact(&mut [0; 18]).await.expect("read");
-        let (_silent, mut first) = connect(&capped).await.expect("there is room");
-        let closes = tokio::spawn(async move { first.read_to_end(&mut Vec::new()).await });
-        let (mut client, mut second) = connect(&capped).await.expect("the silent one gives way");
-        assert!(closes.await.expect("ended").is_err());
-        client.write_all(b"GET / HTTP/1.1\r\n\r\n").await.expect("written");
-        second.read_exact(&mut [0; 18]).await.expect("read");
-        assert!(connect(&capped).await.is_err(), "all have asked");
+    async fn strangers_give_way_whatever_they_do() {
+        let capped = Capped::new(DefaultAcceptor::new(), 3, FOREVER);
+        let (mut client, mut known, guest) = connect(&capped).await.expect("there is room");
+        client.write_all(REQUEST).await.expect("written");
+        known.read_exact(&mut [0; 18]).await.expect("read");
+        guest.is_known(1);
+        let (mut asks, mut first, _) = connect(&capped).await.expect("there is room");
+        asks.write_all(REQUEST).await.expect("written");
+        let (_reads_nothing, mut second, _) = connect(&capped).await.expect("there is room");
+        let first = tokio::spawn(async move { first.read_to_end(&mut Vec::new()).await });
+        let second = tokio::spawn(async move { second.write_all(&[0; 9999]).await });
+        let mut next = Vec::new();
+        for token in 2..4 {
+            let one = connect(&capped).await.expect("a stranger gives way");
+            one.2.is_known(token);
+            next.push(one);
+        }
+        assert!(first.await.expect("ended").is_err());
+        assert!(second.await.expect("ended").is_err());
+        assert!(connect(&capped).await.is_err(), "all have shown a token");
+        client.write_all(b"x").await.expect("written");
+        known.read_exact(&mut [0]).await.expect("it is still there");
+    }
+
+    #[derive(Clone)]
+    struct Endless;
+
+    impl<I, S> Accept<I, S> for Endless {
+        type Stream = I;
+        type Service = S;
+        type Future = std::future::Pending<io::Result<(I, S)>>;
+
+        fn accept(&self, _: I, _: S) -> Self::Future {
+            std::future::pending()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_handshake_that_never_ends_gives_way() {
+        let capped = Capped::new(Endless, 1, FOREVER);
+        let first = tokio::spawn(capped.accept(duplex(1).1, ()));
+        tokio::task::yield_now().await;
+        let _second = tokio::spawn(capped.accept(duplex(1).1, ()));
+        assert!(first.await.expect("ended").is_err());
     }
 }

@@ -61,7 +61,7 @@ fn full(full: Full) -> Failure {
     let (why, setting) = match full {
         Full::All(max) => (format!("{max} event streams are open already"), "event_streams"),
         Full::Own(max) => {
-            (format!("this token has {max} event streams open already"), "streams_per_token")
+            (format!("{max} event streams of this caller are open already"), "streams_per_token")
         }
     };
     let hint = format!("close one, or raise `limits.{setting}` in the daemon's settings");

@@ -48,7 +48,25 @@ async fn json<T: DeserializeOwned + Serialize>(
         return Err(Failure(problem.hint("send the header `Content-Type: application/json`")));
     }
     let bytes = raw(request, limit).await?;
-    parse(&bytes).or_else(|problem| with_whole_numbers(&bytes, problem)).map_err(Failure)
+    read(&bytes).map_err(Failure)
+}
+
+fn read<T: DeserializeOwned + Serialize>(bytes: &[u8]) -> Result<T, Problem> {
+    let parsed = parse(bytes).and_then(|value| match without_minus_zero(bytes) {
+        Some(text) => parse(text.as_bytes()),
+        None => Ok(value),
+    });
+    parsed.or_else(|problem| with_whole_numbers(bytes, problem))
+}
+
+/// The same body with 0 for every `-0.0`, which would be kept and shown with its sign; none: it has none.
+fn without_minus_zero(bytes: &[u8]) -> Option<String> {
+    if !bytes.windows(2).any(|pair| pair == b"-0") {
+        return None;
+    }
+    let mut value: Value = serde_json::from_slice(bytes).ok()?;
+    let is_minus_zero = |x: f64| x == 0.0 && x.is_sign_negative();
+    rewrite(&mut value, &|x| is_minus_zero(x).then_some(0)).then(|| value.to_string())
 }
 
 /// To JSON `2.0` is as whole as `2`, and some clients write it so. The reader wants the latter. Where that helps, another
@@ -71,14 +89,21 @@ fn with_whole_numbers<T: DeserializeOwned + Serialize>(
 fn make_whole(value: &mut Value) -> bool {
     /// Up to here every whole number is a double of its own.
     const EXACT: f64 = 9_007_199_254_740_992.0;
+    rewrite(value, &|x| (x.trunc() == x && x.abs() < EXACT).then_some(x as i64))
+}
+
+/// Puts whole numbers in the place of others; whether there were any to replace.
+fn rewrite(value: &mut Value, whole: &dyn Fn(f64) -> Option<i64>) -> bool {
     match value {
         Value::Number(number) if number.is_f64() => {
-            let real = number.as_f64().filter(|x| x.trunc() == *x && x.abs() < EXACT);
-            real.map(|x| *value = Value::from(x as i64)).is_some()
+            let instead = number.as_f64().and_then(whole);
+            instead.map(|whole| *value = Value::from(whole)).is_some()
         }
-        Value::Array(list) => list.iter_mut().fold(false, |found, inner| make_whole(inner) | found),
+        Value::Array(list) => {
+            list.iter_mut().fold(false, |found, inner| rewrite(inner, whole) | found)
+        }
         Value::Object(fields) => {
-            fields.values_mut().fold(false, |found, inner| make_whole(inner) | found)
+            fields.values_mut().fold(false, |found, inner| rewrite(inner, whole) | found)
         }
         _ => false,
     }
@@ -111,31 +136,33 @@ pub(super) async fn raw(request: Request, limit: usize) -> Result<Bytes, Failure
 
 /// Reads JSON; what is wrong is named with its line, its column and its field.
 fn parse<T: DeserializeOwned + Serialize>(bytes: &[u8]) -> Result<T, Problem> {
-    let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let field = error.path().to_string();
-        let inner = error.into_inner();
-        let words = if inner.is_data() { "the body does not fit" } else { "the body is not JSON" };
-        let problem = Kind::BadRequest.problem(format!("{words}: {inner}"));
-        let problem = if field == "." { problem } else { problem.field(field) };
+    let value = read_as(bytes).map_err(|problem| match recorded(|| read_as::<T>(bytes)) {
         // Only a value breaks the rule of its type: the rest was understood.
-        match recorded(|| serde_json::from_slice::<T>(bytes)) {
-            Ok(_) => refused(problem).0,
-            Err(_) => problem,
-        }
+        Ok(_) => refused(problem).0,
+        Err(_) => problem,
     })?;
-    let rest = reader.end();
-    rest.map_err(|error| Kind::BadRequest.problem(format!("the body is not JSON: {error}")))?;
-    check_objects(bytes, &value)?;
+    check_objects(bytes, serde_json::to_value(&value))?;
     Ok(value)
+}
+
+fn read_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let read = serde_path_to_error::deserialize(&mut reader);
+    let value = read.map_err(|error| unreadable(error.path().to_string(), error.inner()))?;
+    reader.end().map_err(|error| unreadable(".".into(), &error))?;
+    Ok(value)
+}
+
+fn unreadable(field: String, error: &serde_json::Error) -> Problem {
+    let words = if error.is_data() { "the body does not fit" } else { "the body is not JSON" };
+    let problem = Kind::BadRequest.problem(format!("{words}: {error}"));
+    if field == "." { problem } else { problem.field(field) }
 }
 
 /// The reader takes a list where an object should be, field by field in their order. Nobody writes that but
 /// by mistake, and it would tie us to the order of fields: wherever the value has an object, the text must.
-fn check_objects<T: Serialize>(bytes: &[u8], value: &T) -> Result<(), Problem> {
-    let (Ok(text), Ok(value)) = (serde_json::from_slice(bytes), serde_json::to_value(value)) else {
-        return Ok(());
-    };
+fn check_objects(bytes: &[u8], value: serde_json::Result<Value>) -> Result<(), Problem> {
+    let (Ok(text), Ok(value)) = (serde_json::from_slice(bytes), value) else { return Ok(()) };
     match list_for_object(&text, &value) {
         None => Ok(()),
         Some(path) => {
@@ -229,8 +256,25 @@ mod tests {
     }
 
     fn read(body: &str) -> Result<JobBatch, Problem> {
-        let bytes = body.as_bytes();
-        parse(bytes).or_else(|first| with_whole_numbers(bytes, first))
+        super::read(body.as_bytes())
+    }
+
+    #[test]
+    fn minus_zero_is_zero() {
+        for zero in ["-0.0", "-0", "-0e5", "-0.00"] {
+            let job = format!(r#"{{"min_run_s": {zero}, "priority": {zero}, "name": "a-0.0"}}"#);
+            for body in [
+                format!(r#"{{"jobs": [{job}]}}"#),
+                format!(r#"{{"at_once": 2.0, "jobs": [{job}]}}"#),
+            ] {
+                let batch = read(&body).expect(&body);
+                let job = &batch.jobs[0];
+                assert_eq!(job.min_run_s.map(f64::to_bits), Some(0), "{body}");
+                assert_eq!((job.priority, job.name.as_deref()), (0, Some("a-0.0")), "{body}");
+            }
+        }
+        let twice = r#"{"jobs": [{"min_run_s": -0.0, "min_run_s": 1}]}"#;
+        assert_eq!(read(twice).expect_err("twice").status, 400);
     }
 
     /// A whole number written as `2.0` hid the rule that another value breaks.

@@ -23,6 +23,7 @@ mod login;
 mod notifications;
 mod openapi;
 mod page;
+mod places;
 mod queries;
 mod rate;
 mod rounds;

@@ -114,7 +114,7 @@ async fn show() -> Json<&'static serde_json::Value> {
 /// Adds the errors that every operation of its kind may answer with.
 fn complete(operation: &mut Operation, is_open: bool) {
     // Whoever names a host that is not ours, or whose token may not.
-    let mut errors = vec![(403, "This token may not do that"), (500, "Internal error")];
+    let mut errors = vec![(403, "The caller may not do that"), (500, "Internal error")];
     if is_open {
         operation.security = Some(vec![SecurityRequirement::default()]);
     } else {

@@ -5,6 +5,7 @@ use super::auth::{Asks, Refusal, origin, secret, within_rate};
 use super::extract::{Body, Part, query, raw};
 use super::failure::{Answer, Failure, refused};
 use super::jobs::no_terminals;
+use super::places::Guest;
 use super::queries::{ReadParams, WriteParams};
 use crate::caller::Caller;
 use crate::problem::{Kind, More};
@@ -49,6 +50,7 @@ struct OfJob<T> {
     secret: String,
     /// Whoever guesses is limited by where they are.
     origin: u64,
+    guest: Option<Guest>,
 }
 
 impl<T: DeserializeOwned> FromRequestParts<App> for OfJob<T> {
@@ -61,7 +63,8 @@ impl<T: DeserializeOwned> FromRequestParts<App> for OfJob<T> {
         }
         let secret = given.map_err(Refusal::Failed)?;
         let params = query(parts).map_err(Refusal::Failed)?;
-        Ok(OfJob { app: app.clone(), params, secret, origin })
+        let guest = parts.extensions.get().cloned();
+        Ok(OfJob { app: app.clone(), params, secret, origin, guest })
     }
 }
 
@@ -208,7 +211,7 @@ fn beside(app: &App, caller: &Caller, job: JobId, worker: u32) -> Result<String,
     let none = || Failure(Kind::NotFound.problem(format!("there is no job {job}")));
     let (tenant, state, workers) = found.ok_or_else(none)?;
     let problem = if !caller.may_see_inside(&tenant) {
-        Kind::Forbidden.problem("this token may not look inside of jobs")
+        Kind::Forbidden.problem(format!("{} may not look inside of jobs", caller.named()))
     } else if state != JobState::Running {
         let hint = "a shell needs a job that runs; `oef why` says when it starts";
         Kind::Conflict.problem(format!("job {job} is {}", state.name())).hint(hint)
@@ -280,7 +283,11 @@ impl<T> OfJob<T> {
             let problem = Kind::Unauthorized.problem("that is not the secret of a run of this job");
             return Err(Refusal::Failed(Failure(problem)));
         };
-        within_rate(app, JOBS | (job.0 & (JOBS - 1)))?;
+        let bucket = JOBS | (job.0 & (JOBS - 1));
+        if let Some(guest) = &self.guest {
+            guest.is_known(bucket);
+        }
+        within_rate(app, bucket)?;
         if current(app, job) != Some(run) {
             return Err(Refusal::Failed(over(job)));
         }

@@ -1,8 +1,8 @@
 //! How things stand: read from the world when somebody asks.
 
 use super::labels::{
-    EndLabels, GpuLabels, GpuUse, InvariantLabels, InvariantName, LiveState, NodeGpuLabels,
-    StateName, TenantLabels, TenantStateLabels, TenantTypeLabels,
+    EndLabels, GpuLabels, InvariantLabels, NodeGpuLabels, TenantLabels, TenantStateLabels,
+    TenantTypeLabels,
 };
 use crate::daemon::{Gauges, ReadingGauges, TenantGauges};
 use crate::invariants::Invariant;
@@ -111,14 +111,12 @@ impl GaugeFamilies {
         self.journal.set(i64::try_from(now.journal_seq).unwrap_or(i64::MAX));
         for state in JobState::ALL {
             let count = now.jobs.get(&state).copied().unwrap_or(0);
-            let labels = EndLabels { state: StateName(state) };
+            let labels = EndLabels { state: state.name() };
             self.jobs.get_or_create(&labels).set(i64::try_from(count).unwrap_or(i64::MAX));
         }
         self.gpus.clear();
         for gpus in &now.gpus {
-            for (state, count) in
-                [(GpuUse::Busy, gpus.used), (GpuUse::Idle, gpus.idle), (GpuUse::Down, gpus.down)]
-            {
+            for (state, count) in [("busy", gpus.used), ("idle", gpus.idle), ("down", gpus.down)] {
                 let labels = GpuLabels { r#type: gpus.gpu_type.clone(), state };
                 self.gpus.get_or_create(&labels).set(i64::from(count));
             }
@@ -131,7 +129,7 @@ impl GaugeFamilies {
         self.left_out.set(i64::try_from(now.left_out).unwrap_or(i64::MAX));
         self.shares_failed.set(i64::from(now.shares_failed));
         for invariant in Invariant::IN_PRODUCTION {
-            let labels = InvariantLabels { name: InvariantName(invariant) };
+            let labels = InvariantLabels { name: invariant.name() };
             let is_broken = now.broken.contains(&invariant);
             self.broken.get_or_create(&labels).set(i64::from(is_broken));
         }
@@ -179,7 +177,7 @@ impl GaugeFamilies {
         let tenant = || name.to_string();
         let of_type =
             |r#type: &String| TenantTypeLabels { tenant: tenant(), r#type: r#type.clone() };
-        for (state, count) in [(LiveState::Queued, t.queued), (LiveState::Running, t.running)] {
+        for (state, count) in [("queued", t.queued), ("running", t.running)] {
             let labels = TenantStateLabels { tenant: tenant(), state };
             let count = i64::try_from(count).unwrap_or(i64::MAX);
             self.tenant_jobs.get_or_create(&labels).inc_by(count);

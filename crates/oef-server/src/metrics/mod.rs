@@ -9,7 +9,7 @@ mod transfers;
 
 use crate::daemon::{Gauges, Measure, Metrics, NoticeEnd};
 use gauges::GaugeFamilies;
-use labels::{EndLabels, NoticeLabels, NoticeName, RequestLabels, StateName};
+use labels::{EndLabels, NoticeLabels, RequestLabels};
 use oef_api::types::JobState;
 use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
@@ -151,14 +151,14 @@ impl Metrics for Exporter {
             Measure::Submitted(jobs) => _ = inner.submissions.inc_by(jobs as u64),
             Measure::Waited(time) => inner.queue_wait.observe(time.as_secs_f64()),
             Measure::Ended(state) => {
-                inner.ended.get_or_create(&EndLabels { state: StateName(state) }).inc();
+                inner.ended.get_or_create(&EndLabels { state: state.name() }).inc();
             }
             Measure::FalseProfile => _ = inner.false_profiles.inc(),
             Measure::Restarted => _ = inner.restarts.inc(),
             Measure::Wasted(work) => _ = inner.wasted.inc_by(work.as_secs_f64()),
             Measure::Transferred(transfer) => inner.transfers.count(&transfer),
             Measure::Notified(end) => {
-                inner.notices.get_or_create(&NoticeLabels { result: NoticeName(end) }).inc();
+                inner.notices.get_or_create(&NoticeLabels { result: end.name() }).inc();
             }
             Measure::Solved(time) => inner.solve.observe(time.as_secs_f64()),
             Measure::Round { took, kept } => {
@@ -195,7 +195,7 @@ fn counter(registry: &mut Registry, name: &str, help: &str) -> Counter {
 fn family(registry: &mut Registry, name: &str, help: &str) -> Family<EndLabels, Counter> {
     let family = Family::<EndLabels, Counter>::default();
     for state in JobState::ALL.into_iter().filter(|state| state.is_final()) {
-        drop(family.get_or_create(&EndLabels { state: StateName(state) }));
+        drop(family.get_or_create(&EndLabels { state: state.name() }));
     }
     registry.register(name, help, family.clone());
     family
@@ -204,7 +204,7 @@ fn family(registry: &mut Registry, name: &str, help: &str) -> Family<EndLabels, 
 fn notices(registry: &mut Registry) -> Family<NoticeLabels, Counter> {
     let family = Family::<NoticeLabels, Counter>::default();
     for end in NoticeEnd::ALL {
-        drop(family.get_or_create(&NoticeLabels { result: NoticeName(end) }));
+        drop(family.get_or_create(&NoticeLabels { result: end.name() }));
     }
     let help = "Deliveries of notices by result: delivered, failed (one try) or dropped (given up)";
     registry.register("notices", help, family.clone());

@@ -1,6 +1,6 @@
 //! Figures about checkpoints that are brought from host to host.
 
-use super::labels::{ResultName, TransferLabels};
+use super::labels::TransferLabels;
 use super::seconds;
 use oef_executor::checkpoints::{Transfer, TransferResult};
 use prometheus_client::metrics::counter::Counter;
@@ -20,7 +20,7 @@ impl TransferFigures {
     pub fn register(registry: &mut Registry) -> Self {
         let ended = Family::<TransferLabels, Counter>::default();
         for result in TransferResult::ALL {
-            drop(ended.get_or_create(&TransferLabels { result: ResultName(result) }));
+            drop(ended.get_or_create(&TransferLabels { result: result.name() }));
         }
         let help = "Checkpoints that were to be brought from another host, by what became of it";
         registry.register("checkpoint_transfers", help, ended.clone());
@@ -38,7 +38,7 @@ impl TransferFigures {
     }
 
     pub fn count(&self, transfer: &Transfer) {
-        self.ended.get_or_create(&TransferLabels { result: ResultName(transfer.result) }).inc();
+        self.ended.get_or_create(&TransferLabels { result: transfer.result.name() }).inc();
         self.bytes.inc_by(transfer.bytes);
         self.took.observe(transfer.took.seconds());
     }

@@ -53,7 +53,7 @@ impl People {
         peer: Peer,
         tenant_of: impl Fn(&str) -> Option<String>,
     ) -> (Caller, bool) {
-        let token = FIRST_OF_PEOPLE + u64::from(peer.uid);
+        let token = People::token_of(peer.uid);
         let name = self.name(peer.uid);
         let as_a = |role, tenant| Caller { role, tenant, token, user: name.clone() };
         let viewer = as_a(Role::Viewer, None);
@@ -74,6 +74,11 @@ impl People {
         let by_rule = || self.settings.tenant_of.replace("{user}", user);
         let tenant = self.settings.tenants.get(user).cloned().unwrap_or_else(by_rule);
         (as_a(Role::Tenant, Some(tenant)), self.settings.create_tenants)
+    }
+
+    /// The number of a user as a caller.
+    pub(crate) fn token_of(uid: u32) -> u64 {
+        FIRST_OF_PEOPLE + u64::from(uid)
     }
 
     /// The user behind the number of a caller; none: it is the number of a token.

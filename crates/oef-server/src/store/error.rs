@@ -126,6 +126,18 @@ pub enum StoreError {
         /// The database.
         file: PathBuf,
     },
+    /// The system does not read or write it.
+    #[error(
+        "the disk of `{file}` fails or has become read-only ({doing}: {source}); nothing was changed; see the kernel's log (`dmesg`) and how the disk is mounted"
+    )]
+    Failing {
+        /// The database.
+        file: PathBuf,
+        /// What was being done.
+        doing: &'static str,
+        /// What SQLite says.
+        source: rusqlite::Error,
+    },
     /// A file is in the way.
     #[error("`{file}` exists already; name a file that does not")]
     Exists {
@@ -162,14 +174,10 @@ impl StoreError {
     /// Whether the same call may work later without anybody touching the folder itself.
     pub fn is_temporary(&self) -> bool {
         match self {
-            StoreError::Full { .. } => true,
+            StoreError::Full { .. } | StoreError::Failing { .. } => true,
             StoreError::Database { source, .. } => matches!(
                 source.sqlite_error_code(),
-                Some(
-                    ErrorCode::DatabaseBusy
-                        | ErrorCode::DatabaseLocked
-                        | ErrorCode::SystemIoFailure
-                )
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
             ),
             _ => false,
         }
@@ -189,6 +197,7 @@ impl StoreError {
                 StoreError::Damaged { what: what(&source), file, seq: None }
             }
             Some(ErrorCode::DiskFull) => StoreError::Full { file },
+            Some(ErrorCode::SystemIoFailure) => StoreError::Failing { file, doing, source },
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
                 StoreError::ReadOnly { file }
             }
@@ -206,4 +215,21 @@ fn holder(pid: &Option<u32>) -> String {
 
 fn at_record(seq: &Option<u64>) -> String {
     seq.map_or_else(String::new, |seq| format!(" at record {seq}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_that_became_read_only_is_named_with_the_way_out() {
+        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR_WRITE);
+        let source = rusqlite::Error::SqliteFailure(code, None);
+        let error = StoreError::database(Path::new("/s/oef.db"), "writing the journal", source);
+        assert!(error.is_temporary(), "the operator may mount it again");
+        let text = error.to_string();
+        for part in ["`/s/oef.db`", "read-only", "writing the journal", "dmesg"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
 }

@@ -8,14 +8,11 @@ use super::error::StoreError;
 use super::gate::Gate;
 use super::schema;
 use rusqlite::{Connection, OptionalExtension as _};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 
 /// Bytes that are written in one transaction: a few milliseconds, which is how long the journal may have
 /// to wait for one.
 const PART_BYTES: usize = 1 << 20;
-
-/// Bytes that are handed to a reader at once.
-const READ_BYTES: usize = 64 << 10;
 
 /// What is done when reading fails.
 const READING: &str = "reading the snapshots";
@@ -62,8 +59,7 @@ impl<'a> StoredSnapshot<'a> {
     /// The world as JSON, from the beginning.
     pub fn text(&self) -> impl Read + use<'a> {
         let StoredSnapshot { seq, parts, connection, .. } = *self;
-        let text = Text { connection, seq, parts, next: 0, part: Vec::new(), at: 0 };
-        BufReader::with_capacity(READ_BYTES, text)
+        Text { connection, seq, parts, next: 0, part: Vec::new(), at: 0 }
     }
 }
 

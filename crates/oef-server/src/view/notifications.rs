@@ -19,8 +19,8 @@ pub fn notifications(
 ) -> Result<Notifications, Problem> {
     if caller.role == Role::Viewer {
         return Err(Kind::Forbidden
-            .problem("a token of role viewer may not see notifications")
-            .hint("use a token of the role `tenant` or `operator`"));
+            .problem(format!("{} may not see notifications", caller.named()))
+            .hint(caller.way_out()));
     }
     let limit = access::limit(page.limit)?;
     let after =

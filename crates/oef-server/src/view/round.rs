@@ -234,7 +234,10 @@ pub fn round_problem(
     round: u64,
 ) -> Result<RoundProblem, Trouble> {
     if caller.role == Role::Tenant {
-        let why = "a token of role tenant may not see the problem of a round: it has the profiles of all tenants";
+        let why = format!(
+            "{} may not see the problem of a round: it has the profiles of all tenants",
+            caller.named()
+        );
         return Err(Kind::Forbidden
             .problem(why)
             .hint("`oef round` has everybody's shares and the certificate"));

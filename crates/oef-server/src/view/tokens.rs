@@ -15,7 +15,7 @@ pub fn tokens(world: &World, caller: &Caller, page: &Page) -> Result<Tokens, Pro
     if !caller.is_admin() {
         return Err(Kind::Forbidden
             .problem("only an admin may list tokens")
-            .hint("use a token of the role `admin`"));
+            .hint(caller.way_out()));
     }
     let limit = access::limit(page.limit)?;
     let after =

@@ -2,7 +2,7 @@
 
 use super::access;
 use crate::caller::Caller;
-use crate::engine::{known_type, parse, refused};
+use crate::engine::{all_right, known_type, parse};
 use crate::problem::{Kind, More as _};
 use crate::world::{World, for_scheduler};
 use oef_api::limits::WHATIF_CHANGES_MAX as CHANGES_MAX;
@@ -111,7 +111,7 @@ fn new_job(world: &World, caller: &Caller, id: JobId, spec: &JobSubmit) -> Resul
     filled.tenant = Some(parse("tenant", tenant)?);
     let workload = filled.workload.get_or_insert_default().to_string();
     filled.name.get_or_insert_with(|| "asked".into());
-    filled.check().map_err(refused)?;
+    all_right(filled.check())?;
     let profile = world.for_scheduler(&world.estimate(world.sched.now()));
     Ok(NewJob { id, tenant: tenant.into(), workload, profile, spec: Box::new(filled) })
 }

@@ -52,13 +52,7 @@ impl World {
         by: &str,
         patch: &JobPatch,
     ) -> Result<(), Rejection> {
-        let job = self.jobs.get(&id).ok_or(Rejection::UnknownJob(id))?;
-        if job.state.is_final() {
-            return Err(Rejection::JobEnded(id));
-        }
-        if job.cancelled_by.is_some() {
-            return Err(Rejection::CancelledAlready(id));
-        }
+        let job = self.live_job(id)?;
         if patch.needs_waiting().is_some() && job.state != JobState::Queued {
             return Err(Rejection::WrongState(id));
         }

@@ -323,19 +323,23 @@ impl World {
         }
     }
 
+    /// A job that has not ended, and that nobody has cancelled.
+    pub(super) fn live_job(&self, id: JobId) -> Result<&JobEntry, Rejection> {
+        match self.jobs.get(&id) {
+            None => Err(Rejection::UnknownJob(id)),
+            Some(job) if job.state.is_final() => Err(Rejection::JobEnded(id)),
+            Some(job) if job.cancelled_by.is_some() => Err(Rejection::CancelledAlready(id)),
+            Some(job) => Ok(job),
+        }
+    }
+
     pub(super) fn cancelled(
         &mut self,
         id: JobId,
         by: &str,
         why: Option<&Reason>,
     ) -> Result<(), Rejection> {
-        let job = self.jobs.get(&id).ok_or(Rejection::UnknownJob(id))?;
-        if job.state.is_final() {
-            return Err(Rejection::JobEnded(id));
-        }
-        if job.cancelled_by.is_some() {
-            return Err(Rejection::CancelledAlready(id));
-        }
+        self.live_job(id)?;
         let actions = self.step(EventKind::Cancelled { job: id })?;
         if let Some(job) = self.jobs.get_mut(&id).map(Arc::make_mut) {
             job.cancelled_by = Some(by.into());

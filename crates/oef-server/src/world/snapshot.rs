@@ -4,13 +4,16 @@ use super::{Index, MEANING, World};
 use oef_api::parsed::recorded;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Deserializer;
-use std::{fmt, io};
+use std::fmt;
+use std::io::{self, BufReader};
 use thiserror::Error;
 
 /// The form of the text. A change that an older program would read wrongly needs another number: from 3 on, reasons are data.
 const VERSION: u32 = 3;
 /// The oldest that is still read: before [`meaning`](World::meaning) was part of it.
 const OLDEST: u32 = 1;
+/// Bytes that are asked for at once: the reader takes them one by one.
+const READ_BYTES: usize = 64 << 10;
 
 /// Why a text is no world.
 #[derive(Debug, Error)]
@@ -50,31 +53,27 @@ impl World {
 
     /// From JSON.
     pub fn from_snapshot(text: &str) -> Result<World, SnapshotError> {
-        read(Deserializer::from_str(text))
+        World::read_snapshot(&mut text.as_bytes())
     }
 
-    /// The same, piece by piece: the text is never in memory as a whole.
-    pub fn read_snapshot(text: impl io::Read) -> Result<World, SnapshotError> {
-        read(Deserializer::from_reader(text))
+    /// The same, piece by piece: the text is never in memory as a whole. One kind of reader for all: each is a
+    /// megabyte of code.
+    pub fn read_snapshot(text: &mut dyn io::Read) -> Result<World, SnapshotError> {
+        let mut text = Deserializer::from_reader(BufReader::with_capacity(READ_BYTES, text));
+        let mut version = None;
+        let read = recorded(|| Document { version: &mut version }.deserialize(&mut text));
+        // A newer version may have anything in it: its number is the reason, whatever could not be read.
+        if let Some(other) = version.filter(|version| !is_known(*version)) {
+            return Err(SnapshotError::Version(other));
+        }
+        let mut world = read?;
+        text.end()?;
+        if !(1..=MEANING).contains(&world.meaning) {
+            return Err(SnapshotError::Meaning(world.meaning));
+        }
+        world.index = Index::of(&world);
+        Ok(world)
     }
-}
-
-fn read<'de, R: serde_json::de::Read<'de>>(
-    mut text: Deserializer<R>,
-) -> Result<World, SnapshotError> {
-    let mut version = None;
-    let read = recorded(|| Document { version: &mut version }.deserialize(&mut text));
-    // A newer version may have anything in it: its number is the reason, whatever could not be read.
-    if let Some(other) = version.filter(|version| !is_known(*version)) {
-        return Err(SnapshotError::Version(other));
-    }
-    let mut world = read?;
-    text.end()?;
-    if !(1..=MEANING).contains(&world.meaning) {
-        return Err(SnapshotError::Meaning(world.meaning));
-    }
-    world.index = Index::of(&world);
-    Ok(world)
 }
 
 fn is_known(version: u32) -> bool {

@@ -52,8 +52,8 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::testing::{created, empty, train};
-    use crate::world::{Change, NewJob, TenantChange};
+    use crate::world::testing::{empty, with_jobs};
+    use crate::world::{Change, TenantChange};
     use oef_sched::{NodeSpec, Time};
 
     const JOB: JobId = JobId(1);
@@ -66,16 +66,8 @@ mod tests {
             at = at + Span(60_000);
             world.happen(at, change).expect("taken");
         };
-        for change in [
-            Change::NodeUp(NodeSpec { name: "n".into(), gpu_type: "g".into(), gpus: 1 }),
-            created("ada", 1.0),
-            Change::Round { kept: false },
-            Change::Submitted {
-                jobs: vec![NewJob { id: 1, spec: train() }],
-                key: None,
-                sweep: None,
-            },
-        ] {
+        let up = Change::NodeUp(NodeSpec { name: "n".into(), gpu_type: "g".into(), gpus: 1 });
+        for change in [up].into_iter().chain(with_jobs(1)) {
             happen(&mut world, change);
         }
         for _ in 0..times {

@@ -18,6 +18,8 @@ pub const TESTS: &[Test] = &[
     ("starting: access, a job, a stop, and on again", access_a_job_a_stop_and_on_again),
     ("starting: what cannot start says why", what_cannot_start_says_why),
     ("starting: the demonstration", the_demonstration),
+    ("starting: a stop without a journal is told", a_stop_without_a_journal_is_told),
+    ("starting: what was open before is not open in jobs", what_was_open_is_not_open_in_jobs),
 ];
 
 /// What this program does when it is called as the daemon: the settings are in a file.
@@ -56,7 +58,10 @@ impl Process {
     fn start(home: &Path, settings: &str, demo: bool) -> Process {
         let file = home.join("oef.toml");
         fs::write(&file, settings).expect("written");
-        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        // Whoever starts it has a file open.
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "exec \"$@\" 9</dev/null", "sh"]);
+        command.arg(std::env::current_exe().expect("this program"));
         command.arg("serve").arg(&file).args(demo.then_some("demo"));
         command.env("XDG_STATE_HOME", home).stdin(Stdio::null()).stderr(Stdio::piped());
         Process { child: command.spawn().expect("it starts") }
@@ -175,6 +180,35 @@ fn what_cannot_start_says_why() {
     assert!(said.contains("an OEF daemon listens there"), "{said}");
     assert!(!third.path().join("state").exists(), "nothing was changed");
     drop(process);
+}
+
+fn a_stop_without_a_journal_is_told() {
+    let home = tempfile::tempdir().expect("a folder");
+    let process = Process::start(home.path(), &settings(&home, ""), false);
+    let client = client(&home);
+    fs::remove_dir_all(home.path().join("state")).expect("removed");
+    let batch = oef_api::types::JobBatch::of(vec![JobSubmit {
+        tenant: "t".parse().ok(),
+        command: vec!["true".into()],
+        ..JobSubmit::default()
+    }]);
+    let how = oef_api::types::SubmitQuery { create_tenant: true };
+    client.submit(&batch, None, how).expect_err("there is no journal");
+    let (code, said) = process.end(Some(rustix::process::Signal::TERM));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("the journal could not be written"), "{said}");
+    assert!(!said.contains("Nothing is lost"), "{said}");
+}
+
+fn what_was_open_is_not_open_in_jobs() {
+    let home = tempfile::tempdir().expect("a folder");
+    let _process = Process::start(home.path(), &settings(&home, ""), false);
+    let client = client(&home);
+    let command = ["test", "!", "-e", "/proc/self/fd/9"].map(String::from).into();
+    let id =
+        submit(&client, JobSubmit { tenant: "t".parse().ok(), command, ..JobSubmit::default() });
+    let ended = wait_until(|| Some(client.job(id).ok()?.state).filter(|state| state.is_final()));
+    assert_eq!(ended, JobState::Finished);
 }
 
 fn the_demonstration() {

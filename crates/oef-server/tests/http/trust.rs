@@ -1,6 +1,6 @@
 //! Who may do what, and how much of it: what one caller does is no other's refusal.
 
-use super::common::{Frames, OWNER, Request, Server, wait_until};
+use super::common::{Frames, OWNER, PATIENCE, Request, Server, wait_until};
 use serde_json::json;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -15,6 +15,8 @@ pub const TESTS: &[(&str, fn())] = &[
     ("trust: profile runs of one tenant", profile_runs),
     ("trust: event streams of one token", streams),
     ("trust: silent connections", silent),
+    ("trust: connections of strangers, and of one token", strangers),
+    ("trust: the output of a job that replaced its records", replaced),
     ("trust: a job does not find the daemon's secrets", secrets),
 ];
 
@@ -276,6 +278,49 @@ fn silent() {
         (closed >= 40).then_some(closed)
     });
     assert!(closed >= 40, "{closed}");
+}
+
+/// Complete requests without a token, or all with the same, on connections that stay open: others still get in.
+fn strangers() {
+    let server = Server::with("[limits]\nconnections = 20\n");
+    let viewer = format!("Authorization: Bearer {}\r\n", server.token("viewer", None));
+    let stream = || Request::new("GET", "/api/v1/events").owner();
+    let mut events = Frames::open(stream(), server.address);
+    let hold = |with: &str| -> Vec<TcpStream> {
+        let text = format!("GET /api/v1/jobs HTTP/1.1\r\nHost: {}\r\n{with}\r\n", server.address);
+        let ask = |_| {
+            let mut stream = TcpStream::connect(server.address).expect("the server listens");
+            stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
+            let _ = stream.write_all(text.as_bytes());
+            // It is answered, and keeps its connection after that.
+            let is_answered = stream.read(&mut [0; 12]).is_ok_and(|count| count == 12);
+            is_answered.then_some(stream)
+        };
+        (0..60).filter_map(ask).collect()
+    };
+    for with in ["", "Authorization: Bearer oef_guess\r\n", &viewer] {
+        let held = hold(with);
+        assert_eq!(held.len(), 60, "nobody is refused: {with}");
+        let id = server.submit(OWNER, json!({"tenant": "t", "command": ["true"]}));
+        let named = std::iter::from_fn(|| events.next()).find(|(_, _, data)| data["job"] == id);
+        assert!(named.is_some(), "a stream with a token stays: {with}");
+        drop(held);
+    }
+}
+
+/// In one trust domain a job can do that. Who reads its output is told what happened, and it is no error of the daemon.
+fn replaced() {
+    let server = Server::with("");
+    for how in
+        ["mkfifo $f", "mkdir $f", "ln -s /etc/hostname $f", "echo '{' > $f", "echo '[]' > $f"]
+    {
+        let script = format!("f=$OEF_RUN_DIR/../launch.json; rm $f; {how}");
+        let id = server.submit(OWNER, json!({"tenant": "t", "script": script}));
+        server.wait_for(id, &["finished", "failed"]);
+        let reply = server.admin("GET", &format!("/jobs/{id}/logs"), None);
+        assert_eq!((reply.status, reply.kind().as_str()), (409, "conflict"), "{how}: {reply:?}");
+        assert!(reply.body.contains("launch.json"), "{reply:?}");
+    }
 }
 
 fn secrets() {

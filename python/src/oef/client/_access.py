@@ -41,6 +41,8 @@ class Access:
 def find(env: Mapping[str, str], local_socket: str = SOCKET) -> Access:
     """The daemon that the environment names, else the one of the access file, else the one on the local socket."""
     server, token, ca = env.get("OEF_SERVER"), env.get("OEF_TOKEN"), env.get("OEF_CA") or None
+    if server and server.startswith("unix:/") and not server.startswith(UNIX):
+        server = UNIX + server[len("unix:") :]
     if server and (token or server.startswith(UNIX)):
         return Access(_trimmed(server), token or "", ca, source="OEF_SERVER")
     path = Path(env["OEF_ACCESS"]) if env.get("OEF_ACCESS") else _usual_file(env)

@@ -12,6 +12,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,6 +25,10 @@ const TERMINAL: &str = "OEF_TERMINAL";
 const GONE_AFTER: Duration = Duration::from_secs(60);
 /// A daemon that was never reached within this cannot be reached from here.
 const REACHED_WITHIN: Duration = Duration::from_secs(30);
+/// A reader that has waited for so long after the command's end has nothing left to read.
+const NOTHING_LEFT_AFTER: Duration = Duration::from_secs(1);
+/// How often readers are looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// How often it is tried until then.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
 
@@ -122,12 +128,10 @@ fn in_terminal(mut line: Line, size: (u16, u16), command: &[OsString]) -> io::Re
         // Whoever sat at the terminal has gone.
         hang_up(group);
     });
-    let (mut from, screen) = (master, out.clone());
-    let reader = thread::spawn(move || {
-        pass_on(&mut from, |bytes| screen.send(&Frame::Data(bytes)));
-    });
+    let screen = out.clone();
+    let reader = Reader::start(master, move |bytes| screen.send(&Frame::Data(bytes)));
     let status = child.wait()?;
-    let _ = reader.join();
+    reader.finish();
     Ok(ended(&out, status))
 }
 
@@ -171,30 +175,60 @@ fn in_pipes(mut line: Line, command: &[OsString]) -> io::Result<u8> {
         hang_up(group);
     });
     let status = child.wait()?;
-    for reader in readers {
-        let _ = reader.join();
-    }
+    readers.into_iter().for_each(Reader::finish);
     Ok(ended(&out, status))
 }
 
-fn readers(child: &mut Child, out: &Out) -> Vec<thread::JoinHandle<()>> {
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+fn readers(child: &mut Child, out: &Out) -> Vec<Reader> {
     let (first, second) = (out.clone(), out.clone());
-    let output = stdout.map(|mut from| {
-        thread::spawn(move || pass_on(&mut from, |bytes| first.send(&Frame::Data(bytes))))
-    });
-    let errors = stderr.map(|mut from| {
-        thread::spawn(move || pass_on(&mut from, |bytes| second.send(&Frame::Errors(bytes))))
-    });
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let output = stdout.map(|from| Reader::start(from, move |b| first.send(&Frame::Data(b))));
+    let errors = stderr.map(|from| Reader::start(from, move |b| second.send(&Frame::Errors(b))));
     output.into_iter().chain(errors).collect()
 }
 
-/// Passes bytes on until there are no more.
-fn pass_on(from: &mut impl Read, to: impl Fn(Vec<u8>) -> io::Result<()>) {
-    let mut buffer = vec![0; 16 * 1024];
-    while let Ok(count @ 1..) = from.read(&mut buffer) {
-        if to(buffer[..count].to_vec()).is_err() {
-            return;
+/// A thread that passes on what the command writes, until there is no more.
+struct Reader {
+    thread: thread::JoinHandle<()>,
+    /// Odd while it waits for bytes, another number each time.
+    waits: Arc<AtomicU64>,
+}
+
+impl Reader {
+    fn start<R: Read + Send + 'static>(
+        mut from: R,
+        to: impl Fn(Vec<u8>) -> io::Result<()> + Send + 'static,
+    ) -> Reader {
+        let waits = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&waits);
+        let thread = thread::spawn(move || {
+            let mut buffer = vec![0; 16 * 1024];
+            loop {
+                counter.fetch_add(1, Ordering::SeqCst);
+                let read = from.read(&mut buffer);
+                counter.fetch_add(1, Ordering::SeqCst);
+                match read {
+                    Ok(count @ 1..) if to(buffer[..count].to_vec()).is_ok() => {}
+                    _ => return,
+                }
+            }
+        });
+        Reader { thread, waits }
+    }
+
+    /// The command has ended: waits until all that it wrote is passed on. What it left running may hold the output
+    /// open for ever; whatever the command itself wrote was there before it ended, so a reader that waits for bytes has
+    /// passed on all of it.
+    fn finish(self) {
+        while !self.thread.is_finished() {
+            let before = self.waits.load(Ordering::SeqCst);
+            let began = Instant::now();
+            while self.waits.load(Ordering::SeqCst) == before && !self.thread.is_finished() {
+                if before % 2 == 1 && began.elapsed() > NOTHING_LEFT_AFTER {
+                    return;
+                }
+                thread::sleep(LOOK_AGAIN);
+            }
         }
     }
 }

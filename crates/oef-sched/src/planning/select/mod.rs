@@ -6,6 +6,7 @@ mod guaranteed;
 mod paper;
 mod pick;
 mod queue;
+mod rooms;
 mod urgent;
 mod windows;
 

@@ -2,6 +2,7 @@ use super::{Folder, append, open};
 use crate::store::{Keep, OpenMode, Store, StoreError, journal, schema};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
 
 fn refused(folder: &Folder) -> StoreError {
     Store::open(folder.path(), OpenMode::Create).expect_err("it must be refused")
@@ -36,6 +37,22 @@ fn a_second_daemon_is_refused_and_told_who_was_first() {
     append(&mut first, 1);
     drop(first);
     assert_eq!(open(&folder).head(), 2);
+}
+
+/// A process that was forked a moment ago has copies of all files of its parent, this lock among them, until it is
+/// another program.
+#[test]
+fn a_lock_that_outlives_its_daemon_by_a_moment_is_waited_for() {
+    let folder = Folder::new("forked");
+    append(&mut open(&folder), 1);
+    let copy = fs::File::open(folder.path().join("lock")).expect("it is there");
+    copy.lock().expect("nobody has it");
+    let lets_go = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        drop(copy);
+    });
+    assert_eq!(open(&folder).head(), 1);
+    lets_go.join().expect("it ended");
 }
 
 #[test]

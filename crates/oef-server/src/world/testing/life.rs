@@ -437,6 +437,13 @@ fn node(name: &str, gpu_type: &str, gpus: u32) -> NodeSpec {
     NodeSpec { name: name.into(), gpu_type: gpu_type.into(), gpus }
 }
 
+/// A tenant, a round, and so many jobs of the tenant.
+pub fn with_jobs(count: u64) -> [Change; 3] {
+    let jobs = (1..=count).map(|id| NewJob { id, spec: train() }).collect();
+    let submitted = Change::Submitted { jobs, key: None, sweep: None };
+    [created("ada", 1.0), Change::Round { kept: false }, submitted]
+}
+
 /// A tenant comes.
 pub fn created(name: &str, weight: f64) -> Change {
     let (name, weight) = (name.parse().expect("a name"), self::weight(weight));

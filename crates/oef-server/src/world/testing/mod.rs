@@ -13,4 +13,4 @@ mod probes;
 mod random_lives;
 mod versions;
 
-pub(crate) use life::{created, empty, train};
+pub(crate) use life::{empty, with_jobs};

@@ -136,14 +136,15 @@ fn refused(
     job: &JobSubmit,
     keys: &[(String, usize)],
     place: &dyn Fn(usize) -> String,
-) -> Option<Complaint> {
+) -> impl Iterator<Item = Complaint> {
     let job = JobSubmit { workdir: None, checkpoint_dir: None, ..job.clone() };
-    let BadValue { field, message, hint } = job.check().err()?;
-    let at = keys.iter().find(|(key, _)| *key == field).map_or(0, |(_, at)| *at);
-    let complaint = Complaint::new(format!("`{field}`: {message}")).at(place(at));
-    Some(match hint {
-        Some(hint) => complaint.hint(hint),
-        None => complaint,
+    job.check().into_iter().map(|BadValue { field, message, hint }| {
+        let at = keys.iter().find(|(key, _)| *key == field).map_or(0, |(_, at)| *at);
+        let complaint = Complaint::new(format!("`{field}`: {message}")).at(place(at));
+        match hint {
+            Some(hint) => complaint.hint(hint),
+            None => complaint,
+        }
     })
 }
 
