@@ -113,7 +113,7 @@ fi
 target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/debug
 
 step "torture: a minute of seeds"
-cargo run -q -p oef-cli -- torture --seed "$PROPTEST_RNG_SEED" --minutes 1 --hours 1
+"$target/oef" torture --seed "$PROPTEST_RNG_SEED" --minutes 1 --hours 1
 
 step "the examples of the library"
 for example in crates/*/examples/*.rs; do
