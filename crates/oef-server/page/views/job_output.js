@@ -55,10 +55,15 @@ export function output(id) {
     return Array.from({ length: Math.min(WORKERS_AT_ONCE, job.workers) }, (_, i) => i);
   }
 
+  /** While a job starts for the first time there is no output, not even an empty one. */
+  function isFirstStart() {
+    return job.state === "starting" && (job.runs?.length ?? 0) <= 1;
+  }
+
   async function read() {
     clearTimeout(timer);
     if (!job) return;
-    if (document.hidden) return plan();
+    if (document.hidden || isFirstStart()) return plan();
     try {
       let complete = true;
       for (const rank of ranks()) {
